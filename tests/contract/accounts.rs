@@ -1,4 +1,4 @@
-//! Keys over time and as they change, seen by a running service.
+//! Keys over time and after changes, as seen by a running service.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn status(service: &Service, key: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn a_test_key_answers_to_the_end_of_its_seventh_day_and_is_refused_on_its_eighth() {
+async fn a_test_key_is_valid_until_the_end_of_its_seventh_day() {
     let service = Service::start().await;
     let scopes = KeyKind::Test.default_scopes();
     let (store, clock) = (&service.store, &service.clock);
@@ -40,7 +40,7 @@ async fn a_test_key_answers_to_the_end_of_its_seventh_day_and_is_refused_on_its_
 }
 
 #[tokio::test]
-async fn a_running_service_follows_what_is_withdrawn_and_replaced_within_a_second() {
+async fn a_running_service_applies_key_changes_and_rotations_within_a_second() {
     let service = Service::start().await;
     let store = &service.store;
     let key = service.key_with("search");

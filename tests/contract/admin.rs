@@ -1,4 +1,4 @@
-//! The operators' endpoints: what they answer and what they refuse.
+//! The operators' endpoints: responses and rejections.
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ struct AdminFixture {
 }
 
 impl AdminFixture {
-    /// A service and the key that asks, with these grants.
+    /// A service and the calling key, with these grants.
     async fn open(grants: &str) -> Self {
         let service = Service::start().await;
         let grants = Grants::parse(grants).unwrap();
@@ -76,7 +76,7 @@ impl AdminFixture {
     }
 }
 
-/// What an answer holds, after checking what every answer has.
+/// The data of a response, after checks that apply to every response.
 async fn data(response: Response) -> Value {
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["content-type"], "application/json");
@@ -87,7 +87,7 @@ async fn data(response: Response) -> Value {
     body["data"].take()
 }
 
-/// Checks that an answer has the fields its schema requires and no others than it names.
+/// Checks that a response has the fields its schema requires and no others than it lists.
 fn conforms(schema: &str, answer: &Value) {
     let schema = &component_schemas()[schema];
     let answer = answer.as_object().unwrap();
@@ -100,23 +100,23 @@ fn conforms(schema: &str, answer: &Value) {
 }
 
 #[tokio::test]
-async fn an_account_tells_its_signing_secret_at_creation_and_rotation_only() {
+async fn an_account_shows_its_signing_secret_at_creation_and_rotation_only() {
     let desk = AdminFixture::open("admin").await;
-    let made = data(desk.create_account("Agence").await).await;
-    conforms("AccountWithSecret", &made);
-    assert_eq!(made["created_at"], "2026-11-21T15:00:00.000Z");
-    let id = made["account_id"].as_str().unwrap();
+    let created = data(desk.create_account("Agence").await).await;
+    conforms("AccountWithSecret", &created);
+    assert_eq!(created["created_at"], "2026-11-21T15:00:00.000Z");
+    let id = created["account_id"].as_str().unwrap();
     let got = data(desk.get(&format!("accounts/{id}")).await).await;
     conforms("Account", &got);
-    assert_eq!(got["webhook_key"], made["webhook_key"]);
+    assert_eq!(got["webhook_key"], created["webhook_key"]);
     let listed = data(desk.get("accounts").await).await;
     assert_eq!(listed.as_array().unwrap().len(), 2);
     assert_eq!(listed[1], got);
 
     let rotated = data(desk.rotate(id).await).await;
     conforms("AccountWithSecret", &rotated);
-    assert_ne!(rotated["signing_secret"], made["signing_secret"]);
-    assert_eq!(rotated["webhook_key"], made["webhook_key"]);
+    assert_ne!(rotated["signing_secret"], created["signing_secret"]);
+    assert_eq!(rotated["webhook_key"], created["webhook_key"]);
     let account_id = Uuid::try_parse(id).unwrap();
     let signing = signing_secrets(desk.store(), account_id, desk.service.clock.now()).unwrap();
     let texts: Vec<String> = signing
@@ -125,7 +125,7 @@ async fn an_account_tells_its_signing_secret_at_creation_and_rotation_only() {
         .collect();
     assert_eq!(
         json!(texts),
-        json!([rotated["signing_secret"], made["signing_secret"]])
+        json!([rotated["signing_secret"], created["signing_secret"]])
     );
 
     let again = desk.create_account("Agence").await;
@@ -134,21 +134,21 @@ async fn an_account_tells_its_signing_secret_at_creation_and_rotation_only() {
 }
 
 #[tokio::test]
-async fn a_key_is_made_shown_once_changed_and_revoked() {
+async fn a_key_is_created_shown_once_changed_and_revoked() {
     let desk = AdminFixture::open("admin").await;
     let account = data(desk.create_account("Agence").await).await;
     let account_id = account["account_id"].as_str().unwrap();
     let body = json!({"account_id": account_id, "kind": "test", "grants": ["ai"], "rate": 3});
-    let made = data(desk.create_key(body).await).await;
-    conforms("NewKey", &made);
-    assert_eq!(made["expires_at"], "2026-11-28T15:00:00.000Z");
-    assert_eq!(made["monthly_quota"], 10_000);
-    let text = made["key"].as_str().unwrap();
+    let created = data(desk.create_key(body).await).await;
+    conforms("NewKey", &created);
+    assert_eq!(created["expires_at"], "2026-11-28T15:00:00.000Z");
+    assert_eq!(created["monthly_quota"], 10_000);
+    let text = created["key"].as_str().unwrap();
     let own = desk.service.ask(Method::GET, "/v2/protected/consumption");
     let answered = own.header("x-api-key", text).send().await.unwrap();
     assert_eq!(answered.status(), 200);
 
-    let id = made["key_id"].as_str().unwrap();
+    let id = created["key_id"].as_str().unwrap();
     let change = json!({"grants": ["search", "alerts.list"], "monthly_quota": null, "name": "x"});
     let changed = data(desk.update_key(id, change).await).await;
     conforms("Key", &changed);
@@ -175,14 +175,14 @@ async fn a_key_is_made_shown_once_changed_and_revoked() {
 #[tokio::test]
 async fn a_key_without_an_account_belongs_to_the_default_one() {
     let desk = AdminFixture::open("admin").await;
-    let made = data(desk.create_key(json!({"kind": "production"})).await).await;
-    assert_eq!(made["account_id"], json!(desk.caller.account_id));
-    assert_eq!(made["rate"], 50);
-    assert!(made.get("monthly_quota").is_none() && made.get("expires_at").is_none());
+    let created = data(desk.create_key(json!({"kind": "production"})).await).await;
+    assert_eq!(created["account_id"], json!(desk.caller.account_id));
+    assert_eq!(created["rate"], 50);
+    assert!(created.get("monthly_quota").is_none() && created.get("expires_at").is_none());
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_404_and_what_is_wrong_is_422_by_its_path() {
+async fn an_unknown_record_is_404_and_a_fault_is_422_with_its_path() {
     let desk = AdminFixture::open("admin").await;
     let other = Uuid::now_v7().to_string();
     for id in [other.as_str(), "7", ""] {
@@ -217,14 +217,14 @@ async fn what_is_not_there_is_404_and_what_is_wrong_is_422_by_its_path() {
 }
 
 #[tokio::test]
-async fn a_key_with_single_endpoints_of_admin_hands_out_no_more_of_them() {
+async fn a_key_with_single_admin_endpoints_cannot_give_admin_grants() {
     let desk = AdminFixture::open("search,admin.keys.create,admin.keys.update").await;
-    let made = data(
+    let created = data(
         desk.create_key(json!({"kind": "production", "grants": ["ai"]}))
             .await,
     )
     .await;
-    let id = made["key_id"].as_str().unwrap();
+    let id = created["key_id"].as_str().unwrap();
     for grant in ["admin", "admin.usage"] {
         let new = desk
             .create_key(json!({"kind": "production", "grants": [grant]}))
@@ -236,7 +236,7 @@ async fn a_key_with_single_endpoints_of_admin_hands_out_no_more_of_them() {
 }
 
 #[tokio::test]
-async fn usage_tells_every_accounts_consumption_to_the_day() {
+async fn usage_reports_the_consumption_of_every_account_by_day() {
     let desk = AdminFixture::open("admin").await;
     let quiet = data(desk.create_account("quiet").await).await;
     let (account_id, key_id) = (desk.caller.account_id, desk.caller.key_id);

@@ -1,4 +1,4 @@
-//! What alerts matched, would have matched, and were told of, through the socket.
+//! History, preview, deliveries and replay of alerts, through the socket.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::support::alerts::{flat, known_names, with};
 use crate::support::{InMemoryTables, Service, error_of};
 
 #[tokio::test]
-async fn a_history_shows_each_match_as_it_is_now_newest_first_for_its_price() {
+async fn a_history_returns_current_records_newest_match_first_and_is_charged() {
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         known_names(app);
         let mut prices = Prices::default();
@@ -50,7 +50,7 @@ async fn a_history_shows_each_match_as_it_is_now_newest_first_for_its_price() {
     assert_eq!(adverts[0], advert);
     assert!(
         !adverts.to_string().contains(&early[0][0]),
-        "what came before is not matched"
+        "earlier adverts are not matched"
     );
 
     let page = read(&service, &format!("{}?skip=1&take=1", paths[1])).await;
@@ -84,7 +84,7 @@ async fn a_history_shows_each_match_as_it_is_now_newest_first_for_its_price() {
 }
 
 #[tokio::test]
-async fn a_history_survives_what_happens_to_its_alert() {
+async fn a_history_survives_changes_of_its_alert() {
     let service = service().await;
     let (listing, root) = KINDS[1];
     let path = make(&service, listing, root, &json!({})).await;
@@ -100,7 +100,7 @@ async fn a_history_survives_what_happens_to_its_alert() {
 }
 
 #[tokio::test]
-async fn a_preview_tells_what_was_first_seen_lately_day_by_day() {
+async fn a_preview_returns_recent_matches_and_their_number_per_day() {
     let service = service().await;
     let seen = |advert: Value, at: &str| with(advert, json!({"firstSeenAt": at, "lastSeenAt": at}));
     let taken = take(
@@ -168,7 +168,7 @@ async fn a_preview_tells_what_was_first_seen_lately_day_by_day() {
             assert_eq!(error_of(response).await, (422, 10002, message.into()));
         }
     }
-    // What changed since the last preview is in the next.
+    // Changes since the last preview are in the next one.
     let gone = with(
         flat("a", 1, 1),
         json!({"isOnline": false, "lastSeenAt": "2026-11-21T14:30:00Z"}),
@@ -187,7 +187,7 @@ async fn a_preview_tells_what_was_first_seen_lately_day_by_day() {
 }
 
 #[tokio::test]
-async fn a_replay_is_refused_for_what_it_cannot_send() {
+async fn an_invalid_replay_is_rejected() {
     let service = service().await;
     let (listing, root) = KINDS[0];
     let path = make(&service, listing, root, &json!({})).await;
@@ -242,7 +242,7 @@ async fn a_replay_is_refused_for_what_it_cannot_send() {
 }
 
 #[tokio::test]
-async fn operators_see_alerts_of_every_account_and_have_what_was_given_up_sent_again() {
+async fn operators_see_alerts_of_every_account_and_retry_dead_letters() {
     let service = service().await;
     let (listing, root) = KINDS[0];
     let path = make(&service, listing, root, &json!({})).await;

@@ -1,4 +1,4 @@
-//! Alerts of accounts through the socket: their states, what is refused and why, what they matched.
+//! Alerts of accounts through the socket: states, rejections and limits.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ pub(super) async fn ask(service: &Service, method: Method, path: &str, body: &Va
     request.json(body).send().await.unwrap()
 }
 
-/// The `data` of an answer that is a success.
+/// The `data` of a successful response.
 pub(super) async fn data(service: &Service, method: Method, path: &str, body: &Value) -> Value {
     let response = ask(service, method, path, body).await;
     let status = response.status();
@@ -50,19 +50,19 @@ pub(super) async fn read(service: &Service, path: &str) -> Value {
     data(service, Method::GET, path, &Value::Null).await
 }
 
-/// Makes an alert and gives its path.
+/// Creates an alert and returns its path.
 pub(super) async fn make(
     service: &Service,
     listing: ListingKind,
     root: &str,
     filter: &Value,
 ) -> String {
-    let made = data(service, Method::PUT, root, &body(listing, filter, CREATED)).await;
-    assert_eq!(made["alert_id"], made["flxId"]);
-    format!("{root}/{}", made["flxId"].as_str().unwrap())
+    let created = data(service, Method::PUT, root, &body(listing, filter, CREATED)).await;
+    assert_eq!(created["alert_id"], created["flxId"]);
+    format!("{root}/{}", created["flxId"].as_str().unwrap())
 }
 
-/// Has an operator bring adverts; gives the identifiers of each and of its property.
+/// Ingests adverts as an operator; returns the identifiers of each advert and its property.
 pub(super) async fn take(service: &Service, adverts: Value) -> Vec<[String; 2]> {
     let request = service.ask(Method::POST, "/v2/protected/admin/adverts");
     let request = request.header("x-api-key", service.key_with("admin"));
@@ -83,15 +83,15 @@ pub(super) fn ids(records: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn an_alert_is_active_until_deleted_and_again_when_patched_or_activated() {
+async fn an_alert_is_active_until_deleted_and_after_a_patch_or_activation() {
     let service = service().await;
     for (listing, root) in KINDS {
         let filter = json!({"type": ["CLASS_FLAT"]});
         let mut sent = body(listing, &filter, CREATED);
         sent["context"] = json!({"metadata": {"customer": 7}});
-        let made = data(&service, Method::PUT, root, &sent).await;
-        let id = made["alert_id"].as_str().unwrap().to_owned();
-        assert_eq!(made, json!({"alert_id": id, "flxId": id}));
+        let created = data(&service, Method::PUT, root, &sent).await;
+        let id = created["alert_id"].as_str().unwrap().to_owned();
+        assert_eq!(created, json!({"alert_id": id, "flxId": id}));
         let path = format!("{root}/{id}");
         let expected = json!({
             "alert_id": id,
@@ -111,7 +111,7 @@ async fn an_alert_is_active_until_deleted_and_again_when_patched_or_activated() 
             json!([expected])
         );
         let state = async |after: Value| {
-            assert_eq!(after, made);
+            assert_eq!(after, created);
             read(&service, &path).await
         };
         let nothing = Value::Null;
@@ -124,7 +124,7 @@ async fn an_alert_is_active_until_deleted_and_again_when_patched_or_activated() 
         let activate = format!("{path}/activate");
         let active = state(read(&service, &activate).await).await;
         assert_eq!(active, patched);
-        // An alert on adverts is none on properties.
+        // An alert on adverts cannot be read as one on properties.
         let (_, other) = KINDS[usize::from(listing == ListingKind::Property)];
         let elsewhere = ask(&service, Method::GET, &format!("{other}/{id}"), &nothing).await;
         assert_eq!(elsewhere.status(), 404);
@@ -132,10 +132,10 @@ async fn an_alert_is_active_until_deleted_and_again_when_patched_or_activated() 
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_an_alert_is_told_by_its_path_and_nothing_is_made() {
+async fn a_fault_in_an_alert_is_reported_with_its_path_and_nothing_is_created() {
     let service = service().await;
     for (listing, root) in KINDS {
-        let sound = body(listing, &json!({}), CREATED);
+        let valid = body(listing, &json!({}), CREATED);
         let path = make(&service, listing, root, &json!({})).await;
         let key = listing.filter_key();
         for (field, value, message) in [
@@ -182,7 +182,7 @@ async fn what_is_wrong_with_an_alert_is_told_by_its_path_and_nothing_is_made() {
                 &format!("search_query.{key}.colour: unknown field"),
             ),
         ] {
-            let wrong = with(sound.clone(), json!({ field: value }));
+            let wrong = with(valid.clone(), json!({ field: value }));
             let patch = json!({ field: value });
             for (method, path, body) in [
                 (Method::PUT, root, wrong),
@@ -217,7 +217,7 @@ async fn what_is_wrong_with_an_alert_is_told_by_its_path_and_nothing_is_made() {
 }
 
 #[tokio::test]
-async fn what_names_no_alert_is_404_and_a_literal_path_knows_its_methods() {
+async fn an_unknown_alert_is_404_and_a_literal_path_has_its_own_methods() {
     let service = service().await;
     let replay = json!({"from": "2026-11-01", "to": "2026-11-02"});
     for (_, root) in KINDS {
@@ -256,7 +256,7 @@ async fn what_names_no_alert_is_404_and_a_literal_path_knows_its_methods() {
 }
 
 #[tokio::test]
-async fn of_several_alerts_each_is_taken_or_refused_in_its_place() {
+async fn each_of_several_alerts_is_accepted_or_rejected_separately() {
     let limits = AlertLimits {
         per_account_max: 2,
         kept_per_account_max: 3,
@@ -311,7 +311,7 @@ async fn of_several_alerts_each_is_taken_or_refused_in_its_place() {
         let (status, _, told) = error_of(ask(&service, Method::PUT, &many, &sent).await).await;
         assert_eq!((status, told.as_str()), (422, message));
     }
-    // No room for a third active one, whichever way.
+    // A third active alert is rejected, however it would become active.
     let path = format!("{root}/{}", ids(&all)[0]);
     data(&service, Method::DELETE, &path, &Value::Null).await;
     make(&service, listing, root, &json!({})).await;
@@ -329,7 +329,7 @@ async fn of_several_alerts_each_is_taken_or_refused_in_its_place() {
 }
 
 #[tokio::test]
-async fn a_single_grant_opens_its_operation_and_test_keys_have_no_alerts() {
+async fn a_single_grant_allows_its_operation_and_test_keys_have_no_alerts() {
     let service = service().await;
     let (listing, root) = KINDS[0];
     let grants = BTreeSet::from(["alerts.list", "alerts.get"]);

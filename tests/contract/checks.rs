@@ -1,4 +1,4 @@
-//! Checks of listings and reports about them, against a portal on loopback.
+//! Checks of listings and reports, against a portal on loopback.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::support::portal::{Act, Portal, flat_page};
 use crate::support::process::{errors, run, toise};
 
 #[tokio::test]
-async fn a_check_answers_at_once_and_what_the_page_says_arrives_as_a_change() {
+async fn a_check_is_answered_at_once_and_its_result_arrives_as_a_change() {
     let portal = Portal::start().await;
     let service = service(|_| {}).await;
     portal.set("/1", flat_page(1, 350_000));
@@ -47,7 +47,7 @@ async fn a_check_answers_at_once_and_what_the_page_says_arrives_as_a_change() {
         record(&service, "properties", property_id).await["meta"]["isTotallyOffline"] == true
     })
     .await;
-    // Off line: nothing to check on the property's side, and that costs too.
+    // Offline: nothing to check for the property, and the call is still charged.
     let nothing = json!({"result": "nothing_to_check", "adverts": 0});
     assert_eq!(
         told(
@@ -59,7 +59,7 @@ async fn a_check_answers_at_once_and_what_the_page_says_arrives_as_a_change() {
     );
     let (_, data) = told(get(&service, "adverts", &portal.url("/1")).await, 422).await;
     assert_eq!(data["reason"], "gone: the portal answered 404");
-    // It comes back.
+    // The page comes back.
     service.clock.advance_ms(60_000);
     portal.set("/1", flat_page(1, 330_000));
     told(service.post(&check("adverts", advert_id), "").await, 200).await;
@@ -74,7 +74,7 @@ async fn a_check_answers_at_once_and_what_the_page_says_arrives_as_a_change() {
         .read(|connection| connection.query_row(events, [], |row| row.get(0)))
         .unwrap();
     assert_eq!(events, "PRICE,UNPUBLISHED,REPUBLISHED");
-    // That it cannot be looked at says nothing of what is known and fresh.
+    // A failed check does not change what is known and fresh.
     service.clock.advance_ms(60_000);
     portal.set("/1", Act::Status(403, ""));
     told(service.post(&check("adverts", advert_id), "").await, 200).await;
@@ -87,7 +87,7 @@ async fn a_check_answers_at_once_and_what_the_page_says_arrives_as_a_change() {
 }
 
 #[tokio::test]
-async fn a_property_has_ten_adverts_checked_at_most_each_once() {
+async fn a_check_of_a_property_covers_at_most_ten_adverts_each_once() {
     let portal = Portal::start().await;
     let service = service(|settings| settings.running_max = 1).await;
     let number = |number: usize| {
@@ -128,7 +128,7 @@ async fn a_property_has_ten_adverts_checked_at_most_each_once() {
     assert_eq!(
         service.stored(twice),
         [0],
-        "only what is under way is asked for again"
+        "a page is queued again only if its job is running"
     );
     let addresses = "SELECT count(DISTINCT url_digest) FROM jobs";
     assert_eq!(service.stored(addresses), [10]);
@@ -136,7 +136,7 @@ async fn a_property_has_ten_adverts_checked_at_most_each_once() {
 }
 
 #[tokio::test]
-async fn a_report_is_free_kept_and_has_the_page_looked_at() {
+async fn a_report_is_free_and_stored_and_schedules_a_check() {
     let portal = Portal::start().await;
     let service = service(|_| {}).await;
     portal.set("/1", flat_page(1, 350_000));
@@ -186,7 +186,7 @@ async fn a_report_is_free_kept_and_has_the_page_looked_at() {
 }
 
 #[test]
-fn an_operator_merges_what_is_one_and_splits_what_is_two() {
+fn an_operator_merges_and_splits_properties() {
     let office = AlertFixture::open();
     let taken = office.take(vec![flat("un", 1, 1), flat("deux", 2, 2)]);
     let [one, other] = [taken[0].property_flx_id, taken[1].property_flx_id];

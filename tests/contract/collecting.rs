@@ -1,4 +1,4 @@
-//! Listings by the address of their page, against a portal on loopback.
+//! Listings by the URL of their page, against a portal on loopback.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ async fn a_page_of_any_shape_becomes_an_advert_and_a_property() {
         assert_eq!((credits, &property["flxId"]), (1, &advert["propertyFlxId"]));
         assert_eq!(portal.asked(path), 1, "known and fresh");
     }
-    // An address that leads to a known listing is that listing, also the next time.
+    // A URL that redirects to a known listing returns that listing, also the next time.
     for _ in 0..2 {
         let (_, advert) = told(get(&service, "adverts", &portal.url("/moved")).await, 200).await;
         assert_eq!(advert["url"], portal.url("/json-ld"));
@@ -72,7 +72,7 @@ async fn a_page_of_any_shape_becomes_an_advert_and_a_property() {
         service.charged("SELECT count(*), sum(credits) FROM ledger"),
         [12, 12]
     );
-    // What is no longer fresh is looked at again, and its change is a change.
+    // A page that is no longer fresh is fetched again, and its change is stored.
     service.clock.advance_ms(6 * 3_600_000);
     portal.set("/json-ld", flat_page(1, 340_000));
     let (_, advert) = told(get(&service, "adverts", &portal.url("/json-ld")).await, 200).await;
@@ -84,7 +84,7 @@ async fn a_page_of_any_shape_becomes_an_advert_and_a_property() {
 }
 
 #[tokio::test]
-async fn what_is_no_listing_is_rejected_free_of_charge_and_remembered() {
+async fn a_page_that_is_not_a_listing_is_rejected_free_of_charge_and_remembered() {
     let portal = Portal::start().await;
     let service = service(|_| {}).await;
     portal.set(
@@ -198,7 +198,7 @@ async fn what_is_no_listing_is_rejected_free_of_charge_and_remembered() {
     );
     assert_eq!(portal.asked("/robots.txt"), 1);
     assert_eq!(service.charged("SELECT count(*) FROM ledger"), [0]);
-    // Remembered for a while only.
+    // Rejections are remembered for a limited time.
     service.clock.advance_ms(6 * 3_600_000);
     portal.set("/gone", flat_page(2, 200_000));
     assert_eq!(
@@ -227,11 +227,11 @@ async fn a_slow_page_is_pending_and_the_next_call_gets_it() {
         (credits, data),
         (0, json!({"status": "pending", "retry_after_s": 5}))
     );
-    // The same key again: a 202 was no answer.
+    // The key can be used again: a 202 is not a final response.
     let again = loop {
         let again = get_with(&service, &service.key, "adverts", &url, Some("one")).await;
         assert!(!again.headers().contains_key("idempotent-replayed"));
-        // A busy machine may take longer than one more wait to read the page.
+        // A busy machine may need more than one further wait to read the page.
         if again.status() != 202 {
             break again;
         }
@@ -309,7 +309,7 @@ async fn an_account_does_not_take_over_the_job_of_another() {
 }
 
 #[tokio::test]
-async fn a_listing_that_leads_to_another_is_gone_and_leaves_the_other_as_it_is() {
+async fn a_listing_that_redirects_to_another_is_gone_and_the_other_is_unchanged() {
     let portal = Portal::start().await;
     let service = service(|_| {}).await;
     portal.set("/1", flat_page(1, 350_000));
@@ -332,7 +332,7 @@ async fn a_listing_that_leads_to_another_is_gone_and_leaves_the_other_as_it_is()
 }
 
 #[tokio::test]
-async fn a_malformed_call_is_an_ordinary_error() {
+async fn a_malformed_call_gets_an_ordinary_error() {
     let service = service(|settings| settings.hosts = Hosts::Portals).await;
     for (query, message) in [
         ("", "url: is required"),

@@ -1,4 +1,4 @@
-//! How portals are spared when pages are collected: pauses, patience, another try.
+//! Politeness of collection towards portals: pauses, timeouts, retries.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::support::collecting::{get, service, told, until};
 use crate::support::portal::{Act, Portal, flat_page};
 
 #[tokio::test]
-async fn a_host_that_asks_for_it_is_left_alone_and_asked_again_then() {
+async fn a_host_with_retry_after_is_not_requested_until_then() {
     let portal = Portal::start().await;
     let service = service(|settings| settings.wait_s = 0).await;
     portal.set("/busy", Act::Status(503, "retry-after: 60\r\n"));
@@ -17,7 +17,7 @@ async fn a_host_that_asks_for_it_is_left_alone_and_asked_again_then() {
     told(get(&service, "adverts", &portal.url("/busy")).await, 202).await;
     until("the refusal", async || service.stored(failed) == [2]).await;
     portal.set("/busy", flat_page(1, 350_000));
-    // The whole host is left alone as long as it asked for.
+    // The whole host is not requested for the time it asked for.
     service.clock.advance_ms(30_000);
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!((portal.asked("/busy"), portal.asked("/cut")), (1, 1));
@@ -31,7 +31,7 @@ async fn a_host_that_asks_for_it_is_left_alone_and_asked_again_then() {
 }
 
 #[tokio::test]
-async fn passing_failures_are_tried_again_and_given_up_in_the_end() {
+async fn temporary_failures_are_retried_a_limited_number_of_times() {
     let portal = Portal::start().await;
     let service = service(|settings| settings.wait_s = 0).await;
     portal.set("/cut", Act::Cut);
@@ -55,7 +55,7 @@ async fn passing_failures_are_tried_again_and_given_up_in_the_end() {
 }
 
 #[tokio::test]
-async fn a_page_that_comes_a_byte_at_a_time_is_not_waited_for() {
+async fn a_page_sent_byte_by_byte_times_out() {
     let portal = Portal::start().await;
     let service = service(|settings| {
         settings.wait_s = 0;
@@ -69,7 +69,7 @@ async fn a_page_that_comes_a_byte_at_a_time_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_host_others_send_on_to_is_spared_like_any() {
+async fn the_limits_of_a_host_apply_to_requests_after_redirects() {
     let (door, portal) = (Portal::start().await, Portal::start().await);
     let service = service(|settings| {
         settings.per_host_max = 2;
@@ -98,7 +98,7 @@ async fn a_host_others_send_on_to_is_spared_like_any() {
         (door.asked("/robots.txt"), portal.asked("/robots.txt")),
         (1, 1)
     );
-    // Steps are counted whatever hosts they lead through.
+    // Redirects are counted across hosts.
     door.set("/round", Act::Redirect(portal.named("/round")));
     portal.set("/round", Act::Redirect(door.url("/round")));
     told(get(&service, "adverts", &door.url("/round")).await, 202).await;
@@ -109,7 +109,7 @@ async fn a_host_others_send_on_to_is_spared_like_any() {
 }
 
 #[tokio::test]
-async fn hosts_are_asked_few_at_a_time_and_accounts_are_bounded() {
+async fn requests_per_host_and_waiting_jobs_per_account_are_limited() {
     let portal = Portal::start().await;
     let service = service(|settings| {
         settings.per_host_max = 2;

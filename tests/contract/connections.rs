@@ -1,4 +1,4 @@
-//! Connections: how long they may idle, what counts against the cap, TLS and what it negotiates.
+//! Connections: idle timeout, maximum number, TLS and its negotiation.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn limits(head_ms: u64, idle_ms: u64) -> ServerLimits {
     }
 }
 
-/// Asks for the version and reads the answer, which comes in one piece.
+/// Requests the version and reads the response, which arrives in one piece.
 async fn ask(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin)) -> String {
     stream.write_all(ASK).await.unwrap();
     let mut answer = vec![0; 4_096];
@@ -39,31 +39,31 @@ async fn ask(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin)) -> String
     String::from_utf8_lossy(&answer[..read]).into_owned()
 }
 
-/// How long until the service closes a connection.
+/// Time until the service closes a connection.
 async fn closes_after(stream: &mut (impl AsyncReadExt + Unpin)) -> Duration {
     let start = Instant::now();
     let mut rest = Vec::new();
     let closed = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest));
-    // A reset is an end too.
+    // A reset counts as closed too.
     let _ = closed.await.expect("still open after ten seconds");
     start.elapsed()
 }
 
 #[tokio::test]
-async fn a_connection_may_idle_between_requests_for_longer_than_a_head_may_take() {
+async fn a_connection_may_be_idle_between_requests_for_longer_than_the_head_timeout() {
     let service = Service::start_with(quick(), limits(300, 3_000), |_| {}).await;
     let mut stream = TcpStream::connect(service.address).await.unwrap();
     for _ in 0..2 {
         assert!(ask(&mut stream).await.starts_with("HTTP/1.1 200"));
         tokio::time::sleep(Duration::from_millis(900)).await;
     }
-    // A head that has begun has its own, shorter time, also on a connection that was in use.
+    // A head that has begun has its own, shorter timeout, also on a connection used before.
     stream.write_all(b"GET /ver").await.unwrap();
     assert!(closes_after(&mut stream).await < Duration::from_millis(1_500));
 }
 
 #[tokio::test]
-async fn a_connection_that_idles_too_long_is_closed() {
+async fn a_connection_that_is_idle_too_long_is_closed() {
     let service = Service::start_with(quick(), limits(5_000, 400), |_| {}).await;
     let mut stream = TcpStream::connect(service.address).await.unwrap();
     assert!(ask(&mut stream).await.starts_with("HTTP/1.1 200"));
@@ -96,7 +96,7 @@ async fn connect(
 }
 
 #[tokio::test]
-async fn over_tls_the_service_answers_as_it_does_without() {
+async fn responses_over_tls_are_the_same_as_without() {
     let (service, _) = over_tls("one", ServerLimits::default()).await;
     let mut stream = connect(&service, "one", &["http/1.1"]).await.unwrap();
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
@@ -107,7 +107,7 @@ async fn over_tls_the_service_answers_as_it_does_without() {
             "{answer}"
         );
     }
-    // Another certificate than the one trusted, and no TLS at all.
+    // A certificate that the client does not trust, and no TLS at all.
     assert!(connect(&service, "two", &[]).await.is_err());
     let mut plain = TcpStream::connect(service.address).await.unwrap();
     plain.write_all(ASK).await.unwrap();
@@ -117,7 +117,7 @@ async fn over_tls_the_service_answers_as_it_does_without() {
 }
 
 #[tokio::test]
-async fn over_tls_http2_is_preferred_and_spoken() {
+async fn http2_is_preferred_over_tls() {
     let (service, _) = over_tls("one", ServerLimits::default()).await;
     let mut stream = connect(&service, "one", &["http/1.1", "h2"]).await.unwrap();
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
@@ -137,7 +137,7 @@ async fn over_tls_http2_is_preferred_and_spoken() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_stalls_is_cut_and_counts_against_the_cap_until_then() {
+async fn a_stalled_handshake_times_out_and_counts_as_a_connection_until_then() {
     let limits = ServerLimits {
         connections_max: 1,
         tls_handshake_timeout: Duration::from_millis(600),
@@ -154,7 +154,7 @@ async fn a_handshake_that_stalls_is_cut_and_counts_against_the_cap_until_then() 
 }
 
 #[tokio::test]
-async fn a_renewed_certificate_is_used_from_then_on_and_a_broken_one_never() {
+async fn a_renewed_certificate_is_used_after_a_reload_and_a_broken_one_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     let put = |name: &str| {
@@ -172,7 +172,7 @@ async fn a_renewed_certificate_is_used_from_then_on_and_a_broken_one_never() {
     assert!(connect(&service, "one", &[]).await.is_err());
     assert!(
         ask(&mut before).await.starts_with("HTTP/1.1 200"),
-        "open ones go on"
+        "open connections continue"
     );
     std::fs::write(file("key.pem"), "no key").unwrap();
     assert!(tls.reload().is_err());
@@ -180,7 +180,7 @@ async fn a_renewed_certificate_is_used_from_then_on_and_a_broken_one_never() {
 }
 
 #[test]
-fn certificates_that_cannot_be_used_are_refused_by_name() {
+fn unusable_certificates_are_rejected_with_the_name_of_the_file() {
     let missing = Path::new("/nowhere/c.pem");
     let refused = |certificate: &Path, key: &Path| Tls::load(certificate, key).unwrap_err();
     let error = refused(missing, &certificate("one.key"));

@@ -1,4 +1,4 @@
-//! Credits: what answers say, what the ledger holds and what reports tell are the same numbers.
+//! Credits: response headers, ledger and reports contain the same numbers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ async fn report(service: &Service, key: &str, path: &str) -> Value {
 }
 
 #[tokio::test]
-async fn credits_told_stored_and_reported_agree_under_concurrency_and_hang_ups() {
+async fn credits_in_headers_ledger_and_reports_agree_under_concurrency_and_disconnects() {
     let service = priced().await;
     let keys: Vec<String> = (0..8).map(|_| service.key_with("search")).collect();
     let calls = (0..240).map(|number| {
@@ -60,7 +60,7 @@ async fn credits_told_stored_and_reported_agree_under_concurrency_and_hang_ups()
                 .header("x-api-key", key)
                 .body(body);
             if number % 7 == 0 {
-                // Hangs up at some moment of the call, perhaps after the answer was paid for.
+                // Disconnects at some moment of the call, possibly after the response was charged.
                 let patience = Duration::from_millis(number as u64 % 6);
                 return tokio::time::timeout(patience, request.send()).await.ok();
             }
@@ -101,7 +101,7 @@ async fn credits_told_stored_and_reported_agree_under_concurrency_and_hang_ups()
     let extra = stored.len() - told.len();
     assert!(
         extra <= hung_up,
-        "{extra} rows beyond {hung_up} calls hung up"
+        "{extra} rows beyond {hung_up} disconnected calls"
     );
     let answer = report(&service, &service.key, "/v2/protected/consumption").await;
     let total: i64 = stored.values().sum();
@@ -156,7 +156,7 @@ async fn accounts_do_not_see_each_others_consumption() {
 }
 
 #[tokio::test]
-async fn errors_cost_nothing() {
+async fn errors_are_not_charged() {
     let service = priced().await;
     for body in ["{", r#"{"size": 1000}"#] {
         let response = service.post(PATHS[0], body).await;

@@ -1,4 +1,4 @@
-//! Every row of the contract's table of errors that the open-data routes can reach.
+//! Every row of the contract's table of errors that the open-data endpoints can return.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn a_path_with_broken_percent_encoding_is_400() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_is_405_with_the_methods_that_work() {
+async fn a_wrong_method_is_405_with_the_allowed_methods() {
     let service = Service::start().await;
     for (method, path, allow) in [
         (Method::GET, SEARCH, "POST"),
@@ -74,7 +74,7 @@ async fn another_media_type_is_415() {
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_413_and_the_answer_arrives() {
+async fn a_body_over_the_limit_is_413_and_the_client_receives_it() {
     let service = Service::start().await;
     let over = " ".repeat(1024 * 1024) + "{}";
     let (status, code, message) = error_of(service.post(SEARCH, over.clone()).await).await;
@@ -102,7 +102,7 @@ async fn a_chunked_body_over_the_limit_is_413_too() {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_answered_even_to_a_client_with_a_long_body() {
+async fn a_client_with_a_long_body_receives_the_401() {
     let service = Service::start().await;
     let body = " ".repeat(1024 * 1024);
     let response = service
@@ -134,7 +134,7 @@ async fn the_first_fault_in_document_order_is_422_with_its_path() {
 }
 
 #[tokio::test]
-async fn a_failure_of_ours_is_500_and_tells_nothing_but_the_request_id() {
+async fn an_internal_failure_is_500_and_reveals_only_the_request_id() {
     let rows = InMemoryTables {
         delay: Duration::ZERO,
         fail: true,
@@ -167,7 +167,7 @@ async fn a_request_that_takes_too_long_is_503() {
 }
 
 #[tokio::test]
-async fn more_questions_than_the_pool_admits_are_503() {
+async fn more_queries_than_the_pool_admits_are_503() {
     let rows = InMemoryTables {
         delay: Duration::from_millis(300),
         ..InMemoryTables::default()
@@ -178,7 +178,7 @@ async fn more_questions_than_the_pool_admits_are_503() {
         metrics = Some(app.metrics.clone());
     })
     .await;
-    // One in each of the pool's two lanes, one too many.
+    // One for each of the pool's two lanes, and one more.
     let calls = (0..3).map(|_| service.post(SEARCH, "{}"));
     let answers = futures::future::join_all(calls).await;
     let mut statuses: Vec<u16> = answers

@@ -1,4 +1,4 @@
-//! Values of homes over HTTP: what an answer holds, what is refused and where, what is paid for, how many at once.
+//! Estimates over HTTP: responses, rejections, charges and concurrency.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::support::{InMemoryTables, Service, error_of};
 const LITE: &str = "/v2/protected/estimate/property/lite";
 const MANY: &str = "/v2/protected/estimate/property/lite/_many";
 
-/// A service with a model; the folder goes with the value.
+/// A service with a model; the data folder is deleted with the returned value.
 async fn with_model() -> (Service, Arc<TempDir>) {
     let folder = trained();
     let models = LiveModel::open(folder.path(), Adjustments::On);
@@ -34,7 +34,7 @@ async fn data(response: Response) -> Value {
     response.json::<Value>().await.unwrap()["data"].take()
 }
 
-/// A home with a value at a path of keys.
+/// A home with a value set at a dotted path.
 fn with(path: &str, value: Value) -> Value {
     let mut home = body(IN_PARIS, "CLASS_FLAT", 50.0);
     let mut here = &mut home;
@@ -46,7 +46,7 @@ fn with(path: &str, value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_home_is_valued_with_what_the_value_rests_on() {
+async fn a_home_is_valued_with_contributions_and_comparables() {
     let (service, _folder) = with_model().await;
     let home = with("habitation.characteristics.hasTerrace", json!(true));
     let response = service.post(LITE, home.to_string()).await;
@@ -72,7 +72,7 @@ async fn a_home_is_valued_with_what_the_value_rests_on() {
         assert_eq!(sale.as_object().unwrap().len(), 5, "{sale}");
         assert!(sale["date"].as_str().unwrap().ends_with("T00:00:00.000Z"));
     }
-    // Without a terrace it is worth less, and a point in the sea is valued as the country is.
+    // Without a terrace its value is lower; a position in the sea gets the national fallback.
     let without = with("habitation.characteristics.hasTerrace", json!(false));
     let without = data(service.post(LITE, without.to_string()).await).await;
     assert!(without["price"].as_i64().unwrap() < price);
@@ -83,7 +83,7 @@ async fn a_home_is_valued_with_what_the_value_rests_on() {
 }
 
 #[tokio::test]
-async fn many_homes_are_valued_in_order_and_only_values_are_paid_for() {
+async fn many_homes_are_valued_in_order_and_only_estimates_are_charged() {
     let (service, _folder) = with_model().await;
     let mut homes: Vec<Value> = (9..=400)
         .step_by(17)
@@ -119,7 +119,7 @@ async fn many_homes_are_valued_in_order_and_only_values_are_paid_for() {
     );
     let alone = data(service.post(LITE, homes[0].to_string()).await).await;
     assert_eq!(alone, answers[0]);
-    // All of them faulty: answered, counted, free.
+    // If all are faulty, the call is answered, counted and free.
     let response = service.post(MANY, json!({"items": [{}]}).to_string()).await;
     assert_eq!(
         (response.status().as_u16(), &response.headers()["x-credits"]),
@@ -132,7 +132,7 @@ async fn many_homes_are_valued_in_order_and_only_values_are_paid_for() {
 }
 
 #[tokio::test]
-async fn what_is_absurd_is_refused_with_its_path_before_a_model_is_looked_for() {
+async fn an_absurd_value_is_rejected_with_its_path_before_the_model_is_needed() {
     let service = Service::start().await;
     for (path, value) in [
         ("habitation.surface.total", json!(-50)),
@@ -154,7 +154,7 @@ async fn what_is_absurd_is_refused_with_its_path_before_a_model_is_looked_for() 
             "{message}"
         );
     }
-    // Numbers that are none, as many a client writes them, and one beyond a double.
+    // Values that are not numbers, as many clients write them, and one too large for a double.
     let text = body(IN_PARIS, "CLASS_FLAT", 50.5).to_string();
     for number in ["NaN", "Infinity", "-Infinity", "1e999"] {
         let faulty = text.replace("50.5", number);
@@ -168,7 +168,7 @@ async fn what_is_absurd_is_refused_with_its_path_before_a_model_is_looked_for() 
 }
 
 #[tokio::test]
-async fn without_a_model_the_answer_tells_how_to_make_one() {
+async fn without_a_model_the_response_says_how_to_train_one() {
     let service = Service::start().await;
     let home = body(IN_PARIS, "CLASS_FLAT", 50.0);
     for (path, body) in [(LITE, home.clone()), (MANY, json!({"items": [home]}))] {
@@ -182,7 +182,7 @@ async fn without_a_model_the_answer_tells_how_to_make_one() {
 }
 
 #[tokio::test]
-async fn a_key_has_two_estimates_at_once_and_a_few_that_wait() {
+async fn a_key_runs_two_estimates_at_once_and_a_few_wait() {
     let mut meters = None;
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         meters = Some(app.meters.clone());
@@ -208,7 +208,7 @@ async fn a_key_has_two_estimates_at_once_and_a_few_that_wait() {
             request.json(&home).send()
         })
         .collect();
-    // Eight wait for one of the two turns; the others are told at once.
+    // Eight wait for one of the two permits; the others are rejected at once.
     for _ in 0..4 {
         let response = calls.next().await.unwrap().unwrap();
         assert_eq!(response.headers()["retry-after"], "1");
@@ -221,7 +221,7 @@ async fn a_key_has_two_estimates_at_once_and_a_few_that_wait() {
         assert_eq!(
             response.unwrap().status(),
             503,
-            "its turn came, without a model"
+            "it got a permit, but there is no model"
         );
     }
 }

@@ -1,4 +1,5 @@
-//! Every request table against its reader: any value the table allows is taken, any outside it is refused where it is.
+//! Every request table against its reader: every value a table allows is accepted, every other is rejected at its
+//! path.
 
 use proptest::prelude::*;
 use proptest::strategy::BoxedStrategy;
@@ -20,14 +21,14 @@ use toise::opendata::request::{self as opendata, bodies::bodies};
 
 type Table = &'static [Field];
 
-/// A room's own way to read a body, of which only the fault matters here.
+/// A room's reader of a body; only the fault matters here.
 type Reader = Box<dyn Fn(&Value) -> Option<Fault>>;
 
 fn reader<T>(read: impl Fn(&Value) -> Result<T, Fault> + 'static) -> Reader {
     Box::new(move |body| read(body).err())
 }
 
-/// Every table of a body, with the room's reader of it.
+/// Every table of a body with the room's reader.
 fn requests() -> Vec<(Table, Reader)> {
     let today = || chrono::NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
     let cursors = || CursorKey::new([7; 32]);
@@ -116,7 +117,7 @@ const QUERIES: [Table; 6] = [
     &collect::PAGE_URL,
 ];
 
-/// A value that a kind of a room's own takes, by what its schema refers to.
+/// A value accepted by a room's own kind, chosen by the schema it refers to.
 fn sample(own: &Own) -> Value {
     let schema = (own.schema)(&mut Map::new());
     let Some(name) = schema["$ref"].as_str() else {
@@ -132,7 +133,7 @@ fn sample(own: &Own) -> Value {
     }
 }
 
-/// Values a kind takes.
+/// Values that a kind accepts.
 fn inside(kind: FieldKind) -> BoxedStrategy<Value> {
     let one_of = |words: &'static [&'static str]| prop::sample::select(words).prop_map(Value::from);
     let integer = |least: i64, greatest: i64| (least..=greatest).prop_map(Value::from);
@@ -204,7 +205,7 @@ fn day() -> impl Strategy<Value = Value> {
         .prop_map(|(year, month, day)| json!(format!("{year}-{month:02}-{day:02}")))
 }
 
-/// Objects a table takes: whatever is required and some of the rest, in any order.
+/// Objects that a table accepts: all required fields and some of the others, in any order.
 fn object(table: Table) -> impl Strategy<Value = Value> {
     let fields: Vec<_> = table
         .iter()
@@ -225,7 +226,7 @@ fn object(table: Table) -> impl Strategy<Value = Value> {
         })
 }
 
-/// Values a kind refuses, each with where in it the fault is.
+/// Values that a kind rejects, each with the path of the fault.
 fn outside(kind: FieldKind) -> Vec<(String, Value)> {
     let here = |values: Vec<Value>| {
         values
@@ -317,7 +318,7 @@ fn outside(kind: FieldKind) -> Vec<(String, Value)> {
     }
 }
 
-/// Objects of one field that a table refuses for it.
+/// Objects with one field that a table rejects.
 fn outside_of(table: Table) -> Vec<(String, Value)> {
     let of_field = |field: &'static Field| {
         let refused = outside(field.kind).into_iter();
@@ -332,11 +333,11 @@ fn outside_of(table: Table) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn a_value_outside_a_table_is_refused_where_it_stands() {
+fn an_invalid_value_is_rejected_at_its_path() {
     let mut count = 0;
     for (table, refusal) in requests() {
         for (path, body) in outside_of(table) {
-            let fault = refusal(&body).unwrap_or_else(|| panic!("{path} is taken: {body}"));
+            let fault = refusal(&body).unwrap_or_else(|| panic!("{path} is accepted: {body}"));
             assert_eq!(format!(".{}", fault.path), path, "{}", fault.message);
             count += 1;
         }
@@ -345,7 +346,7 @@ fn a_value_outside_a_table_is_refused_where_it_stands() {
 }
 
 #[test]
-fn a_required_field_that_is_missing_is_named() {
+fn a_missing_required_field_is_named() {
     for (table, refusal) in requests() {
         if let Some(first) = table.iter().find(|field| field.is_required)
             && let Some(fault) = refusal(&json!({}))
@@ -360,7 +361,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_value_of_a_table_is_taken(
+    fn every_valid_body_is_accepted(
         bodies in requests().into_iter().map(|(table, _)| object(table).boxed()).collect::<Vec<_>>()
     ) {
         for ((table, _), body) in requests().into_iter().zip(bodies) {
@@ -370,7 +371,7 @@ proptest! {
     }
 
     #[test]
-    fn any_query_of_a_table_is_taken(
+    fn every_valid_query_is_accepted(
         queries in QUERIES.into_iter().map(|table| object(table).boxed()).collect::<Vec<_>>()
     ) {
         for (table, query) in QUERIES.into_iter().zip(queries) {

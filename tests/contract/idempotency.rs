@@ -1,4 +1,4 @@
-//! Calls sent again under the same `Idempotency-Key`: one charge, one answer.
+//! Calls repeated under one `Idempotency-Key`: one charge, one response.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ async fn ask(service: &Service, key: &str, name: &str, body: &str) -> Response {
 }
 
 #[tokio::test]
-async fn a_repeated_call_gets_the_stored_answer_and_pays_nothing() {
+async fn a_repeated_call_gets_the_stored_response_free_of_charge() {
     let service = priced().await;
     let first = ask(&service, &service.key, "a", r#"{"size":2}"#).await;
     assert_eq!(first.headers()["x-credits"], "1");
@@ -46,7 +46,7 @@ async fn a_repeated_call_gets_the_stored_answer_and_pays_nothing() {
     assert_eq!(again.text().await.unwrap(), answer);
     let (status, code, _) = error_of(ask(&service, &service.key, "a", r#"{"size":3}"#).await).await;
     assert_eq!((status, code), (409, 10008));
-    // Another account's key of the same name is another one.
+    // The same idempotency key of another account is independent.
     let other = service.new_key(KeyKind::Production, "search", "other").key;
     let foreign = ask(&service, &other, "a", r#"{"size":3}"#).await;
     assert_eq!(foreign.headers()["x-credits"], "1");
@@ -60,7 +60,7 @@ async fn a_repeated_call_gets_the_stored_answer_and_pays_nothing() {
 }
 
 #[tokio::test]
-async fn calls_sent_at_once_under_one_key_are_charged_once() {
+async fn concurrent_calls_under_one_key_are_charged_once() {
     let service = priced().await;
     let calls = (0..20).map(|_| ask(&service, &service.key, "b", "{}"));
     let mut credits = 0;
@@ -80,7 +80,7 @@ async fn calls_sent_at_once_under_one_key_are_charged_once() {
 }
 
 #[tokio::test]
-async fn errors_are_not_stored_and_bad_names_are_refused() {
+async fn errors_are_not_stored_and_invalid_keys_are_rejected() {
     let service = priced().await;
     assert_eq!(
         ask(&service, &service.key, "c", r#"{"size":0}"#)

@@ -1,4 +1,4 @@
-//! Adverts in and records out by identifier, through the socket.
+//! Ingestion of adverts and records by identifier, through the socket.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -67,7 +67,7 @@ async fn data(response: Response) -> Value {
     response.json::<Value>().await.unwrap()["data"].take()
 }
 
-/// The sample adverts, as a collector would send them: with everything that is not its to say.
+/// The sample adverts as a collector would send them, including fields that are ignored on ingestion.
 fn samples() -> Vec<Value> {
     let samples: Value =
         serde_json::from_str(include_str!("../../data/samples/adverts.json")).unwrap();
@@ -79,7 +79,7 @@ fn id<'v>(item: &'v Value, field: &str) -> &'v str {
 }
 
 #[tokio::test]
-async fn adverts_are_taken_in_order_and_read_back_at_once() {
+async fn adverts_are_ingested_in_order_and_can_be_read_at_once() {
     let desk = IngestFixture::open().await;
     let sent = samples();
     let taken = desk.take(json!(sent)).await;
@@ -93,7 +93,7 @@ async fn adverts_are_taken_in_order_and_read_back_at_once() {
         assert_eq!(advert["propertyFlxId"], item["propertyFlxId"]);
         assert_ne!(
             advert["flxId"], sent["flxId"],
-            "identifiers are ours to give"
+            "identifiers are assigned by the service"
         );
         let property = desk
             .data(&format!("properties/{}", id(item, "propertyFlxId")))
@@ -112,7 +112,7 @@ async fn adverts_are_taken_in_order_and_read_back_at_once() {
 }
 
 #[tokio::test]
-async fn events_tell_what_changed_and_when() {
+async fn events_record_what_changed_and_when() {
     let desk = IngestFixture::open().await;
     let advert = samples().remove(0);
     desk.take(json!([advert])).await;
@@ -133,7 +133,7 @@ async fn events_tell_what_changed_and_when() {
 }
 
 #[tokio::test]
-async fn a_refused_advert_says_why_in_its_place_and_the_rest_is_taken() {
+async fn a_rejected_advert_has_an_error_in_its_place_and_the_rest_is_ingested() {
     let desk = IngestFixture::open().await;
     let mut adverts = samples();
     adverts[1] = json!({"url": "https://p.example/1", "type": "CLASS_CASTLE"});
@@ -159,7 +159,7 @@ async fn a_refused_advert_says_why_in_its_place_and_the_rest_is_taken() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_batch_is_refused_whole() {
+async fn a_body_that_is_not_a_batch_is_rejected() {
     let desk = IngestFixture::open().await;
     for (body, message) in [
         ("{}", "adverts: is required"),
@@ -188,7 +188,7 @@ async fn a_body_that_is_no_batch_is_refused_whole() {
 }
 
 #[tokio::test]
-async fn many_properties_come_in_the_order_asked_for_at_a_credit_each() {
+async fn many_properties_are_returned_in_the_requested_order_for_a_credit_each() {
     let desk = IngestFixture::open().await;
     let taken = desk.take(json!(samples())).await;
     let (first, last) = (
@@ -242,7 +242,7 @@ async fn many_properties_come_in_the_order_asked_for_at_a_credit_each() {
 }
 
 #[tokio::test]
-async fn what_names_nothing_is_not_found_and_costs_nothing() {
+async fn an_unknown_identifier_is_404_and_not_charged() {
     let desk = IngestFixture::open().await;
     let nobody = Uuid::now_v7();
     for path in [
@@ -256,12 +256,12 @@ async fn what_names_nothing_is_not_found_and_costs_nothing() {
         assert_eq!(response.headers()["x-credits"], "0");
         assert_eq!(error_of(response).await.0, 404, "{path}");
     }
-    // A literal segment is no identifier.
+    // A literal segment is not an identifier.
     assert_eq!(error_of(desk.get("properties/_many").await).await.0, 405);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_whose_client_left_keeps_its_turn_until_its_adverts_are_taken() {
+async fn a_call_whose_client_disconnected_holds_its_permit_until_its_adverts_are_stored() {
     const ADVERTS_SENT: usize = 600;
     let mut turns = None;
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {

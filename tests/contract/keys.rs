@@ -1,4 +1,4 @@
-//! Refused keys: their codes, and how soon a revocation is noticed.
+//! Rejected keys: their codes, and how soon a revocation takes effect.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use toise::accounts::keys;
 use crate::support::{Service, error_of};
 
 #[tokio::test]
-async fn refused_keys_get_the_codes_of_the_contract() {
+async fn rejected_keys_get_the_codes_of_the_contract() {
     let service = Service::start().await;
     let path = "/v2/protected/opendata/dpe/search";
     let (status, code, message) =
@@ -26,7 +26,7 @@ async fn refused_keys_get_the_codes_of_the_contract() {
 }
 
 #[tokio::test]
-async fn a_running_service_notices_a_revocation_within_a_second() {
+async fn a_running_service_applies_a_revocation_within_a_second() {
     let service = Service::start().await;
     let path = "/v2/protected/opendata/dvf/search";
     assert_eq!(service.post(path, "{}").await.status(), 200);

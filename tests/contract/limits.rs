@@ -1,4 +1,4 @@
-//! Rates, headers, and what happens to a question nobody waits for.
+//! Rate limits, quotas, their headers, and cancelled queries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ fn number(response: &Response, header: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn a_test_key_makes_five_calls_a_second_and_is_told_when_to_come_back() {
+async fn a_test_key_makes_five_calls_per_second_and_then_gets_retry_after() {
     let service = Service::start().await;
     let key = service
         .new_key(KeyKind::Test, "search", DEFAULT_ACCOUNT)
@@ -58,7 +58,7 @@ async fn a_test_key_makes_five_calls_a_second_and_is_told_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_stops_its_question() {
+async fn a_disconnected_client_cancels_its_query() {
     let interrupted = Arc::new(AtomicUsize::new(0));
     let rows = InMemoryTables {
         delay: Duration::from_secs(10),
@@ -82,7 +82,7 @@ async fn a_client_that_leaves_stops_its_question() {
 }
 
 #[tokio::test]
-async fn a_quota_warns_at_three_quarters_refuses_when_used_up_and_starts_anew_with_the_month() {
+async fn a_quota_warns_at_three_quarters_rejects_when_exhausted_and_resets_with_the_month() {
     let service = Service::start().await;
     let change = KeyChange {
         monthly_quota: Some(Some(20)),
@@ -103,7 +103,7 @@ async fn a_quota_warns_at_three_quarters_refuses_when_used_up_and_starts_anew_wi
     let refused = asked().await;
     assert_eq!(refused.status(), 429);
     let wait_s = number(&refused, "retry-after");
-    // What costs nothing is not counted.
+    // Free calls are not counted.
     let free = service
         .ask(Method::GET, "/v2/protected/consumption")
         .header("x-api-key", &service.key);

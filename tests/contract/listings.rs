@@ -1,4 +1,4 @@
-//! The records of listings against the contract's own tables of fields and values, and how they are read and written.
+//! Listing records against the contract's tables of fields and values, and their parsing and serialisation.
 
 use serde_json::{Map, Value, json};
 use toise::contract::enums::ENUMERATIONS;
@@ -6,16 +6,16 @@ use toise::contract::listings::{Advert, LiteProperty, Property};
 use toise::contract::read::read;
 use toise::http::openapi::listings;
 
-/// Sections 3.1 and 4 of the contract, one field or enumeration a line.
+/// Sections 3.1 and 4 of the contract, one field or enumeration per line.
 const MODELS: &str = include_str!("listing_models.txt");
 
-/// Emitted when known though the table of the models does not list them.
+/// Fields that are written if known although the contract's table does not list them.
 const BEYOND_THE_TABLE: [&str; 3] = [
     "Property process",
     "Advert process",
     "Features glazingTypes",
 ];
-/// One value in filters, several in records.
+/// A single value in filters, a list in records.
 const LIST_IN_RECORDS: &str = "TypeHabitation type";
 
 /// (model, field, type) of every field of the contract.
@@ -30,7 +30,7 @@ fn fields() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> 
         })
 }
 
-/// The type of a schema in the words of the contract.
+/// The type of a schema as the contract names it.
 fn kind(schemas: &Map<String, Value>, schema: &Value) -> String {
     if let Some(target) = schema["$ref"].as_str() {
         let name = target.rsplit('/').next().unwrap();
@@ -50,7 +50,7 @@ fn kind(schemas: &Map<String, Value>, schema: &Value) -> String {
 }
 
 #[test]
-fn every_field_of_the_contract_is_there_with_its_name_and_type() {
+fn every_field_of_the_contract_exists_with_its_name_and_type() {
     let schemas = listings::schemas();
     let mut count = 0;
     for (model, field, expected) in fields() {
@@ -68,7 +68,7 @@ fn every_field_of_the_contract_is_there_with_its_name_and_type() {
 }
 
 #[test]
-fn no_model_of_the_contract_has_a_field_the_contract_does_not_know() {
+fn no_model_of_the_contract_has_other_fields() {
     let schemas = listings::schemas();
     for (model, _, _) in fields() {
         for field in schemas[model]["properties"].as_object().unwrap().keys() {
@@ -83,7 +83,7 @@ fn no_model_of_the_contract_has_a_field_the_contract_does_not_know() {
 }
 
 #[test]
-fn every_enumeration_holds_the_contracts_values_in_its_order() {
+fn every_enumeration_has_the_contracts_values_in_its_order() {
     let mut count = 0;
     for line in MODELS.lines() {
         let Some((name, values)) = line.split_once(" = ") else {
@@ -104,7 +104,7 @@ fn every_enumeration_holds_the_contracts_values_in_its_order() {
 }
 
 #[test]
-fn what_is_unknown_is_left_out_and_lists_are_always_there() {
+fn unknown_values_are_left_out_and_lists_are_always_present() {
     let advert: Advert = read(&json!({})).unwrap();
     assert_eq!(serde_json::to_value(advert).unwrap(), json!({"tags": []}));
     let given =
@@ -118,7 +118,7 @@ fn what_is_unknown_is_left_out_and_lists_are_always_there() {
 }
 
 #[test]
-fn values_are_written_in_the_contracts_forms() {
+fn values_are_written_in_the_contracts_formats() {
     let given = json!({
         "firstSeenAt": "2022-10-21T13:31:33.5934+02:00",
         "currentPrice": {"value": 250000.0, "valuePerArea": 4310.34},
@@ -138,7 +138,7 @@ fn values_are_written_in_the_contracts_forms() {
 }
 
 #[test]
-fn the_first_fault_of_a_record_is_named_by_its_path_with_what_is_allowed() {
+fn the_first_fault_of_a_record_is_reported_with_its_path_and_the_rule() {
     let cases = [
         (json!([]), "body: must be an object"),
         (json!({"tags": "x"}), "tags: must be an array"),
@@ -199,7 +199,7 @@ fn the_first_fault_of_a_record_is_named_by_its_path_with_what_is_allowed() {
 }
 
 #[test]
-fn the_short_property_keeps_what_the_contract_lists_and_nothing_else() {
+fn the_lite_property_has_exactly_the_fields_the_contract_lists() {
     let property: Property = read(&json!({
         "flxId": "019a53c0-7a55-7c40-8a11-0a5e5f6b7c81",
         "type": "CLASS_FLAT",

@@ -1,11 +1,11 @@
-//! The OpenAPI document as clients read it: a change of the contract shows as a change of the snapshot.
+//! The OpenAPI document as clients read it: a change of the contract is a change of the snapshot.
 //!
-//! After a change that is meant: `INSTA_UPDATE=always cargo test the_document`, then read the difference.
+//! After an intended change: `INSTA_UPDATE=always cargo test the_document`, then review the difference.
 
 use serde_json::Value;
 use toise::http::openapi;
 
-/// Takes the examples out: they are answers of the demo, kept in a file of their own.
+/// Removes the examples: they are responses of the demo, stored in a file of their own.
 fn without_examples(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -30,7 +30,7 @@ fn the_document_is_the_published_one() {
 }
 
 #[test]
-fn no_two_operations_share_a_name() {
+fn operation_ids_are_unique() {
     let document = openapi::document();
     let mut seen = std::collections::BTreeSet::new();
     for operation in document["paths"]
@@ -44,7 +44,7 @@ fn no_two_operations_share_a_name() {
     }
 }
 
-/// Every schema of a document with its path, those inside others too.
+/// Every property schema of a document with its path, including nested ones.
 fn schemas<'a>(value: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)>) {
     if let Some(fields) = value.as_object() {
         let is_schema = fields.get("type").is_some_and(|kind| kind == "object");
@@ -65,19 +65,19 @@ fn schemas<'a>(value: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)
 }
 
 #[test]
-fn every_field_of_the_document_says_what_it_is() {
+fn every_field_of_the_document_has_a_description() {
     let document = openapi::document();
     let mut fields = Vec::new();
     schemas(&document["components"]["schemas"], "", &mut fields);
     assert!(fields.len() > 500, "{}", fields.len());
-    let said = |schema: &Value| {
+    let is_described = |schema: &Value| {
         let says = |part: &Value| part.get("description").is_some_and(Value::is_string);
         let refers = |part: &Value| part.get("$ref").is_some();
         says(schema) || refers(schema) || says(&schema["items"]) || refers(&schema["items"])
     };
     let silent: Vec<&str> = fields
         .iter()
-        .filter(|(_, schema)| !said(schema))
+        .filter(|(_, schema)| !is_described(schema))
         .map(|(path, _)| path.as_str())
         .collect();
     assert!(silent.is_empty(), "{silent:#?}");

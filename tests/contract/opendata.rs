@@ -7,7 +7,7 @@ use crate::support::{ROWS, Service, error_of};
 const SEARCH: &str = "/v2/protected/opendata/dvf/search";
 
 #[tokio::test]
-async fn records_are_passed_on_byte_for_byte() {
+async fn records_are_returned_byte_for_byte() {
     let service = Service::start().await;
     let text = service
         .post(SEARCH, r#"{"size": 1}"#)
@@ -20,7 +20,7 @@ async fn records_are_passed_on_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn following_cursors_sees_every_row_once() {
+async fn following_cursors_returns_every_row_once() {
     let service = Service::start().await;
     let mut seen = Vec::new();
     let mut body = json!({"filters": {"postal_code": "48000"}});
@@ -46,7 +46,7 @@ async fn following_cursors_sees_every_row_once() {
 }
 
 #[tokio::test]
-async fn a_tampered_cursor_or_one_of_another_question_is_422() {
+async fn a_tampered_cursor_or_one_of_another_query_is_422() {
     let service = Service::start().await;
     let page: Value = service.post(SEARCH, "{}").await.json().await.unwrap();
     let cursor = page["cursor"].as_str().unwrap();
@@ -90,7 +90,7 @@ async fn a_match_wraps_each_record_under_the_name_of_its_table() {
 }
 
 #[tokio::test]
-async fn many_matches_answer_in_order_and_one_fault_refuses_them_all() {
+async fn many_matches_are_answered_in_order_and_one_fault_rejects_them_all() {
     let service = Service::start().await;
     let path = "/v2/protected/opendata/dpe/match/_many";
     let body = json!({"items": [{"size": 1}, {"size": 2}, {}]});

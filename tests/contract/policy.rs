@@ -1,5 +1,5 @@
-//! Who may ask: every endpoint with no key, a bad, expired, revoked, wrong and right one, and of what belongs to an account
-//! the right key of another, printed as a table.
+//! Access policy: every endpoint with no key and with a malformed, expired, revoked, wrong and right key; endpoints
+//! of account data also with another account's key. The result is printed as a table.
 
 use comfy_table::Table;
 use reqwest::Method;
@@ -30,7 +30,7 @@ const COLUMNS: [&str; 11] = [
     "own",
 ];
 
-/// Asks an endpoint for a record, or with a body that may be wrong: only the door is looked at.
+/// Calls an endpoint with a random id and a body that may be invalid: only access is checked.
 async fn status(service: &Service, endpoint: &Endpoint, key: Option<&str>, id: Uuid) -> u16 {
     let method = Method::from_bytes(endpoint.method.as_str().as_bytes()).unwrap();
     let path: Vec<String> = endpoint
@@ -55,7 +55,7 @@ async fn status(service: &Service, endpoint: &Endpoint, key: Option<&str>, id: U
     request.send().await.unwrap().status().as_u16()
 }
 
-/// On what listings the alert is that a path names.
+/// The kind of listing of the alert that a path names.
 fn listing_of_alert(path: &str) -> Option<ListingKind> {
     let names_one = path.contains("/search/alerts/") && path.contains("{alertId}");
     let on_adverts = path.starts_with("/v2/protected/adverts/");
@@ -65,7 +65,7 @@ fn listing_of_alert(path: &str) -> Option<ListingKind> {
     })
 }
 
-/// An alert of the account that owns the service's key.
+/// Creates an alert of the account that owns the service's key.
 async fn alert_of(service: &Service, listing: ListingKind) -> Uuid {
     let kind = match listing {
         ListingKind::Property => "properties",
@@ -103,7 +103,7 @@ async fn every_endpoint_admits_the_right_keys_only() {
     let revoked = service.key_with(&every_scope);
     keys::revoke(&service.store, &service.clock, &revoked).unwrap();
     service.clock.advance_ms(8 * 24 * 3_600_000);
-    // Of the right form, but of another installation.
+    // Well-formed, but of another installation.
     let unknown = Service::start().await.key.clone();
     let stranger = service
         .new_key(KeyKind::Production, "alerts", "stranger")

@@ -1,4 +1,4 @@
-//! The sample records: exactly what the types write, consistent with each other and with the tables of communes.
+//! The sample records: exactly what the types write, and consistent with each other and with the table of communes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,9 +17,9 @@ use toise::http::resources::samples::{Sample, sample};
 
 use crate::support::{Service, error_of};
 
-/// Farthest an asset may lie from the centre of its commune, kilometres.
+/// Maximum distance of an asset from the centre of its commune, kilometres.
 const COMMUNE_RADIUS_KM_MAX: f64 = 8.0;
-/// Most all samples together may weigh, bytes.
+/// Maximum size of all samples together, bytes.
 const SAMPLES_BYTES_MAX: usize = 300 * 1024;
 
 fn body(which: Sample) -> Value {
@@ -34,7 +34,7 @@ fn pretty<T: Serialize>(value: &T) -> String {
     serde_json::to_string_pretty(value).unwrap() + "\n"
 }
 
-/// Reads a sample as its type and writes it back.
+/// Parses a sample as its type and serialises it again.
 fn rewritten(which: Sample) -> String {
     let body = body(which);
     match which {
@@ -52,7 +52,7 @@ fn rewritten(which: Sample) -> String {
 }
 
 #[test]
-fn every_sample_is_to_the_letter_what_the_types_write() {
+fn every_sample_is_exactly_what_the_types_write() {
     for which in Sample::ALL {
         assert!(rewritten(which) == which.body(), "{}", which.path());
     }
@@ -63,7 +63,7 @@ fn every_sample_is_to_the_letter_what_the_types_write() {
 }
 
 #[test]
-fn samples_are_answered_as_json() {
+fn samples_are_served_as_json() {
     for which in Sample::ALL {
         let response = sample(which).response;
         assert_eq!(response.status(), 200);
@@ -129,13 +129,13 @@ fn places_agree_with_the_table_of_communes() {
         }
     }
     for advert in records::<Advert>(Sample::Adverts) {
-        // Both models of a place have the same fields.
+        // Both location models have the same fields.
         check_place(&read(&serde_json::to_value(advert.location).unwrap()).unwrap());
     }
 }
 
 #[test]
-fn each_property_is_made_of_its_adverts() {
+fn each_property_is_derived_from_its_adverts() {
     let properties: Vec<Property> = records(Sample::Properties);
     for property in &properties {
         let title = property.title.as_deref().unwrap();
@@ -218,7 +218,7 @@ fn each_sample_advert_is_an_advert_of_a_sample_property() {
 }
 
 #[test]
-fn deliveries_tell_of_sample_records() {
+fn deliveries_refer_to_sample_records() {
     let properties: Vec<Property> = records(Sample::Properties);
     let delivery: PropertyDelivery = read(&body(Sample::WebhookProperties)).unwrap();
     let matches = delivery.data.created.iter().chain(&delivery.data.updated);

@@ -1,5 +1,5 @@
-//! Searches of properties through the socket: what was taken is found within a second, page by page, whole and in
-//! short.
+//! Searches of properties through the socket: ingested adverts are found within a second, page by page, complete
+//! and lite.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ async fn taken(adverts: u64) -> (Service, u64) {
 }
 
 async fn asked(service: &Service, path: &str, body: &Value) -> Value {
-    // Fifty requests a second, by the clock of the test.
+    // Fifty requests per second on the test's clock.
     service.clock.advance_ms(20);
     let response = service.post(path, body.to_string()).await;
     assert_eq!(response.status(), 200, "{body}");
@@ -45,12 +45,15 @@ async fn asked(service: &Service, path: &str, body: &Value) -> Value {
     answer["data"].take()
 }
 
-/// Waits until searches show as many properties as the store holds; they have to soon.
+/// Waits until searches return as many properties as the store holds.
 async fn shown(service: &Service, properties: u64) {
     let until = Instant::now() + Duration::from_secs(20);
     let all = json!({"search": {"filterProperty": {}}});
     while asked(service, &format!("{SEARCH}/count"), &all).await["count"] != properties {
-        assert!(Instant::now() < until, "not all of {properties} are shown");
+        assert!(
+            Instant::now() < until,
+            "not all of the {properties} properties are found"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -60,7 +63,7 @@ fn body(filter: Value, size: usize) -> Value {
 }
 
 #[tokio::test]
-async fn pages_hold_every_property_once_in_order_whole_and_in_short() {
+async fn pages_contain_every_property_once_in_order_complete_and_lite() {
     let (service, properties) = taken(120).await;
     shown(&service, properties).await;
     for (path, size) in [(SEARCH.to_owned(), 33), (format!("{SEARCH}/lite"), 25)] {
@@ -92,7 +95,7 @@ async fn pages_hold_every_property_once_in_order_whole_and_in_short() {
     }
 }
 
-/// Every property, whole.
+/// Every property, complete.
 async fn all(service: &Service) -> Vec<Value> {
     let (mut page, mut records) = (body(json!({}), 100), Vec::new());
     loop {
@@ -109,7 +112,7 @@ fn number(record: &Value, pointer: &str) -> Option<f64> {
     record.pointer(pointer).and_then(Value::as_f64)
 }
 
-/// How different two properties are, as the reference says, and how far apart.
+/// Distance of two properties in features, as the reference defines it, and in metres.
 fn units(one: &Value, other: &Value) -> (f64, f64) {
     let at = |record: &Value, axis: usize| {
         let path = format!("/location/locationCoordinate/location/{axis}");
@@ -171,7 +174,7 @@ async fn similar_properties_are_the_nearest_of_the_class_and_offer_around() {
 }
 
 #[tokio::test]
-async fn figures_are_those_of_the_records_found() {
+async fn statistics_match_the_records_found() {
     let (service, properties) = taken(120).await;
     shown(&service, properties).await;
     let records = all(&service).await;
@@ -211,7 +214,7 @@ async fn figures_are_those_of_the_records_found() {
 }
 
 #[tokio::test]
-async fn a_price_change_is_found_by_its_new_price_and_no_more_by_the_old() {
+async fn a_property_is_found_by_its_new_price_and_not_by_its_old_one() {
     let service = Service::start().await;
     let operator = service.key_with("admin");
     let advert = json!({
@@ -242,7 +245,7 @@ async fn a_price_change_is_found_by_its_new_price_and_no_more_by_the_old() {
 }
 
 #[tokio::test]
-async fn texts_are_found_with_tolerance_and_sorted_by_how_well_they_fit() {
+async fn texts_are_found_with_tolerance_and_sorted_by_relevance() {
     let service = Service::start().await;
     let operator = service.key_with("admin");
     let advert = |number: usize, title: &str, description: &str| {
@@ -314,7 +317,7 @@ async fn texts_are_found_with_tolerance_and_sorted_by_how_well_they_fit() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_in_a_search_is_named_by_its_path() {
+async fn a_fault_in_a_search_is_reported_with_its_path() {
     let service = Service::start().await;
     for (path, body, message) in [
         (SEARCH, body(json!({}), 101), "size: must be"),

@@ -1,4 +1,4 @@
-//! The service as a process: probes, connections that stall, stopping.
+//! The service as a process: probes, stalled connections, shutdown.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ async fn probes_and_the_document_need_no_key() {
 }
 
 #[tokio::test]
-async fn head_is_answered_like_get_without_a_body() {
+async fn head_returns_the_same_as_get_without_a_body() {
     let service = Service::start().await;
     let response = service.ask(Method::HEAD, "/version").send().await.unwrap();
     assert_eq!(response.status(), 200);
@@ -57,7 +57,7 @@ async fn a_connection_that_never_finishes_its_request_head_is_closed() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_cap_wait_for_a_place() {
+async fn connections_beyond_the_maximum_wait() {
     let limits = ServerLimits {
         connections_max: 1,
         ..ServerLimits::default()
@@ -70,14 +70,14 @@ async fn connections_beyond_the_cap_wait_for_a_place() {
     let early = tokio::time::timeout(Duration::from_millis(300), &mut waiting).await;
     assert!(
         early.is_err(),
-        "answered beside a connection that fills the cap"
+        "answered although the maximum of connections was open"
     );
     drop(holding);
     assert_eq!(waiting.await.unwrap().status(), 200);
 }
 
 #[tokio::test]
-async fn stopping_finishes_what_runs_and_takes_nothing_new() {
+async fn stopping_finishes_running_requests_and_accepts_no_new_ones() {
     let rows = InMemoryTables {
         delay: Duration::from_millis(400),
         ..InMemoryTables::default()
@@ -96,7 +96,7 @@ async fn stopping_finishes_what_runs_and_takes_nothing_new() {
 }
 
 #[tokio::test]
-async fn stopping_does_not_wait_beyond_its_bound() {
+async fn stopping_waits_no_longer_than_the_drain_timeout() {
     let limits = ServerLimits {
         drain_timeout: Duration::from_millis(200),
         ..ServerLimits::default()

@@ -1,4 +1,4 @@
-//! An alert's life as its owner sees it: made over HTTP, told of an advert, asked what became of that, told again.
+//! Alerts from creation to deactivation: created over HTTP, delivered, replayed, ended by the receiver.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_alert_is_made_told_asked_replayed_and_ended_by_its_receiver() {
+async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let receiver =
@@ -75,8 +75,8 @@ async fn an_alert_is_made_told_asked_replayed_and_ended_by_its_receiver() {
         let alert = body(listing, &filter, &["ALERT_MATCH_CREATED"]);
         let alert = with(alert, json!({"webhook_url": receiver.url()}));
         let root = format!("{kind}/search/alerts");
-        let made = client.ask(Method::PUT, &root, alert).await;
-        paths.push((root, made["alert_id"].as_str().unwrap().to_owned()));
+        let created = client.ask(Method::PUT, &root, alert).await;
+        paths.push((root, created["alert_id"].as_str().unwrap().to_owned()));
     }
     let (root, alert) = &paths[0];
     let alert_path = format!("{root}/{alert}");
@@ -87,7 +87,7 @@ async fn an_alert_is_made_told_asked_replayed_and_ended_by_its_receiver() {
             json!({"adverts": [flat("a", 1, 1)]}),
         )
         .await;
-    until("both are told", async || receiver.count() == 2).await;
+    until("both are delivered", async || receiver.count() == 2).await;
     let told = |branch: &str| -> Vec<String> {
         let all = receiver.received();
         all.iter().flat_map(|one| one.items(branch)).collect()
@@ -97,7 +97,7 @@ async fn an_alert_is_made_told_asked_replayed_and_ended_by_its_receiver() {
         assert!(items.contains(&taken[0][id].as_str().unwrap().to_owned()));
     }
     let deliveries = format!("{alert_path}/deliveries");
-    until("it is known to be delivered", async || {
+    until("the delivery is recorded", async || {
         client.get(&deliveries).await[0]["status"] == "delivered"
     })
     .await;
@@ -127,7 +127,7 @@ async fn an_alert_is_made_told_asked_replayed_and_ended_by_its_receiver() {
     let replay = format!("{alert_path}/replay");
     let begun = client.ask(Method::POST, &replay, window.clone()).await;
     assert_eq!(begun["items"], 1);
-    until("it is told again", async || receiver.count() == 3).await;
+    until("the replay is delivered", async || receiver.count() == 3).await;
     let received = receiver.received();
     let own: Vec<&Received> = received
         .iter()
@@ -135,7 +135,7 @@ async fn an_alert_is_made_told_asked_replayed_and_ended_by_its_receiver() {
         .collect();
     assert_eq!(own[0].json(), own[1].json(), "in the same format");
     assert_ne!(own[0].id(), own[1].id(), "under an identifier of its own");
-    // The receiver has a delivery before its end, and what it costs, is stored.
+    // The receiver gets a delivery before its outcome and its cost are stored.
     until("both deliveries are charged", async || {
         let consumed = client.get("consumption").await;
         let per_type = consumed["consumption_per_type"].as_array().unwrap();
@@ -147,7 +147,10 @@ async fn an_alert_is_made_told_asked_replayed_and_ended_by_its_receiver() {
     .await;
 
     client.ask(Method::POST, &replay, window.clone()).await;
-    until("a third time", async || receiver.count() == 4).await;
+    until("the second replay is delivered", async || {
+        receiver.count() == 4
+    })
+    .await;
     client.ask(Method::POST, &replay, window).await;
     until("410 ends it", async || {
         client.get(&alert_path).await["activated"] == false

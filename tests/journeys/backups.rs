@@ -1,4 +1,4 @@
-//! A backup taken in the middle of everything, restored elsewhere: the same answers, the same keys.
+//! A backup during imports and key changes, restored elsewhere: same responses, same keys.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ async fn search(server: &Server, key: &str, body: Value) -> (u16, Value) {
     (response.status().as_u16(), response.json().await.unwrap())
 }
 
-/// Every table's rows, and the bytes of their records.
+/// Number of rows, and total bytes of their records.
 fn content(data: &Path) -> [i64; 2] {
     [
         sql_number(data, "select count(*) from dvf"),
@@ -38,7 +38,7 @@ fn content(data: &Path) -> [i64; 2] {
 }
 
 #[tokio::test]
-async fn a_backup_taken_during_writes_restores_to_the_same_answers_and_keys() {
+async fn a_backup_taken_during_writes_restores_the_same_data_and_keys() {
     let outer = tempfile::tempdir().unwrap();
     let (data, files) = (outer.path().join("data"), outer.path().join("files"));
     for seed in ["1", "2", "3"] {
@@ -65,11 +65,11 @@ async fn a_backup_taken_during_writes_restores_to_the_same_answers_and_keys() {
     run(&data, &["import", "dvf", &file("1")]);
     let key = key_of(&data);
     let server = Server::start(&data, "serve");
-    let question = json!({"sortBy": "price_eur", "sortOrder": "desc", "size": 50});
-    let before = search(&server, &key, question.clone()).await;
+    let query = json!({"sortBy": "price_eur", "sortOrder": "desc", "size": 50});
+    let before = search(&server, &key, query.clone()).await;
     assert_eq!(before.0, 200);
 
-    // Imports and new keys go on while backups are taken.
+    // Imports and new keys continue while backups are taken.
     let stop = AtomicBool::new(false);
     let backups: Vec<String> = std::thread::scope(|scope| {
         let keys = scope.spawn(|| {
@@ -99,9 +99,9 @@ async fn a_backup_taken_during_writes_restores_to_the_same_answers_and_keys() {
         assert!(keys.join().unwrap() > 0);
         taken
     });
-    let after = search(&server, &key, question.clone()).await;
+    let after = search(&server, &key, query.clone()).await;
 
-    // What the folder held after each import, from folders of their own.
+    // Content of the folder after each import, from separate folders.
     let mut published = Vec::new();
     for seeds in 1..=3 {
         let fresh = outer.path().join(format!("fresh{seeds}"));
@@ -115,13 +115,14 @@ async fn a_backup_taken_during_writes_restores_to_the_same_answers_and_keys() {
         run(&restored, &["restore", backup]);
         assert!(
             published.contains(&content(&restored)),
-            "{backup} is of no one moment"
+            "{backup} is not one snapshot"
         );
         let keys = run(&restored, &["keys", "list"]);
         assert!(!keys.as_array().unwrap().is_empty());
     }
 
-    // At rest, a backup answers as the folder does, with the same keys; what came later is not in it.
+    // Without concurrent writes, the restored folder answers as the original does, with the same keys; later keys
+    // are not in it.
     let backup = outer.path().join("last.tar");
     run(&data, &["backup", backup.to_str().unwrap()]);
     let late = key_of(&data);
@@ -129,11 +130,11 @@ async fn a_backup_taken_during_writes_restores_to_the_same_answers_and_keys() {
     let report = run(&restored, &["restore", backup.to_str().unwrap()]);
     assert_eq!(report["data"], restored.to_str().unwrap());
     let other = Server::start(&restored, "serve");
-    assert_eq!(search(&other, &key, question.clone()).await, after);
-    assert_eq!(search(&other, &late, question.clone()).await.0, 401);
-    // Cursors are sealed with a secret that went along.
+    assert_eq!(search(&other, &key, query.clone()).await, after);
+    assert_eq!(search(&other, &late, query.clone()).await.0, 401);
+    // Cursors are signed with a secret that is in the backup.
     let cursor = after.1["cursor"].clone();
-    let mut next = question;
+    let mut next = query;
     next["cursor"] = cursor;
     let page = search(&server, &key, next.clone()).await;
     assert_eq!((page.0, search(&other, &key, next).await), (200, page));
@@ -141,7 +142,7 @@ async fn a_backup_taken_during_writes_restores_to_the_same_answers_and_keys() {
 }
 
 #[test]
-fn a_data_folder_in_use_is_never_restored_onto_nor_a_backup_overwritten() {
+fn restore_and_backup_never_overwrite_an_existing_folder() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     key_of(&data);

@@ -1,4 +1,4 @@
-//! A server killed while pages are collected: no job is lost, no answer is paid for twice.
+//! A server killed during collection: no job is lost and no page is charged twice.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::support::draw::Draw;
 use crate::support::portal::{Act, Portal, flat_page, query};
 use crate::support::process::{Server, run};
 
-/// Kills, unless `TOISE_KILLS` says otherwise.
+/// Number of kills, unless `TOISE_KILLS` overrides it.
 const KILLS: usize = 4;
-/// Addresses asked for between two kills.
+/// URLs requested between two kills.
 const ROUND: usize = 30;
-/// Longest wait for the first job of all.
+/// Maximum wait for the first job.
 const BEGUN_MAX: Duration = Duration::from_secs(20);
 const FLAGS: [&str; 8] = [
     "--allow-collect-hosts",
@@ -42,7 +42,7 @@ fn credits(data: &Path) -> i64 {
     store.ledger().read(reading).unwrap()
 }
 
-/// Asks for an address; its status, `None` when the server was gone.
+/// Requests a URL; returns the status, or `None` if the server was gone.
 async fn ask(server: String, key: String, url: String) -> Option<u16> {
     let request = crate::support::http_client()
         .get(format!("{server}/v2/protected/adverts/url?{}", query(&url)))
@@ -52,7 +52,7 @@ async fn ask(server: String, key: String, url: String) -> Option<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_page_that_was_asked_for_is_lost_and_none_is_paid_for_twice() {
+async fn no_requested_page_is_lost_and_none_is_charged_twice() {
     let kills = std::env::var("TOISE_KILLS").ok();
     let kills = kills.map_or(KILLS, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
@@ -92,13 +92,13 @@ async fn no_page_that_was_asked_for_is_lost_and_none_is_paid_for_twice() {
             .filter(|status| matches!(status, Ok(Some(200))))
             .count() as i64;
     }
-    let made = number(data, "SELECT count(*) FROM jobs");
+    let jobs = number(data, "SELECT count(*) FROM jobs");
     let charged = credits(data);
     assert!(
-        made > 0 && paid <= charged && charged <= asked,
+        jobs > 0 && paid <= charged && charged <= asked,
         "{paid} answered, {charged} charged of {asked}"
     );
-    // Without another call everything that was asked for comes to its end, and costs nothing more.
+    // Without further calls, every requested page is collected and nothing more is charged.
     let _server = Server::start_with(data, "serve", &FLAGS, Stdio::null());
     let started = Instant::now();
     while number(
@@ -114,19 +114,15 @@ async fn no_page_that_was_asked_for_is_lost_and_none_is_paid_for_twice() {
             data,
             "SELECT count(*) FROM jobs WHERE outcome = 'collected'"
         ),
-        made
+        jobs
     );
     let addresses: HashSet<i64> = HashSet::from([
         number(data, "SELECT count(DISTINCT url) FROM jobs"),
         number(data, "SELECT count(*) FROM adverts"),
     ]);
-    assert_eq!(
-        addresses.len(),
-        1,
-        "one advert for each address: {addresses:?}"
-    );
+    assert_eq!(addresses.len(), 1, "one advert for each URL: {addresses:?}");
     assert_eq!(credits(data), charged);
     println!(
-        "{kills} kills: {made} jobs, all collected; {paid} answers had, {charged} charged of {asked} calls"
+        "{kills} kills: {jobs} jobs, all collected; {paid} responses received, {charged} charged of {asked} calls"
     );
 }

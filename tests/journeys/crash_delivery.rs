@@ -1,5 +1,5 @@
-//! A server killed while it takes adverts and delivers what they match: what was acknowledged arrives, in order for each
-//! item, and again only as it was under the identifier it came under before.
+//! A server killed during ingestion and delivery: every acknowledged change is delivered, in order for each item,
+//! and a repeated delivery has the same body and identifier.
 
 use std::collections::{BTreeMap, HashMap};
 use std::process::Stdio;
@@ -18,26 +18,26 @@ use crate::support::draw::Draw;
 use crate::support::process::{Server, run};
 use crate::support::receiver::{Act, Receiver};
 
-/// Kills, unless `TOISE_KILLS` says otherwise.
+/// Number of kills, unless `TOISE_KILLS` overrides it.
 const KILLS: usize = 6;
-/// Clients, each with one call in flight and assets of its own.
+/// Clients, each with one call in flight and its own assets.
 const CLIENTS: u64 = 3;
-/// Price changes of a call.
+/// Price changes per call.
 const CHANGES: usize = 3;
 const ALLOWED: [&str; 2] = ["--allow-webhook-hosts", "127.0.0.1"];
 
-/// What is told of each item, in order: the branch, and the price of adverts.
+/// Notifications of each item, in order: the branch, and the price for adverts.
 type Stories = BTreeMap<String, Vec<(&'static str, u64)>>;
 
-/// An advert as a client keeps it.
+/// An advert as known to a client.
 struct ClientAdvert {
-    /// One asset is on two portals, one number after the other.
+    /// Each asset is on two portals, under consecutive numbers.
     number: u64,
     price: u64,
     id: String,
 }
 
-/// The advert as its portal shows it at a round.
+/// A sighting of the advert on its portal in a round.
 fn sighting(number: u64, price: u64, round: i64) -> Value {
     let asset = number / 2;
     let portal = if number.is_multiple_of(2) {
@@ -59,7 +59,8 @@ fn sighting(number: u64, price: u64, round: i64) -> Value {
     )
 }
 
-/// A client that sends new adverts and new prices, each call until it is acknowledged, and keeps what that means.
+/// A client that sends new adverts and new prices, repeats each call until it is acknowledged, and records the
+/// expected notifications.
 struct Client {
     http: reqwest::Client,
     key: String,
@@ -155,7 +156,7 @@ impl Client {
     }
 }
 
-/// What a receiver was told, each delivery once: it must be the same whenever it comes.
+/// Notifications received, each delivery once; a repeated delivery must have the same body.
 fn told(receiver: &Receiver) -> Stories {
     let mut bodies: HashMap<String, Vec<u8>> = HashMap::new();
     let mut stories = Stories::new();
@@ -194,7 +195,7 @@ fn entries(stories: &Stories) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_acknowledged_arrives_in_order_and_again_only_as_it_was() {
+async fn acknowledged_changes_are_delivered_in_order_and_repeats_are_identical() {
     let kills = std::env::var("TOISE_KILLS").ok();
     let kills = kills.map_or(KILLS, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
@@ -220,7 +221,7 @@ async fn what_was_acknowledged_arrives_in_order_and_again_only_as_it_was() {
         adverts: Stories::new(),
         properties: Stories::new(),
     };
-    // Two of adverts, one of which is slow, and one of properties.
+    // Two alerts on adverts, one of them with a slow receiver, and one on properties.
     let mut receivers = Vec::new();
     for (listing, second, path, delay_ms) in [
         (
@@ -294,7 +295,7 @@ async fn what_was_acknowledged_arrives_in_order_and_again_only_as_it_was() {
     );
     let requests: usize = receivers.iter().map(Receiver::count).sum();
     println!(
-        "{kills} kills: {} calls acknowledged, {} things to tell of {} adverts and {} properties, all arrived in order; \
+        "{kills} kills: {} calls acknowledged, {} notifications of {} adverts and {} properties, all delivered in order; \
          {requests} requests",
         acknowledged.load(Ordering::Relaxed),
         2 * entries(&adverts) + entries(&properties),

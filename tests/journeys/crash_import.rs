@@ -1,4 +1,4 @@
-//! An import killed at any moment leaves the old table or the new one, and nothing in the way of the next.
+//! An import killed at any moment leaves the old table or the new one and does not block the next import.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ fn a_killed_import_leaves_the_old_table_or_the_new_one() {
     let digest = "select cast(sum(octet_length(record)) as bigint) from dvf";
     let before = (sql_number(&data, count), sql_number(&data, digest));
 
-    // How long an import takes here, measured on a copy of the lake.
+    // Duration of an import on this machine, measured on a copy of the lake.
     let copy = outer.path().join("copy");
     run(&copy, &["import", "dvf", &old]);
     let started = Instant::now();
@@ -84,7 +84,7 @@ fn a_killed_import_leaves_the_old_table_or_the_new_one() {
         );
         assert!(
             found == after || !ended,
-            "an import that said it ended published nothing"
+            "an import that succeeded published nothing"
         );
         if found == after {
             published += usize::from(!ended);
@@ -101,7 +101,7 @@ fn a_killed_import_leaves_the_old_table_or_the_new_one() {
     let report = run(&data, &["import", "dvf", &new]);
     assert_eq!(report["outcome"]["total"], after.0, "{report}");
     assert_eq!((sql_number(&data, count), sql_number(&data, digest)), after);
-    // Nothing of the killed ones is left: every file is named by the snapshot.
+    // Nothing is left of the killed imports: the snapshot names every file.
     let table = data.join("lake/dvf");
     let snapshot = std::fs::read_to_string(table.join("snapshot.json")).unwrap();
     for name in files(&table) {
@@ -111,7 +111,7 @@ fn a_killed_import_leaves_the_old_table_or_the_new_one() {
             "{name} is left over"
         );
     }
-    // And again changes nothing.
+    // Importing again changes nothing.
     let report = run(&data, &["import", "dvf", &new, &old]);
     let outcome = &report["outcome"];
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A server killed while adverts come in: every acknowledged one is there, none twice, each with its property.
+//! A server killed during ingestion: every acknowledged advert is stored once, with its property.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -13,17 +13,17 @@ use toise::store::Store;
 use crate::support::draw::Draw;
 use crate::support::process::{Server, run};
 
-/// Kills, unless `TOISE_KILLS` says otherwise.
+/// Number of kills, unless `TOISE_KILLS` overrides it.
 const KILLS: usize = 6;
-/// Milliseconds the first answers of a server may take.
+/// Maximum wait for the first responses of a server, milliseconds.
 const FIRST_ANSWER_TIMEOUT_MS: usize = 20_000;
 /// Clients, each with one call in flight.
 const CLIENTS: usize = 4;
-/// Adverts of a call.
+/// Adverts per call.
 const BATCH: u64 = 7;
 const PATH: &str = "/v2/protected/admin/adverts";
 
-/// A sighting of a listing; two neighbours in number show one asset on two portals.
+/// A sighting of a listing; consecutive numbers show one asset on two portals.
 fn sighting(number: u64, round: u64) -> Value {
     let asset = number / 2;
     let portal = if number.is_multiple_of(2) {
@@ -41,10 +41,10 @@ fn sighting(number: u64, round: u64) -> Value {
     })
 }
 
-/// What was acknowledged: advert by address.
+/// Acknowledged adverts: identifier by URL.
 type Acknowledged = Arc<Mutex<HashMap<String, String>>>;
 
-/// Sends batches of new and known listings without pause until the server is gone.
+/// Sends batches of new and known listings continuously until the server is gone.
 async fn load(url: String, key: String, next: Arc<AtomicU64>, acknowledged: Acknowledged) {
     let client = crate::support::http_client();
     let mut draw = Draw::new(next.load(Ordering::SeqCst));
@@ -100,14 +100,14 @@ fn assert_whole(data: &Path, acknowledged: &HashMap<String, String>) -> usize {
     assert_eq!(texts(data, "PRAGMA integrity_check"), ["ok"]);
     let ids = texts(data, "SELECT lower(hex(advert_id)) FROM adverts");
     let there: HashSet<&String> = ids.iter().collect();
-    assert_eq!(there.len(), ids.len(), "none twice");
+    assert_eq!(there.len(), ids.len(), "an advert is stored twice");
     for id in acknowledged.values() {
         assert!(
             there.contains(&id.replace('-', "")),
-            "acknowledged and gone: {id}"
+            "acknowledged but missing: {id}"
         );
     }
-    // An advert, its fingerprint, its keys and its property are there together or not at all.
+    // An advert, its fingerprint, its keys and its property are stored together or not at all.
     for torn in [
         "SELECT 'advert' FROM adverts WHERE advert NOT IN (SELECT advert FROM fingerprints)",
         "SELECT 'keys' FROM adverts WHERE advert NOT IN (SELECT advert FROM blocks)",
@@ -122,7 +122,7 @@ fn assert_whole(data: &Path, acknowledged: &HashMap<String, String>) -> usize {
     ids.len()
 }
 
-/// A server started after the last kill finds every property the store holds, page by page and by its words.
+/// A server started after the last kill finds every property in the store, page by page and by keyword.
 async fn assert_searched(data: &Path, key: &str) {
     let server = Server::start(data, "serve");
     let mut stored = texts(
@@ -159,7 +159,7 @@ async fn assert_searched(data: &Path, key: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_acknowledged_advert_is_there_and_none_twice() {
+async fn every_acknowledged_advert_is_stored_exactly_once() {
     let kills = std::env::var("TOISE_KILLS").ok();
     let kills = kills.map_or(KILLS, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
@@ -210,5 +210,5 @@ async fn every_acknowledged_advert_is_there_and_none_twice() {
         stored = assert_whole(data, &acknowledged);
     }
     assert_searched(data, &key).await;
-    println!("{kills} kills: {before} adverts acknowledged, each there once among {stored}");
+    println!("{kills} kills: {before} adverts acknowledged, each stored once among {stored}");
 }

@@ -1,4 +1,4 @@
-//! A server killed under a load of free and charged calls: every answer received was paid for once, and nobody paid twice.
+//! A server killed under a load of free and charged calls: every response received was charged exactly once.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,15 +11,15 @@ use toise::store::Store;
 use crate::support::draw::Draw;
 use crate::support::process::{Server, run};
 
-/// Kills, unless `TOISE_KILLS` says otherwise.
+/// Number of kills, unless `TOISE_KILLS` overrides it.
 const KILLS: usize = 8;
-/// Milliseconds the first answers of a server may take.
+/// Maximum wait for the first responses of a server, milliseconds.
 const FIRST_ANSWER_TIMEOUT_MS: usize = 20_000;
 /// Clients, each with one call in flight.
 const CLIENTS: usize = 8;
 const PATH: &str = "/v2/protected/opendata/dvf/search";
 
-/// Asks without pause until the server is gone; notes the request id of each answer received.
+/// Calls continuously until the server is gone; records the request id of each response received.
 async fn load(url: String, key: String, received: Arc<Mutex<Vec<String>>>) {
     let client = crate::support::http_client();
     loop {
@@ -42,7 +42,7 @@ async fn load(url: String, key: String, received: Arc<Mutex<Vec<String>>>) {
     }
 }
 
-/// Calls of each request id in the ledger.
+/// Number of ledger rows of each request id.
 fn rows(data: &Path) -> HashMap<String, usize> {
     let ids: Vec<String> = Store::open(data)
         .unwrap()
@@ -62,7 +62,7 @@ fn rows(data: &Path) -> HashMap<String, usize> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_received_has_one_row_and_few_rows_have_no_answer() {
+async fn every_response_received_has_one_row_and_few_rows_have_no_response() {
     let kills = std::env::var("TOISE_KILLS").ok();
     let kills = kills.map_or(KILLS, |text| text.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ async fn every_answer_received_has_one_row_and_few_rows_have_no_answer() {
     let mut draw = Draw::new(std::process::id().into());
     let (mut answers_before, mut rows_before, mut unanswered_in_all) = (0, 0, 0);
     for kill in 0..kills {
-        // Free calls and charged ones wait for their rows in different ways.
+        // Free and charged calls wait for their rows in different ways.
         let price = [
             "--price",
             ["API_OPENDATA_DVF_SEARCH=0", "API_OPENDATA_DVF_SEARCH=1"][kill % 2],
@@ -106,13 +106,16 @@ async fn every_answer_received_has_one_row_and_few_rows_have_no_answer() {
             assert_eq!(rows.get(request_id), Some(&1), "{request_id}");
         }
         let unanswered = (rows.len() - rows_before) - (received.len() - answers_before);
-        assert!(unanswered <= CLIENTS, "{unanswered} rows without an answer");
+        assert!(
+            unanswered <= CLIENTS,
+            "{unanswered} rows without a response"
+        );
         unanswered_in_all += unanswered;
         (answers_before, rows_before) = (received.len(), rows.len());
     }
     assert!(answers_before >= kills * CLIENTS);
     println!(
-        "{kills} kills: {answers_before} answers received, each with one row of {rows_before} in the ledger; \
-         {unanswered_in_all} rows without an answer, never more than the {CLIENTS} calls in flight"
+        "{kills} kills: {answers_before} responses received, each with one row of {rows_before} in the ledger; \
+         {unanswered_in_all} rows without a response, never more than the {CLIENTS} calls in flight"
     );
 }

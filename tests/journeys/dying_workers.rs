@@ -1,7 +1,7 @@
-//! A background thread or task of the server dies: the server says which, is not ready any more, drains and ends with
-//! an error, so that whoever started it starts it again.
+//! A background thread or task of the server dies: the server logs which one, is no longer ready, drains and exits
+//! with an error, so that its service manager restarts it.
 //!
-//! Needs a build with debug assertions: only those have workers panic when `TOISE_PANIC_WORKER` names them.
+//! Needs a build with debug assertions: only there do workers panic when `TOISE_PANIC_WORKER` names them.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,16 +15,16 @@ use crate::support::alerts::body;
 use crate::support::http_client;
 use crate::support::process::{Server, run, toise};
 
-/// Longest from readiness to the end of the process: a worker's turn, the drain, the stop of the others.
+/// Maximum time from readiness to the end of the process: a worker's turn, the drain, the stop of the others.
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
 
-/// What ended a server, and what it said.
+/// Exit code and log of a server.
 struct End {
     code: Option<i32>,
     log: String,
 }
 
-/// Serves with a worker that dies, does something, and waits for the end.
+/// Runs a server with a worker that dies, calls `provoke` and waits for the end.
 fn served_with(data: &Path, worker: &str, provoke: impl FnOnce(&Server)) -> End {
     let mut log = tempfile::tempfile().unwrap();
     let mut command = toise(data, &["serve", "--listen", "127.0.0.1:0"]);
@@ -36,7 +36,7 @@ fn served_with(data: &Path, worker: &str, provoke: impl FnOnce(&Server)) -> End 
     let address = format!("{}/healthz", server.address);
     let began = Instant::now();
     let code = server.ends_within(ENDS_WITHIN, || {
-        // Once it drains nobody listens any more; until it has noticed, all is well.
+        // Once it drains, it no longer accepts connections; until it has noticed, it is healthy.
         let Ok(answer) = status_of(&address) else {
             return;
         };
@@ -52,7 +52,7 @@ fn served_with(data: &Path, worker: &str, provoke: impl FnOnce(&Server)) -> End 
     End { code, log: text }
 }
 
-/// Status of an answer, over a connection of its own.
+/// Status of a response, over a connection of its own.
 fn status_of(address: &str) -> Result<u16, reqwest::Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -69,14 +69,14 @@ fn assert_named(worker: &str, end: &End) {
         "{worker}: {}",
         end.log
     );
-    // Other threads of the same kind may still print their backtraces after it.
+    // Other threads of the same kind may still print their backtraces after this line.
     let message = format!("worker {worker}");
     let ends = |line: &str| line.contains(&message) && line.contains("died: ");
     assert!(end.log.lines().any(ends), "{worker}: {}", end.log);
 }
 
 #[test]
-fn each_worker_that_dies_ends_the_server_with_an_error_that_names_it() {
+fn a_dead_worker_ends_the_server_with_an_error_that_names_it() {
     let folder = tempfile::tempdir().unwrap();
     for worker in [
         "store-writer",
@@ -96,7 +96,7 @@ fn each_worker_that_dies_ends_the_server_with_an_error_that_names_it() {
         let end = served_with(folder.path(), worker, |_| {});
         assert_named(worker, &end);
     }
-    // Nothing was left behind that keeps the next one from serving.
+    // Nothing left behind prevents the next server from starting.
     let server = Server::start(folder.path(), "serve");
     assert_eq!(
         status_of(&format!("{}/healthz", server.address)).unwrap(),
@@ -106,7 +106,7 @@ fn each_worker_that_dies_ends_the_server_with_an_error_that_names_it() {
 }
 
 #[test]
-fn a_look_up_of_a_name_that_panics_ends_the_server_too() {
+fn a_name_lookup_that_panics_ends_the_server_too() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let made = run(data, &["keys", "create", "--scopes", "alerts"]);
@@ -117,7 +117,7 @@ fn a_look_up_of_a_name_that_panics_ends_the_server_too() {
         let asking = async {
             let url = format!("{}/v2/protected/adverts/search/alerts", server.address);
             let request = http_client().put(url).header("x-api-key", key);
-            // The server may be gone before it answers.
+            // The server may be gone before it responds.
             let _ = request.json(&body).send().await;
         };
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,4 +1,4 @@
-//! A collector's day at the command line: files and standard input in, beside a running server; a wrong merge undone.
+//! Ingestion at the command line: files and standard input while the server is running, and a wrong merge undone.
 
 use std::io::Write;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn feed(data: &Path, arguments: &[&str], input: &[u8]) -> Output {
 }
 
 #[tokio::test]
-async fn what_a_command_takes_a_running_server_answers_at_once() {
+async fn a_running_server_returns_what_a_command_ingested_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let key = run(data, &["keys", "create"]);
@@ -73,7 +73,7 @@ async fn what_a_command_takes_a_running_server_answers_at_once() {
         request.send().await.unwrap().json::<Value>().await.unwrap()["data"].take()
     };
     let property = read().await;
-    // Both were seen first in the same instant: either may come first.
+    // Both were first seen at the same instant, so either may come first.
     let mut urls: Vec<&str> = property["adverts"]
         .as_array()
         .unwrap()
@@ -127,7 +127,7 @@ async fn what_a_command_takes_a_running_server_answers_at_once() {
 }
 
 #[test]
-fn what_cannot_be_done_says_what_can() {
+fn errors_say_what_is_allowed() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let nobody = "019bb126-cee2-7a45-a98c-3cba58e89b2d";

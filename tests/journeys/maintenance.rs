@@ -1,4 +1,4 @@
-//! An operator looks after the lake: compaction and checks, through the executable.
+//! Lake maintenance by an operator: compaction and checks, through the executable.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::support::process::{Server, errors, run, sql_number, toise};
 
-/// A lake whose sales form several runs: imports that get smaller are not merged with the larger ones before them.
+/// A lake whose sales form several sorted runs: smaller and smaller imports are not merged with the larger ones
+/// before them.
 fn several_runs(outer: &Path) -> std::path::PathBuf {
     let data = outer.join("data");
     for (seed, rows) in [("1", "3000"), ("2", "700"), ("3", "150")] {
@@ -38,7 +39,7 @@ fn parquet_files(table: &Path) -> usize {
 }
 
 #[tokio::test]
-async fn a_table_is_compacted_beside_a_running_server_and_answers_stay_the_same() {
+async fn a_table_is_compacted_while_the_server_runs_and_responses_stay_the_same() {
     let outer = tempfile::tempdir().unwrap();
     let data = several_runs(outer.path());
     let server = Server::start(&data, "serve");
@@ -83,14 +84,14 @@ async fn a_table_is_compacted_beside_a_running_server_and_answers_stay_the_same(
     assert_eq!(parquet_files(&data.join("lake/dvf")), 1);
 
     assert_eq!(ask().await["data"], before.0["data"]);
-    // By now the server has taken the new files.
+    // By now the server uses the new files.
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(ask().await["data"], before.0["data"]);
     assert_eq!(
         sql_number(&data, "select sum(octet_length(record)) from dvf"),
         before.1
     );
-    // Again there is nothing to do.
+    // A second compaction has nothing to do.
     let again = run(&data, &["compact", "dvf"]);
     assert_eq!(again["tables"].as_array().unwrap().len(), 1);
     assert_eq!(again["tables"][0]["rows_written"], 0);
@@ -144,14 +145,14 @@ fn a_check_names_every_damaged_file_and_fails() {
             errors(&output)
         );
     }
-    // The other table is as it was, and no table is an error of its own.
+    // The other table is intact; a missing folder is an error too.
     assert_eq!(run(&data, &["check", "dpe"])["damaged"], 0);
     let nowhere = toise(&outer.path().join("nowhere"), &["check"])
         .output()
         .unwrap();
     assert_eq!(nowhere.status.code(), Some(1));
     assert!(errors(&nowhere).contains("nowhere"), "{}", errors(&nowhere));
-    // Nor is it compacted over.
+    // A damaged table is not compacted either.
     let refused = toise(&data, &["compact", "dvf"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
     assert!(errors(&refused).contains("damaged"), "{}", errors(&refused));

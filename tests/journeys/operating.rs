@@ -1,4 +1,4 @@
-//! What an operator does with the process: configures it, reads its log, renews its certificate, stops it.
+//! Operation of the process: configuration, log, certificate renewal, shutdown.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -21,7 +21,7 @@ fn version_over(mut stream: impl Read + Write) -> std::io::Result<String> {
     stream.write_all(ASK.as_bytes())?;
     let mut answer = String::new();
     match stream.read_to_string(&mut answer) {
-        // A server may close without saying goodbye in TLS.
+        // A server may close without a TLS close notification.
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(answer),
         outcome => outcome.map(|_| answer),
     }
@@ -35,7 +35,7 @@ fn over_tls(host: &str, trusted: &str) -> std::io::Result<String> {
 }
 
 #[test]
-fn a_stopped_server_finishes_what_runs_refuses_what_comes_and_ends_well() {
+fn a_stopped_server_finishes_running_requests_and_exits_successfully() {
     let folder = tempfile::tempdir().unwrap();
     let key = run(folder.path(), &["keys", "create"])["key"].clone();
     let server = Server::start(folder.path(), "serve");
@@ -66,7 +66,7 @@ fn a_stopped_server_finishes_what_runs_refuses_what_comes_and_ends_well() {
 }
 
 #[test]
-fn a_request_that_does_not_end_is_cut_off_at_the_bound_and_the_exit_is_good_all_the_same() {
+fn a_request_that_does_not_end_is_aborted_at_the_drain_timeout_and_the_exit_is_successful() {
     let folder = tempfile::tempdir().unwrap();
     let more = ["--set", "server.drain_timeout_s=1"];
     let server = Server::start_with(folder.path(), "serve", &more, Stdio::null());
@@ -79,7 +79,7 @@ fn a_request_that_does_not_end_is_cut_off_at_the_bound_and_the_exit_is_good_all_
 }
 
 #[test]
-fn the_configuration_of_the_data_folder_rules_and_a_mistake_in_it_stops_the_start() {
+fn the_configuration_of_the_data_folder_applies_and_a_mistake_in_it_prevents_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("toise.toml");
     let default = toise(folder.path(), &["config", "--default"])
@@ -142,7 +142,7 @@ fn log_of(data: &Path, format: &str) -> String {
 }
 
 #[test]
-fn every_request_makes_one_line_without_secrets_as_text_or_as_json() {
+fn every_request_logs_one_line_without_secrets_as_text_or_json() {
     let folder = tempfile::tempdir().unwrap();
     let text = log_of(folder.path(), "text");
     let lines: Vec<&str> = text
@@ -171,7 +171,7 @@ fn every_request_makes_one_line_without_secrets_as_text_or_as_json() {
 }
 
 #[test]
-fn a_hangup_makes_the_server_take_up_a_renewed_certificate() {
+fn sighup_reloads_a_renewed_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     let put = |name: &str| {

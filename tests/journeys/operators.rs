@@ -1,4 +1,4 @@
-//! An operator's day at the command line: accounts, keys, limits, consumption, demos one after another.
+//! Accounts, keys, limits, consumption and demos at the command line.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::process::{Server, errors, run, toise};
 
-/// What a refused command says.
+/// Runs a command that must fail and returns its error output.
 fn refused(data: &Path, arguments: &[&str]) -> String {
     let output = toise(data, arguments).output().unwrap();
     assert!(!output.status.success(), "{arguments:?}");
@@ -41,14 +41,14 @@ async fn becomes(address: &str, key: &str, expected: u16) -> bool {
 }
 
 #[test]
-fn an_account_is_shown_with_its_secrets_and_a_replaced_one_goes_on_signing() {
+fn an_account_is_shown_with_its_secrets_including_a_rotated_one() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let first = run(data, &["accounts", "show"]);
     assert_eq!(first["name"], "default");
     assert!(text(&first, "signing_secret").starts_with("whsec_"));
     assert!(text(&first, "webhook_key").starts_with("whk_"));
-    assert_eq!(run(data, &["accounts", "show"]), first, "made once");
+    assert_eq!(run(data, &["accounts", "show"]), first, "created once");
     let key = run(data, &["keys", "create"]);
     assert_eq!(key["account_id"], first["account_id"]);
 
@@ -74,7 +74,7 @@ fn an_account_is_shown_with_its_secrets_and_a_replaced_one_goes_on_signing() {
 }
 
 #[tokio::test]
-async fn a_running_server_follows_what_the_command_line_does_to_a_key() {
+async fn a_running_server_applies_key_changes_of_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let server = Server::start(data, "serve");
@@ -150,7 +150,7 @@ async fn a_running_server_follows_what_the_command_line_does_to_a_key() {
 }
 
 #[test]
-fn what_a_key_may_not_have_is_refused_with_what_it_may() {
+fn invalid_key_settings_are_rejected_with_the_rule() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let id = run(data, &["keys", "create", "--kind", "test"]);
@@ -244,7 +244,7 @@ fn consumption_is_reported_by_account_and_by_key() {
 }
 
 #[tokio::test]
-async fn a_demo_revokes_the_keys_of_earlier_demos_once_it_listens_and_no_others() {
+async fn a_demo_that_listens_revokes_only_the_keys_of_earlier_demos() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     run(data, &["synth", "--lake", "--dvf", "200"]);
@@ -259,7 +259,7 @@ async fn a_demo_revokes_the_keys_of_earlier_demos_once_it_listens_and_no_others(
     assert_eq!(
         search(&first.address, &old).await,
         200,
-        "no demo took its place"
+        "no other demo replaced it"
     );
     assert_eq!(first.terminate(), Some(0));
 

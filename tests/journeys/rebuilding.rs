@@ -1,5 +1,5 @@
-//! Properties and adverts through the executable: SQL and HTTP give the same numbers at every moment, whether rows lie
-//! in the store alone, in files, or in files made anew; what was lost or damaged is made again from the store.
+//! Properties and adverts through the executable: SQL and HTTP return the same numbers at all times, whether rows
+//! are in the store alone, in data files or in rebuilt ones; lost or damaged files are rebuilt from the store.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::support::process::{Server, errors, run, sql_number, toise};
 
 const KILLS: usize = 6;
 
-/// Filters of the contract, and the same in SQL.
+/// Filters of the contract, each with its SQL equivalent.
 const FILTERS: [(&str, &str); 7] = [
     ("{}", "true"),
     (r#"{"type": ["CLASS_FLAT"]}"#, "type = 'CLASS_FLAT'"),
@@ -35,7 +35,7 @@ const FILTERS: [(&str, &str); 7] = [
     (r#"{"hasAnomaly": true}"#, "has_anomaly"),
 ];
 
-/// A server over a data folder, and a key to it.
+/// A server over a data folder, with a key.
 struct ServerFixture {
     data: PathBuf,
     server: Server,
@@ -69,7 +69,7 @@ impl ServerFixture {
         response.json::<Value>().await.unwrap()["data"].take()
     }
 
-    /// The numbers SQL gives, which a search gives as well, soon after the last change.
+    /// The counts by SQL; searches must return the same soon after the last change.
     async fn agreed(&self) -> Vec<i64> {
         let until = Instant::now() + Duration::from_secs(10);
         let mut counts = Vec::new();
@@ -87,7 +87,7 @@ impl ServerFixture {
         counts
     }
 
-    /// Whole pages: cheapest first, and what fits some words best.
+    /// Complete pages: the cheapest properties, and those that match a keyword.
     async fn pages(&self) -> [Value; 2] {
         let cheapest = json!({"size": 100, "sortBy": "PRICE", "orderBy": "ASC", "search": {"filterProperty": {}}});
         let fitting = json!({"size": 100, "sortBy": "PRICE", "orderBy": "ASC",
@@ -100,7 +100,7 @@ impl ServerFixture {
     }
 }
 
-/// Everything of both tables in one number.
+/// A number for each table that depends on all its rows.
 fn digest(data: &Path) -> (i64, i64) {
     let of = |table: &str, price: &str| {
         let sql = format!(
@@ -122,7 +122,7 @@ fn index_file(data: &Path, name: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn sql_and_searches_agree_through_folds_rebuilds_kills_and_damage() {
+async fn sql_and_searches_agree_through_compactions_rebuilds_kills_and_damage() {
     let folder = tempfile::tempdir().unwrap();
     let (made, data) = (folder.path().join("made"), folder.path().join("data"));
     run(
@@ -159,7 +159,7 @@ async fn sql_and_searches_agree_through_folds_rebuilds_kills_and_damage() {
     assert_eq!(desk.agreed().await, counts);
     assert_eq!(desk.pages().await, pages);
 
-    // What one command commits, the next one's SQL shows, folded or not.
+    // What one command commits is visible to the SQL of the next, compacted or not.
     let all = before + ingest("late", late);
     assert_eq!(sql_number(&data, "select count(*) from adverts"), all);
     let (counts, pages) = (desk.agreed().await, desk.pages().await);
@@ -212,7 +212,7 @@ async fn sql_and_searches_agree_through_folds_rebuilds_kills_and_damage() {
 }
 
 #[test]
-fn what_has_no_store_behind_it_is_not_rebuilt() {
+fn a_table_without_a_store_is_not_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let output = toise(data, &["compact", "--rebuild"]).output().unwrap();
@@ -228,7 +228,7 @@ fn what_has_no_store_behind_it_is_not_rebuilt() {
         "{}",
         errors(&output)
     );
-    // Without listings both tables are there, and empty.
+    // Without listings, both tables exist and are empty.
     run(data, &["compact", "--rebuild"]);
     for table in ["properties", "adverts"] {
         assert_eq!(

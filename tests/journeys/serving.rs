@@ -1,4 +1,4 @@
-//! A day with the server: made-up data, keys, questions, an import beside it, and its end.
+//! The server from start to end: synthetic data, keys, queries and an import while it is running.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -72,14 +72,14 @@ fn filled() -> tempfile::TempDir {
 }
 
 #[tokio::test]
-async fn made_up_data_is_searched_matched_and_paged_over_http() {
+async fn synthetic_data_is_searched_matched_and_paged_over_http() {
     let folder = filled();
     let data = folder.path();
     let server = Server::start(data, "serve");
     assert_eq!(
         server.ready.as_object().unwrap().len(),
         1,
-        "serve tells its address only"
+        "serve prints only its address"
     );
     let client = Client::new(&server, &new_key(data, "production").0);
 
@@ -117,7 +117,7 @@ async fn made_up_data_is_searched_matched_and_paged_over_http() {
         ids.dedup();
         assert_eq!(ids.len() as i64, total, "a row twice in {table}");
 
-        // One by its id, and one that is not there.
+        // One by its id, and one that does not exist.
         let one = client.ok(&search, json!({"filters": {id: ids[7]}})).await;
         assert_eq!(
             (&one["total"], &one["data"][0][id]),
@@ -136,7 +136,7 @@ async fn made_up_data_is_searched_matched_and_paged_over_http() {
         assert_eq!(status, 422);
     }
 
-    // A sale described by its own values is the best match; single and many answer alike.
+    // A sale described by its own values is the best match; single and `_many` calls return the same.
     let sale = &client
         .ok(
             "dvf/search",
@@ -168,7 +168,7 @@ async fn made_up_data_is_searched_matched_and_paged_over_http() {
 }
 
 #[tokio::test]
-async fn keys_and_imports_beside_a_running_server_count_within_a_second() {
+async fn key_changes_and_imports_apply_to_a_running_server_within_a_second() {
     let folder = filled();
     let data = folder.path();
     let server = Server::start(data, "serve");
@@ -177,12 +177,12 @@ async fn keys_and_imports_beside_a_running_server_count_within_a_second() {
 
     let (key, key_id) = new_key(data, "test");
     let client = Client::new(&server, &key);
-    assert!(client.becomes(200).await, "a new key is not taken");
+    assert!(client.becomes(200).await, "a new key is not accepted");
     let (other_key, _) = new_key(data, "production");
     let other = Client::new(&server, &other_key);
     assert!(other.becomes(200).await);
     run(data, &["keys", "revoke", &key_id]);
-    assert!(client.becomes(401).await, "a revoked key is still taken");
+    assert!(client.becomes(401).await, "a revoked key is still accepted");
     assert_eq!(other.post("dvf/search", &json!({"size": 1})).await.0, 200);
     let listed = run(data, &["keys", "list"]);
     assert_eq!(listed.as_array().unwrap().len(), 2);
@@ -191,7 +191,7 @@ async fn keys_and_imports_beside_a_running_server_count_within_a_second() {
         "a key is listed in full"
     );
 
-    // An import beside the server.
+    // An import while the server is running.
     let total = async || {
         other.ok("dvf/search", json!({"size": 1})).await["total"]
             .as_i64()
@@ -225,7 +225,7 @@ async fn keys_and_imports_beside_a_running_server_count_within_a_second() {
     while total().await != expected {
         assert!(
             imported.elapsed() < Duration::from_secs(1),
-            "the import is not seen"
+            "the import is not visible"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -233,7 +233,7 @@ async fn keys_and_imports_beside_a_running_server_count_within_a_second() {
 }
 
 #[tokio::test]
-async fn the_demo_over_data_adds_nothing_and_its_keys_work() {
+async fn a_demo_on_existing_data_adds_none_and_its_keys_work() {
     let folder = tempfile::tempdir().unwrap();
     run(folder.path(), &["synth", "--lake", "--dvf", "200"]);
     let server = Server::start(folder.path(), "demo");
@@ -249,13 +249,13 @@ async fn the_demo_over_data_adds_nothing_and_its_keys_work() {
         sql_number(folder.path(), "select count(*) from dvf")
     );
     assert_eq!(key("key").ok("dpe/search", json!({})).await["total"], 0);
-    // The admin key administers and does nothing else.
+    // The admin key has no other scope.
     assert_eq!(key("admin_key").post("dvf/search", &json!({})).await.0, 403);
     assert_eq!(server.terminate(), Some(0));
 }
 
 #[test]
-fn a_second_server_reads_the_same_folder_and_a_taken_port_is_one_clear_error() {
+fn two_servers_share_a_folder_and_a_port_in_use_is_one_clear_error() {
     let folder = tempfile::tempdir().unwrap();
     let first = Server::start(folder.path(), "serve");
     let second = Server::start(folder.path(), "serve");
@@ -274,7 +274,7 @@ fn a_second_server_reads_the_same_folder_and_a_taken_port_is_one_clear_error() {
 }
 
 #[test]
-fn a_file_that_is_not_what_it_says_is_one_error_and_the_lake_as_it_was() {
+fn an_invalid_file_is_one_error_and_leaves_the_lake_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     run(
@@ -299,7 +299,7 @@ fn a_file_that_is_not_what_it_says_is_one_error_and_the_lake_as_it_was() {
     let json = data.join("broken.ndjson");
     std::fs::write(&json, "{\"id_mutation\": \"1\",\n").unwrap();
     for file in [&cut, &text, &json, &data.join("missing.csv")] {
-        // The whole file beside it does not get in either.
+        // The valid file imported with it is not applied either.
         let file = file.to_str().unwrap();
         let output = toise(data, &["import", "dvf", whole.to_str().unwrap(), file])
             .output()

@@ -1,4 +1,4 @@
-//! Made-up data straight into a data folder: a demo from nothing, and adverts at once, whole or not at all.
+//! Synthetic data written straight into a data folder: a demo without data, and adverts in one atomic step.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ async fn count(server: &Server, key: &str, filter: Value) -> u64 {
     answer["data"]["count"].as_u64().unwrap()
 }
 
-/// What a command that fails says.
+/// The error output of a command that fails.
 fn refusal(data: &Path, arguments: &[&str]) -> String {
     let output = toise(data, arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{arguments:?}");
@@ -32,7 +32,7 @@ fn refusal(data: &Path, arguments: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn a_demo_from_nothing_answers_about_sales_diagnostics_and_properties_of_the_same_places() {
+async fn a_demo_without_data_creates_sales_diagnostics_and_properties_in_the_same_places() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start_with(folder.path(), "demo", &["--small"], Stdio::null());
     let key = server.ready["key"].as_str().unwrap();
@@ -52,7 +52,7 @@ async fn a_demo_from_nothing_answers_about_sales_diagnostics_and_properties_of_t
     .await;
     assert!(cut > 0, "no price ever fell");
 
-    // They lie in the same places, but where sales or diagnostics are not published.
+    // They are in the same places, except where sales or diagnostics are not published.
     let cheapest =
         json!({"search": {"filterProperty": {}}, "sortBy": "PRICE", "orderBy": "ASC", "size": 10});
     let page = ask(&server, key, "properties/search", cheapest).await;
@@ -74,7 +74,7 @@ async fn a_demo_from_nothing_answers_about_sales_diagnostics_and_properties_of_t
 }
 
 #[tokio::test]
-async fn adverts_go_straight_into_a_folder_that_has_none_and_nobody_uses() {
+async fn adverts_are_written_only_into_a_folder_that_has_none_and_is_not_in_use() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let adverts = ["synth", "--adverts", "320", "--lake"];
@@ -103,7 +103,7 @@ async fn adverts_go_straight_into_a_folder_that_has_none_and_nobody_uses() {
 }
 
 #[test]
-fn who_is_killed_on_the_way_leaves_no_adverts_and_can_begin_again() {
+fn a_killed_run_leaves_no_adverts_and_can_be_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let mut child = toise(data, &["synth", "--adverts", "200000", "--lake"])
@@ -114,7 +114,7 @@ fn who_is_killed_on_the_way_leaves_no_adverts_and_can_begin_again() {
     while !data.join("lake/properties/incoming").exists() {
         assert!(
             begun.elapsed() < Duration::from_secs(60),
-            "it does not begin"
+            "it has not started"
         );
         std::thread::sleep(Duration::from_millis(20));
     }

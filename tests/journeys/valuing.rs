@@ -1,4 +1,4 @@
-//! From sales to prices with the executable: train, serve, ask, value a portfolio, train again beside the server.
+//! Estimates with the executable: train, serve, query, value a portfolio, train again while the server is running.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::homes::{IN_PARIS, body};
 use crate::support::process::{Server, errors, run, toise};
 
-/// Longest a server may take to answer with a model that was just trained.
+/// Maximum time for a server to use a newly trained model.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 async fn ask(server: &Server, key: &str) -> (u16, Value) {
@@ -30,7 +30,7 @@ fn version(answer: &Value) -> &Value {
 }
 
 #[tokio::test]
-async fn a_server_takes_up_a_model_as_soon_as_it_is_trained() {
+async fn a_server_loads_a_model_as_soon_as_it_is_trained() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     run(data, &["synth", "--lake", "--dvf", "2000"]);
@@ -74,7 +74,7 @@ async fn a_server_takes_up_a_model_as_soon_as_it_is_trained() {
     }
     let first = until_model_is_live(&server, &key, |status, _| status == 200).await;
 
-    // The same home in SQL and in a portfolio, today.
+    // The same home in SQL and in a portfolio, valued today.
     let price = &first["data"]["price"];
     let [longitude, latitude] = IN_PARIS;
     let arguments = format!("{longitude}, {latitude}, 'flat', 45, 3, 2");
@@ -95,7 +95,7 @@ async fn a_server_takes_up_a_model_as_soon_as_it_is_trained() {
     });
     let second = second.await;
 
-    // A model that cannot be opened leaves the former one in use; who needs it is told which file it is.
+    // A model that cannot be opened leaves the previous one in use; a command that needs it reports the file.
     std::fs::write(data.join("models/current.json"), "{").unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
     let (status, answer) = ask(&server, &key).await;
@@ -115,7 +115,7 @@ async fn a_server_takes_up_a_model_as_soon_as_it_is_trained() {
 }
 
 #[test]
-fn training_without_sales_says_what_is_missing_and_how_to_get_it() {
+fn training_without_sales_says_what_is_missing_and_how_to_import_it() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |arguments: &[&str]| {
         let output = toise(folder.path(), arguments).output().unwrap();
@@ -127,14 +127,14 @@ fn training_without_sales_says_what_is_missing_and_how_to_get_it() {
     };
     refused(&["train"]);
     refused(&["evaluate", "estimate"]);
-    // A lake of diagnostics alone has none either.
+    // A lake with diagnostics only has no sales either.
     run(folder.path(), &["synth", "--lake", "--dpe", "50"]);
     refused(&["train"]);
     refused(&["evaluate", "estimate"]);
 }
 
 #[tokio::test]
-async fn a_model_comes_back_from_a_backup_with_its_report_cards() {
+async fn a_backup_restores_a_model_with_its_report_cards() {
     let outer = tempfile::tempdir().unwrap();
     let (data, restored) = (outer.path().join("data"), outer.path().join("restored"));
     run(&data, &["synth", "--lake", "--dvf", "2000"]);
@@ -159,7 +159,7 @@ async fn a_model_comes_back_from_a_backup_with_its_report_cards() {
     assert_eq!((status, self::version(&answer)), (200, &version));
     assert_eq!(server.terminate(), Some(0));
 
-    // One byte of the model: named by the check, which fails.
+    // One damaged byte of the model is reported by the check, which fails.
     let trees = restored
         .join("models")
         .join(version.as_str().unwrap())
@@ -177,7 +177,7 @@ async fn a_model_comes_back_from_a_backup_with_its_report_cards() {
     );
 }
 
-/// Sales of the folder's invented town but for those of houses, imported.
+/// Imports the synthetic sales except those of houses.
 fn import_flats(data: &Path) {
     let files = data.join("files");
     let output = files.to_str().unwrap();
@@ -198,7 +198,7 @@ fn import_flats(data: &Path) {
 }
 
 #[tokio::test]
-async fn a_class_that_was_never_sold_is_refused_with_its_path() {
+async fn a_class_without_sales_is_rejected_with_its_path() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     import_flats(data);
@@ -226,7 +226,7 @@ async fn a_class_that_was_never_sold_is_refused_with_its_path() {
     assert!(faulty.starts_with("items[1].type: "), "{answer}");
     assert!(answer["data"][0]["price"].as_i64().unwrap() > 0, "{answer}");
 
-    // In a portfolio the day is said too: before the first sale nothing is known.
+    // A portfolio also gives the valuation date: before the first sale nothing is known.
     let (input, output) = (data.join("homes.csv"), data.join("valued.ndjson"));
     let text = "longitude,latitude,type,surface_m2,valuation_date\n\
                 2.38,48.86,house,90,\n2.38,48.86,flat,45,1999-12-31\n2.38,48.86,flat,45,\n";
@@ -248,7 +248,7 @@ async fn a_class_that_was_never_sold_is_refused_with_its_path() {
     assert_eq!(server.terminate(), Some(0));
 }
 
-/// Asks until the answer is the one waited for.
+/// Requests estimates until a response passes `is_it`.
 async fn until_model_is_live(
     server: &Server,
     key: &str,
@@ -265,7 +265,7 @@ async fn until_model_is_live(
     }
 }
 
-/// The price of the same home as the one row of a portfolio with columns of other names.
+/// The price of the same home, valued as the single row of a portfolio with other column names.
 fn portfolio_price(data: &Path) -> Value {
     let (input, output) = (data.join("homes.csv"), data.join("valued.ndjson"));
     let [longitude, latitude] = IN_PARIS;

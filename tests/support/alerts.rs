@@ -1,4 +1,4 @@
-//! A store with listings and alerts, driven without a service, and what it puts in the outbox.
+//! A store with listings and alerts, used without a service, and its outbox.
 
 use std::net::IpAddr;
 
@@ -20,7 +20,7 @@ use toise::net::egress::{AllowedHosts, EgressGuard};
 use toise::store::{Store, document};
 use uuid::Uuid;
 
-/// Listings and alerts in a folder of their own, at noon of a day in November.
+/// Listings and alerts in a temporary folder, at noon of a day in November.
 pub struct AlertFixture {
     pub folder: tempfile::TempDir,
     pub store: Store,
@@ -36,7 +36,7 @@ pub struct RecordedNotification {
     pub alert: i64,
     pub branch: String,
     pub item: FlxId,
-    /// The record that goes with it; null for properties.
+    /// The snapshot of the record; null for properties.
     pub record: Value,
 }
 
@@ -69,7 +69,7 @@ impl AlertFixture {
         self.take(vec![advert]).remove(0)
     }
 
-    /// Makes an alert that subscribes to some kinds of match.
+    /// Creates an alert that subscribes to some kinds of match.
     pub fn alert(&self, listing: ListingKind, filter: &Value, kinds: &[&str]) -> AlertRef {
         let body = body(listing, filter, kinds);
         let alert = parse_alert(listing, &body).unwrap_or_else(|fault| panic!("{fault}: {body}"));
@@ -86,7 +86,7 @@ impl AlertFixture {
         self.alerts.patch(address, patch).unwrap();
     }
 
-    /// What was put in the outbox after a notification, in order, and the number of the last one.
+    /// Notifications added to the outbox after a given one, in order, and the number of the last.
     pub fn notifications_after(&self, notification: i64) -> (Vec<RecordedNotification>, i64) {
         let reading = |connection: &rusqlite::Connection| {
             let mut statement = connection.prepare(
@@ -96,28 +96,32 @@ impl AlertFixture {
             let rows = statement.query_map([notification], |row| {
                 let document: Option<Vec<u8>> = row.get(4)?;
                 let record = document.map(|document| document::decode(&document).unwrap());
-                let told = RecordedNotification {
+                let recorded = RecordedNotification {
                     alert: row.get(1)?,
                     branch: row.get(2)?,
                     item: FlxId(Uuid::from_bytes(row.get(3)?)),
                     record: record
                         .map_or(Value::Null, |text| serde_json::from_slice(&text).unwrap()),
                 };
-                Ok((told, row.get(0)?))
+                Ok((recorded, row.get(0)?))
             })?;
             rows.collect::<rusqlite::Result<Vec<(RecordedNotification, i64)>>>()
         };
         let rows = self.store.read(reading).unwrap();
         let last = rows.last().map_or(notification, |(_, number)| *number);
-        (rows.into_iter().map(|(told, _)| told).collect(), last)
+        (
+            rows.into_iter().map(|(recorded, _)| recorded).collect(),
+            last,
+        )
     }
 
-    /// What an alert was told: branch and item, in order.
+    /// Notifications of an alert in order: branch and item.
     pub fn told(&self, address: AlertRef) -> Vec<(String, FlxId)> {
         let number = self.alerts.get(address).unwrap().number;
         let (all, _) = self.notifications_after(0);
-        let own = all.into_iter().filter(|told| told.alert == number);
-        own.map(|told| (told.branch, told.item)).collect()
+        let own = all.into_iter().filter(|recorded| recorded.alert == number);
+        own.map(|recorded| (recorded.branch, recorded.item))
+            .collect()
     }
 
     pub fn record(&self, listing: ListingKind, id: FlxId) -> Value {
@@ -129,7 +133,7 @@ impl AlertFixture {
     }
 }
 
-/// Has a service know names as `client.example` that resolve to a public address, and one that leads inside.
+/// Makes a service resolve names such as `client.example` to a public address, and one name to a private address.
 pub fn known_names(app: &mut App) {
     let gate = EgressGuard::asking(AllowedHosts::default(), |name| {
         let address: Option<IpAddr> = match name {
@@ -142,13 +146,13 @@ pub fn known_names(app: &mut App) {
     app.addresses = ReceiverChecker::new(gate);
 }
 
-/// The body that makes an alert.
+/// The body that creates an alert.
 pub fn body(listing: ListingKind, filter: &Value, kinds: &[&str]) -> Value {
     json!({"search_query": {(listing.filter_key()): filter}, "match": kinds, "search_name": "suivi",
         "webhook_url": "https://client.example/hook"})
 }
 
-/// A flat of Lyon on a portal; adverts of one asset are plainly of one, those of two of two.
+/// A flat in Lyon on a portal. Adverts of one asset clearly match; those of two assets clearly do not.
 pub fn flat(portal: &str, number: u64, asset: u64) -> Value {
     let hash = |salt: u64| {
         let mixed = splitmix::spread(asset + 1);
@@ -176,7 +180,7 @@ pub fn flat(portal: &str, number: u64, asset: u64) -> Value {
     })
 }
 
-/// A record with other values.
+/// The record with some fields replaced.
 pub fn with(mut record: Value, fields: Value) -> Value {
     for (field, value) in fields.as_object().unwrap() {
         record[field] = value.clone();

@@ -1,4 +1,4 @@
-//! Calls for listings by the address of their page, of a service that may fetch from loopback.
+//! Calls for listings by URL, to a service that may fetch from loopback.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use super::{InMemoryTables, Service};
 
 const UNTIL_MAX: Duration = Duration::from_secs(60);
 
-/// A service that may fetch from loopback, and knows names that lead inside.
+/// A service that may fetch from loopback and resolves a name to a private address.
 pub async fn service(change: impl FnOnce(&mut CollectSettings)) -> Service {
     let mut settings = CollectSettings {
         host_delay_ms: 0,
@@ -49,7 +49,7 @@ pub async fn service(change: impl FnOnce(&mut CollectSettings)) -> Service {
         },
     )
     .await;
-    // The clock stands still, so the key's rate would end with its first second.
+    // The clock stands still, so the key's rate would be exhausted within its first second.
     let rate = KeyChange {
         rate_per_s: Some(RATE_PER_S_MAX),
         ..KeyChange::default()
@@ -81,7 +81,7 @@ pub async fn get_with(
     request.send().await.unwrap()
 }
 
-/// Credits of an answer and its data.
+/// Credits and data of a response with an expected status.
 pub async fn told(response: Response, status: u16) -> (i64, Value) {
     let credits = response.headers()["x-credits"]
         .to_str()
@@ -109,7 +109,7 @@ pub async fn record(service: &Service, kind: &str, id: &Value) -> Value {
     told(request.send().await.unwrap(), 200).await.1
 }
 
-/// Waits until something holds: as long as a busy machine may take.
+/// Waits until a condition holds, long enough for a busy machine.
 pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let started = Instant::now();
     while !holds().await {

@@ -1,4 +1,4 @@
-//! A dispatcher over a store, alerts to fill its outbox, and a clock to steer.
+//! A dispatcher over a store, alerts that fill its outbox, and a steered clock.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use uuid::Uuid;
 
 use super::START;
 
-/// Longest wait for something that is to happen.
+/// Maximum wait for a condition.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// An alert of a test.
@@ -66,26 +66,26 @@ pub fn insert_alert(
     }
 }
 
-/// Everything a dispatcher needs, and one that runs.
+/// A dispatcher and everything it needs.
 pub struct DispatcherFixture {
     /// Its store.
     pub store: Store,
     /// Its clock.
     pub clock: Clock,
-    /// What it counts.
+    /// Its metrics.
     pub metrics: Metrics,
     /// The account of its alerts.
     pub account: Account,
-    /// What deliveries cost.
+    /// Prices of deliveries.
     pub prices: Prices,
-    /// What the outbox keeps.
+    /// Retention of the outbox.
     pub retention: Retention,
     folder: tempfile::TempDir,
     dispatcher: Option<Dispatcher>,
 }
 
 impl DispatcherFixture {
-    /// A store whose dispatcher does not run yet.
+    /// A store whose dispatcher is not running.
     pub fn idle() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
@@ -103,21 +103,21 @@ impl DispatcherFixture {
         }
     }
 
-    /// The same with a dispatcher that may reach this machine.
+    /// A store with a running dispatcher that may call this machine.
     pub fn start() -> Self {
-        let mut sending = Self::idle();
-        sending.resume("127.0.0.1");
-        sending
+        let mut fixture = Self::idle();
+        fixture.resume("127.0.0.1");
+        fixture
     }
 
-    /// Starts the dispatcher, with hosts it may reach wherever they are.
+    /// Starts the dispatcher; the allowed hosts may have any address.
     pub fn resume(&mut self, allowed: &str) {
         let setup = self.setup(allowed);
         self.dispatcher =
             Some(Dispatcher::start(&Supervisor::default(), setup, Handle::current()).unwrap());
     }
 
-    /// What a dispatcher of this store works with.
+    /// The context of a dispatcher on this store.
     pub fn setup(&self, allowed: &str) -> DispatcherContext {
         let gate = EgressGuard::new(AllowedHosts::parse(allowed).unwrap());
         DispatcherContext {
@@ -131,7 +131,7 @@ impl DispatcherFixture {
         }
     }
 
-    /// Ends the dispatcher. Blocks.
+    /// Stops the dispatcher. Blocks.
     pub fn pause(&mut self) {
         self.dispatcher = None;
     }
@@ -146,7 +146,7 @@ impl DispatcherFixture {
         insert_alert(&self.store, &self.account, "PROPERTY", url, None)
     }
 
-    /// An alert on adverts, with what it echoes.
+    /// An alert on adverts, with the context its deliveries echo.
     pub fn advert_alert(&self, url: &str, context: &str) -> TestAlert {
         insert_alert(&self.store, &self.account, "ADVERT", url, Some(context))
     }
@@ -159,7 +159,7 @@ impl DispatcherFixture {
         self.store.write(change).unwrap()
     }
 
-    /// Has an alert told of properties, each a notification, in one transaction; gives their identifiers.
+    /// Adds notifications of new properties to an alert, in one transaction; returns the identifiers.
     pub fn tell(&self, alert: TestAlert, branch: Branch, properties: usize) -> Vec<String> {
         let ids: Vec<FlxId> = (0..properties).map(|_| FlxId(Uuid::now_v7())).collect();
         let names = ids.iter().map(ToString::to_string).collect();
@@ -167,7 +167,7 @@ impl DispatcherFixture {
         names
     }
 
-    /// The same of these properties.
+    /// Adds notifications of the given properties to an alert, in one transaction.
     pub fn tell_of(&self, alert: TestAlert, branch: Branch, ids: Vec<FlxId>) {
         let at_ms = self.clock.now().timestamp_millis();
         self.write(move |transaction| {
@@ -176,7 +176,7 @@ impl DispatcherFixture {
         });
     }
 
-    /// Has alerts told of an advert as it is, in one transaction.
+    /// Adds notifications of an advert with a snapshot of its record to alerts, in one transaction.
     pub fn tell_advert(&self, alerts: &[TestAlert], branch: Branch, record: &Value) {
         let at_ms = self.clock.now().timestamp_millis();
         let id = FlxId(Uuid::try_parse(record["flxId"].as_str().unwrap()).unwrap());
@@ -195,7 +195,7 @@ impl DispatcherFixture {
         deliveries::list_for_alert(&self.store, alert.id, None, page).unwrap()
     }
 
-    /// The newest delivery of an alert once it stands so.
+    /// Waits until the newest delivery of an alert has this status and number of attempts.
     pub async fn delivery(
         &self,
         alert: TestAlert,
@@ -210,21 +210,21 @@ impl DispatcherFixture {
         until(&what, newest, || format!("{:?}", self.deliveries(alert))).await
     }
 
-    /// A number a query of the store answers.
+    /// A number read from the store by a query.
     pub fn number(&self, query: &str) -> i64 {
         self.store
             .read(|connection| connection.query_row(query, [], |row| row.get(0)))
             .unwrap()
     }
 
-    /// Waits until a query of the store answers a number.
+    /// Waits until a query of the store returns a number.
     pub async fn until_number(&self, query: &str, expected: i64) {
         let found = || (self.number(query) == expected).then_some(());
         until(query, found, || self.number(query).to_string()).await;
     }
 }
 
-/// Waits until something is there.
+/// Waits until a value is found; `instead` describes the current state on a timeout.
 pub async fn until<T>(
     what: &str,
     mut found: impl FnMut() -> Option<T>,

@@ -1,8 +1,8 @@
-//! Numbers drawn from a seed, so that a failure can be run again: its message carries the seed.
+//! Random numbers from a seed, so that a failure can be reproduced: its message contains the seed.
 
 use toise::base::splitmix::SplitMix64;
 
-/// What test cases are chosen by.
+/// Random choices of test cases.
 #[derive(Clone)]
 pub struct Draw(SplitMix64);
 
@@ -22,7 +22,7 @@ impl Draw {
         (self.bits() % end as u64) as usize
     }
 
-    /// True once in `times`.
+    /// True with probability 1 in `times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -32,7 +32,7 @@ impl Draw {
         &list[self.below(list.len())]
     }
 
-    /// The list in another order.
+    /// Shuffles a list.
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.below(last + 1));

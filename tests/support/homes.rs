@@ -1,4 +1,4 @@
-//! Homes to be valued, as bodies and as rows of a portfolio.
+//! Homes to value, as request bodies and as rows of a portfolio.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -19,13 +19,13 @@ use super::draw::Draw;
 /// The longitude and latitude of a street in Paris.
 pub const IN_PARIS: [f64; 2] = [2.3795, 48.8631];
 
-/// Sales a model of tests learns from.
+/// Number of sales that test models are trained on.
 const SALES: u64 = 2_000;
 
-/// The folder that tests running now share: training takes seconds, unoptimised.
+/// A folder shared by the tests running at the same time: training takes seconds in an unoptimised build.
 static SHARED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
 
-/// A data folder with invented sales and a model taught by them, to be read and not written.
+/// A read-only data folder with synthetic sales and a model trained on them.
 pub fn trained() -> Arc<TempDir> {
     let mut shared = SHARED.lock().unwrap();
     let folder = shared.upgrade().unwrap_or_else(|| Arc::new(train()));
@@ -52,7 +52,7 @@ fn train() -> TempDir {
     folder
 }
 
-/// A body with what the contract requires.
+/// A body with the required fields.
 pub fn body(position: [f64; 2], class: &str, surface_m2: f64) -> Value {
     json!({
         "location": {"locationCoordinate": {"location": position}},
@@ -62,8 +62,8 @@ pub fn body(position: [f64; 2], class: &str, surface_m2: f64) -> Value {
     })
 }
 
-/// A home with a random part of all that may be said of one: by column, in the words of the contract. Over HTTP a home is
-/// valued today, so the day is never said.
+/// A home with a random part of all possible fields, by column name and contract value. Over HTTP a home is always
+/// valued today, so the valuation date is never set.
 pub fn drawn(draw: &mut Draw) -> Map<String, Value> {
     let mut home = Map::new();
     for field in columns() {
@@ -86,7 +86,7 @@ pub fn drawn(draw: &mut Draw) -> Map<String, Value> {
             (_, FieldKind::OneOf(words)) => json!(draw.one_of(words)),
             (_, FieldKind::List(of)) => match of.item {
                 FieldKind::OneOf(words) => json!(draw.one_of(words)),
-                other => panic!("{other:?} is not said of homes"),
+                other => panic!("{other:?} is not a field of homes"),
             },
             _ => continue,
         };
@@ -95,7 +95,7 @@ pub fn drawn(draw: &mut Draw) -> Map<String, Value> {
     home
 }
 
-/// The body that says what a row says.
+/// The request body equivalent to a row.
 pub fn body_of(row: &Map<String, Value>) -> Value {
     let position = json!([row["longitude"], row["latitude"]]);
     let mut body = json!({

@@ -1,7 +1,8 @@
-//! Listings and filters drawn from a seed: values from small pools, so that filters hit, miss and meet the edges.
+//! Listings and filters drawn from a seed, with values from small pools, so that filters match, miss and meet their
+//! bounds.
 //!
-//! Which leaves there are comes from the tables of filters, so that none is forgotten; where a record keeps the value
-//! of a leaf is said here.
+//! The leaves come from the filter tables, so none is forgotten; where a record stores the value of a leaf is
+//! defined here.
 
 use serde_json::{Map, Value, json};
 use toise::contract::listings::filters::model::{FieldType, FilterLeaf, FilterModel, leaves};
@@ -10,7 +11,7 @@ use toise::contract::listings::filters::{FieldSubset, ListingKind};
 use super::draw::Draw;
 use super::reference_listings::start;
 
-/// Pool of identifiers, of adverts and sellers.
+/// Pool of identifiers of adverts and sellers.
 const IDS: [&str; 4] = [
     "019a53c0-7a55-7c40-8a11-000000000001",
     "019a53c0-7a55-7c40-8a11-000000000002",
@@ -18,10 +19,10 @@ const IDS: [&str; 4] = [
     "019a53c0-7a55-7c40-8a11-000000000004",
 ];
 const TEXTS: [&str; 4] = ["un", "deux", "", "l'été d'Ö"];
-/// Centre of the grid of positions: that of Mende.
+/// Centre of the grid of positions: Mende.
 const CENTRE: (f64, f64) = (44.5227, 3.4984);
 
-/// The record of a listing; about two values in three are there.
+/// The record of a listing; each value is present with probability 2/3.
 pub fn record(listing: ListingKind, number: usize, draw: &mut Draw) -> Value {
     let mut record = json!({});
     let adverts = match listing {
@@ -51,7 +52,7 @@ pub fn record(listing: ListingKind, number: usize, draw: &mut Draw) -> Value {
     record
 }
 
-/// Where an advert keeps a leaf.
+/// The path of a leaf in an advert.
 fn in_record(path: &str) -> String {
     match path {
         "source.website" => "source".into(),
@@ -75,7 +76,7 @@ fn put(record: &mut Value, path: &str, value: Value) {
     *place = value;
 }
 
-/// A value as a record holds it.
+/// A value as a record contains it.
 fn recorded(leaf: &FilterLeaf, draw: &mut Draw) -> Value {
     let key = leaf.path.rsplit('.').next().unwrap();
     let is_list = [
@@ -96,7 +97,7 @@ fn recorded(leaf: &FilterLeaf, draw: &mut Draw) -> Value {
         return (0..count).map(|_| one(leaf, draw)).collect();
     }
     match leaf.takes {
-        // Counts and floors are whole; areas and amounts need not be.
+        // Counts and floors are whole; areas and amounts may be fractions.
         FieldType::Range => {
             let can_be_broken = ["value", "total", "warrantyDeposit"].contains(&key);
             let halves = draw.below(16);
@@ -140,7 +141,7 @@ fn codes(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// A moment near new year; in records to the millisecond, in filters also days and offsets.
+/// A moment near new year; in records with milliseconds, in filters also bare dates and offsets.
 fn moment(draw: &mut Draw, in_record: bool) -> String {
     let (day, millisecond) = (1 + draw.below(4), draw.below(3));
     let hour = *draw.one_of(&[0, 0, 12, 23]);
@@ -161,7 +162,7 @@ fn degrees(draw: &mut Draw) -> (f64, f64) {
     (CENTRE.0 + step(draw), CENTRE.1 + step(draw))
 }
 
-/// A filter of a model: a few of its fields, sometimes none.
+/// A filter of a model with a few of its fields, sometimes none.
 pub fn filter(model: &'static FilterModel, draw: &mut Draw) -> Value {
     let mut fields = Map::new();
     let mut count = draw.below(4);

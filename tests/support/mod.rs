@@ -1,4 +1,4 @@
-//! A running service over a few records in memory, and the calls tests make to it.
+//! A running service over a few records in memory, and helpers to call it.
 
 pub mod alerts;
 pub mod collecting;
@@ -58,23 +58,23 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// The moment services start at.
+/// The time at which services start.
 pub const START: &str = "2026-11-21T15:00:00Z";
-/// Rows the tables in memory hold.
+/// Number of rows in the in-memory tables.
 pub const ROWS: usize = 45;
 
 /// Tables of [`ROWS`] rows that all match, in the order of their ids.
 pub struct InMemoryTables {
-    /// How long each question takes.
+    /// Duration of each query.
     pub delay: Duration,
-    /// Whether questions fail.
+    /// Whether queries fail.
     pub fail: bool,
-    /// Questions that were stopped because nobody waited for them.
+    /// Number of cancelled queries.
     pub interrupted: Arc<AtomicUsize>,
 }
 
 impl Default for InMemoryTables {
-    /// Rows that answer at once.
+    /// Rows that are returned without delay.
     fn default() -> Self {
         Self {
             delay: Duration::ZERO,
@@ -151,7 +151,7 @@ pub fn projection(data: &Path, listings: Listings) -> Projection {
 
 /// A running service; it stops when dropped.
 pub struct Service {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     /// A key with every scope but `admin`.
     pub key: String,
@@ -159,7 +159,7 @@ pub struct Service {
     pub store: Store,
     /// Its clock.
     pub clock: Clock,
-    /// Its state.
+    /// Its readiness.
     pub readiness: Readiness,
     stop: Option<oneshot::Sender<()>>,
     running: Option<JoinHandle<()>>,
@@ -170,12 +170,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service with ordinary bounds.
+    /// Starts a service with default limits.
     pub async fn start() -> Self {
         Self::start_with(InMemoryTables::default(), ServerLimits::default(), |_| {}).await
     }
 
-    /// A service over other rows, with other bounds.
+    /// Starts a service with given rows and limits; `change` adjusts its state.
     pub async fn start_with(
         rows: InMemoryTables,
         limits: ServerLimits,
@@ -184,7 +184,7 @@ impl Service {
         Self::start_over(None, rows, limits, change).await
     }
 
-    /// The same over TLS.
+    /// Starts a service as [`Service::start_with`] does, over TLS if given.
     pub async fn start_over(
         tls: Option<Tls>,
         rows: InMemoryTables,
@@ -245,18 +245,18 @@ impl Service {
             .key
     }
 
-    /// A key of a kind with these grants for an account.
+    /// A key of a kind with these grants, for an account.
     pub fn new_key(&self, kind: KeyKind, grants: &str, account: &str) -> NewKey {
         let grants = Grants::parse(grants).unwrap();
         keys::create(&self.store, &self.clock, kind, grants, account).unwrap()
     }
 
-    /// Numbers that a query of the store answers.
+    /// Numbers read from the store by a query.
     pub fn stored(&self, query: &str) -> Vec<i64> {
         self.store.read(numbers(query)).unwrap()
     }
 
-    /// The numbers of a row of the ledger of calls.
+    /// Numbers read from the ledger of calls by a query.
     pub fn charged(&self, query: &str) -> Vec<i64> {
         self.store.ledger().read(numbers(query)).unwrap()
     }
@@ -279,19 +279,19 @@ impl Service {
             .unwrap()
     }
 
-    /// Tells the service to stop and returns what waits for its end.
+    /// Stops the service and returns the handle to wait for its end.
     pub fn stop(&mut self) -> JoinHandle<()> {
         self.stop.take().unwrap().send(()).unwrap();
         self.running.take().unwrap()
     }
 }
 
-/// Where a certificate (`one`) or key (`one.key`) made for tests lies.
+/// Path of a test certificate (`one`) or its key (`one.key`).
 pub fn certificate(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/support/tls/{name}.pem"))
 }
 
-/// A client's TLS that trusts one certificate and nothing else.
+/// TLS settings of a client that trusts only one certificate.
 pub fn trusting(certificate: &Path) -> rustls::ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
     roots
@@ -304,7 +304,7 @@ pub fn trusting(certificate: &Path) -> rustls::ClientConfig {
         .with_no_client_auth()
 }
 
-/// Status, `error.code` and `error.message` of an answer, after checking what every error answer has.
+/// Status, `error.code` and `error.message` of a response, after checks that apply to every error response.
 pub async fn error_of(response: Response) -> (u16, u64, String) {
     let status = response.status().as_u16();
     assert!(response.headers().contains_key("x-request-id"));

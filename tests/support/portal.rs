@@ -1,4 +1,4 @@
-//! A portal on loopback that serves pages of every shape, and counts what is asked of it.
+//! A portal on loopback that serves pages of all kinds and counts requests.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -13,12 +13,12 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// A name for every portal.
+/// A host name shared by all portals.
 pub const PORTAL_NAME: &str = "portal.example";
-/// Bytes of a page that a few kilobytes unpack to: several times what a page may have.
+/// Unpacked size of a page that is sent as a few kilobytes: several times the maximum.
 const UNPACKED_BYTES: usize = 16 << 20;
 
-/// What a portal answers at a path.
+/// Response of a portal at a path.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// A page in UTF-8.
@@ -27,17 +27,17 @@ pub enum Act {
     Body(&'static str, Vec<u8>),
     /// A status, and one more header line.
     Status(u16, &'static str),
-    /// The same after a while.
+    /// Another response after a delay.
     After(Duration, Box<Act>),
-    /// Somewhere else.
+    /// A redirect.
     Redirect(String),
-    /// Bytes without end.
+    /// A body without end.
     Endless,
     /// A few kilobytes that unpack to [`UNPACKED_BYTES`].
     Bomb,
-    /// A page that comes a byte at a time.
+    /// A page sent byte by byte.
     Drip,
-    /// A page that ends before its length.
+    /// A page that ends before its declared length.
     Cut,
 }
 
@@ -49,7 +49,7 @@ struct State {
     at_once_most: usize,
 }
 
-/// A running portal; it stops when dropped. Paths it does not know are answered 404.
+/// A running portal; it stops when dropped. Unknown paths are answered with 404.
 pub struct Portal {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -74,12 +74,12 @@ impl Portal {
         }
     }
 
-    /// Address of a path.
+    /// The URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// The same by [`PORTAL_NAME`].
+    /// The URL of a path under [`PORTAL_NAME`].
     pub fn named(&self, path: &str) -> String {
         format!("http://{PORTAL_NAME}:{}{path}", self.address.port())
     }
@@ -88,7 +88,7 @@ impl Portal {
         self.state.lock().unwrap().acts.insert(path.to_owned(), act);
     }
 
-    /// How often a path was asked for.
+    /// How often a path was requested.
     pub fn asked(&self, path: &str) -> usize {
         self.state
             .lock()
@@ -99,7 +99,7 @@ impl Portal {
             .unwrap_or_default()
     }
 
-    /// Most requests under way at once.
+    /// Maximum number of concurrent requests so far.
     pub fn at_once_most(&self) -> usize {
         self.state.lock().unwrap().at_once_most
     }
@@ -171,7 +171,7 @@ async fn answer(stream: &mut BufReader<TcpStream>, mut act: Act) -> std::io::Res
             Err(broken())
         }
         Act::Bomb => {
-            // Packing takes seconds, which nothing else on this thread could use.
+            // Compression takes seconds and would block the other tasks of this thread.
             let packed = tokio::task::spawn_blocking(|| {
                 let mut packed = GzEncoder::new(Vec::new(), Compression::best());
                 packed.write_all(&vec![b'a'; UNPACKED_BYTES])?;
@@ -218,7 +218,7 @@ async fn body(
     stream.write_all(bytes).await
 }
 
-/// The page of a flat, by its price, in JSON-LD.
+/// The page of a flat with a price, in JSON-LD.
 pub fn flat_page(number: usize, price: u64) -> Act {
     let node: Value = json!({"@type": "RealEstateListing", "name": format!("Appartement {number} à vendre"),
         "about": {"@type": "Apartment", "floorSize": {"value": 30 + number % 60, "unitCode": "MTK"}, "numberOfRooms": 3,
@@ -230,7 +230,7 @@ pub fn flat_page(number: usize, price: u64) -> Act {
     ))
 }
 
-/// The query that asks for an address.
+/// The query string with a URL.
 pub fn query(url: &str) -> String {
     url::form_urlencoded::Serializer::new(String::new())
         .append_pair("url", url)

@@ -1,4 +1,4 @@
-//! The executable itself, as users run it.
+//! The executable as users run it.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// The command over a data folder, quiet and in JSON.
+/// The command with a data folder, without input and with JSON output.
 pub fn toise(data: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toise"));
     command
@@ -19,7 +19,7 @@ pub fn toise(data: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs the command to its end and reads what it printed.
+/// Runs the command to its end and parses its output.
 pub fn run(data: &Path, arguments: &[&str]) -> Value {
     let output = toise(data, arguments).output().unwrap();
     assert!(
@@ -30,12 +30,12 @@ pub fn run(data: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
 }
 
-/// What a command said on standard error.
+/// The standard error output of a command.
 pub fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A number that a SQL query answers.
+/// A number returned by an SQL query.
 pub fn sql_number(data: &Path, query: &str) -> i64 {
     let rows = run(data, &["sql", query]);
     let first = rows[0]
@@ -49,7 +49,7 @@ pub struct Server {
     child: Child,
     /// Its address, `http://…`.
     pub address: String,
-    /// The line it printed when it was ready.
+    /// The line it printed when it became ready.
     pub ready: Value,
 }
 
@@ -59,13 +59,13 @@ impl Server {
         Self::start_with(data, command, &[], Stdio::null())
     }
 
-    /// The same with more arguments, and with its standard error sent somewhere.
+    /// Starts a server with more arguments and the given standard error.
     pub fn start_with(data: &Path, command: &str, more: &[&str], stderr: Stdio) -> Self {
         let mut command = toise(data, &[command, "--listen", "127.0.0.1:0"]);
         Self::ready(command.args(more).stderr(stderr))
     }
 
-    /// Runs a command that serves and waits until it is ready.
+    /// Runs a command that serves, and waits until it is ready.
     pub fn ready(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -101,12 +101,12 @@ impl Server {
         self.ended()
     }
 
-    /// Waits five seconds at most for the process to end and returns its exit code.
+    /// Waits up to five seconds for the process to end and returns its exit code.
     pub fn ended(self) -> Option<i32> {
         self.ends_within(Duration::from_secs(5), || {})
     }
 
-    /// Waits this long at most for the process to end and returns its exit code; looks at something meanwhile.
+    /// Waits up to `longest` for the process to end and returns its exit code; calls `look` while waiting.
     pub fn ends_within(mut self, longest: Duration, mut look: impl FnMut()) -> Option<i32> {
         let asked = Instant::now();
         while asked.elapsed() < longest {

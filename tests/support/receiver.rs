@@ -1,4 +1,4 @@
-//! Receivers of webhooks that do as they are told, and remember what they got.
+//! Webhook receivers that follow a script and record their requests.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,35 +10,35 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// What a receiver does with a request.
+/// Response of a receiver to a request.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// Answers at once.
+    /// Responds at once.
     Status(u16),
-    /// Answers with one more header line.
+    /// Responds with one more header line.
     With(u16, &'static str),
-    /// Answers after a while.
+    /// Responds after a delay.
     After(Duration, u16),
-    /// Reads the request and never answers.
+    /// Reads the request and never responds.
     Hang,
-    /// Answers one byte of the head at a time, ten a second.
+    /// Sends the head byte by byte, ten bytes per second.
     DripHead,
-    /// Answers 200 and then one byte of the body at a time.
+    /// Sends 200 and then the body byte by byte.
     DripBody,
-    /// Answers 200 with a body without end.
+    /// Sends 200 with a body without end.
     Flood,
-    /// Closes the connection without a word.
+    /// Closes the connection without a response.
     Close,
 }
 
-/// A request that came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// Names in lower case.
+    /// Header values by name in lower case.
     pub headers: HashMap<String, String>,
-    /// The body's bytes.
+    /// The body.
     pub body: Vec<u8>,
-    /// When it was whole.
+    /// When it was complete.
     pub at: Instant,
 }
 
@@ -53,7 +53,7 @@ impl Received {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// Identifiers of the items of a branch: properties, or adverts' `flxId`.
+    /// Identifiers of the items in a branch: properties, or `flxId` of adverts.
     pub fn items(&self, branch: &str) -> Vec<String> {
         let body = self.json();
         let entries = body["data"][branch].as_array().unwrap();
@@ -76,17 +76,17 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Answers every request alike.
+    /// Responds to every request in the same way.
     pub async fn always(act: Act) -> Self {
         Self::start(move |_, _| act.clone()).await
     }
 
-    /// Answers the first requests in turn and all later ones with 200.
+    /// Responds to the first requests in turn and to all later ones with 200.
     pub async fn first(acts: Vec<Act>) -> Self {
         Self::start(move |index, _| acts.get(index).cloned().unwrap_or(Act::Status(200))).await
     }
 
-    /// Answers by number, from 0, and content of a request.
+    /// Responds by number, from 0, and content of a request.
     pub async fn start(script: impl Fn(usize, &Received) -> Act + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -104,17 +104,17 @@ impl Receiver {
         }
     }
 
-    /// Where it listens.
+    /// Its URL.
     pub fn url(&self) -> String {
         format!("http://{}/hook", self.address)
     }
 
-    /// What it got so far.
+    /// Requests received so far.
     pub fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
     }
 
-    /// How many requests it got so far.
+    /// Number of requests received so far.
     pub fn count(&self) -> usize {
         self.received.lock().unwrap().len()
     }
@@ -168,7 +168,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Received> {
     })
 }
 
-/// Does what it is told; an error closes the connection.
+/// Sends the scripted response; an error closes the connection.
 async fn answer(stream: &mut TcpStream, act: Act) -> std::io::Result<()> {
     let head = |status: u16, more: &str| {
         format!("HTTP/1.1 {status} Told\r\n{more}content-length: 2\r\n\r\nok")

@@ -1,7 +1,8 @@
-//! The contract's search and match, said again in the plainest way over records: what the engine must agree with.
+//! A reference implementation of the contract's search and match over plain records, which the engine must agree
+//! with.
 //!
-//! Nothing of the engine, the wire layer or the scorer is used; only the published table of scales and weights is
-//! shared with the scorer, since the contract leaves their values to it.
+//! It uses nothing of the engine, the wire layer or the scorer, except the published table of scales and weights,
+//! since the contract leaves their values to the scorer.
 
 use std::cmp::Ordering;
 
@@ -63,7 +64,7 @@ fn start(text: &str) -> DateTime<Utc> {
     }
 }
 
-/// A bare date as the last moment includes that whole day.
+/// The last second of a moment's range; a bare date includes the whole day.
 fn end(text: &str) -> DateTime<Utc> {
     match NaiveDate::parse_from_str(text, "%Y-%m-%d") {
         Ok(day) => day.and_hms_opt(23, 59, 59).unwrap().and_utc(),
@@ -95,7 +96,7 @@ pub fn distance_m(pin_lat: &Value, pin_lon: &Value, place: &Value) -> f64 {
     6_371_008.8 * (north * north + east * east).sqrt()
 }
 
-/// Records that match, in the order asked: missing sort values last in both orders, ties by id ascending.
+/// Records that match, in the requested order: missing sort values last in both orders, ties by id ascending.
 pub fn search<'r>(
     dataset: Dataset,
     records: &'r [Record],
@@ -129,7 +130,7 @@ pub fn search<'r>(
     found
 }
 
-/// Candidates of a match body, best first, with their scores; superseded certificates are no candidates.
+/// Candidates of a match body, best first, with their scores; superseded diagnostics are not candidates.
 pub fn candidates<'r>(
     dataset: Dataset,
     records: &'r [Record],
@@ -155,7 +156,7 @@ pub fn candidates<'r>(
     found
 }
 
-/// 100 × the weighted mean of the similarities, rounded to one decimal; 50 where nothing is asked.
+/// 100 × the weighted mean of the similarities, rounded to one decimal; 50 if nothing is requested.
 fn score(dataset: Dataset, record: &Record, body: &Value) -> f64 {
     let mut terms: Vec<(f64, f64)> = Vec::new();
     for (name, target) in body["scoring_targets"].as_object().into_iter().flatten() {

@@ -1,17 +1,17 @@
-//! The contract's filters of listings, said again in the plainest way over the JSON of a record.
+//! A reference implementation of the contract's listing filters over the JSON of a record.
 //!
-//! Nothing of the wire layer's tables, of the columns or of the engine is used: a filter and a record are walked side
-//! by side, by the names of their keys.
+//! It uses nothing of the wire layer's tables, the columns or the engine: a filter and a record are walked together
+//! by key.
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use serde_json::{Map, Value, json};
 
-/// Whether a record [`with_both_floors`] matches a FilterProperty or FilterAdvert.
+/// Whether a record from [`with_both_floors`] matches a FilterProperty or FilterAdvert.
 pub fn matches(record: &Value, filter: &Value) -> bool {
     holds(Some(record), filter)
 }
 
-/// A record, as answers carry it, with the floor of its dwelling under both its names.
+/// A record as in responses, with the floor of its dwelling under both its names.
 pub fn with_both_floors(mut record: Value) -> Value {
     if let Some(habitation) = record.get_mut("habitation").and_then(Value::as_object_mut) {
         let floor = habitation.get("floor").cloned();
@@ -30,8 +30,8 @@ pub fn with_both_floors(mut record: Value) -> Value {
     record
 }
 
-/// An empty list, a range without bounds and an ignored key do not constrain; a list with an entry that does not
-/// constrain does not either.
+/// An empty list, a range without bounds and an ignored key do not constrain; neither does a list with an entry
+/// that does not constrain.
 fn constrains(filter: &Value) -> bool {
     match filter {
         Value::Object(fields) => fields
@@ -49,7 +49,7 @@ fn holds(value: Option<&Value>, filter: &Value) -> bool {
     // A record whose field is missing does not match a filter on that field.
     let Some(value) = value else { return false };
     match (value, filter) {
-        // Values of one list OR.
+        // Values of one list are combined with OR.
         (_, Value::Array(entries)) => entries.iter().any(|entry| holds(Some(value), entry)),
         (_, Value::Object(range)) if range.contains_key("min") || range.contains_key("max") => {
             in_range(value, range)
@@ -57,7 +57,7 @@ fn holds(value: Option<&Value>, filter: &Value) -> bool {
         (_, Value::Object(place)) if place.keys().any(|key| key.starts_with("geo")) => place
             .iter()
             .all(|(kind, shape)| !constrains(shape) || lies_in(value, kind, shape)),
-        // All conditions of one entry hold on the same advert.
+        // All conditions of one entry must hold for the same advert.
         (Value::Array(items), Value::Object(_)) => {
             items.iter().any(|item| holds(Some(item), filter))
         }
@@ -88,7 +88,7 @@ fn without_nulls(value: Value) -> Value {
     )
 }
 
-/// The key of records for a key of filters.
+/// The key in records for a key in filters.
 fn in_records(key: &str) -> &str {
     match key {
         "haveBuildingPermit" => "hasBuildingPermit",
@@ -133,7 +133,7 @@ fn in_range(value: &Value, range: &Map<String, Value>) -> bool {
         })
 }
 
-/// A moment, or the first one of a day.
+/// A moment, or the first one of a bare date.
 pub fn start(text: &str) -> DateTime<Utc> {
     match NaiveDate::parse_from_str(text, "%Y-%m-%d") {
         Ok(day) => day.and_hms_opt(0, 0, 0).unwrap().and_utc(),
@@ -141,7 +141,7 @@ pub fn start(text: &str) -> DateTime<Utc> {
     }
 }
 
-/// The first moment after a last one; a bare date includes that whole day.
+/// The first moment after an upper bound; a bare date includes the whole day.
 fn after(text: &str) -> DateTime<Utc> {
     match NaiveDate::parse_from_str(text, "%Y-%m-%d") {
         Ok(_) => start(text) + Days::new(1),
@@ -149,7 +149,7 @@ fn after(text: &str) -> DateTime<Utc> {
     }
 }
 
-/// `[lng, lat]` in a box or a circle.
+/// Whether `[lng, lat]` is in a box or a circle.
 fn lies_in(position: &Value, kind: &str, shape: &Value) -> bool {
     let degrees = |value: &Value| value.as_f64().unwrap();
     let (lon, lat) = (degrees(&position[0]), degrees(&position[1]));

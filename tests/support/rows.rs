@@ -1,8 +1,8 @@
-//! Rows made to break things: missing values everywhere, ties in every column, texts that share long prefixes,
+//! Rows that provoke edge cases: missing values everywhere, ties in every column, texts with long common prefixes,
 //! negative numbers, days before 1970, positions on a coarse grid.
 //!
-//! A row is a record, as answers carry it; [`batch`] turns records into the columns of a table by the column's kind
-//! alone, without the importer.
+//! A row is a record as in responses; [`batch`] converts records into the columns of a table by column kind alone,
+//! without the importer.
 
 use std::sync::Arc;
 
@@ -36,10 +36,10 @@ pub fn id_of(dataset: Dataset, record: &Record) -> &str {
     record[id_column(dataset)].as_str().unwrap()
 }
 
-/// Centre of the grid positions are drawn from.
+/// Centre of the grid of positions.
 pub const CENTRE: (f64, f64) = (44.5, 3.5);
 
-/// A record with a given identifier; everything else is drawn and often missing.
+/// A record with a given identifier; all other values are random and often missing.
 pub fn record(dataset: Dataset, id: &str, draw: &mut Draw) -> Record {
     let mut record = Record::new();
     record.insert(id_column(dataset).into(), id.into());
@@ -61,7 +61,7 @@ pub fn record(dataset: Dataset, id: &str, draw: &mut Draw) -> Record {
                 let (lat, lon) = position(draw);
                 json!({"lat": lat, "lon": lon})
             }
-            other => panic!("{other:?} is no filter"),
+            other => panic!("{other:?} is not a filter"),
         };
         record.insert(field.name.into(), value);
     }
@@ -74,10 +74,10 @@ pub fn record(dataset: Dataset, id: &str, draw: &mut Draw) -> Record {
     record
 }
 
-/// Records numbered from `first`, in the usual disorder.
+/// Records numbered from `first`, shuffled.
 pub fn records(dataset: Dataset, first: usize, count: usize, draw: &mut Draw) -> Vec<Record> {
     let mut records: Vec<Record> = (first..first + count)
-        // The first eight bytes are shared by many, so that ties must be told apart by the rest.
+        // Many share the first eight bytes, so that ties must be resolved by the rest.
         .map(|number| {
             record(
                 dataset,
@@ -104,7 +104,7 @@ fn text(column: &str, draw: &mut Draw) -> String {
     }
 }
 
-/// Numbers with many ties, fractions, negatives and a few giants; whole ones are written as such.
+/// Numbers with many ties, fractions, negatives and a few very large ones; whole ones are written as integers.
 pub fn number(draw: &mut Draw) -> Value {
     match draw.below(10) {
         0 => json!(0),
@@ -121,13 +121,13 @@ pub fn day(draw: &mut Draw) -> NaiveDate {
     NaiveDate::from_ymd_opt(start, 1, 1).unwrap() + chrono::Days::new(draw.below(900) as u64)
 }
 
-/// A position on a grid of 500 m or so around [`CENTRE`].
+/// A position on a grid of about 500 m around [`CENTRE`].
 pub fn position(draw: &mut Draw) -> (f64, f64) {
     let step = |draw: &mut Draw| (draw.below(40) as f64 - 20.0) / 200.0;
     (CENTRE.0 + step(draw), CENTRE.1 + step(draw))
 }
 
-/// The columns of records.
+/// Records as the columns of a table.
 pub fn batch(dataset: Dataset, records: &[Record]) -> RecordBatch {
     let schema = dataset.schema();
     let place = |record: &Record, axis: &str| record.get("location")?.get(axis)?.as_f64();
@@ -185,13 +185,13 @@ pub fn batch(dataset: Dataset, records: &[Record]) -> RecordBatch {
     RecordBatch::try_new(Arc::clone(schema.arrow()), columns.collect()).unwrap()
 }
 
-/// Days since 1970 of a record's date.
+/// A record's date in days since 1970.
 pub fn days(text: &str) -> i32 {
     let day = NaiveDate::parse_from_str(&text[..10], "%Y-%m-%d").unwrap();
     day.signed_duration_since(NaiveDate::default()).num_days() as i32
 }
 
-/// Imports records; `slices` as [`toise::lake::import::Import::publish`] takes them.
+/// Imports records; `slices` is passed to [`toise::lake::import::Import::publish`].
 pub fn import(
     lake: &Lake,
     dataset: Dataset,

@@ -1,7 +1,7 @@
-//! Queries over all tables of a data folder, and sqllogictest files of queries with their answers.
+//! Queries over all tables of a data folder, and sqllogictest files of queries with their results.
 //!
-//! In the files `I` is a column of whole numbers, `R` of other numbers, `T` of anything else and `?` of any type; `NULL`
-//! stands where a value is missing.
+//! In the files `I` is a column of integers, `R` of other numbers, `T` of anything else and `?` of any type; `NULL`
+//! is a missing value.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use toise::listings::columns::{adverts, properties};
 use toise::listings::search::projection::sql_tables;
 use toise::opendata::{dpe, dvf};
 
-/// A session over the tables as they are now.
+/// A session over the current tables.
 pub fn session(data: &Path, listings: &Listings) -> Session {
     let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
     let engine = Engine::open(data, &tables, Budget::default()).unwrap();
@@ -26,7 +26,7 @@ pub fn session(data: &Path, listings: &Listings) -> Session {
     Session::open_merged(&engine, changed, Vec::new()).unwrap()
 }
 
-/// The rows a query answers, or its error; run on a thread of its own, so that any test can ask.
+/// The rows a query returns, or its error. Runs on a thread of its own, so that any test can call it.
 pub fn answered(session: &Session, sql: &str) -> Result<Vec<String>, String> {
     Ok(lines(&batches(session, sql)?))
 }
@@ -69,10 +69,10 @@ fn rows(batches: &[RecordBatch]) -> Vec<Vec<String>> {
     rows
 }
 
-/// A session as sqllogictest asks it.
+/// A session, adapted to sqllogictest.
 struct Asked<'s>(&'s Session);
 
-/// What a query failed with.
+/// The error of a query.
 #[derive(Debug)]
 struct Failed(String);
 
@@ -108,7 +108,7 @@ fn type_of(data_type: &DataType) -> DefaultColumnType {
     }
 }
 
-/// Types are as written, `?` standing for any.
+/// Whether the types are the expected ones; `?` stands for any.
 #[expect(
     clippy::ptr_arg,
     reason = "the runner's validator is a function of two vectors"
@@ -120,7 +120,7 @@ fn same_types(found: &Vec<DefaultColumnType>, written: &Vec<DefaultColumnType>) 
     found.is_empty() || (found.len() == written.len() && found.iter().zip(written).all(is_same))
 }
 
-/// Holds a session against every record of a file in `tests/engine`; gives how many there are.
+/// Checks a session against every record of a file in `tests/engine`; returns the number of records.
 pub fn holds(session: &Session, file: &str) -> usize {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/engine")

@@ -43,9 +43,9 @@ pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
         let reason = status.canonical_reason().unwrap_or_default();
         let entry = &mut responses[status.as_str()];
         match entry["description"].as_str() {
-            Some(described) => {
+            Some(previous) => {
                 *entry = json!({
-                    "description": format!("{described}, or {code}"),
+                    "description": format!("{previous}, or {code}"),
                     "content": content(reference("Error")),
                 })
             }
