@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Estimates of one key that may run at once, unless configured otherwise.
+/// Default maximum of concurrent estimates of one key.
 pub const CONCURRENT_ESTIMATES: u32 = 2;
 
 /// `[limits]`

@@ -295,7 +295,7 @@ async fn acknowledged_changes_are_delivered_in_order_and_repeats_are_identical()
     );
     let requests: usize = receivers.iter().map(Receiver::count).sum();
     println!(
-        "{kills} kills: {} calls acknowledged, {} notifications of {} adverts and {} properties, all delivered in order; \
+        "{kills} kills: {} calls acknowledged, {} notifications of {} adverts and {} properties, delivered in order; \
          {requests} requests",
         acknowledged.load(Ordering::Relaxed),
         2 * entries(&adverts) + entries(&properties),
