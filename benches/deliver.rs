@@ -15,7 +15,7 @@ mod figures;
 #[path = "../tests/support/receiver.rs"]
 mod receiver;
 
-use dispatching::{Sending, TestAlert};
+use dispatching::{DispatcherFixture, TestAlert};
 use receiver::{Act, Receiver};
 use toise::alerts::outbox::Branch;
 
@@ -41,7 +41,7 @@ const RECEIPT_IDS: [&str; 2] = [
 
 /// A dispatcher, receivers, and alerts distributed among them.
 struct Stage {
-    sending: Sending,
+    fixture: DispatcherFixture,
     receivers: Vec<Receiver>,
     alerts: Vec<TestAlert>,
 }
@@ -49,7 +49,7 @@ struct Stage {
 impl Stage {
     /// Sets up `hanging` receivers that hang; the others respond at once.
     async fn set(hanging: usize) -> Self {
-        let sending = Sending::start();
+        let fixture = DispatcherFixture::start();
         let mut receivers = Vec::new();
         for index in 0..RECEIVERS {
             let act = if index < hanging {
@@ -60,10 +60,10 @@ impl Stage {
             receivers.push(Receiver::always(act).await);
         }
         let alerts = (0..RECEIVERS * ALERTS_EACH)
-            .map(|index| sending.property_alert(&receivers[index % RECEIVERS].url()))
+            .map(|index| fixture.property_alert(&receivers[index % RECEIVERS].url()))
             .collect();
         Self {
-            sending,
+            fixture,
             receivers,
             alerts,
         }
@@ -86,7 +86,7 @@ impl Stage {
         for round in 1..=rounds {
             // One transaction for all, as for a full group of adverts.
             let alerts = self.alerts.clone();
-            self.sending.write(move |transaction| {
+            self.fixture.write(move |transaction| {
                 alerts.iter().try_for_each(|alert| {
                     let item = toise::contract::listings::codes::FlxId(uuid::Uuid::now_v7());
                     let now_ms = START
@@ -121,7 +121,7 @@ impl Stage {
             let alert = self.alerts[index % self.alerts.len()];
             index += 1;
             let items =
-                tokio::task::block_in_place(|| self.sending.tell(alert, Branch::Created, 1));
+                tokio::task::block_in_place(|| self.fixture.tell(alert, Branch::Created, 1));
             if (index - 1) % RECEIVERS >= hanging {
                 committed.insert(items[0].clone(), Instant::now());
             }

@@ -162,7 +162,7 @@ fn a_key_for_an_unknown_account_is_not_created() {
     );
     let result = issue(&store, &clock, request);
     assert!(matches!(
-        made,
+        result,
         Err(Error::Account(account::Error::NoAccount))
     ));
     let request = KeyRequest::new(

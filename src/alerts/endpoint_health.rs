@@ -213,7 +213,7 @@ mod tests {
         endpoint.begin();
         endpoint.record_failure(1_000, 60_000);
         endpoint.record_success(1_001);
-        for room in [EndpointHealth::room, EndpointHealth::retry_capacity] {
+        for capacity in [EndpointHealth::capacity, EndpointHealth::retry_capacity] {
             assert_eq!(
                 (capacity(&endpoint, 60_999), capacity(&endpoint, 61_000)),
                 (0, 5)

@@ -184,7 +184,7 @@ impl LineBatch {
         lines: &mut impl Iterator<Item = std::io::Result<Line>>,
     ) -> Option<Result<Self, BoxedError>> {
         let mut batch = Self::default();
-        for line in lines.ingest_lines(BATCH_MAX) {
+        for line in lines.take(BATCH_MAX) {
             let Line { number, advert } = match line {
                 Ok(line) => line,
                 Err(error) => return Some(Err(error.into())),

@@ -87,25 +87,26 @@ fn faults(endpoint: &Endpoint, described: &Operation) -> Vec<ApiError> {
     if endpoint.takes_idempotency_key() {
         faults.push(ApiError::IdempotencyConflict);
     }
-    let names_a_record = endpoint.path.contains('{') || said.failures.contains(&Failure::NoRecord);
+    let names_a_record =
+        endpoint.path.contains('{') || described.failures.contains(&Failure::NoRecord);
     if names_a_record {
         faults.push(ApiError::NotFound(""));
     }
-    if !said.query.is_empty() || endpoint.path.contains('{') {
+    if !described.query.is_empty() || endpoint.path.contains('{') {
         faults.push(ApiError::BrokenEncoding);
     }
     if let BodyRule::Json { bytes_max } = endpoint.body {
         faults.push(ApiError::TooLarge { bytes_max });
         faults.push(ApiError::UnsupportedMediaType);
         faults.push(ApiError::BodyInterrupted);
-        if said.query.is_empty() && !endpoint.path.contains('{') {
+        if described.query.is_empty() && !endpoint.path.contains('{') {
             faults.push(ApiError::NotJson(String::new()));
         }
     }
-    let may_be_refused = !said.query.is_empty()
+    let may_be_refused = !described.query.is_empty()
         || endpoint.body != BodyRule::None
         || endpoint.takes_idempotency_key()
-        || said.failures.contains(&Failure::Refused);
+        || described.failures.contains(&Failure::Refused);
     if may_be_refused {
         faults.push(ApiError::Invalid(Fault::new("", "")));
     }

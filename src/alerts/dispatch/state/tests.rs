@@ -153,7 +153,10 @@ fn a_queued_alert_follows_its_receiver_and_retires_without_one() {
     state.note(1, Some(Arc::clone(&b)));
     state.change_receiver(1, Some(receiver("c")));
     state.change_receiver(1, Some(Arc::clone(&b)));
-    assert_eq!(state.turns.iter().filter(|key| **key == b).count(), 1);
+    assert_eq!(
+        state.endpoint_queue.iter().filter(|key| **key == b).count(),
+        1
+    );
     assert_eq!(state.pick(0), Some((1, b)));
     assert_eq!((state.pick(0), state.pick_retired()), (None, Some(2)));
     state.mark_idle(1, false);

@@ -420,7 +420,7 @@ impl Projection {
         };
         Ok(ProjectionWorkers {
             refresh_thread: self.repeat(supervisor, "projection", &stop, refresh)?,
-            compaction_thread: self.repeat(supervisor, "compaction", &stop, fold)?,
+            compaction_thread: self.repeat(supervisor, "compaction", &stop, compact)?,
             stop,
         })
     }

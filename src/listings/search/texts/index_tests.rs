@@ -12,7 +12,7 @@ use tantivy::query::{EnableScoring, PhraseQuery, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use uuid::Uuid;
 
-use super::index::{NUMBER, TextIndex, analyzer, query, tokens};
+use super::index::{NUMBER, TextIndex, analyzer, parse_query, tokens};
 use super::postings_cache::QueryTerm;
 use super::query::CoarseStatistics;
 use crate::properties::record_key::RecordKey;
