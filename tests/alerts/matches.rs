@@ -41,22 +41,22 @@ fn active(on_properties: usize, on_adverts: usize) -> ActiveAlertCounts {
     }
 }
 
-fn of_properties(office: &AlertFixture, filter: Value) -> AlertRef {
-    office.alert(ListingKind::Property, &filter, &[CREATED, MERGED])
+fn of_properties(fixture: &AlertFixture, filter: Value) -> AlertRef {
+    fixture.alert(ListingKind::Property, &filter, &[CREATED, MERGED])
 }
 
 #[test]
 fn a_property_is_announced_once_and_then_told_of_with_each_advert_that_joins_it() {
-    let office = AlertFixture::open();
-    let both = of_properties(&office, json!({"location": [{"postalCode": "69003"}]}));
-    let plain = office.alert(ListingKind::Property, &json!({}), &[CREATED]);
-    let elsewhere = of_properties(&office, json!({"location": [{"postalCode": "48000"}]}));
-    let first = office.take_one(flat("a", 1, 0)).flx_id;
-    office.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 249_000}})));
-    let joined = office.take_one(flat("b", 7, 0));
+    let fixture = AlertFixture::open();
+    let both = of_properties(&fixture, json!({"location": [{"postalCode": "69003"}]}));
+    let plain = fixture.alert(ListingKind::Property, &json!({}), &[CREATED]);
+    let elsewhere = of_properties(&fixture, json!({"location": [{"postalCode": "48000"}]}));
+    let first = fixture.take_one(flat("a", 1, 0)).flx_id;
+    fixture.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 249_000}})));
+    let joined = fixture.take_one(flat("b", 7, 0));
     assert_eq!(joined.property_flx_id, first);
-    office.take_one(seen("b", 7, 4, json!({"isOnline": false})));
-    let other = office.take_one(flat("b", 8, 5)).flx_id;
+    fixture.take_one(seen("b", 7, 4, json!({"isOnline": false})));
+    let other = fixture.take_one(flat("b", 8, 5)).flx_id;
     assert_eq!(
         fixture.notifications(both),
         [created(first), updated(first), created(other)]
@@ -66,35 +66,35 @@ fn a_property_is_announced_once_and_then_told_of_with_each_advert_that_joins_it(
         [created(first), created(other)]
     );
     assert_eq!(fixture.notifications(elsewhere), []);
-    let history = |address| office.alerts.history(address, 0, 20).unwrap();
+    let history = |address| fixture.alerts.history(address, 0, 20).unwrap();
     assert_eq!(history(both), [other, first]);
-    assert_eq!(office.alerts.history(both, 1, 1).unwrap(), [first]);
+    assert_eq!(fixture.alerts.history(both, 1, 1).unwrap(), [first]);
     assert_eq!(history(elsewhere), []);
 }
 
 #[test]
 fn an_update_brings_an_item_into_a_filter_and_the_filter_is_asked_no_more() {
-    let office = AlertFixture::open();
+    let fixture = AlertFixture::open();
     let cheap = json!({"currentPrice": {"value": {"max": 240_000}}, "isOnline": true});
-    let told = office.alert(ListingKind::Advert, &cheap, &[CREATED, EVENT]);
-    let silent = office.alert(ListingKind::Advert, &cheap, &[EVENT]);
+    let told = fixture.alert(ListingKind::Advert, &cheap, &[CREATED, EVENT]);
+    let silent = fixture.alert(ListingKind::Advert, &cheap, &[EVENT]);
     let property = of_properties(
-        &office,
+        &fixture,
         json!({"price": {"latest": {"value": {"max": 240_000}}}}),
     );
-    let id = office.take_one(flat("a", 1, 0)).flx_id;
+    let id = fixture.take_one(flat("a", 1, 0)).flx_id;
     assert_eq!(fixture.notifications(told), []);
-    office.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 239_000}})));
+    fixture.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 239_000}})));
     // Dear again, offline, back: the alert follows what it has matched.
-    office.take_one(seen("a", 1, 4, json!({"currentPrice": {"value": 300_000}})));
-    office.take_one(seen("a", 1, 5, json!({"isOnline": false})));
-    office.take_one(seen(
+    fixture.take_one(seen("a", 1, 4, json!({"currentPrice": {"value": 300_000}})));
+    fixture.take_one(seen("a", 1, 5, json!({"isOnline": false})));
+    fixture.take_one(seen(
         "a",
         1,
         6,
         json!({"isOnline": true, "currentPrice": {"value": 310_000}}),
     ));
-    office.take_one(seen("a", 1, 7, json!({"title": "Autre"})));
+    fixture.take_one(seen("a", 1, 7, json!({"title": "Autre"})));
     let events = [updated(id), updated(id), updated(id), updated(id)];
     assert_eq!(
         fixture.notifications(told),
@@ -102,8 +102,8 @@ fn an_update_brings_an_item_into_a_filter_and_the_filter_is_asked_no_more() {
     );
     assert_eq!(fixture.notifications(silent), events);
     assert_eq!(fixture.notifications(property), [created(id)]);
-    let (all, _) = office.notifications_after(0);
-    let number = office.alerts.get(silent).unwrap().number;
+    let (all, _) = fixture.notifications_after(0);
+    let number = fixture.alerts.get(silent).unwrap().number;
     let records: Vec<&Value> = all
         .iter()
         .filter(|told| told.alert == number)
@@ -119,70 +119,70 @@ fn an_update_brings_an_item_into_a_filter_and_the_filter_is_asked_no_more() {
 
 #[test]
 fn a_snapshot_is_the_advert_as_it_was_whole_but_for_its_charges() {
-    let office = AlertFixture::open();
-    let first = office.alert(ListingKind::Advert, &json!({}), &[CREATED]);
-    office.alert(
+    let fixture = AlertFixture::open();
+    let first = fixture.alert(ListingKind::Advert, &json!({}), &[CREATED]);
+    fixture.alert(
         ListingKind::Advert,
         &json!({"type": ["CLASS_FLAT"]}),
         &[CREATED],
     );
-    let id = office.take_one(flat("a", 1, 0)).flx_id;
-    let mut expected = office.record(ListingKind::Advert, id);
+    let id = fixture.take_one(flat("a", 1, 0)).flx_id;
+    let mut expected = fixture.record(ListingKind::Advert, id);
     assert!(expected["charges"].is_object());
     expected.as_object_mut().unwrap().remove("charges");
-    office.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 1}})));
-    let (told, _) = office.notifications_after(0);
+    fixture.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 1}})));
+    let (told, _) = fixture.notifications_after(0);
     assert_eq!(told.len(), 2);
-    assert_eq!(told[0].alert, office.alerts.get(first).unwrap().number);
+    assert_eq!(told[0].alert, fixture.alerts.get(first).unwrap().number);
     assert!(told.iter().all(|told| told.record == expected));
     let count = |connection: &rusqlite::Connection| {
         connection.query_row("SELECT count(*) FROM snapshots", [], |row| row.get(0))
     };
-    let snapshots: i64 = office.store.read(count).unwrap();
+    let snapshots: i64 = fixture.store.read(count).unwrap();
     assert_eq!(snapshots, 1, "one occurrence is kept once");
 }
 
 #[test]
 fn nothing_before_an_alert_and_nothing_while_it_is_ended_is_remembered() {
-    let office = AlertFixture::open();
-    office.take_one(flat("a", 1, 0));
-    let alert = of_properties(&office, json!({}));
-    office.take(vec![flat("a", 1, 0), seen("a", 1, 2, json!({}))]);
+    let fixture = AlertFixture::open();
+    fixture.take_one(flat("a", 1, 0));
+    let alert = of_properties(&fixture, json!({}));
+    fixture.take(vec![flat("a", 1, 0), seen("a", 1, 2, json!({}))]);
     assert_eq!(fixture.notifications(alert), [], "seen again as it was");
-    let second = office.take_one(flat("a", 2, 5)).flx_id;
-    office.alerts.delete(alert).unwrap();
-    let missed = office.take_one(flat("a", 3, 9)).flx_id;
-    office.take_one(flat("b", 3, 5));
-    office.alerts.activate(alert).unwrap();
+    let second = fixture.take_one(flat("a", 2, 5)).flx_id;
+    fixture.alerts.delete(alert).unwrap();
+    let missed = fixture.take_one(flat("a", 3, 9)).flx_id;
+    fixture.take_one(flat("b", 3, 5));
+    fixture.alerts.activate(alert).unwrap();
     assert_eq!(fixture.notifications(alert), [created(second)]);
     // What it matched before it ended is still matched; what it missed is judged when it changes.
-    office.take_one(flat("c", 4, 5));
+    fixture.take_one(flat("c", 4, 5));
     assert_eq!(
         fixture.notifications(alert),
         [created(second), updated(second)]
     );
-    office.take_one(seen("a", 3, 9, json!({})));
-    office.take_one(seen("a", 3, 10, json!({"title": "Autre"})));
+    fixture.take_one(seen("a", 3, 9, json!({})));
+    fixture.take_one(seen("a", 3, 10, json!({"title": "Autre"})));
     let expected = [created(second), updated(second), created(missed)];
     assert_eq!(fixture.notifications(alert), expected);
     assert_eq!(
-        office.alerts.history(alert, 0, 20).unwrap(),
+        fixture.alerts.history(alert, 0, 20).unwrap(),
         [missed, second]
     );
 }
 
 #[test]
 fn a_patched_alert_keeps_what_it_matched_and_judges_the_rest_anew() {
-    let office = AlertFixture::open();
-    let alert = of_properties(&office, json!({"location": [{"postalCode": "69003"}]}));
-    let lyon = office.take_one(flat("a", 1, 0)).flx_id;
+    let fixture = AlertFixture::open();
+    let alert = of_properties(&fixture, json!({"location": [{"postalCode": "69003"}]}));
+    let lyon = fixture.take_one(flat("a", 1, 0)).flx_id;
     let mende = json!({"postalCode": "48000", "city": "Mende"});
     let filter = json!({"filterProperty": {"location": [{"postalCode": "48000"}]}});
-    office.alerts.delete(alert).unwrap();
-    office.patch(alert, json!({"search_query": filter}));
-    let in_mende = office.take_one(with(flat("a", 2, 5), json!({"location": mende})));
-    office.take_one(flat("a", 3, 9));
-    office.take_one(flat("b", 4, 0));
+    fixture.alerts.delete(alert).unwrap();
+    fixture.patch(alert, json!({"search_query": filter}));
+    let in_mende = fixture.take_one(with(flat("a", 2, 5), json!({"location": mende})));
+    fixture.take_one(flat("a", 3, 9));
+    fixture.take_one(flat("b", 4, 0));
     assert_eq!(
         fixture.notifications(alert),
         [created(lyon), created(in_mende.flx_id), updated(lyon)]
@@ -191,23 +191,23 @@ fn a_patched_alert_keeps_what_it_matched_and_judges_the_rest_anew() {
 
 #[test]
 fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stays() {
-    let office = AlertFixture::open();
+    let fixture = AlertFixture::open();
     let of_first = of_properties(
-        &office,
+        &fixture,
         json!({"price": {"latest": {"value": {"max": 300_000}}}}),
     );
     let of_second = of_properties(
-        &office,
+        &fixture,
         json!({"price": {"latest": {"value": {"min": 300_000}}}}),
     );
-    let of_both = of_properties(&office, json!({}));
-    let unsubscribed = office.alert(ListingKind::Property, &json!({}), &[CREATED]);
-    let first = office.take_one(flat("a", 1, 0)).flx_id;
-    let second = office.take_one(flat("b", 7, 5)).flx_id;
+    let of_both = of_properties(&fixture, json!({}));
+    let unsubscribed = fixture.alert(ListingKind::Property, &json!({}), &[CREATED]);
+    let first = fixture.take_one(flat("a", 1, 0)).flx_id;
+    let second = fixture.take_one(flat("b", 7, 5)).flx_id;
     assert_eq!(fixture.notifications(of_first), [created(first)]);
     assert_eq!(fixture.notifications(of_second), [created(second)]);
     let corrected = with(flat("b", 7, 0), json!({"lastSeenAt": "2026-11-05"}));
-    assert_eq!(office.take_one(corrected).property_flx_id, first);
+    assert_eq!(fixture.take_one(corrected).property_flx_id, first);
     assert_eq!(
         fixture.notifications(of_first),
         [created(first), updated(first)]
@@ -224,13 +224,13 @@ fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stay
         fixture.notifications(unsubscribed),
         [created(first), created(second)]
     );
-    let history = |address| office.alerts.history(address, 0, 20).unwrap();
+    let history = |address| fixture.alerts.history(address, 0, 20).unwrap();
     for address in [of_first, of_second, of_both] {
         assert_eq!(history(address), [first], "an asset once");
     }
     // A person takes them apart again: each is known under its own identifier, and nothing is announced twice.
-    assert_eq!(office.listings.split(first, &[second]).unwrap(), second);
-    office.take_one(seen("b", 7, 9, json!({"title": "Autre"})));
+    assert_eq!(fixture.listings.split(first, &[second]).unwrap(), second);
+    fixture.take_one(seen("b", 7, 9, json!({"title": "Autre"})));
     assert_eq!(
         fixture.notifications(of_second),
         [created(second), updated(first)]
@@ -245,11 +245,11 @@ fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stay
 
 #[test]
 fn a_property_that_is_taken_out_of_another_is_judged_as_a_new_one() {
-    let office = AlertFixture::open();
-    let alert = of_properties(&office, json!({}));
-    let first = office.take_one(flat("a", 1, 0)).flx_id;
-    let second = office.take_one(flat("b", 7, 0)).flx_id;
-    let parted = office.listings.split(first, &[second]).unwrap();
+    let fixture = AlertFixture::open();
+    let alert = of_properties(&fixture, json!({}));
+    let first = fixture.take_one(flat("a", 1, 0)).flx_id;
+    let second = fixture.take_one(flat("b", 7, 0)).flx_id;
+    let parted = fixture.listings.split(first, &[second]).unwrap();
     assert_eq!(
         fixture.notifications(alert),
         [created(first), updated(first), created(parted)]
@@ -258,17 +258,17 @@ fn a_property_that_is_taken_out_of_another_is_judged_as_a_new_one() {
 
 #[test]
 fn adverts_taken_together_are_told_as_if_they_came_one_by_one() {
-    let office = AlertFixture::open();
+    let fixture = AlertFixture::open();
     let properties = of_properties(
-        &office,
+        &fixture,
         json!({"price": {"latest": {"value": {"min": 250_000}}}}),
     );
-    let adverts = office.alert(
+    let adverts = fixture.alert(
         ListingKind::Advert,
         &json!({"currentPrice": {"value": {"min": 250_000}}}),
         &[CREATED, EVENT],
     );
-    let receipts = office.take(vec![
+    let receipts = fixture.take(vec![
         flat("a", 1, 0),
         seen("a", 1, 2, json!({"currentPrice": {"value": 200_000}})),
         flat("b", 7, 0),
@@ -292,19 +292,19 @@ fn adverts_taken_together_are_told_as_if_they_came_one_by_one() {
 
 #[test]
 fn an_alert_of_another_process_counts_from_its_commit_on() {
-    let office = AlertFixture::open();
+    let fixture = AlertFixture::open();
     let other = Listings::new(
-        Store::open(office.folder.path()).unwrap(),
-        office.clock.clone(),
+        Store::open(fixture.folder.path()).unwrap(),
+        fixture.clock.clone(),
     );
     let take = |advert: Value| {
         let outcome = other.ingest(vec![advert]).unwrap().remove(0);
         outcome.unwrap().flx_id
     };
     take(flat("a", 1, 0));
-    let alert = of_properties(&office, json!({}));
+    let alert = of_properties(&fixture, json!({}));
     let second = take(flat("a", 2, 5));
-    office.alerts.delete(alert).unwrap();
+    fixture.alerts.delete(alert).unwrap();
     take(flat("a", 3, 9));
     assert_eq!(fixture.notifications(alert), [created(second)]);
     assert_eq!(other.active_alerts(), active(0, 0));
@@ -312,30 +312,30 @@ fn an_alert_of_another_process_counts_from_its_commit_on() {
 
 #[test]
 fn an_alert_that_cannot_be_read_is_counted_and_stops_no_other() {
-    let office = AlertFixture::open();
-    let readable = of_properties(&office, json!({}));
-    of_properties(&office, json!({}));
+    let fixture = AlertFixture::open();
+    let readable = of_properties(&fixture, json!({}));
+    of_properties(&fixture, json!({}));
     let break_last =
         "UPDATE alerts SET search_query = '{\"filterProperty\": 1}', change = change + 1
                       WHERE alert = (SELECT max(alert) FROM alerts)";
-    let broken = office
+    let broken = fixture
         .store
         .write(move |transaction| transaction.execute(break_last, []));
     assert_eq!(broken.unwrap(), 1);
-    let item = office.take_one(flat("a", 1, 0)).flx_id;
+    let item = fixture.take_one(flat("a", 1, 0)).flx_id;
     assert_eq!(fixture.notifications(readable), [created(item)]);
     let one_unreadable = ActiveAlertCounts {
         unreadable: 1,
         ..active(1, 0)
     };
-    assert_eq!(office.listings.active_alerts(), one_unreadable);
+    assert_eq!(fixture.listings.active_alerts(), one_unreadable);
 }
 
 #[test]
 fn alerts_in_memory_neither_run_ahead_of_the_store_nor_fall_back_to_an_older_reading() {
-    let office = AlertFixture::open();
+    let fixture = AlertFixture::open();
     let percolator = Arc::new(Percolator::new(properties(), adverts()));
-    let older = office.store.connect_reader().unwrap();
+    let older = fixture.store.connect_reader().unwrap();
     let begin = |connection: &Connection| {
         let turn = percolator.begin(connection).unwrap();
         turn.is_some_and(|turn| turn.has_property_alerts())
@@ -343,14 +343,14 @@ fn alerts_in_memory_neither_run_ahead_of_the_store_nor_fall_back_to_an_older_rea
     older
         .execute_batch("BEGIN; SELECT count(*) FROM alerts")
         .unwrap();
-    of_properties(&office, json!({}));
-    let newer = office.store.connect_reader().unwrap();
+    of_properties(&fixture, json!({}));
+    let newer = fixture.store.connect_reader().unwrap();
     assert!(begin(&newer));
     percolator.catch_up(&older).unwrap();
     assert_eq!(percolator.active(), active(1, 0));
     // A transaction that made an alert and failed.
     let seen = Arc::clone(&percolator);
-    let failed = office.store.write(move |transaction| {
+    let failed = fixture.store.write(move |transaction| {
         transaction.execute(
             "INSERT INTO alerts SELECT alert + 1, randomblob(16), account_id, 'ADVERT', activated, deactivated_because,
                search_name, '{\"filterAd\": {}}', webhook_url, match_kinds, context, 0, 0, change + 1 FROM alerts",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use toise::collect::reports::{NewReport, keep};
+use toise::collect::reports::{NewReport, insert};
 use toise::contract::enums::EnumAdvertReportReason;
 use toise::contract::listings::filters::ListingKind;
 use uuid::Uuid;
@@ -201,7 +201,7 @@ fn an_operator_merges_and_splits_properties() {
             comment: None,
             at_ms: 0,
         };
-        keep(&office.store, report).unwrap().unwrap().to_string()
+        insert(&office.store, report).unwrap().unwrap().to_string()
     };
     let adverts = |property: toise::contract::listings::codes::FlxId| {
         let record = office.record(ListingKind::Property, property);

@@ -198,7 +198,7 @@ fn damage_is_told_by_column_and_row_group() {
     let (folder, path) = damaged_after(|_| {});
     let view = OpenData::open(folder.path(), Budget::default()).unwrap();
     let view = view.engine().view(Dataset::Dvf.schema()).unwrap();
-    let part = &view.parts()[0].part;
+    let part = &view.parts()[0].data_file;
     let price = part.metadata().row_group(0).columns().iter();
     let price = price
         .clone()
@@ -238,7 +238,7 @@ fn rows_one_by_one(folder: &Path) -> Result<Vec<String>, String> {
     let view = open_data.engine().view(Dataset::Dvf.schema());
     let view = view.map_err(|error| error.to_string())?;
     let all: Vec<RowRef> = (0..ROWS as u32)
-        .map(|row| RowRef { part: 0, row })
+        .map(|row| RowRef { data_file: 0, row })
         .collect();
     let mut texts = Vec::new();
     for record in view.records(&all).map_err(|error| error.to_string())? {
@@ -248,8 +248,8 @@ fn rows_one_by_one(folder: &Path) -> Result<Vec<String>, String> {
         texts.push(format!("{row:?} {}", Value::from(record)));
     }
     for entry in view.parts()[0]
-        .part
-        .ids()
+        .data_file
+        .id_index()
         .entries()
         .map_err(|error| error.to_string())?
     {

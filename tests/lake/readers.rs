@@ -47,9 +47,9 @@ fn everything() -> DatasetSearchRequest {
 fn records_of(view: &TableView) -> Vec<String> {
     let mut texts = Vec::new();
     for (part, open) in view.parts().iter().enumerate() {
-        let rows: Vec<RowRef> = (0..open.part.entry().rows as u32)
+        let rows: Vec<RowRef> = (0..open.data_file.entry().rows as u32)
             .map(|row| RowRef {
-                part: part as u32,
+                data_file: part as u32,
                 row,
             })
             .collect();

@@ -116,7 +116,7 @@ impl AlertFixture {
     }
 
     /// Notifications of an alert in order: branch and item.
-    pub fn told(&self, address: AlertRef) -> Vec<(String, FlxId)> {
+    pub fn notifications(&self, address: AlertRef) -> Vec<(String, FlxId)> {
         let number = self.alerts.get(address).unwrap().number;
         let (all, _) = self.notifications_after(0);
         let own = all.into_iter().filter(|recorded| recorded.alert == number);

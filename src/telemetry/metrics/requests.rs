@@ -158,7 +158,7 @@ mod tests {
         for (status, ms) in [(200, 3), (204, 30), (422, 1)] {
             metrics.record_request(Some("/version"), "GET", status, Duration::from_millis(ms));
         }
-        metrics.upkeep();
+        metrics.run_upkeep();
         metrics.record_request(None, "BREW", 405, Duration::from_millis(1));
         let text = metrics.render();
         let labels = r#"{route="/version",method="GET",status="2xx"}"#;
