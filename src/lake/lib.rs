@@ -1,10 +1,10 @@
 //! The lake: large tables that are read by column, as immutable Parquet files in one folder per table.
 //!
-//! A table is a folder and a snapshot ([`snapshot`]) that names its current data files ([`part`]). An import
+//! A table is a folder and a snapshot ([`snapshot`]) that names its current data files ([`data_file`]). An import
 //! ([`import`]) collects rows, sorts them by clustering key ([`cluster`]), drops those that already exist, and
 //! publishes new files ([mod@write]) atomically by replacing the snapshot. Each import creates a sorted run; [`import`]
 //! merges runs of similar size ([`merge`]) so that their number stays logarithmic. Every byte of a file is covered by a
-//! checksum ([`sums`]) and verified when it is read ([`checked`]); [`check`] verifies all of them.
+//! checksum ([`checksums`]) and verified when it is read ([`checked`]); [`check`] verifies all of them.
 
 pub mod check;
 pub mod checked;

@@ -1,7 +1,7 @@
 //! The HTTP client for downloads: limits time and size, honours `Retry-After`, resumes interrupted downloads.
 //!
 //! It fetches addresses that an operator configures (official sources, mirrors). Requests to addresses from customers
-//! go through [`super::post`], which checks them with [`super::receiver`].
+//! go through [`super::webhook_client`], which checks them with [`super::egress`].
 
 use std::time::Duration;
 

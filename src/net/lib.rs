@@ -1,7 +1,7 @@
 //! Outgoing network traffic: every request that leaves this machine goes through here.
 //!
-//! [`client`] downloads what an operator configures. [`post`] sends webhooks and [`fetch`] gets pages of portals; both
-//! reach only hosts that the egress guard in [`receiver`] admits.
+//! [`client`] downloads what an operator configures. [`webhook_client`] sends webhooks and [`fetch`] gets pages of portals; both
+//! reach only hosts that the egress guard in [`egress`] admits.
 
 pub mod address;
 mod backoff;

@@ -11,7 +11,7 @@
 //! width).
 //!
 //! Structure: [`blocks`] divides a file into blocks and generates them in parallel; [`dvf`] and [`dpe`] draw the rows
-//! of a block from [`places`] (communes and stable addresses) and [`prices`]; [`text`] writes cells.
+//! of a block from [`communes`] (communes and stable addresses) and [`prices`]; [`text`] writes cells.
 
 pub mod adverts;
 pub mod alerts;

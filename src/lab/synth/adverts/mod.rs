@@ -3,7 +3,7 @@
 //!
 //! Assets come in groups of 21 with 32 adverts, so N adverts describe about 2/3 N assets. Some groups contain twins
 //! (two flats of a building, described alike by one agency) and the flats of a programme. [`asset`] draws the truth,
-//! [`seller`] its seller, `life` when it is seen and at what price, [`portal`] and [`words`] what a portal shows;
+//! [`seller`] its seller, `lifecycle` when it is seen and at what price, [`portal`] and [`descriptions`] what a portal shows;
 //! [`level`] sets the noise, and `files` writes the result.
 //!
 //! Order: the sightings of a block of 2,048 adverts are in time order, and blocks are ordered by when their assets come
