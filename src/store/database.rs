@@ -104,6 +104,17 @@ impl Database {
 
     /// Runs a read; it sees every write that returned before. Blocks.
     pub fn read<T>(&self, reading: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        self.read_with(|connection| reading(connection).map_err(Error::from))
+    }
+
+    /// [`Database::read`] for a read with its own error type, which is returned unchanged.
+    ///
+    /// # Errors
+    /// The error of the read; the database cannot be opened.
+    pub fn read_with<T, E: From<Error>>(
+        &self,
+        reading: impl FnOnce(&Connection) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
         let idle = self.shared.idle_readers.lock().pop();
         let connection = match idle {
             Some(connection) => connection,
@@ -114,7 +125,7 @@ impl Database {
         if idle_readers.len() < IDLE_READERS_MAX {
             idle_readers.push(connection);
         }
-        Ok(outcome?)
+        outcome
     }
 
     /// Runs a read whose statements all see one snapshot of the file. For many short statements this is also
@@ -123,8 +134,19 @@ impl Database {
         &self,
         reading: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        self.read(|connection| {
-            let transaction = connection.unchecked_transaction()?;
+        self.read_snapshot_with(|connection| reading(connection).map_err(Error::from))
+    }
+
+    /// [`Database::read_snapshot`] for a read with its own error type, which is returned unchanged.
+    ///
+    /// # Errors
+    /// As for [`Database::read_with`].
+    pub fn read_snapshot_with<T, E: From<Error>>(
+        &self,
+        reading: impl FnOnce(&Connection) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        self.read_with(|connection| {
+            let transaction = connection.unchecked_transaction().map_err(Error::from)?;
             reading(&transaction)
         })
     }

@@ -144,12 +144,28 @@ impl Store {
         self.database.read(reading)
     }
 
+    /// [`Database::read_with`] on the store, not the ledger.
+    pub fn read_with<T, E: From<Error>>(
+        &self,
+        reading: impl FnOnce(&Connection) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        self.database.read_with(reading)
+    }
+
     /// [`Database::read_snapshot`] on the store, not the ledger.
     pub fn read_snapshot<T>(
         &self,
         reading: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
         self.database.read_snapshot(reading)
+    }
+
+    /// [`Database::read_snapshot_with`] on the store, not the ledger.
+    pub fn read_snapshot_with<T, E: From<Error>>(
+        &self,
+        reading: impl FnOnce(&Connection) -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        self.database.read_snapshot_with(reading)
     }
 
     /// [`Database::write`] on the store, not the ledger.
