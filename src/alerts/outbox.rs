@@ -4,10 +4,9 @@
 //! items. Adverts are delivered as they were at that moment, so their text is stored as a snapshot, once for all alerts
 //! that matched.
 
-use rusqlite::{Connection, Error, Transaction};
+use rusqlite::{Connection, Transaction};
 
 use toise_contract::listings::codes::FlxId;
-use toise_store::document;
 
 /// The array of a delivery's body that an item belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,12 +67,11 @@ pub(super) fn last_notification(connection: &Connection) -> rusqlite::Result<i64
         .query_row([], |row| row.get(0))
 }
 
-/// Stores the JSON text of a record and returns its number; durable with the caller's transaction.
+/// Stores a record, compressed by [`toise_store::document`], and returns its number; durable with the caller's
+/// transaction.
 ///
-/// One snapshot serves every alert that is notified of the same event. The text is copied into the body unchanged.
-pub fn snapshot(transaction: &Transaction<'_>, record: &[u8]) -> rusqlite::Result<i64> {
-    let document = document::compress(record)
-        .map_err(|error| Error::ToSqlConversionFailure(Box::new(error)))?;
+/// One snapshot serves every alert that is notified of the same event. Its text is copied into the body unchanged.
+pub fn snapshot(transaction: &Transaction<'_>, document: &[u8]) -> rusqlite::Result<i64> {
     transaction
         .prepare_cached("INSERT INTO snapshots (document) VALUES (?1)")?
         .execute([document])?;

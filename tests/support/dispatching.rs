@@ -20,7 +20,7 @@ use toise::base::supervise::Supervisor;
 use toise::contract::listings::codes::FlxId;
 use toise::net::egress::{AllowedHosts, EgressGuard};
 use toise::net::webhook_client::WebhookClient;
-use toise::store::Store;
+use toise::store::{Store, document};
 use toise::telemetry::Metrics;
 use tokio::runtime::Handle;
 use uuid::Uuid;
@@ -180,9 +180,10 @@ impl DispatcherFixture {
     pub fn tell_advert(&self, alerts: &[TestAlert], branch: Branch, record: &Value) {
         let at_ms = self.clock.now().timestamp_millis();
         let id = FlxId(Uuid::try_parse(record["flxId"].as_str().unwrap()).unwrap());
-        let (alerts, record) = (alerts.to_vec(), record.to_string());
+        let alerts = alerts.to_vec();
+        let document = document::compress(record.to_string().as_bytes()).unwrap();
         self.write(move |transaction| {
-            let snapshot = snapshot(transaction, record.as_bytes())?;
+            let snapshot = snapshot(transaction, &document)?;
             alerts.iter().try_for_each(|alert| {
                 enqueue(transaction, alert.number, branch, id, Some(snapshot), at_ms)
             })

@@ -21,7 +21,34 @@ use rusqlite::Connection;
 use super::alert::last_change;
 use index::AlertIndex;
 use toise_lake::schema::TableSchema;
+use toise_store::{self as store, document};
 pub use transaction::{AdvertWritten, PropertyTrigger, PropertyWritten, TransactionPercolator};
+
+/// Why what a transaction wrote could not be tested against the alerts.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The rows cannot be decoded, or a search cannot be evaluated on them.
+    #[error("store: {0}")]
+    Engine(#[from] toise_engine::Error),
+    /// The record that a notification contains cannot be stored.
+    #[error("store: {0}")]
+    Document(#[from] document::Error),
+    /// An advert or its property has no identifier.
+    #[error("store: an advert has no identifier")]
+    NoAdvertId,
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// Result of a percolation.
+pub type Result<T> = std::result::Result<T, Error>;
 
 /// The active alerts of a store, compiled. One per process and store is enough; every call blocks its thread.
 #[derive(Debug)]

@@ -17,17 +17,18 @@
 use std::sync::MutexGuard;
 
 use arrow::array::RecordBatch;
-use rusqlite::{Error, Transaction};
+use rusqlite::Transaction;
 use serde::Serialize;
 
-use super::CompiledAlerts;
 use super::index::{AlertIndex, AlertMatch};
+use super::{CompiledAlerts, Error, Result};
 use crate::matches;
 use crate::outbox::{Branch, enqueue, snapshot};
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::deliveries::{AdvertEvent, AdvertUpdate};
 use toise_engine::batch::DecodedBatch;
+use toise_store::document;
 
 /// What happened to a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +96,7 @@ impl<'p> TransactionPercolator<'p> {
         rows: RecordBatch,
         written: &[PropertyWritten],
         at_ms: i64,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         let index = &mut self.state.properties;
         let matched = matched(index, rows)?;
         for (row, property) in written.iter().enumerate() {
@@ -134,7 +135,7 @@ impl<'p> TransactionPercolator<'p> {
         rows: RecordBatch,
         written: &[AdvertWritten],
         at_ms: i64,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         let index = &mut self.state.adverts;
         let matched = matched(index, rows)?;
         for (row, advert) in written.iter().enumerate() {
@@ -174,17 +175,13 @@ impl<'p> TransactionPercolator<'p> {
     }
 }
 
-fn failed(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::ToSqlConversionFailure(Box::new(error))
+fn required(id: Option<FlxId>) -> Result<FlxId> {
+    id.ok_or(Error::NoAdvertId)
 }
 
-fn required(id: Option<FlxId>) -> rusqlite::Result<FlxId> {
-    id.ok_or_else(|| Error::ToSqlConversionFailure("an advert has no identifier".into()))
-}
-
-fn matched(index: &mut AlertIndex, rows: RecordBatch) -> rusqlite::Result<Vec<AlertMatch>> {
-    let batch = DecodedBatch::new(index.schema(), rows).map_err(failed)?;
-    index.matches(&batch).map_err(failed)
+fn matched(index: &mut AlertIndex, rows: RecordBatch) -> Result<Vec<AlertMatch>> {
+    let batch = DecodedBatch::new(index.schema(), rows)?;
+    Ok(index.matches(&batch)?)
 }
 
 /// The matches of one row; `matched` is sorted by row.
@@ -206,12 +203,12 @@ fn followers(index: &AlertIndex, known: &[i64]) -> impl Iterator<Item = i64> {
     known.iter().copied().filter(wants)
 }
 
-fn store_snapshot(transaction: &Transaction<'_>, record: &impl Serialize) -> rusqlite::Result<i64> {
-    snapshot(transaction, &serde_json::to_vec(record).map_err(failed)?)
+fn store_snapshot(transaction: &Transaction<'_>, record: &impl Serialize) -> Result<i64> {
+    Ok(snapshot(transaction, &document::encode(record)?)?)
 }
 
 /// An advert as delivered with an event on it.
-fn update(advert: &AdvertWritten, event: &AdvertEvent) -> rusqlite::Result<AdvertUpdate> {
+fn update(advert: &AdvertWritten, event: &AdvertEvent) -> Result<AdvertUpdate> {
     let record = &advert.record;
     Ok(AdvertUpdate {
         flx_id: required(record.flx_id)?,

@@ -21,9 +21,9 @@ use crate::adverts::prepare::{ContentChange, IngestDecision, StoredAdvert, prepa
 use crate::placement::find::PlannedPlacement;
 use crate::records::percolation::PercolationBuffer;
 use crate::records::recent_changes::ChangeBaseline;
-use crate::records::rows::{self, failed};
+use crate::records::rows;
 use crate::records::tables::ListingsWriter;
-use crate::{Listings, Result};
+use crate::{Error, Listings, Result};
 use toise_alerts::percolate::AdvertWritten;
 use toise_contract::Fault;
 use toise_contract::listings::Advert;
@@ -170,15 +170,14 @@ impl Listings {
     /// Prepares an advert against what is stored now, and plans its placement.
     fn plan(&self, incoming: &IncomingAdvert, iris: Option<&IrisIndex>) -> Result<WritePlan> {
         let digest = incoming.url.digest();
-        let stored = self
-            .store
-            .read(|connection| rows::by_url(connection, &digest))?;
+        let by_url = |connection: &Connection| rows::by_url(connection, &digest);
+        let stored = self.store.read_with(by_url)?;
         let mut plan = WritePlan::new(incoming, stored.as_ref(), iris)?;
         if let IngestDecision::Write(draft) = &plan.step {
             let planned = |connection: &Connection| {
                 PlannedPlacement::plan(connection, draft, stored.as_ref())
             };
-            plan.planned = Some(self.store.read_snapshot(planned)?);
+            plan.planned = Some(self.store.read_snapshot_with(planned)?);
         }
         Ok(plan)
     }
@@ -188,7 +187,7 @@ impl Listings {
         let iris = self.contours.get()?;
         let percolator = Arc::clone(&self.percolator);
         let now_ms = self.clock.now().timestamp_millis();
-        let written = self.store.write(move |transaction| {
+        let written = self.store.write_with(move |transaction| -> Result<_> {
             let percolation = PercolationBuffer::begin(&percolator, transaction, now_ms)?;
             let mut tables =
                 ListingsWriter::begin(transaction, percolation)?.with_baseline(group.basis)?;
@@ -197,7 +196,7 @@ impl Listings {
                 Ok(prepared) => write_one(&mut tables, prepared, iris.as_deref()),
                 Err(fault) => Ok(Err(fault.clone())),
             });
-            let outcomes = outcomes.collect::<rusqlite::Result<Vec<IngestOutcome>>>()?;
+            let outcomes = outcomes.collect::<Result<Vec<IngestOutcome>>>()?;
             tables.end()?;
             // Dropping a group takes time: it is returned, because other writers would wait for a drop in here.
             Ok((outcomes, group))
@@ -229,7 +228,7 @@ fn write_one(
     tables: &mut ListingsWriter<'_>,
     prepared: &mut PreparedAdvert,
     iris: Option<&IrisIndex>,
-) -> rusqlite::Result<IngestOutcome> {
+) -> Result<IngestOutcome> {
     let digest = prepared.incoming.url.digest();
     let version = tables.version(&digest)?;
     let plan = match &mut prepared.plan {
@@ -237,7 +236,7 @@ fn write_one(
         outdated => {
             let stored = rows::by_url(tables.connection(), &digest)?;
             let plan = WritePlan::new(&prepared.incoming, stored.as_ref(), iris);
-            outdated.insert(plan.map_err(failed)?)
+            outdated.insert(plan?)
         }
     };
     let draft = match &mut plan.step {
@@ -259,9 +258,7 @@ fn write_one(
         Some((advert, _)) => (advert, tables.replace(advert, draft, planned)?),
     };
     let advert = &mut draft.member.advert;
-    let flx_id = advert
-        .flx_id
-        .ok_or_else(|| failed("an advert has no identifier"))?;
+    let flx_id = advert.flx_id.ok_or(Error::NoId("an advert"))?;
     if draft.change != ContentChange::Unchanged {
         tables.percolate_advert(|| AdvertWritten {
             advert: number,

@@ -23,7 +23,7 @@ impl Listings {
         let percolator = Arc::clone(&self.percolator);
         let now_ms = self.clock.now().timestamp_millis();
         self.load_alerts()?;
-        let merged = self.store.write(move |transaction| {
+        let merged = self.store.write_with(move |transaction| -> Result<_> {
             let number = |id: FlxId| {
                 transaction
                     .prepare_cached("SELECT coalesce(merged_into, property) FROM properties WHERE property_id = ?1")?
@@ -63,7 +63,7 @@ impl Listings {
         let percolator = Arc::clone(&self.percolator);
         let now_ms = self.clock.now().timestamp_millis();
         self.load_alerts()?;
-        let split = self.store.write(move |transaction| {
+        let split = self.store.write_with(move |transaction| -> Result<_> {
             let number = transaction
                 .prepare_cached(
                     "SELECT coalesce(merged_into, property) FROM properties WHERE property_id = ?1",

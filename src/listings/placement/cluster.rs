@@ -11,8 +11,9 @@ use crate::adverts::identity::UrlDigest;
 use crate::adverts::prepare::{AdvertDraft, ContentChange};
 use crate::placement::find::{Placement, PlacementTarget, PlannedPlacement, own_property};
 use crate::properties::made::BuiltProperty;
-use crate::records::rows::{self, failed, fingerprints_of, is_marked_distinct};
+use crate::records::rows::{self, fingerprints_of, is_marked_distinct};
 use crate::records::tables::ListingsWriter;
+use crate::{Error, Result};
 use toise_alerts::percolate::PropertyTrigger;
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{DedupVerdict, Fingerprint, compare};
@@ -28,9 +29,9 @@ impl ListingsWriter<'_> {
         digest: &UrlDigest,
         draft: &AdvertDraft,
         planned: Option<&PlannedPlacement>,
-    ) -> rusqlite::Result<(i64, FlxId)> {
+    ) -> Result<(i64, FlxId)> {
         let own_id = draft.member.advert.flx_id;
-        let own_id = own_id.ok_or_else(|| failed("an advert has no identifier"))?;
+        let own_id = own_id.ok_or(Error::NoId("an advert"))?;
         let before = planned.and_then(|planned| planned.placement.as_ref());
         let found = self.find(&draft.fingerprint, None, before)?;
         let Some((property, bridged)) = found else {
@@ -53,7 +54,7 @@ impl ListingsWriter<'_> {
         advert: i64,
         draft: &AdvertDraft,
         planned: Option<&PlannedPlacement>,
-    ) -> rusqlite::Result<FlxId> {
+    ) -> Result<FlxId> {
         let mut property = self.property_of_advert(advert)?;
         let mut trigger =
             (draft.change != ContentChange::Unchanged).then_some(PropertyTrigger::AdvertChanged);
@@ -71,7 +72,7 @@ impl ListingsWriter<'_> {
             }
         }
         self.refresh_property(property, trigger, planned)?;
-        rows::property_id(self.connection(), property)
+        Ok(rows::property_id(self.connection(), property)?)
     }
 
     /// The other property that an advert with this fingerprint belongs to, if it is alone in its own.
@@ -81,7 +82,7 @@ impl ListingsWriter<'_> {
         property: i64,
         fingerprint: &Fingerprint,
         planned: Option<&PlannedPlacement>,
-    ) -> rusqlite::Result<PlacementTarget> {
+    ) -> Result<PlacementTarget> {
         let before = planned.and_then(|planned| planned.placement.as_ref());
         let is_alone = match planned {
             Some(_) if self.is_unchanged(property) => before.is_some(),
@@ -99,7 +100,7 @@ impl ListingsWriter<'_> {
         fingerprint: &Fingerprint,
         own: Option<(i64, i64)>,
         before: Option<&Placement>,
-    ) -> rusqlite::Result<PlacementTarget> {
+    ) -> Result<PlacementTarget> {
         match (before, self.recent()) {
             (Some(before), Some(recent)) => before.now(self.connection(), fingerprint, own, recent),
             _ => Ok(Placement::find(self.connection(), fingerprint, own)?.found),
@@ -113,7 +114,7 @@ impl ListingsWriter<'_> {
         property: i64,
         trigger: Option<PropertyTrigger>,
         planned: Option<&PlannedPlacement>,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         match planned.and_then(|planned| planned.made.as_ref()) {
             Some((Some(of), made)) if *of == property && self.is_unchanged(property) => {
                 self.update_property(property, made, trigger)
@@ -124,12 +125,12 @@ impl ListingsWriter<'_> {
 
     /// Joins `others` to a property where nothing contradicts it; returns the property that stays, whose record the
     /// caller must rebuild.
-    fn join(&mut self, property: i64, others: &[i64]) -> rusqlite::Result<i64> {
+    fn join(&mut self, property: i64, others: &[i64]) -> Result<i64> {
         Ok(self.join_any(property, others)?.unwrap_or(property))
     }
 
     /// Joins `others` as [`Self::join`] does; `None` when none was joined.
-    fn join_any(&mut self, property: i64, others: &[i64]) -> rusqlite::Result<Option<i64>> {
+    fn join_any(&mut self, property: i64, others: &[i64]) -> Result<Option<i64>> {
         let mut joined = None;
         for other in others {
             let survivor = joined.unwrap_or(property);
@@ -144,7 +145,7 @@ impl ListingsWriter<'_> {
     }
 
     /// Whether two properties may be joined: none of their adverts contradict each other, and no person split them.
-    fn may_join(&self, one: i64, other: i64) -> rusqlite::Result<bool> {
+    fn may_join(&self, one: i64, other: i64) -> Result<bool> {
         let ones = fingerprints_of(self.connection(), one)?;
         let others = fingerprints_of(self.connection(), other)?;
         if ones.len() + others.len() > MEMBERS_MAX {
@@ -166,7 +167,7 @@ impl ListingsWriter<'_> {
 
     /// Moves adverts out of their property into one of their own, permanently; returns the new property's identifier.
     /// `leaving` must name some, but not all, of the property's adverts.
-    pub(crate) fn split(&mut self, property: i64, leaving: &[i64]) -> rusqlite::Result<FlxId> {
+    pub(crate) fn split(&mut self, property: i64, leaving: &[i64]) -> Result<FlxId> {
         let members = rows::members(self.connection(), property)?;
         let (leave, stay): (Vec<_>, Vec<_>) = members
             .into_iter()
@@ -179,7 +180,7 @@ impl ListingsWriter<'_> {
         let ids = leave.iter().filter_map(|(_, member)| member.advert.flx_id);
         let (id, former) = self.identifier_for(ids)?;
         let moved_members: Vec<_> = leave.iter().map(|(_, member)| member.clone()).collect();
-        let made = BuiltProperty::build(id, &moved_members).map_err(failed)?;
+        let made = BuiltProperty::build(id, &moved_members)?;
         let new_property = match former {
             Some(former) => {
                 self.update_property(former, &made, Some(PropertyTrigger::AdvertChanged))?;

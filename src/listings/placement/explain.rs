@@ -1,10 +1,9 @@
 //! Explains why two adverts are, or are not, one asset: the comparison field by field, and earlier decisions.
 
-use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 
 use crate::adverts::identity::ListingUrl;
-use crate::records::rows::{failed, fingerprint, flx_id};
+use crate::records::rows::{blob, fingerprint, first_row, flx_id};
 use crate::{Error, Listings, Result};
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
@@ -78,10 +77,11 @@ impl Listings {
             "SELECT advert, advert_id, property_id, adverts.document, fingerprint
              FROM adverts JOIN properties USING (property) JOIN fingerprints USING (advert) WHERE {column} = ?1"
         );
-        let reading = |connection: &Connection| {
-            let row = connection.query_row(&sql, [key], |row| {
-                let text = document::decode(row.get_ref(3)?.as_blob()?).map_err(failed)?;
-                let advert: Advert = serde_json::from_slice(&text).map_err(failed)?;
+        let side = self.store.read_with(|connection| -> Result<_> {
+            let mut statement = connection.prepare(&sql)?;
+            first_row(&mut statement, [key], |row| {
+                let text = document::decode(blob(row, 3)?)?;
+                let advert: Advert = serde_json::from_slice(&text)?;
                 Ok(ExplainedAdvert {
                     number: row.get(0)?,
                     flx_id: flx_id(row, 1)?,
@@ -91,10 +91,8 @@ impl Listings {
                     url: advert.url,
                     title: advert.title,
                 })
-            });
-            row.optional()
-        };
-        let side = self.store.read(reading)?;
+            })
+        })?;
         side.ok_or_else(|| Error::Refused(format!("no advert {name}")))
     }
 }

@@ -14,7 +14,8 @@ use crate::adverts::prepare::{AdvertDraft, ContentChange, StoredAdvert};
 use crate::placement::cluster::MEMBERS_MAX;
 use crate::properties::made::BuiltProperty;
 use crate::records::recent_changes::RecentChanges;
-use crate::records::rows::{self, failed, fingerprints_of, is_marked_distinct};
+use crate::records::rows::{self, fingerprints_of, is_marked_distinct, one_row};
+use crate::{Error, Result};
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{
     Assignment, AssignmentCandidate, BlockKey, DedupVerdict, Fingerprint, Outline, assign,
@@ -49,14 +50,14 @@ impl Placement {
         connection: &Connection,
         fingerprint: &Fingerprint,
         own: Option<(i64, i64)>,
-    ) -> rusqlite::Result<Self> {
+    ) -> Result<Self> {
         let (near, met) = find_nearby(connection, fingerprint)?;
         let mut statement = connection
             .prepare_cached("SELECT property, fingerprint FROM fingerprints WHERE advert = ?1")?;
         let mut alike = Vec::new();
         let mut weighed = BTreeSet::new();
         for advert in near {
-            let (property, other) = statement.query_row([advert], |row| {
+            let (property, other) = one_row(&mut statement, [advert], |row| {
                 Ok((row.get(0)?, rows::fingerprint(row, 1)?))
             })?;
             // Most candidates are clearly different: their properties need not be read in full.
@@ -80,7 +81,7 @@ impl Placement {
         fingerprint: &Fingerprint,
         own: Option<(i64, i64)>,
         recent: &RecentChanges,
-    ) -> rusqlite::Result<PlacementTarget> {
+    ) -> Result<PlacementTarget> {
         let met_since = recent.under(&fingerprint.probes());
         let (of_key, in_all) = (self.met.0 + met_since.len(), self.met.1 + met_since.len());
         let is_full = of_key >= CANDIDATES_PER_KEY_MAX || in_all >= CANDIDATES_MAX;
@@ -150,7 +151,7 @@ fn choose_property(
     fingerprint: &Fingerprint,
     own: Option<(i64, i64)>,
     properties: &BTreeSet<i64>,
-) -> rusqlite::Result<PlacementTarget> {
+) -> Result<PlacementTarget> {
     let mut candidates = Vec::new();
     let mut numbers = Vec::new();
     for property in properties {
@@ -208,14 +209,14 @@ impl PlannedPlacement {
         connection: &Connection,
         draft: &AdvertDraft,
         stored: Option<&StoredAdvert>,
-    ) -> rusqlite::Result<Self> {
+    ) -> Result<Self> {
         match stored {
             None => Self::of_new(connection, draft),
             Some(stored) => Self::of_known(connection, draft, stored),
         }
     }
 
-    fn of_new(connection: &Connection, draft: &AdvertDraft) -> rusqlite::Result<Self> {
+    fn of_new(connection: &Connection, draft: &AdvertDraft) -> Result<Self> {
         let placement = Placement::find(connection, &draft.fingerprint, None)?;
         let made = match &placement.found {
             None => Some((None, own_property(draft)?)),
@@ -224,7 +225,7 @@ impl PlannedPlacement {
                 let members = rows::members(connection, *property)?;
                 let members = members.iter().map(|(_, member)| member);
                 let made = BuiltProperty::build(id, members.chain([&draft.member]));
-                Some((Some(*property), made.map_err(failed)?))
+                Some((Some(*property), made?))
             }
             // Joins are decided inside the transaction, and the record is built after them.
             Some(_) => None,
@@ -239,7 +240,7 @@ impl PlannedPlacement {
         connection: &Connection,
         draft: &AdvertDraft,
         stored: &StoredAdvert,
-    ) -> rusqlite::Result<Self> {
+    ) -> Result<Self> {
         let property = stored.property;
         let members = rows::members(connection, property)?;
         let placement = match members.len() == 1 && draft.change == ContentChange::Updated {
@@ -256,7 +257,7 @@ impl PlannedPlacement {
                 true => &draft.member,
                 false => member,
             });
-        let made = BuiltProperty::build(id, members).map_err(failed)?;
+        let made = BuiltProperty::build(id, members)?;
         Ok(Self {
             placement,
             made: Some((Some(property), made)),
@@ -265,10 +266,10 @@ impl PlannedPlacement {
 }
 
 /// The property that a new advert founds.
-pub(crate) fn own_property(draft: &AdvertDraft) -> rusqlite::Result<BuiltProperty> {
+pub(crate) fn own_property(draft: &AdvertDraft) -> Result<BuiltProperty> {
     let id = draft.member.advert.flx_id;
-    let id = id.ok_or_else(|| failed("an advert has no identifier"))?;
-    BuiltProperty::build(id, [&draft.member]).map_err(failed)
+    let id = id.ok_or(Error::NoId("an advert"))?;
+    Ok(BuiltProperty::build(id, [&draft.member])?)
 }
 
 #[cfg(test)]

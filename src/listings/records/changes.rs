@@ -7,7 +7,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rusqlite::Connection;
 
 use super::read::append_property;
-use super::rows::{self, failed, flx_id};
+use super::rows::{self, flx_id};
 use crate::properties::record_key::RecordKey;
 use crate::{Error, Listings, Result};
 use toise_contract::listings::codes::FlxId;
@@ -104,27 +104,17 @@ impl ListingsSnapshot<'_> {
         limit: usize,
     ) -> Result<ListingChanges> {
         let limit = limit.min(CHANGES_MAX);
-        let changes = self.read_changes(of, sequence, limit);
-        Ok(changes.map_err(toise_store::Error::from)?)
-    }
-
-    fn read_changes(
-        &self,
-        of: ListingKind,
-        after: i64,
-        limit: usize,
-    ) -> rusqlite::Result<ListingChanges> {
         let stored = match of {
-            ListingKind::Advert => changed_adverts(self.connection, after, limit)?,
-            ListingKind::Property => changed_properties(self.connection, after, limit)?,
+            ListingKind::Advert => changed_adverts(self.connection, sequence, limit)?,
+            ListingKind::Property => changed_properties(self.connection, sequence, limit)?,
         };
         let through = match stored.last() {
             Some(last) if stored.len() == limit => last.sequence,
-            _ => rows::last_sequence(self.connection)?.max(after),
+            _ => rows::last_sequence(self.connection)?.max(sequence),
         };
         let records = stored.into_par_iter().map(StoredChange::read);
         Ok(ListingChanges {
-            records: records.collect::<rusqlite::Result<_>>()?,
+            records: records.collect::<Result<_>>()?,
             through,
         })
     }
@@ -142,9 +132,9 @@ struct StoredChange {
 }
 
 impl StoredChange {
-    fn read(self) -> rusqlite::Result<ListingChange> {
-        let text = self.document.as_deref().map(document::decode).transpose();
-        let mut record = text.map_err(failed)?;
+    fn read(self) -> Result<ListingChange> {
+        let text = self.document.as_deref().map(document::decode);
+        let mut record = text.transpose()?;
         if let (Some(text), Some(property)) = (&mut record, self.property) {
             append_property(text, property)?;
         }

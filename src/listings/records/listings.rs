@@ -5,7 +5,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toise_alerts::percolate::{ActiveAlertCounts, Percolator};
+use crate::columns;
+use crate::properties::record_key::NUMBER_MAX;
+use toise_alerts::percolate::{self, ActiveAlertCounts, Percolator};
 use toise_base::clock::Clock;
 use toise_geo::iris::IrisIndex;
 use toise_store::Store;
@@ -21,12 +23,44 @@ pub enum Error {
     /// The contours cannot be read.
     #[error(transparent)]
     Contours(#[from] toise_geo::iris::Error),
-    /// A stored record cannot be read.
+    /// A stored record cannot be read, or a record cannot be stored.
     #[error(transparent)]
     Document(#[from] document::Error),
+    /// A stored advert is not the JSON text of one.
+    #[error("store: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A stored advert is not a JSON object.
+    #[error("store: a stored advert is not a JSON object")]
+    NotAnObject,
+    /// A stored fingerprint cannot be read.
+    #[error("store: {0}")]
+    Fingerprint(#[from] toise_dedup::DecodeError),
+    /// A record lacks its identifier; the text says of what it is.
+    #[error("store: {0} has no identifier")]
+    NoId(&'static str),
+    /// The store has no number left for another property.
+    #[error(
+        "store: the store has reached its maximum of {NUMBER_MAX} properties; start a new data folder"
+    )]
+    Full,
+    /// A record to be tested against the alerts cannot be converted to a row.
+    #[error("store: {0}")]
+    Row(#[from] columns::Error),
+    /// Rows to be tested against the alerts could not be assembled into a batch.
+    #[error("store: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// What was written could not be tested against the alerts.
+    #[error(transparent)]
+    Percolation(#[from] percolate::Error),
     /// The request names no known advert or property, or cannot be carried out; the text is for a person.
     #[error("{0}")]
     Refused(String),
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 /// Result of an operation on listings.
@@ -70,10 +104,7 @@ impl Listings {
             store,
             clock,
             contours: Arc::default(),
-            percolator: Arc::new(Percolator::new(
-                crate::columns::properties(),
-                crate::columns::adverts(),
-            )),
+            percolator: Arc::new(Percolator::new(columns::properties(), columns::adverts())),
         }
     }
 

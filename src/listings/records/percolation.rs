@@ -3,14 +3,11 @@
 //! Rows are buffered until a full percolation batch is reached, or until the state they are compared with is about to
 //! change. Without an active alert nothing is buffered, at no cost.
 
-use std::fmt::Display;
-
-use arrow::array::RecordBatch;
 use rusqlite::{Connection, Transaction};
 
 use crate::columns::{AdvertRows, PropertyRows};
 use crate::properties::record_key::RecordKey;
-use crate::records::rows::failed;
+use crate::{Error, Result};
 use toise_alerts::percolate::index::ROWS_MAX;
 use toise_alerts::percolate::{
     AdvertWritten, Percolator, PropertyTrigger, PropertyWritten, TransactionPercolator,
@@ -66,7 +63,7 @@ impl<'p> PercolationBuffer<'p> {
         property: i64,
         record: &Property,
         trigger: PropertyTrigger,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         let Some(buffered) = &mut self.0 else {
             return Ok(());
         };
@@ -75,11 +72,8 @@ impl<'p> PercolationBuffer<'p> {
         }
         buffered
             .property_rows
-            .push(RecordKey::unplaced(property), record)
-            .map_err(failed)?;
-        let id = record
-            .flx_id
-            .ok_or_else(|| failed("a property has no identifier"))?;
+            .push(RecordKey::unplaced(property), record)?;
+        let id = record.flx_id.ok_or(Error::NoId("a property"))?;
         buffered.properties.push(PropertyWritten {
             property,
             id,
@@ -96,7 +90,7 @@ impl<'p> PercolationBuffer<'p> {
         &mut self,
         transaction: &Transaction<'_>,
         advert: impl FnOnce() -> AdvertWritten,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         let Some(buffered) = &mut self.0 else {
             return Ok(());
         };
@@ -104,7 +98,7 @@ impl<'p> PercolationBuffer<'p> {
             return Ok(());
         }
         let advert = advert();
-        buffered.advert_rows.push(&advert.record).map_err(failed)?;
+        buffered.advert_rows.push(&advert.record)?;
         buffered.adverts.push(advert);
         match buffered.adverts.len() < ROWS_MAX {
             true => Ok(()),
@@ -113,7 +107,7 @@ impl<'p> PercolationBuffer<'p> {
     }
 
     /// Percolates everything written so far.
-    pub fn flush(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    pub fn flush(&mut self, transaction: &Transaction<'_>) -> Result<()> {
         let Some(buffered) = &mut self.0 else {
             return Ok(());
         };
@@ -123,26 +117,24 @@ impl<'p> PercolationBuffer<'p> {
 }
 
 impl BufferedRows<'_> {
-    fn flush_properties(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    fn flush_properties(&mut self, transaction: &Transaction<'_>) -> Result<()> {
         if self.properties.is_empty() {
             return Ok(());
         }
         let written = std::mem::take(&mut self.properties);
-        let rows = laid_out(self.property_rows.finish())?;
+        let rows = self.property_rows.finish()?;
         self.turn
-            .properties(transaction, rows, &written, self.at_ms)
+            .properties(transaction, rows, &written, self.at_ms)?;
+        Ok(())
     }
 
-    fn flush_adverts(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    fn flush_adverts(&mut self, transaction: &Transaction<'_>) -> Result<()> {
         if self.adverts.is_empty() {
             return Ok(());
         }
         let written = std::mem::take(&mut self.adverts);
-        let rows = laid_out(self.advert_rows.finish())?;
-        self.turn.adverts(transaction, rows, &written, self.at_ms)
+        let rows = self.advert_rows.finish()?;
+        self.turn.adverts(transaction, rows, &written, self.at_ms)?;
+        Ok(())
     }
-}
-
-fn laid_out(rows: Result<RecordBatch, impl Display>) -> rusqlite::Result<RecordBatch> {
-    rows.map_err(failed)
 }

@@ -7,8 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::adverts::identity::UrlDigest;
 use crate::properties::record_key::RecordKey;
-use crate::records::rows::{self, failed, flx_id};
-use crate::{Listings, Result};
+use crate::records::rows::{blob, first_row, flx_id};
+use crate::{Error, Listings, Result};
 use toise_contract::listings::codes::FlxId;
 use toise_store::document;
 
@@ -27,15 +27,15 @@ pub struct KnownAdvert {
 impl Listings {
     /// The record of a property, or of the one it was merged into. Blocks: one or two indexed rows.
     pub fn property(&self, id: FlxId) -> Result<Option<Vec<u8>>> {
-        Ok(self.store.read(|connection| property(connection, id))?)
+        self.store.read_with(|connection| property(connection, id))
     }
 
     /// The records of many properties, in the order of `ids`; `None` for unknown identifiers. Blocks.
     pub fn properties(&self, ids: &[FlxId]) -> Result<Vec<Option<Vec<u8>>>> {
-        Ok(self.store.read_snapshot(|connection| {
+        self.store.read_snapshot_with(|connection| {
             let all = ids.iter().map(|id| property(connection, *id));
             all.collect()
-        })?)
+        })
     }
 
     /// The records of properties by key, in the order of `keys`; properties merged into another are left out. Blocks:
@@ -65,13 +65,10 @@ impl Listings {
     pub fn property_of_advert(&self, advert: FlxId) -> Result<Option<Vec<u8>>> {
         let sql = "SELECT records.document FROM adverts JOIN properties USING (property) JOIN records USING (record)
              WHERE advert_id = ?1";
-        let reading = |connection: &Connection| {
+        self.store.read_with(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
-            statement
-                .query_row([advert.0.as_bytes()], |row| text(row, 0))
-                .optional()
-        };
-        Ok(self.store.read(reading)?)
+            first_row(&mut statement, [advert.0.as_bytes()], |row| text(row, 0))
+        })
     }
 
     /// The advert with a URL digest. Blocks: one indexed row.
@@ -81,7 +78,7 @@ impl Listings {
             let mut statement = connection.prepare_cached(sql)?;
             let known = |row: &rusqlite::Row<'_>| {
                 Ok(KnownAdvert {
-                    advert: rows::flx_id(row, 0)?,
+                    advert: flx_id(row, 0)?,
                     observed_at_ms: row.get(1)?,
                 })
             };
@@ -92,15 +89,15 @@ impl Listings {
 
     /// The record of an advert. Blocks.
     pub fn advert(&self, id: FlxId) -> Result<Option<Vec<u8>>> {
-        Ok(self.store.read(|connection| advert(connection, id))?)
+        self.store.read_with(|connection| advert(connection, id))
     }
 
     /// The records of many adverts, in the order of `ids`; `None` for unknown identifiers. Blocks.
     pub fn adverts(&self, ids: &[FlxId]) -> Result<Vec<Option<Vec<u8>>>> {
-        Ok(self.store.read_snapshot(|connection| {
+        self.store.read_snapshot_with(|connection| {
             let all = ids.iter().map(|id| advert(connection, *id));
             all.collect()
-        })?)
+        })
     }
 
     /// Moves the records of properties to the given keys, each of which contains the property's number. Records
@@ -132,37 +129,34 @@ impl Listings {
     }
 }
 
-fn property(connection: &Connection, id: FlxId) -> rusqlite::Result<Option<Vec<u8>>> {
+fn property(connection: &Connection, id: FlxId) -> Result<Option<Vec<u8>>> {
     let sql = "SELECT document FROM properties own
          LEFT JOIN properties survivor ON survivor.property = own.merged_into
          JOIN records ON records.record = coalesce(own.record, survivor.record) WHERE own.property_id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
-    statement
-        .query_row([id.0.as_bytes()], |row| text(row, 0))
-        .optional()
+    first_row(&mut statement, [id.0.as_bytes()], |row| text(row, 0))
 }
 
 /// The JSON text of an advert's record: its document with the property's identifier appended.
-fn advert(connection: &Connection, id: FlxId) -> rusqlite::Result<Option<Vec<u8>>> {
+fn advert(connection: &Connection, id: FlxId) -> Result<Option<Vec<u8>>> {
     let sql = "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property) WHERE advert_id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
-    let record = |row: &Row<'_>| {
+    first_row(&mut statement, [id.0.as_bytes()], |row| {
         let mut record = text(row, 0)?;
         append_property(&mut record, flx_id(row, 1)?)?;
         Ok(record)
-    };
-    statement.query_row([id.0.as_bytes()], record).optional()
+    })
 }
 
 /// The decompressed text of a document column.
-fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
-    document::decode(row.get_ref(column)?.as_blob()?).map_err(failed)
+fn text(row: &Row<'_>, column: usize) -> Result<Vec<u8>> {
+    Ok(document::decode(blob(row, column)?)?)
 }
 
 /// Appends the property's identifier to an advert's document.
-pub(super) fn append_property(document: &mut Vec<u8>, property: FlxId) -> rusqlite::Result<()> {
+pub(super) fn append_property(document: &mut Vec<u8>, property: FlxId) -> Result<()> {
     if document.pop() != Some(b'}') {
-        return Err(failed("a stored advert is not a JSON object"));
+        return Err(Error::NotAnObject);
     }
     let end = format!(r#","mainPropertyAdFlxId":"{property}","propertyFlxId":"{property}"}}"#);
     document.extend_from_slice(end.as_bytes());

@@ -9,7 +9,8 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 
-use crate::records::rows::{fingerprint, keys_of, last_sequence};
+use crate::Result;
+use crate::records::rows::{blob, fingerprint, keys_of, last_sequence};
 use toise_dedup::{BlockKey, Fingerprint};
 
 /// Maximum changes examined, adverts and properties together: several group commits of all writers.
@@ -54,7 +55,7 @@ pub(crate) struct RecentChanges {
 impl RecentChanges {
     /// Reads the changes since `basis`; `None` if there are more than [`CHANGES_MAX`]. Called inside a transaction that
     /// holds the write lock.
-    pub fn since(basis: ChangeBaseline, connection: &Connection) -> rusqlite::Result<Option<Self>> {
+    pub fn since(basis: ChangeBaseline, connection: &Connection) -> Result<Option<Self>> {
         if last_sequence(connection)? - basis.sequence > CHANGES_MAX {
             return Ok(None);
         }
@@ -77,7 +78,7 @@ impl RecentChanges {
         )?;
         let mut rows = adverts.query([basis.sequence])?;
         while let Some(row) = rows.next()? {
-            let keys = keys_of(row.get_ref(1)?.as_blob()?);
+            let keys = keys_of(blob(row, 1)?);
             recent.add_advert(row.get(0)?, &keys, &fingerprint(row, 2)?);
         }
         Ok(Some(recent))

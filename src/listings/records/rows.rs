@@ -2,11 +2,9 @@
 //!
 //! Statements are prepared once per connection. A column with an unexpected value is an error, never a guess.
 
-use std::fmt::Display;
-
 use chrono::DateTime;
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, Params, Row, Statement};
 use uuid::Uuid;
 
 use crate::adverts::change::AdvertHistory;
@@ -15,6 +13,7 @@ use crate::adverts::identity::UrlDigest;
 use crate::adverts::member::PropertyMember;
 use crate::adverts::prepare::StoredAdvert;
 use crate::properties::record_key::NUMBER_MAX;
+use crate::{Error, Result};
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::scalars::Eur;
@@ -27,24 +26,46 @@ const STORED_COLUMNS: &str = "advert, property, sequence, derived, document, obs
 /// Index of the first column of a history among them.
 const HISTORY_COLUMN: usize = 5;
 
-/// Wraps an error of this room as the error type of the store's closures.
-pub(crate) fn failed(error: impl Display) -> rusqlite::Error {
-    rusqlite::Error::ToSqlConversionFailure(error.to_string().into())
-}
-
 /// Refuses a property number that does not fit a record key.
-pub(crate) fn checked_number(number: i64) -> rusqlite::Result<i64> {
+pub(crate) fn checked_number(number: i64) -> Result<i64> {
     match (1..=NUMBER_MAX).contains(&number) {
         true => Ok(number),
-        false => Err(failed(format!(
-            "the store has reached its maximum of {NUMBER_MAX} properties; start a new data folder"
-        ))),
+        false => Err(Error::Full),
     }
+}
+
+/// Runs a query and reads its first row; `None` if it has none. Unlike SQLite's own `query_row`, the reading may fail
+/// with an error of this room.
+pub(crate) fn first_row<T>(
+    statement: &mut Statement<'_>,
+    parameters: impl Params,
+    read: impl FnOnce(&Row<'_>) -> Result<T>,
+) -> Result<Option<T>> {
+    let mut rows = statement.query(parameters)?;
+    match rows.next()? {
+        Some(row) => read(row).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// [`first_row`] of a query that always has one.
+pub(crate) fn one_row<T>(
+    statement: &mut Statement<'_>,
+    parameters: impl Params,
+    read: impl FnOnce(&Row<'_>) -> Result<T>,
+) -> Result<T> {
+    let row = first_row(statement, parameters, read)?;
+    row.ok_or_else(|| rusqlite::Error::QueryReturnedNoRows.into())
 }
 
 /// The error for a column with an unexpected value.
 fn malformed(column: usize, kind: Type, what: &'static str) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, kind, what.into())
+}
+
+/// The bytes of a column.
+pub(crate) fn blob<'r>(row: &'r Row<'_>, column: usize) -> rusqlite::Result<&'r [u8]> {
+    Ok(row.get_ref(column)?.as_blob()?)
 }
 
 /// An identifier from its sixteen bytes.
@@ -87,63 +108,52 @@ fn history(row: &Row<'_>, first: usize) -> rusqlite::Result<AdvertHistory> {
     })
 }
 
-fn stored(row: &Row<'_>) -> rusqlite::Result<StoredAdvert> {
-    let document = row.get_ref(4)?.as_blob()?;
+fn stored(row: &Row<'_>) -> Result<StoredAdvert> {
     Ok(StoredAdvert {
         advert: row.get(0)?,
         property: row.get(1)?,
         sequence: row.get(2)?,
         derived: DerivedFields(row.get(3)?),
-        text: document::decode(document).map_err(failed)?,
+        text: document::decode(blob(row, 4)?)?,
         history: history(row, HISTORY_COLUMN)?,
     })
 }
 
 /// The advert stored under a URL digest.
-pub(crate) fn by_url(
-    connection: &Connection,
-    digest: &UrlDigest,
-) -> rusqlite::Result<Option<StoredAdvert>> {
+pub(crate) fn by_url(connection: &Connection, digest: &UrlDigest) -> Result<Option<StoredAdvert>> {
     let sql = format!("SELECT {STORED_COLUMNS} FROM adverts WHERE url_digest = ?1");
-    connection
-        .prepare_cached(&sql)?
-        .query_row([digest], stored)
-        .optional()
+    first_row(&mut connection.prepare_cached(&sql)?, [digest], stored)
 }
 
 /// The adverts of a property with their numbers, in order of arrival.
 pub(crate) fn members(
     connection: &Connection,
     property: i64,
-) -> rusqlite::Result<Vec<(i64, PropertyMember)>> {
+) -> Result<Vec<(i64, PropertyMember)>> {
     let sql = format!("SELECT {STORED_COLUMNS} FROM adverts WHERE property = ?1 ORDER BY advert");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map([property], stored)?;
-    rows.map(|row| {
-        let row = row?;
-        let advert: Advert = serde_json::from_slice(&row.text).map_err(failed)?;
+    let rows = statement.query_and_then([property], |row| -> Result<_> {
+        let found = stored(row)?;
         let member = PropertyMember {
-            advert,
-            history: row.history,
-            derived: row.derived,
+            advert: serde_json::from_slice(&found.text)?,
+            history: found.history,
+            derived: found.derived,
         };
-        Ok((row.advert, member))
-    })
-    .collect()
+        Ok((found.advert, member))
+    })?;
+    rows.collect()
 }
 
 /// An advert's record as notifications contain it: with the identifier of its property, without charges.
-pub(crate) fn notified_advert(connection: &Connection, advert: i64) -> rusqlite::Result<Advert> {
-    let (text, property) = connection
-        .prepare_cached(
-            "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property)
-             WHERE advert = ?1",
-        )?
-        .query_row([advert], |row| {
-            let text = document::decode(row.get_ref(0)?.as_blob()?).map_err(failed)?;
-            Ok((text, flx_id(row, 1)?))
-        })?;
-    let advert: Advert = serde_json::from_slice(&text).map_err(failed)?;
+pub(crate) fn notified_advert(connection: &Connection, advert: i64) -> Result<Advert> {
+    let mut statement = connection.prepare_cached(
+        "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property)
+         WHERE advert = ?1",
+    )?;
+    let (text, property) = one_row(&mut statement, [advert], |row| {
+        Ok((document::decode(blob(row, 0)?)?, flx_id(row, 1)?))
+    })?;
+    let advert: Advert = serde_json::from_slice(&text)?;
     Ok(Advert {
         property_flx_id: Some(property),
         main_property_ad_flx_id: Some(property),
@@ -160,8 +170,8 @@ pub(crate) fn property_id(connection: &Connection, property: i64) -> rusqlite::R
 }
 
 /// A fingerprint from its bytes.
-pub(crate) fn fingerprint(row: &Row<'_>, column: usize) -> rusqlite::Result<Fingerprint> {
-    Fingerprint::decode(row.get_ref(column)?.as_blob()?).map_err(failed)
+pub(crate) fn fingerprint(row: &Row<'_>, column: usize) -> Result<Fingerprint> {
+    Ok(Fingerprint::decode(blob(row, column)?)?)
 }
 
 /// Block keys of an advert as bytes.
@@ -181,12 +191,14 @@ pub(crate) fn keys_of(bytes: &[u8]) -> Vec<BlockKey> {
 pub(crate) fn fingerprints_of(
     connection: &Connection,
     property: i64,
-) -> rusqlite::Result<Vec<(i64, Fingerprint)>> {
+) -> Result<Vec<(i64, Fingerprint)>> {
     let mut statement = connection.prepare_cached(
         "SELECT advert, fingerprint FROM adverts CROSS JOIN fingerprints USING (advert)
          WHERE adverts.property = ?1 ORDER BY advert",
     )?;
-    let rows = statement.query_map([property], |row| Ok((row.get(0)?, fingerprint(row, 1)?)))?;
+    let rows = statement.query_and_then([property], |row| -> Result<_> {
+        Ok((row.get(0)?, fingerprint(row, 1)?))
+    })?;
     rows.collect()
 }
 

@@ -72,6 +72,9 @@ pub enum Error {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// Listings cannot be written.
+    #[error(transparent)]
+    Listings(#[from] crate::Error),
     /// A table could not be written.
     #[error(transparent)]
     Lake(#[from] lake::Error),

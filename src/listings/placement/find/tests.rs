@@ -30,11 +30,11 @@ impl PlacementFixture {
 
     fn ingest(&self, adverts: &[Value]) {
         let outcomes = self.listings.ingest(adverts.to_vec()).unwrap();
-        assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+        assert!(outcomes.iter().all(|one| one.is_ok()), "{outcomes:?}");
     }
 
-    fn read<T>(&self, reading: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> T {
-        self.listings.store.read(reading).unwrap()
+    fn read<T>(&self, reading: impl FnOnce(&Connection) -> Result<T>) -> T {
+        self.listings.store.read_with(reading).unwrap()
     }
 
     /// URL digests of all adverts in order of arrival, each with the digest of its property's first advert.
@@ -44,7 +44,7 @@ impl PlacementFixture {
         self.read(|connection| {
             let mut statement = connection.prepare(sql)?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect()
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
 
@@ -70,7 +70,7 @@ impl PlacementFixture {
                 let members = rows::members(connection, property)?;
                 let id = rows::property_id(connection, property)?;
                 let made = BuiltProperty::build(id, members.iter().map(|(_, member)| member)).unwrap();
-                let text = document::decode(row.get_ref(1)?.as_blob()?).unwrap();
+                let text = document::decode(rows::blob(row, 1)?).unwrap();
                 let expected = document::decode(&made.document).unwrap();
                 assert_eq!(String::from_utf8(text), String::from_utf8(expected));
             }
@@ -221,7 +221,7 @@ fn unlike() -> (Fingerprint, Fingerprint) {
 #[test]
 fn only_later_changes_are_checked_unless_they_displace_candidates() {
     let fixture = PlacementFixture::open();
-    let basis = fixture.read(ChangeBaseline::now);
+    let basis = fixture.read(|connection| Ok(ChangeBaseline::now(connection)?));
     let (one, other) = unlike();
     // No store holds this target, so a result equal to it proves that nothing was searched again.
     let found = Some((7, vec![9]));

@@ -6,7 +6,8 @@ use rusqlite::types::ToSql;
 use super::ListingsWriter;
 use crate::adverts::identity::UrlDigest;
 use crate::adverts::prepare::AdvertDraft;
-use crate::records::rows::{failed, fingerprint, key_bytes, keys_of};
+use crate::records::rows::{blob, fingerprint, key_bytes, keys_of, one_row};
+use crate::{Error, Result};
 use toise_contract::enums::WireEnum;
 use toise_contract::listings::codes::Timestamp;
 use toise_contract::listings::deliveries::AdvertEvent;
@@ -36,7 +37,7 @@ impl ListingsWriter<'_> {
         digest: &UrlDigest,
         property: i64,
         draft: &AdvertDraft,
-    ) -> rusqlite::Result<i64> {
+    ) -> Result<i64> {
         let (advert, keys) = self.insert_advert_without_keys(digest, property, draft)?;
         self.insert_keys(advert, &keys, &draft.fingerprint.outline())?;
         self.note_advert(advert, &keys, &draft.fingerprint);
@@ -50,12 +51,9 @@ impl ListingsWriter<'_> {
         digest: &UrlDigest,
         property: i64,
         draft: &AdvertDraft,
-    ) -> rusqlite::Result<(i64, Vec<BlockKey>)> {
-        let id = draft
-            .member
-            .advert
-            .flx_id
-            .ok_or_else(|| failed("an advert has no identifier"))?;
+    ) -> Result<(i64, Vec<BlockKey>)> {
+        let id = draft.member.advert.flx_id;
+        let id = id.ok_or(Error::NoId("an advert"))?;
         self.write_advert(
             "INSERT INTO adverts (advert, sequence, observed_at_ms, first_seen_at_ms, modified_at_ms, published_at_ms,
                online_at_ms, offline_at_ms, initial_price, previous_price, derived, anomalies, document, advert_id,
@@ -75,11 +73,7 @@ impl ListingsWriter<'_> {
     }
 
     /// Replaces the record, fingerprint and block keys of an advert, and adds its events.
-    pub(crate) fn update_advert(
-        &mut self,
-        advert: i64,
-        draft: &AdvertDraft,
-    ) -> rusqlite::Result<()> {
+    pub(crate) fn update_advert(&mut self, advert: i64, draft: &AdvertDraft) -> Result<()> {
         self.write_advert(
             "UPDATE adverts SET sequence = ?2, observed_at_ms = ?3, first_seen_at_ms = ?4, modified_at_ms = ?5,
                published_at_ms = ?6, online_at_ms = ?7, offline_at_ms = ?8, initial_price = ?9, previous_price = ?10,
@@ -89,12 +83,12 @@ impl ListingsWriter<'_> {
             draft,
             &[],
         )?;
-        let (known_keys, known) = self
+        let mut statement = self
             .transaction
-            .prepare_cached("SELECT keys, fingerprint FROM fingerprints WHERE advert = ?1")?
-            .query_row([advert], |row| {
-                Ok((keys_of(row.get_ref(0)?.as_blob()?), fingerprint(row, 1)?))
-            })?;
+            .prepare_cached("SELECT keys, fingerprint FROM fingerprints WHERE advert = ?1")?;
+        let (known_keys, known) = one_row(&mut statement, [advert], |row| {
+            Ok((keys_of(blob(row, 0)?), fingerprint(row, 1)?))
+        })?;
         let keys = draft.fingerprint.blocks();
         if known_keys != keys || known != draft.fingerprint {
             self.execute(

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
+use crate::Result;
 use crate::adverts::identity::UrlDigest;
 use crate::records::percolation::PercolationBuffer;
 use crate::records::recent_changes::{ChangeBaseline, RecentChanges};
@@ -45,7 +46,7 @@ impl<'t> ListingsWriter<'t> {
     }
 
     /// Reads the changes since `basis`, so that placements prepared at that baseline can be used while they still hold.
-    pub(crate) fn with_baseline(mut self, basis: ChangeBaseline) -> rusqlite::Result<Self> {
+    pub(crate) fn with_baseline(mut self, basis: ChangeBaseline) -> Result<Self> {
         self.recent = RecentChanges::since(basis, self.transaction)?;
         Ok(self)
     }
@@ -74,7 +75,7 @@ impl<'t> ListingsWriter<'t> {
     }
 
     /// Finishes the writes by percolating everything that is still buffered.
-    pub(crate) fn end(mut self) -> rusqlite::Result<()> {
+    pub(crate) fn end(mut self) -> Result<()> {
         self.percolation.flush(self.transaction)
     }
 
@@ -83,13 +84,13 @@ impl<'t> ListingsWriter<'t> {
     pub(crate) fn percolate_advert(
         &mut self,
         advert: impl FnOnce() -> AdvertWritten,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         self.percolation.advert(self.transaction, advert)
     }
 
     /// Passes the adverts that moved to another property to percolation, as changed and without an event. Skips `own`,
     /// which its writer passes itself.
-    pub(crate) fn percolate_moved(&mut self, own: Option<i64>) -> rusqlite::Result<()> {
+    pub(crate) fn percolate_moved(&mut self, own: Option<i64>) -> Result<()> {
         for advert in std::mem::take(&mut self.moved) {
             if Some(advert) != own && self.percolation.has_advert_alerts() {
                 let record = rows::notified_advert(self.transaction, advert)?;

@@ -1,20 +1,17 @@
 //! Writes of property rows and of their records, inside a transaction.
 
 use super::ListingsWriter;
+use crate::Result;
 use crate::adverts::member::PropertyMember;
 use crate::properties::made::BuiltProperty;
 use crate::properties::record_key::RecordKey;
-use crate::records::rows::{checked_number, failed, fingerprints_of, members, property_id};
+use crate::records::rows::{checked_number, fingerprints_of, members, property_id};
 use toise_alerts::percolate::PropertyTrigger;
 use toise_contract::listings::codes::FlxId;
 
 impl ListingsWriter<'_> {
     /// Inserts a property under the next number, and returns that number.
-    pub(crate) fn insert_property(
-        &mut self,
-        id: FlxId,
-        built: &BuiltProperty,
-    ) -> rusqlite::Result<i64> {
+    pub(crate) fn insert_property(&mut self, id: FlxId, built: &BuiltProperty) -> Result<i64> {
         let last = self
             .transaction
             .prepare_cached("SELECT coalesce(max(property), 0) FROM properties")?
@@ -69,17 +66,13 @@ impl ListingsWriter<'_> {
         &mut self,
         property: i64,
         trigger: Option<PropertyTrigger>,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         let id = property_id(self.transaction, property)?;
         let members: Vec<PropertyMember> = members(self.transaction, property)?
             .into_iter()
             .map(|(_, member)| member)
             .collect();
-        self.update_property(
-            property,
-            &BuiltProperty::build(id, &members).map_err(failed)?,
-            trigger,
-        )
+        self.update_property(property, &BuiltProperty::build(id, &members)?, trigger)
     }
 
     /// Replaces the record of a property; a property merged into another becomes independent again.
@@ -88,7 +81,7 @@ impl ListingsWriter<'_> {
         property: i64,
         built: &BuiltProperty,
         trigger: Option<PropertyTrigger>,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<()> {
         let sequence = self.next_sequence();
         let current = self.record_key(property)?;
         let key = current.unwrap_or(RecordKey::unplaced(property));
@@ -109,7 +102,7 @@ impl ListingsWriter<'_> {
     }
 
     /// Redirects a property to a survivor: its adverts move there, and its identifier returns the survivor's record.
-    pub(crate) fn redirect(&mut self, property: i64, survivor: i64) -> rusqlite::Result<()> {
+    pub(crate) fn redirect(&mut self, property: i64, survivor: i64) -> Result<()> {
         // What was written of both so far was still of two.
         self.percolation.flush(self.transaction)?;
         for (advert, _) in fingerprints_of(self.transaction, property)? {
