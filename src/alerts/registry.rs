@@ -6,7 +6,6 @@
 //! change is durable, and it applies to everything written from then on.
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
-use serde::Serialize;
 use uuid::Uuid;
 
 use super::alert::{self, Alert, COLUMNS, DeactivationReason, kind_of, last_change};
@@ -47,9 +46,18 @@ pub enum Error {
         /// Maximum alerts per account, including inactive ones.
         max: usize,
     },
+    /// A field of the alert cannot be written as JSON text.
+    #[error("store: {0}")]
+    Json(#[from] serde_json::Error),
     /// The requested alerts do not fit into one response.
     #[error("they exceed {} MiB: ask for a part with skip and take", LIST_BYTES_MAX >> 20)]
     TooLong,
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 /// Maximum size of a list of alerts, bytes of JSON.
@@ -109,7 +117,7 @@ impl AlertRegistry {
     ) -> Result<Vec<Result<FlxId>>> {
         let now_ms = self.clock.now().timestamp_millis();
         let limits = self.limits;
-        let made = self.store.write(move |transaction| {
+        self.store.write_with(move |transaction| {
             let mut held = AlertCounts::of(transaction, account)?;
             let mut change = last_change(transaction)?;
             let mut made = Vec::with_capacity(alerts.len());
@@ -137,8 +145,7 @@ impl AlertRegistry {
                 });
             }
             Ok(made)
-        })?;
-        Ok(made)
+        })
     }
 
     /// Returns an alert.
@@ -164,7 +171,7 @@ impl AlertRegistry {
             "SELECT {COLUMNS} FROM alerts WHERE account_id = ?1 AND kind = ?2 ORDER BY alert LIMIT ?3 OFFSET ?4"
         );
         let (take, skip) = page.map_or((-1, 0), PageParams::bounds);
-        self.store.read(|connection| {
+        self.store.read_with(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query((account.to_string(), kind_of(listing), take, skip))?;
             let (mut texts, mut bytes) = (Vec::new(), 0);
@@ -172,12 +179,12 @@ impl AlertRegistry {
                 let text = alert::alert(row)?.answer().to_string().into_bytes();
                 bytes += text.len();
                 if bytes > LIST_BYTES_MAX {
-                    return Ok(Err(Error::TooLong));
+                    return Err(Error::TooLong);
                 }
                 texts.push(text);
             }
-            Ok(Ok(texts))
-        })?
+            Ok(texts)
+        })
     }
 
     /// Changes the given fields of an alert and activates it, if it was inactive. Existing matches remain; a new filter
@@ -192,7 +199,7 @@ impl AlertRegistry {
         }
         self.change(address, move |transaction, number, change, now_ms| {
             let context = patch.context.as_ref();
-            transaction
+            let updated = transaction
                 .prepare_cached(
                     "UPDATE alerts SET search_query = coalesce(?2, search_query), webhook_url = coalesce(?3, webhook_url),
                        match_kinds = coalesce(?4, match_kinds), search_name = coalesce(?5, search_name),
@@ -204,13 +211,21 @@ impl AlertRegistry {
                     number,
                     patch.search.as_ref().map(|search| search.sent.to_string()),
                     &patch.webhook_url,
-                    patch.match_kinds.as_ref().map(text).transpose()?,
+                    patch
+                        .match_kinds
+                        .as_ref()
+                        .map(serde_json::to_string)
+                        .transpose()?,
                     &patch.search_name,
                     context.is_some(),
-                    context.and_then(Option::as_ref).map(text).transpose()?,
+                    context
+                        .and_then(Option::as_ref)
+                        .map(serde_json::to_string)
+                        .transpose()?,
                     change,
                     now_ms,
-                ))
+                ))?;
+            Ok(updated)
         })
     }
 
@@ -220,12 +235,13 @@ impl AlertRegistry {
     /// [`Error::NoAlert`], [`Error::TooMany`] if the account has the maximum number of active alerts.
     pub fn activate(&self, address: AlertRef) -> Result<()> {
         self.change(address, |transaction, number, change, now_ms| {
-            transaction
+            let updated = transaction
                 .prepare_cached(
                     "UPDATE alerts SET activated = 1, deactivated_because = NULL, change = ?2, updated_at_ms = ?3
                      WHERE alert = ?1 AND activated = 0",
                 )?
-                .execute((number, change, now_ms))
+                .execute((number, change, now_ms))?;
+            Ok(updated)
         })
     }
 
@@ -235,10 +251,8 @@ impl AlertRegistry {
     /// [`Error::NoAlert`].
     pub fn delete(&self, address: AlertRef) -> Result<()> {
         let now_ms = self.clock.now().timestamp_millis();
-        let is_there = self.store.write(move |transaction| {
-            let Some(alert) = find(transaction, address)? else {
-                return Ok(false);
-            };
+        self.store.write_with(move |transaction| {
+            let alert = find(transaction, address)?.ok_or(Error::NoAlert)?;
             deactivate(
                 transaction,
                 alert.number,
@@ -246,33 +260,27 @@ impl AlertRegistry {
                 DeactivationReason::Deleted,
                 now_ms,
             )?;
-            Ok(true)
-        })?;
-        is_there.then_some(()).ok_or(Error::NoAlert)
+            Ok(())
+        })
     }
 
     /// Applies a change to an alert, which is active afterwards.
     fn change(
         &self,
         address: AlertRef,
-        change: impl FnOnce(&Transaction<'_>, i64, i64, i64) -> rusqlite::Result<usize> + Send + 'static,
+        change: impl FnOnce(&Transaction<'_>, i64, i64, i64) -> Result<usize> + Send + 'static,
     ) -> Result<()> {
         let now_ms = self.clock.now().timestamp_millis();
         let limits = self.limits;
-        self.store.write(move |transaction| {
-            let Some(alert) = find(transaction, address)? else {
-                return Ok(Err(Error::NoAlert));
-            };
+        self.store.write_with(move |transaction| {
+            let alert = find(transaction, address)?.ok_or(Error::NoAlert)?;
             if alert.deactivated.is_some() {
-                let held = AlertCounts::of(transaction, address.account)?;
-                if let Err(refused) = held.check_one_more_active(limits) {
-                    return Ok(Err(refused));
-                }
+                AlertCounts::of(transaction, address.account)?.check_one_more_active(limits)?;
             }
             let next = last_change(transaction)? + 1;
             change(transaction, alert.number, next, now_ms)?;
-            Ok(Ok(()))
-        })?
+            Ok(())
+        })
     }
 
     /// Identifiers of the items an alert matched, each once, latest first match first. A property that was merged into
@@ -318,7 +326,7 @@ fn insert(
     alert: &NewAlert,
     change: i64,
     now_ms: i64,
-) -> rusqlite::Result<FlxId> {
+) -> Result<FlxId> {
     let id = FlxId(Uuid::now_v7());
     transaction
         .prepare_cached(
@@ -333,8 +341,12 @@ fn insert(
             &alert.search_name,
             alert.search.sent.to_string(),
             &alert.webhook_url,
-            text(&alert.match_kinds)?,
-            alert.context.as_ref().map(text).transpose()?,
+            serde_json::to_string(&alert.match_kinds)?,
+            alert
+                .context
+                .as_ref()
+                .map(serde_json::to_string)
+                .transpose()?,
             now_ms,
             change,
         ))?;
@@ -404,10 +416,4 @@ fn check(search: &SavedSearch, limits: AlertLimits) -> Result<()> {
         return Err(Fault::new("search_query", rule).into());
     }
     Ok(())
-}
-
-/// JSON text of a value.
-fn text(value: &impl Serialize) -> rusqlite::Result<String> {
-    serde_json::to_string(value)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }

@@ -28,6 +28,7 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::Store(error) => error.into(),
+            Error::Json(_) => ApiError::internal(error),
             Error::NoAlert => ApiError::NotFound("alert"),
             Error::Refused(fault) => fault.into(),
             Error::TooMany { .. } | Error::TooManyKept { .. } | Error::TooLong => {
