@@ -63,6 +63,23 @@ impl RejectionCode {
             Self::Unreachable => "unreachable",
         }
     }
+
+    /// What it means, as the API's description says it.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Gone => "the listing is off line; an advert that was known is now too",
+            Self::NotAListing => "the page holds no listing, or several",
+            Self::Robots => "robots.txt of the portal forbids it",
+            Self::NotPublic => "the address, or one it leads to, is not public",
+            Self::NotCovered => "only portals covered are collected from here",
+            Self::LoginRequired => "the page is for those who log in",
+            Self::Refused => "the portal refuses, or keeps programs out",
+            Self::Redirects => "redirects lead in a circle, or too far",
+            Self::TooLarge => "the page is larger than any listing",
+            Self::Unparsable => "the answer is no page",
+            Self::Unreachable => "the portal could not be reached, however often it was tried",
+        }
+    }
 }
 
 /// Why an address was rejected.

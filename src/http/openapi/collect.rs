@@ -5,35 +5,9 @@ use serde_json::{Value, json};
 use super::super::resources::pages::CHECKED_MAX;
 use super::{content, enveloped};
 use toise_collect::RETRY_AFTER_S;
+use toise_collect::rejected::RejectionCode;
 use toise_collect::request::{PAGE_URL, REASON, REPORT};
 use toise_contract::fields::schema::{self, Components};
-
-/// Reasons for a rejected URL: the first word of the reason, and its meaning.
-const REASONS: [(&str, &str); 11] = [
-    (
-        "gone",
-        "the listing is off line; an advert that was known is now too",
-    ),
-    ("not_a_listing", "the page holds no listing, or several"),
-    ("robots", "robots.txt of the portal forbids it"),
-    (
-        "not_public",
-        "the address, or one it leads to, is not public",
-    ),
-    (
-        "not_covered",
-        "only portals covered are collected from here",
-    ),
-    ("login_required", "the page is for those who log in"),
-    ("refused", "the portal refuses, or keeps programs out"),
-    ("redirects", "redirects lead in a circle, or too far"),
-    ("too_large", "the page is larger than any listing"),
-    ("unparsable", "the answer is no page"),
-    (
-        "unreachable",
-        "the portal could not be reached, however often it was tried",
-    ),
-];
 
 /// The query parameters with the URL of a page.
 pub fn url_parameters() -> Vec<Value> {
@@ -93,10 +67,7 @@ pub fn pending() -> Value {
 
 /// The response to a call whose page is not a listing, or the ordinary error.
 pub fn rejected(error: Value) -> Value {
-    let reasons: Vec<String> = REASONS
-        .iter()
-        .map(|(code, meaning)| format!("`{code}` {meaning}"))
-        .collect();
+    let reasons = RejectionCode::ALL.map(|code| format!("`{}` {}", code.as_str(), code.meaning()));
     let rejected = enveloped(json!({
         "type": "object",
         "required": ["status", "reason"],
