@@ -122,7 +122,8 @@ fn stored(row: &Row<'_>) -> Result<StoredAdvert> {
 /// The advert stored under a URL digest.
 pub(crate) fn by_url(connection: &Connection, digest: &UrlDigest) -> Result<Option<StoredAdvert>> {
     let sql = format!("SELECT {STORED_COLUMNS} FROM adverts WHERE url_digest = ?1");
-    first_row(&mut connection.prepare_cached(&sql)?, [digest], stored)
+    let mut statement = connection.prepare_cached(&sql)?;
+    first_row(&mut statement, [digest], stored)
 }
 
 /// The adverts of a property with their numbers, in order of arrival.
