@@ -7,7 +7,6 @@ use uuid::Uuid;
 
 use super::grants::{EndpointSet, Grants};
 use super::scopes::{Scope, Scopes};
-use super::secret::KeyHash;
 use crate::limits::KeyLimits;
 
 /// Lifetime of a test key.
@@ -25,6 +24,9 @@ pub const DEMO_NAME: &str = "demo";
 /// What the name of a key must be.
 pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters or blanks at the ends, \
                              and not \"demo\", which demos use";
+
+/// SHA-256 of a key's text; the store holds only this.
+pub type KeyHash = [u8; 32];
 
 /// The two kinds of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -8,12 +8,12 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
 
 use super::grants::Grants;
+use super::key::KeyHash;
 pub use super::key::{
     Allowance, DEMO_NAME, GrantChange, KeyChange, KeyKind, KeyRecord, KeyRequest, NewKey, Owner,
     TEST_KEY_TTL,
 };
-use super::secret::{self, KeyHash};
-use super::{account, moment, uuid};
+use super::{account, moment, secret, uuid};
 use crate::limits::KeyLimits;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Store};

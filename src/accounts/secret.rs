@@ -7,7 +7,7 @@
 use rand::distr::{Alphanumeric, SampleString};
 use sha2::{Digest, Sha256};
 
-use super::key::KeyKind;
+use super::key::{KeyHash, KeyKind};
 
 const LIVE_PREFIX: &str = "toise_live_";
 const TEST_PREFIX: &str = "toise_test_";
@@ -15,9 +15,6 @@ const TEST_PREFIX: &str = "toise_test_";
 const RANDOM_CHARS: usize = 43;
 const CHECKSUM_CHARS: usize = 6;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-/// SHA-256 of a key's text; the store holds only this.
-pub type KeyHash = [u8; 32];
 
 /// Generates the text of a new key.
 fn generate(kind: KeyKind) -> String {

@@ -13,8 +13,9 @@ use rusqlite::Connection;
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 
+use super::key::KeyHash;
 use super::keys::{self, KeyRecord};
-use super::secret::{self, KeyHash};
+use super::secret;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Store};
 
