@@ -6,7 +6,6 @@ use rusqlite::{Connection, Error, Row};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::percolate::index::Subscription;
 use crate::request::match_kinds;
 use toise_contract::enums::{EnumAdvertAlertMatch, EnumAlertMatch, WireEnum};
 use toise_contract::listings::codes::{FlxId, Timestamp};
@@ -51,6 +50,15 @@ pub enum DeactivationReason {
     Gone,
     /// All attempts at its receiver failed for days.
     Failing,
+}
+
+/// The events that an alert wants to be notified of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subscription {
+    /// First matches.
+    pub created: bool,
+    /// Events on items it has matched before.
+    pub followed: bool,
 }
 
 impl Alert {

@@ -15,6 +15,7 @@ use datafusion::error::DataFusionError;
 pub use super::clauses::ROWS_MAX;
 use super::clauses::{ClauseBits, ClauseId, ClauseTable, cost};
 use super::keys::{CELL_DEGREES, GridCell, IndexKey, cell_of, keys};
+pub use crate::alert::Subscription;
 use toise_contract::filter::{Clause, Filter};
 use toise_engine::Error;
 use toise_engine::batch::DecodedBatch;
@@ -23,15 +24,6 @@ use toise_lake::schema::{ColumnKind, TableSchema};
 
 /// Position of an alert in an index.
 type AlertSlot = u32;
-
-/// The events that an alert wants to be notified of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subscription {
-    /// First matches.
-    pub created: bool,
-    /// Events on items it has matched before.
-    pub followed: bool,
-}
 
 /// The active alerts on one table.
 #[derive(Debug)]

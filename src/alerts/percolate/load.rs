@@ -8,8 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::CompiledAlerts;
-use super::index::Subscription;
-use crate::alert::{kind_of, listing_of, wants};
+use crate::alert::{Subscription, kind_of, listing_of, wants};
 use toise_contract::filter::Filter;
 use toise_contract::listings::filters::{ListingKind, parse_search_query};
 
