@@ -1,11 +1,40 @@
-//! The wait before another attempt: what the server demands, otherwise exponential backoff with jitter.
+//! When to try again: the limits of the client, and the wait before another attempt, which is what the server demands
+//! or otherwise exponential backoff with jitter.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-use super::RetryPolicy;
+/// Limits and waits of the client.
+#[derive(Clone, Debug)]
+pub struct RetryPolicy {
+    /// Maximum consecutive attempts without a byte of progress.
+    pub attempts_max: u32,
+    /// First wait after a failure; it doubles each time, with jitter.
+    pub backoff_first: Duration,
+    /// Maximum wait after a failure.
+    pub backoff_max: Duration,
+    /// Maximum `Retry-After` honoured.
+    pub retry_after_max: Duration,
+    /// Maximum time to connect.
+    pub connect_timeout: Duration,
+    /// Maximum pause between two reads of a response.
+    pub read_timeout: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            attempts_max: 6,
+            backoff_first: Duration::from_millis(500),
+            backoff_max: Duration::from_secs(30),
+            retry_after_max: Duration::from_secs(300),
+            connect_timeout: Duration::from_secs(10),
+            read_timeout: Duration::from_secs(60),
+        }
+    }
+}
 
 /// The wait after a number of failed attempts: it doubles with each attempt up to the maximum of the policy, times a
 /// random factor from 0.5 to 1.

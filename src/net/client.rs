@@ -9,7 +9,7 @@ use chrono::Utc;
 use futures::StreamExt;
 use reqwest::{Response, StatusCode};
 
-use super::backoff::{backoff, retry_after};
+use super::backoff::{RetryPolicy, backoff, retry_after};
 
 /// Errors of downloads.
 #[derive(Debug, thiserror::Error)]
@@ -59,36 +59,6 @@ pub enum Error {
         /// The operating system's error.
         source: std::io::Error,
     },
-}
-
-/// Limits and waits of the client.
-#[derive(Clone, Debug)]
-pub struct RetryPolicy {
-    /// Maximum consecutive attempts without a byte of progress.
-    pub attempts_max: u32,
-    /// First wait after a failure; it doubles each time, with jitter.
-    pub backoff_first: Duration,
-    /// Maximum wait after a failure.
-    pub backoff_max: Duration,
-    /// Maximum `Retry-After` honoured.
-    pub retry_after_max: Duration,
-    /// Maximum time to connect.
-    pub connect_timeout: Duration,
-    /// Maximum pause between two reads of a response.
-    pub read_timeout: Duration,
-}
-
-impl Default for RetryPolicy {
-    fn default() -> Self {
-        Self {
-            attempts_max: 6,
-            backoff_first: Duration::from_millis(500),
-            backoff_max: Duration::from_secs(30),
-            retry_after_max: Duration::from_secs(300),
-            connect_timeout: Duration::from_secs(10),
-            read_timeout: Duration::from_secs(60),
-        }
-    }
 }
 
 /// The client for downloads. Cheap to clone.

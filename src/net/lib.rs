@@ -14,5 +14,6 @@ mod robots;
 pub mod tls;
 pub mod webhook_client;
 
-pub use client::{Client, Error, RetryPolicy};
+pub use backoff::RetryPolicy;
+pub use client::{Client, Error};
 pub use download::DownloadedFile;
