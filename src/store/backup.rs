@@ -7,7 +7,8 @@ use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
 use super::database::create_private;
-use super::{Database, Error, FILE_NAME, LEDGER_FILE_NAME, Result, Store};
+use super::error::{Error, Result};
+use super::{Database, FILE_NAME, LEDGER_FILE_NAME, Store};
 
 /// Copies all pages in one step: under WAL this delays no writer and reads one snapshot.
 const ALL_PAGES: i32 = -1;

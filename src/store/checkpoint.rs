@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use rusqlite::Connection;
 
-use super::database::connect;
-use super::{Error, Result};
+use super::connection::connect;
+use super::error::{Error, Result};
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
 /// Pages of the log that are checkpointed together: 64 MiB. A page written several times meanwhile is copied once:

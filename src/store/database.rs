@@ -4,27 +4,19 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
-use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction};
 use tokio::sync::oneshot;
 
 use super::checkpoint::Checkpointer;
+use super::connection::connect;
+use super::error::{Error, Result};
 use super::flusher::Flusher;
 use super::migrations::{self, Steps};
 use super::writer::{Patience, WriteQueue};
-use super::{Error, Result};
 use toise_base::supervise::Supervisor;
 
-/// Maximum wait of a write for another process that is writing.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval between attempts meanwhile. SQLite's own pauses grow to 100 ms; against a process that writes without
-/// pause, a writer that sleeps that long never gets the lock.
-const BUSY_PAUSE: Duration = Duration::from_millis(1);
-/// Prepared statements cached by each connection: more than any hot path uses.
-const STATEMENTS_MAX: usize = 128;
 /// Idle reader connections kept open, 2 MiB each at most: opening one costs as much as twenty reads by identifier.
 const IDLE_READERS_MAX: usize = 16;
 
@@ -274,24 +266,4 @@ pub(super) fn create_private(path: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map(drop)
-}
-
-pub(super) fn connect(path: &Path) -> Result<Connection> {
-    let mut connection = Connection::open(path)?;
-    let mut since = Instant::now();
-    connection.busy_handler(Some(move |tries| {
-        if tries == 0 {
-            since = Instant::now();
-        }
-        std::thread::sleep(BUSY_PAUSE);
-        since.elapsed() < BUSY_TIMEOUT
-    }))?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    // Plans must not depend on bound values; otherwise statements on tables with partial indexes are planned at
-    // each use.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "foreign_keys", true)?;
-    Ok(connection)
 }

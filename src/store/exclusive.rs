@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use super::database::open_writer;
-use super::{Error, FILE_NAME, Result, Store, migrations};
+use super::error::{Error, Result};
+use super::{FILE_NAME, Store, migrations};
 
 /// Maximum wait for others to close the file.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);

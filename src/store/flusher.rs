@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use super::error::{Error, Result};
 use super::writer::QUEUE_MAX;
-use super::{Error, Result};
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
 /// Time after which a commit is flushed if nobody requests it: what a machine failure may lose.

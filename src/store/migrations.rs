@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{Error, Result};
+use super::error::{Error, Result};
 
 /// Step `n` migrates schema `n` to schema `n + 1`.
 pub(super) type Steps<'s> = [&'s str];

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::checkpoint::Checkpointer;
-use super::{Error, Result};
+use super::error::{Error, Result};
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
 /// Maximum changes per commit, so that the first of them does not wait for an endless stream.
