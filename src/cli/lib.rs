@@ -4,6 +4,7 @@ pub mod accounts;
 mod alerts;
 mod backup;
 mod check;
+mod common;
 mod compact;
 mod config;
 pub mod demo;
@@ -21,39 +22,23 @@ mod portals;
 mod properties;
 mod reports;
 mod restore;
+mod result;
 pub mod serve;
 mod sql;
 mod synth;
+mod table_style;
 mod tables;
 pub mod train;
 mod usage;
 mod webhook;
 
-use std::error::Error;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Table, TableComponent};
+use clap::{Parser, Subcommand};
 
-use toise_app::config::{ConfigSources, EffectiveConfig, Flag};
-use toise_engine::Budget;
-
-/// Result of a command. An error is printed after `error:` and the exit code is 1.
-pub type CommandResult = Result<(), Box<dyn Error + Send + Sync>>;
-
-/// Creates an empty table in the style of every command: lines around the header only.
-fn table() -> Table {
-    let mut table = Table::new();
-    table
-        .load_preset(UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections)
-        .remove_style(TableComponent::LeftBorderIntersections)
-        .remove_style(TableComponent::RightBorderIntersections);
-    table
-}
+pub use common::Common;
+pub use result::CommandResult;
+use table_style::table;
 
 /// Open engine for French property data.
 #[derive(Parser, Debug)]
@@ -63,52 +48,6 @@ struct Toise {
     common: Common,
     #[command(subcommand)]
     command: Command,
-}
-
-/// Options that every command accepts.
-#[derive(Args, Clone, Debug)]
-pub struct Common {
-    /// Data folder
-    #[arg(
-        long,
-        global = true,
-        default_value = "./toise-data",
-        value_name = "DIR"
-    )]
-    pub data: PathBuf,
-    /// Configuration file [default: toise.toml in the data folder, if it exists]
-    #[arg(long, global = true, value_name = "FILE", env = "TOISE_CONFIG")]
-    pub config: Option<PathBuf>,
-    /// Print the result as JSON
-    #[arg(long, global = true)]
-    pub json: bool,
-}
-
-impl Common {
-    /// The configuration in effect, including the values set by flags.
-    ///
-    /// # Errors
-    /// A file, environment variable or flag with an invalid value.
-    pub fn configuration(
-        &self,
-        flags: Vec<Flag>,
-    ) -> Result<EffectiveConfig, toise_app::config::Error> {
-        let sources = ConfigSources {
-            file: self.config.clone(),
-            flags,
-            ..ConfigSources::from_process()
-        };
-        EffectiveConfig::load(&self.data, &sources)
-    }
-
-    /// The memory budget of the configuration.
-    ///
-    /// # Errors
-    /// As for [`Common::configuration`].
-    pub fn budget(&self) -> Result<Budget, toise_app::config::Error> {
-        let configuration = self.configuration(Vec::new())?;
-        Ok(Budget::from(&configuration.config.engine))
-    }
 }
 
 #[derive(Subcommand, Debug)]

@@ -1,0 +1,54 @@
+//! The options of every command, and what they lead to: the configuration and the memory budget.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use toise_app::config::{ConfigSources, EffectiveConfig, Flag};
+use toise_engine::Budget;
+
+/// Options that every command accepts.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// Data folder
+    #[arg(
+        long,
+        global = true,
+        default_value = "./toise-data",
+        value_name = "DIR"
+    )]
+    pub data: PathBuf,
+    /// Configuration file [default: toise.toml in the data folder, if it exists]
+    #[arg(long, global = true, value_name = "FILE", env = "TOISE_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+impl Common {
+    /// The configuration in effect, including the values set by flags.
+    ///
+    /// # Errors
+    /// A file, environment variable or flag with an invalid value.
+    pub fn configuration(
+        &self,
+        flags: Vec<Flag>,
+    ) -> Result<EffectiveConfig, toise_app::config::Error> {
+        let sources = ConfigSources {
+            file: self.config.clone(),
+            flags,
+            ..ConfigSources::from_process()
+        };
+        EffectiveConfig::load(&self.data, &sources)
+    }
+
+    /// The memory budget of the configuration.
+    ///
+    /// # Errors
+    /// As for [`Common::configuration`].
+    pub fn budget(&self) -> Result<Budget, toise_app::config::Error> {
+        let configuration = self.configuration(Vec::new())?;
+        Ok(Budget::from(&configuration.config.engine))
+    }
+}
