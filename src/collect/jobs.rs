@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::moment;
+use super::moment::moment;
 use super::rejected::Rejected;
 use toise_contract::listings::codes::Timestamp;
 use toise_listings::adverts::identity::UrlDigest;

@@ -8,6 +8,8 @@
 
 pub mod extract;
 pub mod jobs;
+mod moment;
+pub mod page;
 pub mod portals;
 pub mod queue;
 pub mod readers;
@@ -22,7 +24,6 @@ pub mod work;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::DateTime;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::runtime::Handle;
@@ -42,7 +43,7 @@ use crate::settings::CollectSettings;
 use toise_base::clock::Clock;
 use toise_base::leader::{self, Inbox, Notifier};
 use toise_base::supervise::Supervisor;
-use toise_contract::listings::codes::{FlxId, Timestamp};
+use toise_contract::listings::codes::FlxId;
 use toise_listings::adverts::identity::{ListingUrl, UrlDigest};
 use toise_listings::{self as listings, Listings};
 use toise_net::egress::EgressGuard;
@@ -57,11 +58,6 @@ const POLL_EVERY: Duration = Duration::from_millis(500);
 /// Maximum calls that query the store at once.
 const ASKING_MAX: usize = 8;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
-
-/// Converts Unix milliseconds to a moment.
-fn moment(ms: i64) -> Timestamp {
-    Timestamp::new(DateTime::from_timestamp_millis(ms).unwrap_or_default())
-}
 
 /// Why collection failed internally.
 #[derive(Debug, thiserror::Error)]

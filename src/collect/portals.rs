@@ -16,9 +16,9 @@ use scraper::{Html, Selector};
 use serde::Deserialize;
 use url::Url;
 
-use super::extract::document::{PageDocument, text_of};
-use super::extract::findings::{FieldOrigin, PageFindings};
-use super::extract::page_kind;
+use super::page::document::{PageDocument, text_of};
+use super::page::findings::{FieldOrigin, PageFindings};
+use super::page::page_kind;
 use embedded::EMBEDDED;
 pub use rule::{PortalRule, ValueFormat};
 

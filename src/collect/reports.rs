@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::moment;
+use super::moment::moment;
 use toise_contract::enums::{EnumAdvertReportReason, WireEnum};
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::filters::ListingKind;

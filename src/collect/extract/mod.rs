@@ -6,22 +6,19 @@
 //! ([`french`]). A page of 500 kB takes about ten milliseconds.
 
 pub mod charset;
-pub mod document;
-pub mod findings;
-pub mod french;
 mod open_graph;
-pub mod page_kind;
 mod schema_org;
 pub mod tidy;
 
 use scraper::Html;
 use serde_json::Value;
 
-use self::document::PageDocument;
-use self::findings::{FieldOrigin, PRICE, PageFindings};
-use self::french::{TextTrust, tokens::tokens};
-use self::page_kind::Obstacle;
+pub use super::page::{document, findings, french, page_kind};
 use super::portals::Portal;
+use document::PageDocument;
+use findings::{FieldOrigin, PRICE, PageFindings};
+use french::{TextTrust, tokens::tokens};
+use page_kind::Obstacle;
 use toise_listings::adverts::identity::ListingUrl;
 
 /// Number of different prices from which a page without structured data counts as a list of listings.

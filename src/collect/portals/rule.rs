@@ -6,9 +6,9 @@ use scraper::{Html, Selector};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::extract::document::text_of;
-use super::super::extract::findings::fits;
-use super::super::extract::{french, page_kind};
+use super::super::page::document::text_of;
+use super::super::page::findings::fits;
+use super::super::page::{french, page_kind};
 
 /// Maximum elements that a selector may match before one has a value.
 const FOUND_MAX: usize = 20;
