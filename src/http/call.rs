@@ -11,15 +11,17 @@ use serde_json::Value;
 use uuid::Uuid;
 use warp::http::HeaderMap;
 
-use super::App;
+use super::app::App;
 use super::error::ApiError;
 use super::response::ApiResponse;
-use super::router::Params;
 use toise_accounts::key::KeyRecord;
 use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
+
+/// Values of the `{name}` segments of a path, in order, percent-decoded.
+pub type Params = Vec<String>;
 
 /// An authenticated request with its complete body.
 pub struct Call<'a> {

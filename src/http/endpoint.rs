@@ -8,10 +8,10 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use warp::http::Method;
 
-use super::App;
+use super::app::App;
 use super::call::Call;
 use super::error::ApiError;
-use super::openapi::Operation;
+use super::operation::Operation;
 use super::response::ApiResponse;
 use toise_accounts::grants::is_endpoint_name;
 use toise_accounts::prices::Consumption;

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -15,13 +15,13 @@ use warp::http::{HeaderMap, Method, Response};
 use warp::path::FullPath;
 
 use super::body::Incoming;
-use super::call::Call;
+use super::call::{Call, Params};
 use super::endpoint::{BodyRule, Counting, Endpoint};
 use super::error::ApiError;
 use super::idempotency::{self, IdempotencyClaim};
 use super::response::ApiResponse;
-use super::router::Params;
-use super::{App, auth, body, router};
+use super::router::Router;
+use super::{App, auth, body, resources};
 use toise_accounts::key::KeyRecord;
 use toise_accounts::ledger::{CallRecord, LedgerEntry};
 use toise_accounts::meter::{RateState, Reservation};
@@ -40,6 +40,9 @@ pub const RATE_RESET_HEADER: HeaderName = HeaderName::from_static("ratelimit-res
 /// Header with the percentage of the monthly quota used, once it is 75 or more.
 pub const QUOTA_WARNING_HEADER: HeaderName = HeaderName::from_static("x-quota-used-percent");
 const PROTECTED_PREFIX: &str = "/v2/protected/";
+
+/// The routes of every endpoint.
+static ROUTER: LazyLock<Router> = LazyLock::new(|| Router::new(resources::endpoints()));
 
 /// The head of a request.
 #[derive(Debug)]
@@ -84,7 +87,7 @@ impl From<ApiResponse> for UnbilledResponse {
 /// Handles a request; in every case, the response has a request id and is logged and counted.
 pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> Response<Bytes> {
     let started = Instant::now();
-    let found = router::find(&head.method, head.path.as_str());
+    let found = ROUTER.find(&head.method, head.path.as_str());
     let mut trace = RequestTrace {
         request_id: Uuid::now_v7(),
         endpoint: found.as_ref().ok().map(|(endpoint, _)| *endpoint),

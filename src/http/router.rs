@@ -4,35 +4,32 @@
 //! is answered with 405 and their list. Parameters are percent-decoded, and broken encoding is rejected.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use percent_encoding::percent_decode_str;
 use warp::http::Method;
 
+use super::call::Params;
 use super::endpoint::Endpoint;
 use super::error::ApiError;
-use super::resources;
-
-/// Values of the `{name}` segments of a path, in order, percent-decoded.
-pub type Params = Vec<String>;
 
 type Found = (&'static Endpoint, Params);
 
 /// Endpoints by path, and by method and path.
-struct Router {
+pub(crate) struct Router {
     paths: matchit::Router<Vec<&'static Endpoint>>,
     methods: HashMap<&'static Method, matchit::Router<&'static Endpoint>>,
 }
 
-static ROUTER: LazyLock<Router> = LazyLock::new(|| {
-    Router::of(resources::endpoints()).unwrap_or_else(|error| {
-        // Unit tests build the router, so a build with this error fails them.
-        tracing::error!(%error, "two endpoints have conflicting paths");
-        Router::empty()
-    })
-});
-
 impl Router {
+    /// Creates the router of some endpoints; it is empty if two of them have conflicting paths.
+    pub(crate) fn new(endpoints: impl Iterator<Item = &'static Endpoint>) -> Self {
+        Self::of(endpoints).unwrap_or_else(|error| {
+            // Unit tests build the router, so a build with this error fails them.
+            tracing::error!(%error, "two endpoints have conflicting paths");
+            Self::empty()
+        })
+    }
+
     fn empty() -> Self {
         Self {
             paths: matchit::Router::new(),
@@ -59,7 +56,11 @@ impl Router {
         Ok(router)
     }
 
-    fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
+    /// The endpoint of a request; 404 if the path has none, 405 if it has none with this method.
+    pub(crate) fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
+        if decode(path).is_none() {
+            return Err(ApiError::BrokenEncoding);
+        }
         let wanted = match *method {
             Method::HEAD => &Method::GET,
             _ => method,
@@ -78,14 +79,6 @@ impl Router {
             None => Err(not_allowed(found.value)),
         }
     }
-}
-
-/// The endpoint of a request; 404 if the path has none, 405 if it has none with this method.
-pub fn find(method: &Method, path: &str) -> Result<Found, ApiError> {
-    if decode(path).is_none() {
-        return Err(ApiError::BrokenEncoding);
-    }
-    ROUTER.find(method, path)
 }
 
 fn decode_params(params: &matchit::Params<'_, '_>) -> Result<Params, ApiError> {
@@ -120,10 +113,16 @@ fn not_allowed(endpoints: &[&'static Endpoint]) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resources;
+    use std::sync::LazyLock;
+
+    static ROUTER: LazyLock<Router> = LazyLock::new(|| Router::new(resources::endpoints()));
 
     /// Path and parameters of the endpoint found, or the error message.
     fn found(method: Method, path: &str) -> Result<(&'static str, Params), String> {
-        let found = find(&method, path).map_err(|error| error.to_string());
+        let found = ROUTER
+            .find(&method, path)
+            .map_err(|error| error.to_string());
         found.map(|(endpoint, params)| (endpoint.path, params))
     }
 

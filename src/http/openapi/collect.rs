@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::resources::pages::CHECKED_MAX;
 use super::{content, enveloped};
+use crate::limits::CHECKED_MAX;
 use toise_collect::RETRY_AFTER_S;
 use toise_collect::rejected::RejectionCode;
 use toise_collect::request::{PAGE_URL, REASON, REPORT};

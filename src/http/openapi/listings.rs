@@ -8,7 +8,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
 
-use super::super::resources::samples::Sample;
+use super::super::sample::Sample;
 use super::reference;
 use toise_alerts::delivery::Delivery;
 use toise_contract::listings::deliveries::{AdvertDelivery, PropertyDelivery};

@@ -9,24 +9,22 @@ pub(crate) mod estimate;
 pub mod filters;
 mod ingestion;
 pub mod listings;
-mod operation;
 mod parameters;
 mod responses;
 pub(crate) mod schemas;
 
 use std::sync::LazyLock;
 
-use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::endpoint::{Access, Counting, Endpoint};
-use super::resources;
+use super::operation::JSON;
 use parameters::{idempotency_parameter, path_parameters};
 use responses::responses;
 use schemas::{match_answer, match_request, record, search_answer, search_request};
 use toise_opendata::Dataset;
 
-pub use operation::{Failure, Operation};
+pub use super::operation::{Failure, Operation};
 
 const DESCRIPTION: &str = "French property data. One fault is reported per call, the first in document order, by its \
 JSON path. Unknown keys and nulls are refused; a key written twice counts with its last value; an empty list and a \
@@ -38,17 +36,10 @@ static EXAMPLES: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../../data/examples/opendata.json")).unwrap_or_default()
 });
 
-static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(document().to_string()));
-
-/// The document as JSON text, built once.
-pub fn document_bytes() -> Bytes {
-    DOCUMENT.clone()
-}
-
-/// The document.
-pub fn document() -> Value {
+/// Builds the document of some endpoints.
+pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     let mut paths = Map::new();
-    for endpoint in resources::endpoints() {
+    for endpoint in endpoints {
         let Some(describe) = endpoint.operation else {
             continue;
         };
@@ -97,8 +88,6 @@ pub(crate) fn type_name(dataset: Dataset) -> &'static str {
 pub(crate) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
-
-pub(crate) const JSON: &str = "application/json";
 
 /// A JSON body with a schema.
 pub(crate) fn content(schema: Value) -> Value {
@@ -177,10 +166,11 @@ fn error_schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resources;
 
     #[test]
     fn every_reference_resolves_and_every_endpoint_is_described() {
-        let document = document();
+        let document = document(resources::endpoints());
         let text = document.to_string();
         for (_, rest) in text
             .match_indices("#/components/schemas/")
@@ -202,7 +192,7 @@ mod tests {
 
     #[test]
     fn enumerations_come_from_the_tables() {
-        let document = document();
+        let document = document(resources::endpoints());
         let filters =
             &document["components"]["schemas"]["DpeSearchRequest"]["properties"]["filters"];
         let zones = &filters["properties"]["zone_climatique"]["items"]["enum"];

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::endpoint::{Access, BodyRule, Counting, Endpoint};
 use super::super::error::ApiError;
-use super::operation::{Failure, Operation};
+use super::super::operation::{Failure, Operation};
 use super::{EXAMPLES, content, reference};
 use toise_accounts::meter::LimitExceeded;
 use toise_contract::Fault;

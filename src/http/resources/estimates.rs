@@ -19,6 +19,7 @@ use crate::App;
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
+use crate::limits::COMPARABLES;
 use crate::openapi::estimate;
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use crate::response::ApiResponse;
@@ -33,9 +34,6 @@ use toise_estimate::request::{parse_estimate, parse_estimate_many};
 use toise_estimate::valuer::Valuer;
 use toise_estimate::{Detail, Estimate, Home, ModelMetadata, model};
 use toise_telemetry::Refusal;
-
-/// Recorded sales shown in a response.
-pub const COMPARABLES: usize = 5;
 
 const DETAIL: Detail = Detail {
     comparables: COMPARABLES,

@@ -3,14 +3,13 @@
 //!
 //! Records are copied into responses as the JSON texts that the tables store; they are never parsed.
 
-use std::error::Error;
-
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::FutureExt;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::{Value, json};
 use warp::http::Method;
 
+pub use crate::backend::{AnswerError, OpenDataBackend};
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
@@ -20,12 +19,9 @@ use crate::response::ApiResponse;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::cursor::{CursorKey, query_digest};
-use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
 use toise_opendata::request::{parse_match, parse_match_many, parse_search};
-use toise_opendata::{
-    Dataset, DatasetSearchRequest, MatchAnswer, MatchRequest, OpenData, SearchAnswer, score,
-};
+use toise_opendata::{Dataset, DatasetSearchRequest, MatchAnswer, SearchAnswer, score};
 
 /// The endpoints for diagnostics, then for sales.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -142,52 +138,6 @@ fn schema(dataset: Dataset, part: &str) -> Value {
 const ENVELOPE_BYTES: usize = 256;
 /// Bytes of a candidate in addition to its record.
 const CANDIDATE_BYTES: usize = 64;
-
-/// Why a query failed: always an internal failure, since requests are valid when they arrive.
-pub type AnswerError = Box<dyn Error + Send + Sync>;
-
-/// Runs open-data queries: on the tables of the lake, or on rows in memory in tests.
-///
-/// Both calls block and compute; they run on the query pool.
-pub trait OpenDataBackend: Send + Sync + 'static {
-    /// Returns a page of records.
-    fn search(
-        &self,
-        dataset: Dataset,
-        request: &DatasetSearchRequest,
-        interrupt: &Interrupt,
-    ) -> Result<SearchAnswer, AnswerError>;
-
-    /// Returns the ranked candidates of one request.
-    fn find_matches(
-        &self,
-        dataset: Dataset,
-        request: &MatchRequest,
-        interrupt: &Interrupt,
-    ) -> Result<MatchAnswer, AnswerError>;
-}
-
-impl OpenDataBackend for OpenData {
-    fn search(
-        &self,
-        dataset: Dataset,
-        request: &DatasetSearchRequest,
-        interrupt: &Interrupt,
-    ) -> Result<SearchAnswer, AnswerError> {
-        let open_data = self.interruptible(interrupt);
-        Ok(OpenData::search(&open_data, dataset, request)?)
-    }
-
-    fn find_matches(
-        &self,
-        dataset: Dataset,
-        request: &MatchRequest,
-        interrupt: &Interrupt,
-    ) -> Result<MatchAnswer, AnswerError> {
-        let open_data = self.interruptible(interrupt);
-        Ok(OpenData::find_matches(&open_data, dataset, request)?)
-    }
-}
 
 /// Handles a search.
 async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {

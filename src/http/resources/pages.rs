@@ -8,6 +8,7 @@ use warp::http::{Method, StatusCode};
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
+use crate::limits::CHECKED_MAX;
 use crate::openapi::admin::data_of;
 use crate::openapi::{Operation, collect as schemas, enveloped, reference};
 use crate::response::ApiResponse;
@@ -23,9 +24,6 @@ use toise_contract::listings::filters::ListingKind;
 use toise_contract::query::pairs;
 use toise_listings::Listings;
 use toise_listings::adverts::identity::{ListingUrl, URL_RULE};
-
-/// Maximum adverts of a property that one call checks.
-pub const CHECKED_MAX: usize = 10;
 
 /// The endpoints for adverts, then for properties.
 pub const ENDPOINTS: &[Endpoint] = &[

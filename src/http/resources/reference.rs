@@ -15,13 +15,14 @@ use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
 use crate::error::ApiError;
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::openapi::{self, Operation};
+use crate::resources;
 use crate::response::ApiResponse;
 
 /// The document, the page and the page's files; only the first two are in the OpenAPI document.
 pub const ENDPOINTS: &[Endpoint] = &[
     endpoint(
         DOCUMENT_PATH,
-        |_| async { Ok(ApiResponse::json(openapi::document_bytes())) }.boxed(),
+        |_| async { Ok(ApiResponse::json(DOCUMENT.clone())) }.boxed(),
         Some(|| Operation::new("openapi", "This document").with_answer(json!({"type": "object"}))),
     ),
     endpoint(
@@ -52,6 +53,10 @@ const fn endpoint(
         operation,
     }
 }
+
+/// The document as JSON text, built once.
+static DOCUMENT: LazyLock<Bytes> =
+    LazyLock::new(|| Bytes::from(openapi::document(resources::endpoints()).to_string()));
 
 const SEND: Handler = |call| async { docs(call.path, call.headers).map(ApiResponse::from) }.boxed();
 

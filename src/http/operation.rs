@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::JSON;
+/// Media type of JSON.
+pub(crate) const JSON: &str = "application/json";
 
 /// Documentation of an endpoint in the OpenAPI document.
 #[derive(Debug)]

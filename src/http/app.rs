@@ -1,0 +1,113 @@
+//! The state that all requests share, and whether the service accepts them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use super::addresses::ReceiverChecker;
+use super::backend::OpenDataBackend;
+use super::idempotency::IdempotencyClaims;
+use toise_accounts::ledger::Ledger;
+use toise_accounts::limits::KeyLimits;
+use toise_accounts::meter::KeyMeters;
+use toise_accounts::prices::Prices;
+use toise_accounts::verify::KeyVerifier;
+use toise_alerts::AlertRegistry;
+use toise_base::clock::Clock;
+use toise_base::supervise::Supervisor;
+use toise_collect::Collector;
+use toise_contract::cursor::CursorKey;
+use toise_engine::pool::QueryPool;
+use toise_estimate::live::LiveModel;
+use toise_listings::search::projection::Projection;
+use toise_store::Store;
+use toise_telemetry::Metrics;
+
+/// State shared by all requests. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    /// The open-data tables.
+    pub answers: Arc<dyn OpenDataBackend>,
+    /// Accounts, keys, ledger.
+    pub store: Store,
+    /// The clock.
+    pub clock: Clock,
+    /// Usage of keys while the process runs.
+    pub meters: KeyMeters,
+    /// Default limits of new keys.
+    pub limits: KeyLimits,
+    /// The price list.
+    pub prices: Arc<Prices>,
+    /// Writes call records.
+    pub ledger: Ledger,
+    /// Adverts and properties: the store, and the table derived from it.
+    pub properties: Arc<Projection>,
+    /// The alerts of accounts.
+    pub alerts: AlertRegistry,
+    /// Checks whether receivers may be called.
+    pub addresses: ReceiverChecker,
+    /// Collects listings by URL.
+    pub collector: Collector,
+    /// Permits of calls that ingest adverts.
+    pub ingesting: Arc<Semaphore>,
+    /// Repeatable calls that are running.
+    pub claims: IdempotencyClaims,
+    /// Verifies keys.
+    pub verifier: KeyVerifier,
+    /// Signs and verifies cursors.
+    pub cursors: CursorKey,
+    /// The model that values homes, once one is trained.
+    pub models: LiveModel,
+    /// The pool on which queries run.
+    pub pool: QueryPool,
+    /// Whether the service takes requests.
+    pub readiness: Readiness,
+    /// The service's metrics.
+    pub metrics: Metrics,
+    /// Maximum duration of a request, including its body.
+    pub request_timeout: Duration,
+}
+
+/// Whether the service accepts requests, as reported by `/healthz`. It begins as starting. A service with a dead
+/// worker is never ready. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Readiness {
+    phase: Arc<AtomicU8>,
+    supervisor: Supervisor,
+}
+
+const READY: u8 = 1;
+const DRAINING: u8 = 2;
+
+impl Readiness {
+    /// The readiness of a service with these workers.
+    pub fn of(supervisor: &Supervisor) -> Self {
+        Self {
+            phase: Arc::default(),
+            supervisor: supervisor.clone(),
+        }
+    }
+
+    /// The workers it depends on.
+    pub fn supervisor(&self) -> &Supervisor {
+        &self.supervisor
+    }
+
+    /// Marks the service as accepting requests.
+    pub fn set_ready(&self) {
+        self.phase.store(READY, Ordering::Release);
+        self.supervisor.set_ready();
+    }
+
+    /// Marks the service as draining: it finishes running requests and accepts no new ones.
+    pub fn set_draining(&self) {
+        self.phase.store(DRAINING, Ordering::Release);
+    }
+
+    /// Whether it is neither starting nor draining and all workers are alive.
+    pub fn is_ready(&self) -> bool {
+        self.phase.load(Ordering::Acquire) == READY && self.supervisor.is_well()
+    }
+}

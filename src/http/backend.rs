@@ -1,0 +1,54 @@
+//! The open-data tables as the service sees them.
+
+use std::error::Error;
+
+use toise_engine::cancellation::Interrupt;
+use toise_opendata::{
+    Dataset, DatasetSearchRequest, MatchAnswer, MatchRequest, OpenData, SearchAnswer,
+};
+
+/// Why a query failed: always an internal failure, since requests are valid when they arrive.
+pub type AnswerError = Box<dyn Error + Send + Sync>;
+
+/// Runs open-data queries: on the tables of the lake, or on rows in memory in tests.
+///
+/// Both calls block and compute; they run on the query pool.
+pub trait OpenDataBackend: Send + Sync + 'static {
+    /// Returns a page of records.
+    fn search(
+        &self,
+        dataset: Dataset,
+        request: &DatasetSearchRequest,
+        interrupt: &Interrupt,
+    ) -> Result<SearchAnswer, AnswerError>;
+
+    /// Returns the ranked candidates of one request.
+    fn find_matches(
+        &self,
+        dataset: Dataset,
+        request: &MatchRequest,
+        interrupt: &Interrupt,
+    ) -> Result<MatchAnswer, AnswerError>;
+}
+
+impl OpenDataBackend for OpenData {
+    fn search(
+        &self,
+        dataset: Dataset,
+        request: &DatasetSearchRequest,
+        interrupt: &Interrupt,
+    ) -> Result<SearchAnswer, AnswerError> {
+        let open_data = self.interruptible(interrupt);
+        Ok(OpenData::search(&open_data, dataset, request)?)
+    }
+
+    fn find_matches(
+        &self,
+        dataset: Dataset,
+        request: &MatchRequest,
+        interrupt: &Interrupt,
+    ) -> Result<MatchAnswer, AnswerError> {
+        let open_data = self.interruptible(interrupt);
+        Ok(OpenData::find_matches(&open_data, dataset, request)?)
+    }
+}

@@ -1,0 +1,6 @@
+//! Limits that handlers apply and the OpenAPI document states.
+
+/// Recorded sales shown in a response.
+pub(crate) const COMPARABLES: usize = 5;
+/// Maximum adverts of a property that one call checks.
+pub(crate) const CHECKED_MAX: usize = 10;
