@@ -152,19 +152,7 @@ pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
             if retry.is_empty() && !retry_all {
                 return print(common, &deliveries::dead(&store, page.page())?);
             }
-            let mut retried = 0;
-            for delivery in retry {
-                deliveries::retry(&store, &clock, delivery.0)
-                    .map_err(|error| format!("{delivery}: {error}"))?;
-                retried += 1;
-            }
-            if *retry_all {
-                retried = deliveries::retry_all(&store, &clock)?;
-            }
-            match common.json {
-                true => println!("{}", json!({"retried": retried})),
-                false => println!("{retried} deliveries queued; the server retries them"),
-            }
+            retry_dead_letters(common, &store, &clock, retry, *retry_all)?;
         }
         AlertsAction::Replay {
             alert,
@@ -179,24 +167,58 @@ pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
                 from_ms: from.first_millisecond(),
                 to_ms: to.last_millisecond(),
             };
-            let begun =
-                replay(&store, &clock, *alert, window, *max_items).map_err(
-                    |error| match error {
-                        replay::Error::NoAlert => format!("no alert {alert}"),
-                        error => error.to_string(),
-                    },
-                )?;
-            match common.json {
-                true => println!(
-                    "{}",
-                    json!({"replay_id": begun.replay_id, "items": begun.items})
-                ),
-                false => println!(
-                    "{} items queued for replay {}; the server sends them",
-                    begun.items, begun.replay_id
-                ),
-            }
+            replay_matches(common, &store, &clock, *alert, window, *max_items)?;
         }
+    }
+    Ok(())
+}
+
+/// Queues dead letters for another attempt: the named ones, or all of active alerts.
+fn retry_dead_letters(
+    common: &Common,
+    store: &Store,
+    clock: &Clock,
+    named: &[FlxId],
+    all: bool,
+) -> CommandResult {
+    let mut retried = 0;
+    for delivery in named {
+        deliveries::retry(store, clock, delivery.0)
+            .map_err(|error| format!("{delivery}: {error}"))?;
+        retried += 1;
+    }
+    if all {
+        retried = deliveries::retry_all(store, clock)?;
+    }
+    match common.json {
+        true => println!("{}", json!({"retried": retried})),
+        false => println!("{retried} deliveries queued; the server retries them"),
+    }
+    Ok(())
+}
+
+/// Queues the matches of an alert in a time window to be sent again.
+fn replay_matches(
+    common: &Common,
+    store: &Store,
+    clock: &Clock,
+    alert: FlxId,
+    window: ReplayWindow,
+    items_max: usize,
+) -> CommandResult {
+    let begun = replay(store, clock, alert, window, items_max).map_err(|error| match error {
+        replay::Error::NoAlert => format!("no alert {alert}"),
+        error => error.to_string(),
+    })?;
+    match common.json {
+        true => println!(
+            "{}",
+            json!({"replay_id": begun.replay_id, "items": begun.items})
+        ),
+        false => println!(
+            "{} items queued for replay {}; the server sends them",
+            begun.items, begun.replay_id
+        ),
     }
     Ok(())
 }

@@ -254,7 +254,8 @@ fn fit(common: &Common, arguments: &DedupArgs) -> CommandResult {
     Ok(())
 }
 
-fn print(report: &DedupReport) {
+/// Builds the table of a report, one row per noise level.
+fn table_of(report: &DedupReport) -> Table {
     let mut table = crate::table();
     table.set_header([
         "level",
@@ -297,7 +298,11 @@ fn print(report: &DedupReport) {
         table.add_row(row);
     }
     align(&mut table);
-    println!("{table}");
+    table
+}
+
+fn print(report: &DedupReport) {
+    println!("{}", table_of(report));
     for level in &report.levels {
         if let DedupMeasurement::Scorer { outcome, mistakes } = &level.judged {
             print_missed(level.level, outcome, mistakes);

@@ -137,23 +137,7 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
         ImportDataset::Dvf(arguments) => {
             let shared = &arguments.shared;
             let fetched = if arguments.files.is_empty() {
-                require_departments(shared)?;
-                let this_year = clock.now().year();
-                let years = arguments.years.clone().unwrap_or(this_year - 5..=this_year);
-                block_on(async {
-                    let client = Client::new(RetryPolicy::default())?;
-                    let (base, codes) = (&arguments.dvf_base, &shared.departments);
-                    fetch::dvf(
-                        &client,
-                        base,
-                        codes,
-                        years,
-                        &common.data,
-                        progress,
-                        clock.now(),
-                    )
-                    .await
-                })?
+                fetch_dvf(common, arguments, &clock, progress)?
             } else {
                 local(&arguments.files)?
             };
@@ -171,20 +155,7 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
         ImportDataset::Dpe(arguments) => {
             let shared = &arguments.shared;
             let fetched = if arguments.files.is_empty() {
-                require_departments(shared)?;
-                block_on(async {
-                    let client = Client::new(RetryPolicy::default())?;
-                    let (base, codes) = (&arguments.dpe_base, &shared.departments);
-                    fetch::dpe(
-                        &client,
-                        base,
-                        codes,
-                        arguments.since.as_deref(),
-                        &common.data,
-                        progress,
-                    )
-                    .await
-                })?
+                fetch_dpe(common, arguments, progress)?
             } else {
                 local(&arguments.files)?
             };
@@ -198,6 +169,56 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
             import(common, Dataset::Dpe, &fetched, &options, shared)
         }
     }
+}
+
+/// Fetches sales from the official source, by default those of the last six calendar years.
+fn fetch_dvf(
+    common: &Common,
+    arguments: &DvfArgs,
+    clock: &Clock,
+    progress: Progress,
+) -> Result<FetchedSources, BoxedError> {
+    let shared = &arguments.shared;
+    require_departments(shared)?;
+    let this_year = clock.now().year();
+    let years = arguments.years.clone().unwrap_or(this_year - 5..=this_year);
+    block_on(async {
+        let client = Client::new(RetryPolicy::default())?;
+        let (base, codes) = (&arguments.dvf_base, &shared.departments);
+        fetch::dvf(
+            &client,
+            base,
+            codes,
+            years,
+            &common.data,
+            progress,
+            clock.now(),
+        )
+        .await
+    })
+}
+
+/// Fetches diagnostics from the official source.
+fn fetch_dpe(
+    common: &Common,
+    arguments: &DpeArgs,
+    progress: Progress,
+) -> Result<FetchedSources, BoxedError> {
+    let shared = &arguments.shared;
+    require_departments(shared)?;
+    block_on(async {
+        let client = Client::new(RetryPolicy::default())?;
+        let (base, codes) = (&arguments.dpe_base, &shared.departments);
+        fetch::dpe(
+            &client,
+            base,
+            codes,
+            arguments.since.as_deref(),
+            &common.data,
+            progress,
+        )
+        .await
+    })
 }
 
 fn require_departments(shared: &SharedArgs) -> CommandResult {

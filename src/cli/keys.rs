@@ -103,6 +103,31 @@ struct LimitArgs {
     max_concurrent_estimates: Option<u32>,
 }
 
+impl LimitArgs {
+    /// The allowance of a new key: the limits given, and the defaults of the others.
+    fn or(&self, defaults: Allowance) -> Allowance {
+        Allowance {
+            rate_per_s: self.rate.unwrap_or(defaults.rate_per_s),
+            monthly_quota: self
+                .monthly_quota
+                .map_or(defaults.monthly_quota, |bound| bound.0),
+            estimates_max: self
+                .max_concurrent_estimates
+                .unwrap_or(defaults.estimates_max),
+        }
+    }
+
+    /// The change of a key that sets the limits given.
+    fn change(&self) -> KeyChange {
+        KeyChange {
+            rate_per_s: self.rate,
+            monthly_quota: self.monthly_quota.map(|bound| bound.0),
+            estimates_max: self.max_concurrent_estimates,
+            ..KeyChange::default()
+        }
+    }
+}
+
 /// An upper bound, or `None` for no bound.
 #[derive(Clone, Copy, Debug)]
 struct Bound(Option<u64>);
@@ -147,19 +172,10 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
             limits,
         } => {
             let configured = common.configuration(Vec::new())?.config.limits;
-            let defaults = kind.default_allowance(&configured);
             let request = KeyRequest {
                 name: name.clone(),
                 grants: *scopes,
-                allowance: Allowance {
-                    rate_per_s: limits.rate.unwrap_or(defaults.rate_per_s),
-                    monthly_quota: limits
-                        .monthly_quota
-                        .map_or(defaults.monthly_quota, |bound| bound.0),
-                    estimates_max: limits
-                        .max_concurrent_estimates
-                        .unwrap_or(defaults.estimates_max),
-                },
+                allowance: limits.or(kind.default_allowance(&configured)),
                 ..KeyRequest::new(*kind, Owner::Named(account.clone()), &configured)
             };
             let new = keys::issue(&store, &clock, request)?;
@@ -199,32 +215,36 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
             print_changed(common, &keys::change(&store, key, change)?, &clock);
         }
         KeysAction::SetLimit { key, limits } => {
-            let change = KeyChange {
-                rate_per_s: limits.rate,
-                monthly_quota: limits.monthly_quota.map(|bound| bound.0),
-                estimates_max: limits.max_concurrent_estimates,
-                ..KeyChange::default()
-            };
-            print_changed(common, &keys::change(&store, key, change)?, &clock);
+            print_changed(common, &keys::change(&store, key, limits.change())?, &clock);
         }
         KeysAction::Usage { key, period } => {
-            let period = period.period()?;
-            let (consumer, records) = match key {
-                None => (UsageScope::All, keys::list(&store)?),
-                Some(key) => {
-                    let record = keys::get(&store, key)?;
-                    (UsageScope::Key(record.key_id), vec![record])
-                }
-            };
-            let consumed = by_key(&store, consumer, period)?;
-            let parts: Vec<UsagePart<'_>> = records
-                .iter()
-                .map(|record| part_of(record, &consumed))
-                .collect();
-            usage::print(common, "key", period, &parts)?;
+            print_usage(common, &store, key.as_deref(), period)?;
         }
     }
     Ok(())
+}
+
+/// Prints the consumption of a key, or of all keys.
+fn print_usage(
+    common: &Common,
+    store: &Store,
+    key: Option<&str>,
+    period: &PeriodArgs,
+) -> CommandResult {
+    let period = period.period()?;
+    let (consumer, records) = match key {
+        None => (UsageScope::All, keys::list(store)?),
+        Some(key) => {
+            let record = keys::get(store, key)?;
+            (UsageScope::Key(record.key_id), vec![record])
+        }
+    };
+    let consumed = by_key(store, consumer, period)?;
+    let parts: Vec<UsagePart<'_>> = records
+        .iter()
+        .map(|record| part_of(record, &consumed))
+        .collect();
+    usage::print(common, "key", period, &parts)
 }
 
 fn part_of<'u>(record: &KeyRecord, consumed: &'u [Usage]) -> UsagePart<'u> {

@@ -123,42 +123,12 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
         request(options, Dataset::Dvf),
         request(options, Dataset::Dpe),
     ] {
-        if request.items == 0 {
-            continue;
+        if request.items > 0 {
+            made.push(generate_records(common, options, request)?);
         }
-        let started = Instant::now();
-        let name = request.dataset.name();
-        let (path, summary) = if options.lake {
-            (
-                None,
-                generate_into_lake(&common.data, request, Progress::new(common.json))?,
-            )
-        } else {
-            let path = file_path(options, name, "csv");
-            let summary = write_file(&path, |out| {
-                let bar = progress_bar(request.items, name);
-                let made =
-                    synth::reader(request)?.copy_to(out, |so_far| bar.set_position(so_far.items));
-                bar.finish_and_clear();
-                made
-            })?;
-            (Some(path), summary)
-        };
-        made.push(report(name, path, summary, started));
     }
     if let Some(source) = portfolio {
-        let started = Instant::now();
-        let path = file_path(options, "portfolio", "csv");
-        let summary = write_file(&path, |out| {
-            portfolio::write(out, source, options.portfolio)
-        })?;
-        if summary.rows < options.portfolio {
-            eprintln!(
-                "warning: generated {} of {} queries: too few items to draw from",
-                summary.rows, options.portfolio
-            );
-        }
-        made.push(report("portfolio", Some(path), summary, started));
+        made.push(write_portfolio(options, source)?);
     }
     if options.adverts > 0 {
         let request =
@@ -183,6 +153,49 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
             made,
         },
     )
+}
+
+/// Generates sales or diagnostics into a file, or into the tables of the data folder.
+fn generate_records(
+    common: &Common,
+    options: &SynthOptions,
+    request: SynthRequest,
+) -> Result<SynthOutput, Box<dyn Error + Send + Sync>> {
+    let started = Instant::now();
+    let name = request.dataset.name();
+    let (path, summary) = if options.lake {
+        (
+            None,
+            generate_into_lake(&common.data, request, Progress::new(common.json))?,
+        )
+    } else {
+        let path = file_path(options, name, "csv");
+        let summary = write_file(&path, |out| {
+            let bar = progress_bar(request.items, name);
+            let made =
+                synth::reader(request)?.copy_to(out, |so_far| bar.set_position(so_far.items));
+            bar.finish_and_clear();
+            made
+        })?;
+        (Some(path), summary)
+    };
+    Ok(report(name, path, summary, started))
+}
+
+/// Writes queries about the items that a request generates.
+fn write_portfolio(options: &SynthOptions, source: SynthRequest) -> Result<SynthOutput, String> {
+    let started = Instant::now();
+    let path = file_path(options, "portfolio", "csv");
+    let summary = write_file(&path, |out| {
+        portfolio::write(out, source, options.portfolio)
+    })?;
+    if summary.rows < options.portfolio {
+        eprintln!(
+            "warning: generated {} of {} queries: too few items to draw from",
+            summary.rows, options.portfolio
+        );
+    }
+    Ok(report("portfolio", Some(path), summary, started))
 }
 
 fn request(options: &SynthOptions, dataset: Dataset) -> SynthRequest {
