@@ -21,6 +21,7 @@ pub mod settings;
 mod waiters;
 pub mod work;
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -99,6 +100,13 @@ pub enum CollectOutcome {
     Rejected(Rejected),
     /// The account has as many jobs waiting as it may.
     Full,
+}
+
+impl CollectOutcome {
+    /// The outcome of a URL that is not collected.
+    fn rejected(code: RejectionCode, why: impl Display) -> Self {
+        CollectOutcome::Rejected(Rejected::new(code, why))
+    }
 }
 
 /// Collects pages. Cheap to clone.
@@ -232,10 +240,7 @@ impl Collector {
         let url = self.portals.canonical(url);
         let Some(listing) = ListingUrl::parse(&url) else {
             let why = "the address is none of a page";
-            return Ok(CollectOutcome::Rejected(Rejected::new(
-                RejectionCode::NotPublic,
-                why,
-            )));
+            return Ok(CollectOutcome::rejected(RejectionCode::NotPublic, why));
         };
         let digest = listing.digest();
         if let Some(answer) = self.ask(move |own| own.look_up(&digest)).await? {
@@ -245,19 +250,13 @@ impl Collector {
             Ok(checked) => checked,
             Err(refused) => {
                 let why = format!("the address {refused}");
-                return Ok(CollectOutcome::Rejected(Rejected::new(
-                    RejectionCode::NotPublic,
-                    why,
-                )));
+                return Ok(CollectOutcome::rejected(RejectionCode::NotPublic, why));
             }
         };
         let host = checked.host_str().unwrap_or_default().to_owned();
         if self.settings.portals_only() && self.portals.find_by_host(&host).is_none() {
             let why = format!("{host} is none of the portals covered");
-            return Ok(CollectOutcome::Rejected(Rejected::new(
-                RejectionCode::NotCovered,
-                why,
-            )));
+            return Ok(CollectOutcome::rejected(RejectionCode::NotCovered, why));
         }
         let job = NewJob {
             id: Uuid::now_v7(),

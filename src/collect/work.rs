@@ -159,17 +159,7 @@ impl PageWorker {
                 self.rejected_for,
             );
         };
-        let host = Url::parse(address)
-            .ok()
-            .and_then(|url| url.host_str().map(str::to_owned));
-        let mut advert = extraction.findings.advert();
-        advert.insert("url".into(), json!(address));
-        advert.insert(
-            "source".into(),
-            json!(self.portals.source(&host.unwrap_or_default())),
-        );
-        advert.insert("isOnline".into(), json!(true));
-        advert.insert("lastSeenAt".into(), json!(Timestamp::new(now)));
+        let advert = self.advert(address, extraction, now);
         let origins: Map<String, Value> = extraction
             .findings
             .iter()
@@ -191,6 +181,27 @@ impl PageWorker {
             ),
             None => self.retry(job, "the store took nothing".into(), None),
         }
+    }
+
+    /// Makes the advert of a page that was seen online at an address.
+    fn advert(
+        &self,
+        address: &str,
+        extraction: &Extraction,
+        now: DateTime<Utc>,
+    ) -> Map<String, Value> {
+        let host = Url::parse(address)
+            .ok()
+            .and_then(|url| url.host_str().map(str::to_owned));
+        let mut advert = extraction.findings.advert();
+        advert.insert("url".into(), json!(address));
+        advert.insert(
+            "source".into(),
+            json!(self.portals.source(&host.unwrap_or_default())),
+        );
+        advert.insert("isOnline".into(), json!(true));
+        advert.insert("lastSeenAt".into(), json!(Timestamp::new(now)));
+        advert
     }
 
     /// Records that the listing is gone: a known advert goes offline.

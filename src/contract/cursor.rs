@@ -216,27 +216,25 @@ fn write_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend_from_slice(text.as_bytes());
 }
 
-fn write_bound(bytes: &mut Vec<u8>, bound: Option<&[u8]>) {
-    bytes.push(u8::from(bound.is_some()));
-    bytes.extend_from_slice(bound.unwrap_or_default());
+/// Writes whether each bound exists, and its bytes if it does.
+fn write_bounds<const LENGTH: usize>(bytes: &mut Vec<u8>, bounds: [Option<[u8; LENGTH]>; 2]) {
+    for bound in bounds {
+        bytes.push(u8::from(bound.is_some()));
+        bytes.extend(bound.into_iter().flatten());
+    }
 }
 
 fn write_test(bytes: &mut Vec<u8>, test: &ClauseTest) {
     match test {
         ClauseTest::Number { min, max } => {
             bytes.push(b'n');
-            for bound in [min, max] {
-                // -0 and 0 are the same bound.
-                let canonical = bound.map(|bound| (bound + 0.0).to_le_bytes());
-                write_bound(bytes, canonical.as_ref().map(|bytes| bytes.as_slice()));
-            }
+            // -0 and 0 are the same bound.
+            let canonical = |bound: f64| (bound + 0.0).to_le_bytes();
+            write_bounds(bytes, [min, max].map(|bound| bound.map(canonical)));
         }
         ClauseTest::Day { from, to } => {
             bytes.push(b'd');
-            for bound in [from, to] {
-                let canonical = bound.map(i32::to_le_bytes);
-                write_bound(bytes, canonical.as_ref().map(|bytes| bytes.as_slice()));
-            }
+            write_bounds(bytes, [from, to].map(|bound| bound.map(i32::to_le_bytes)));
         }
         ClauseTest::OneOf(texts) => {
             bytes.push(b't');
@@ -244,10 +242,7 @@ fn write_test(bytes: &mut Vec<u8>, test: &ClauseTest) {
         }
         ClauseTest::Moment { from, to } => {
             bytes.push(b'm');
-            for bound in [from, to] {
-                let canonical = bound.map(i64::to_le_bytes);
-                write_bound(bytes, canonical.as_ref().map(|bytes| bytes.as_slice()));
-            }
+            write_bounds(bytes, [from, to].map(|bound| bound.map(i64::to_le_bytes)));
         }
         ClauseTest::Is(flag) => bytes.extend_from_slice(&[b'f', u8::from(*flag)]),
         ClauseTest::Within { lat, lon, radius_m } => {

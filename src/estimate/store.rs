@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, AsArray, Date32Array, Float32Array, Float64Array, Int32Array, RecordBatch,
-    StringArray, UInt8Array,
+    ArrayRef, AsArray, Date32Array, Float32Array, Float64Array, Int32Array, PrimitiveArray,
+    RecordBatch, StringArray, UInt8Array,
 };
-use arrow::datatypes::{Date32Type, Float32Type, Float64Type, Int32Type, UInt8Type};
+use arrow::datatypes::{
+    ArrowPrimitiveType, Date32Type, Float32Type, Float64Type, Int32Type, UInt8Type,
+};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
@@ -296,6 +298,22 @@ fn batch(market: &Market, rows: &[usize]) -> Result<RecordBatch, arrow::error::A
     RecordBatch::try_from_iter(columns.into_iter().chain(qualities))
 }
 
+fn column<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b ArrayRef, String> {
+    batch
+        .column_by_name(name)
+        .ok_or_else(|| format!("no column {name}"))
+}
+
+/// Returns a column of a numeric type; `what` names in the error what it should hold.
+fn numbers<'b, T: ArrowPrimitiveType>(
+    batch: &'b RecordBatch,
+    name: &str,
+    what: &str,
+) -> Result<&'b PrimitiveArray<T>, String> {
+    let column = column(batch, name)?.as_primitive_opt::<T>();
+    column.ok_or_else(|| format!("column {name} holds no {what}"))
+}
+
 fn read_sales(bytes: Vec<u8>) -> Result<(SaleColumns, SaleResiduals), Box<dyn std::error::Error>> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes))?
         .with_batch_size(BATCH_ROWS)
@@ -303,32 +321,15 @@ fn read_sales(bytes: Vec<u8>) -> Result<(SaleColumns, SaleResiduals), Box<dyn st
     let (mut sales, mut quality) = (Vec::new(), SaleResiduals::default());
     for batch in reader {
         let batch = batch?;
-        let column = |name: &str| {
-            batch
-                .column_by_name(name)
-                .ok_or_else(|| format!("no column {name}"))
-        };
-        let floats = |name: &str| {
-            let column = column(name)?.as_primitive_opt::<Float32Type>();
-            column.ok_or_else(|| format!("column {name} holds no numbers"))
-        };
-        let integers = |name: &str| {
-            let column = column(name)?.as_primitive_opt::<Int32Type>();
-            column.ok_or_else(|| format!("column {name} holds no integers"))
-        };
+        let floats = |name: &str| numbers::<Float32Type>(&batch, name, "numbers");
+        let integers = |name: &str| numbers::<Int32Type>(&batch, name, "integers");
         let texts = |name: &str| {
-            let column = column(name)?.as_string_opt::<i32>();
+            let column = column(&batch, name)?.as_string_opt::<i32>();
             column.ok_or_else(|| format!("column {name} holds no texts"))
         };
-        let days = column("date")?
-            .as_primitive_opt::<Date32Type>()
-            .ok_or("column date holds no dates")?;
-        let prices = column("price_eur")?
-            .as_primitive_opt::<Float64Type>()
-            .ok_or("column price_eur holds no numbers")?;
-        let departments = column("department_rank")?
-            .as_primitive_opt::<UInt8Type>()
-            .ok_or("column department_rank holds no ranks")?;
+        let days = numbers::<Date32Type>(&batch, "date", "dates")?;
+        let prices = numbers::<Float64Type>(&batch, "price_eur", "numbers")?;
+        let departments = numbers::<UInt8Type>(&batch, "department_rank", "ranks")?;
         let (ids, classes) = (texts("id")?, texts("class")?);
         let (surfaces, rooms, lands) =
             (floats("surface_m2")?, floats("rooms")?, floats("land_m2")?);

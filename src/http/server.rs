@@ -137,6 +137,12 @@ pub async fn run_with_tls(
     }
     readiness.set_draining();
     drop(listener);
+    drain(graceful, limits).await;
+    upkeep.abort();
+}
+
+/// Waits for running requests, at most for the drain timeout.
+async fn drain(graceful: GracefulShutdown, limits: ServerLimits) {
     let connections = graceful.count();
     tracing::info!(connections, "draining");
     if tokio::time::timeout(limits.drain_timeout, graceful.shutdown())
@@ -145,7 +151,6 @@ pub async fn run_with_tls(
     {
         tracing::warn!("drain timeout reached; requests still running were aborted");
     }
-    upkeep.abort();
 }
 
 fn builder(limits: ServerLimits) -> Builder<TokioExecutor> {

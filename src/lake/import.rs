@@ -8,9 +8,8 @@
 //! a table of n rows has about log2(n) runs however small the imports, and each row is rewritten about log2(n) times in
 //! total. Memory: the sort buffers and 56 bytes per row of the import.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs::{self, File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -20,18 +19,13 @@ use rayon::slice::ParallelSliceMut;
 
 use super::data_file::DataFile;
 use super::id_index::{self, IdEntry};
-use super::merge::{Merge, SortedStream};
-use super::rewrite::data_file_stream;
+use super::locked_table::{LockedTable, TableRewrite};
 use super::schema::TableSchema;
-use super::snapshot::{self, DataFileEntry, Snapshot};
+use super::snapshot::{self, Snapshot};
 use super::sort::{Sorter, SurvivorSet};
-use super::write::{RunWriter, content_digests, index_entries};
+use super::write::{content_digests, index_entries};
 use super::{Error, ImportOutcome, Provenance, RowSink, Slice};
 use toise_base::clock::Clock;
-
-/// Rows per batch passed to the file writer.
-const OUTPUT_ROWS: usize = 4_096;
-const INCOMING: &str = "incoming";
 
 /// An import that is collecting rows. Dropping it leaves the table unchanged.
 pub struct TableImport {
@@ -132,35 +126,12 @@ impl TableImport {
         let contents: Vec<u64> = entries.iter().map(|entry| entry.content).collect();
         let mut outcome = ImportOutcome::default();
         deduplicate_by_id(&mut entries, &mut alive, &mut outcome);
-        let mut dead: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
-        let mut named: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
-        let mut kept = entries.len() as u64;
-        for (index, data_file) in parts.iter().enumerate() {
-            join(&entries, &data_file.id_index().entries()?, |new, old| {
-                named[index].insert(old.row);
-                let wins =
-                    !slices.is_empty() || (new.version, new.filled) >= (old.version, old.filled);
-                if new.content != old.content && wins {
-                    dead[index].insert(old.row);
-                    outcome.replaced += 1;
-                } else {
-                    alive.drop_row(new.row);
-                    outcome.unchanged += 1;
-                    kept -= 1;
-                }
-            });
-        }
+        let ExistingRows { mut dead, named } =
+            compare_by_id(&entries, &parts, &slices, &mut alive, &mut outcome)?;
+        let kept = entries.len() as u64 - outcome.unchanged;
         outcome.added = kept - outcome.replaced;
-        gone.sort_unstable();
-        gone.dedup();
         gone.retain(|id| entries.binary_search_by(|entry| entry.id.cmp(id)).is_err());
-        for (index, data_file) in parts.iter().enumerate() {
-            for id in &gone {
-                if let Some(row) = data_file.id_index().row(*id)? {
-                    outcome.removed += u64::from(dead[index].insert(row));
-                }
-            }
-        }
+        outcome.removed += mark_removed(gone, &parts, &mut dead)?;
         if !slices.is_empty() {
             let slices: BTreeSet<&Slice> = slices.iter().collect();
             for (index, data_file) in parts.iter().enumerate() {
@@ -254,6 +225,60 @@ fn deduplicate_by_id(
     });
 }
 
+/// Rows of a table that an import also has or removes, by data file.
+struct ExistingRows {
+    /// Rows to remove.
+    dead: Vec<HashSet<u32>>,
+    /// Rows whose id the import has.
+    named: Vec<HashSet<u32>>,
+}
+
+/// Compares the new rows with the rows of the table that have their ids: a new row replaces the existing one or, if it
+/// changes nothing or is older, is dropped.
+fn compare_by_id(
+    entries: &[IdEntry],
+    parts: &[DataFile],
+    slices: &[Slice],
+    alive: &mut SurvivorSet,
+    outcome: &mut ImportOutcome,
+) -> Result<ExistingRows, Error> {
+    let mut dead: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
+    let mut named: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
+    for (index, data_file) in parts.iter().enumerate() {
+        join(entries, &data_file.id_index().entries()?, |new, old| {
+            named[index].insert(old.row);
+            let wins = !slices.is_empty() || (new.version, new.filled) >= (old.version, old.filled);
+            if new.content != old.content && wins {
+                dead[index].insert(old.row);
+                outcome.replaced += 1;
+            } else {
+                alive.drop_row(new.row);
+                outcome.unchanged += 1;
+            }
+        });
+    }
+    Ok(ExistingRows { dead, named })
+}
+
+/// Marks the rows with some ids as dead; returns how many were alive.
+fn mark_removed(
+    mut ids: Vec<u128>,
+    parts: &[DataFile],
+    dead: &mut [HashSet<u32>],
+) -> Result<u64, Error> {
+    ids.sort_unstable();
+    ids.dedup();
+    let mut removed = 0;
+    for (dead, data_file) in dead.iter_mut().zip(parts) {
+        for id in &ids {
+            if let Some(row) = data_file.id_index().row(*id)? {
+                removed += u64::from(dead.insert(row));
+            }
+        }
+    }
+    Ok(removed)
+}
+
 /// Calls `found` for each id that is in both lists, which must be sorted by id.
 fn join(new: &[IdEntry], old: &[IdEntry], mut found: impl FnMut(&IdEntry, &IdEntry)) {
     let mut olds = old.iter().peekable();
@@ -308,192 +333,4 @@ fn rows_in_slices(
 
 fn year_of(day: i32) -> i32 {
     DateTime::from_timestamp(i64::from(day) * 86_400, 0).map_or(0, |date| date.year())
-}
-
-/// The changes of one publication.
-struct TableRewrite {
-    /// Rows to remove, by data file.
-    dead: Vec<HashSet<u32>>,
-    /// Rows to add.
-    streams: Vec<SortedStream>,
-    /// Maximum rows to add; in a compaction, the rows that are rewritten.
-    incoming_rows: u64,
-    /// Provenance of the added rows.
-    sources: Vec<Provenance>,
-    /// Last store change that the table then includes; `None` if unchanged.
-    through: Option<i64>,
-}
-
-/// A table folder locked for writing.
-struct LockedTable {
-    folder: PathBuf,
-    incoming: PathBuf,
-    schema: &'static TableSchema,
-    clock: Clock,
-    _lock: File,
-}
-
-impl LockedTable {
-    /// Takes the table's lock and deletes what a killed import left in its scratch folder.
-    fn lock(folder: &Path, schema: &'static TableSchema, clock: Clock) -> Result<Self, Error> {
-        fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
-        let path = folder.join("import.lock");
-        let lock = File::create(&path).map_err(|error| Error::io(&path, error))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::Busy {
-                    path: path.display().to_string(),
-                });
-            }
-            Err(TryLockError::Error(error)) => return Err(Error::io(&path, error)),
-        }
-        let incoming = folder.join(INCOMING);
-        clear(&incoming)?;
-        fs::create_dir_all(&incoming).map_err(|error| Error::io(&incoming, error))?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            incoming,
-            schema,
-            clock,
-            _lock: lock,
-        })
-    }
-
-    fn open_data_files(&self, snapshot: &Snapshot) -> Result<Vec<DataFile>, Error> {
-        snapshot
-            .parts
-            .iter()
-            .map(|entry| DataFile::open(&self.folder, entry, self.schema))
-            .collect()
-    }
-
-    /// Merges the added rows with the runs they absorb into a new run, rewrites the other data files that lose rows,
-    /// and publishes the result.
-    fn rewrite(
-        &self,
-        former: &Snapshot,
-        parts: &[DataFile],
-        change: TableRewrite,
-        progress: &dyn Fn(u64),
-    ) -> Result<Snapshot, Error> {
-        let TableRewrite {
-            mut dead,
-            mut streams,
-            incoming_rows,
-            sources,
-            through,
-        } = change;
-        let sequence = former.sequence + 1;
-        let absorbed = runs_to_absorb(&former.parts, &dead, incoming_rows);
-        let mut written: Vec<DataFileEntry> = Vec::new();
-        let mut kept: Vec<DataFileEntry> = Vec::new();
-        for (index, data_file) in parts.iter().enumerate() {
-            let gone = std::mem::take(&mut dead[index]);
-            let entry = data_file.entry();
-            if absorbed.contains(&entry.run) {
-                streams.push(data_file_stream(data_file, self.schema, gone)?);
-            } else if gone.is_empty() {
-                kept.push(entry.clone());
-            } else {
-                let stem = format!("{sequence:06}-{index:04}x");
-                let files = self.write_run(
-                    vec![data_file_stream(data_file, self.schema, gone)?],
-                    entry.run,
-                    &stem,
-                    progress,
-                )?;
-                kept.extend(files.iter().cloned());
-                written.extend(files);
-            }
-        }
-        if incoming_rows > 0 {
-            let run = former
-                .parts
-                .iter()
-                .map(|data_file| data_file.run)
-                .max()
-                .unwrap_or(0)
-                + 1;
-            let files = self.write_run(streams, run, &format!("{sequence:06}"), progress)?;
-            kept.extend(files.iter().cloned());
-            written.extend(files);
-        }
-        for entry in &written {
-            for name in entry.files() {
-                let from = self.incoming.join(&name);
-                fs::rename(&from, self.folder.join(&name))
-                    .map_err(|error| Error::io(&from, error))?;
-            }
-        }
-        let mut next = Snapshot {
-            format: snapshot::FORMAT,
-            sequence,
-            published_at: self
-                .clock
-                .now()
-                .to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
-            parts: kept,
-            sources: former.sources.clone(),
-            through: through.or(former.through),
-            checksum: String::new(),
-        };
-        next.add_sources(sources);
-        next.publish(&self.folder, former)?;
-        Ok(next)
-    }
-
-    fn write_run(
-        &self,
-        streams: Vec<SortedStream>,
-        run: u64,
-        stem: &str,
-        progress: &dyn Fn(u64),
-    ) -> Result<Vec<DataFileEntry>, Error> {
-        let mut writer = RunWriter::start(&self.incoming, self.schema, run, stem);
-        for batch in Merge::start(streams, OUTPUT_ROWS)? {
-            let batch = batch?;
-            progress(batch.rows.num_rows() as u64);
-            writer.push(batch)?;
-        }
-        writer.finish()
-    }
-}
-
-impl Drop for LockedTable {
-    fn drop(&mut self) {
-        // The folder holds only scratch files. If deleting them fails, the next import deletes them.
-        let _ = clear(&self.incoming);
-    }
-}
-
-fn clear(folder: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(folder, error)),
-        _ => Ok(()),
-    }
-}
-
-/// Runs to merge into the new one: from the newest back, while each has at most twice the rows collected so far.
-fn runs_to_absorb(
-    parts: &[DataFileEntry],
-    dead: &[HashSet<u32>],
-    incoming_rows: u64,
-) -> HashSet<u64> {
-    let mut rows_of_run: HashMap<u64, u64> = HashMap::new();
-    for (data_file, dead) in parts.iter().zip(dead) {
-        *rows_of_run.entry(data_file.run).or_default() += data_file.rows - dead.len() as u64;
-    }
-    let mut runs: Vec<(u64, u64)> = rows_of_run.into_iter().collect();
-    runs.sort_unstable();
-    let mut gathered = incoming_rows;
-    let mut absorbed = HashSet::new();
-    for (run, rows) in runs.into_iter().rev() {
-        if incoming_rows == 0 || rows > gathered * 2 {
-            break;
-        }
-        gathered += rows;
-        absorbed.insert(run);
-    }
-    absorbed
 }

@@ -15,6 +15,7 @@ mod error;
 mod folder;
 pub mod id_index;
 pub mod import;
+mod locked_table;
 pub mod merge;
 mod rewrite;
 mod rows;

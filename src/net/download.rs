@@ -169,8 +169,8 @@ impl Client {
                 status,
             });
         }
-        let mut written = if resumed { part_bytes } else { 0 };
-        let mut file = if resumed {
+        let start = if resumed { part_bytes } else { 0 };
+        let file = if resumed {
             OpenOptions::new()
                 .append(true)
                 .open(&part_path)
@@ -181,32 +181,18 @@ impl Client {
             File::create(&part_path).await.map_err(failed)?
         };
         if let Some(rest) = answer.content_length() {
-            bar.set_length(written + rest);
+            bar.set_length(start + rest);
         }
-        bar.set_position(written);
-        let start = written;
-        let mut broken = None;
-        let mut stream = answer.bytes_stream();
-        while let Some(bytes) = stream.next().await {
-            let bytes = match bytes {
-                Ok(bytes) => bytes,
-                Err(error) => {
-                    broken = Some(explain(&error));
-                    break;
-                }
-            };
-            written += bytes.len() as u64;
-            if written > bytes_max {
-                return Err(Error::TooLarge {
-                    url: url.to_owned(),
-                    bytes_max,
-                });
-            }
-            file.write_all(&bytes).await.map_err(failed)?;
-            bar.set_position(written);
-        }
-        file.flush().await.map_err(failed)?;
-        file.sync_all().await.map_err(failed)?;
+        bar.set_position(start);
+        let (written, broken) = append(
+            answer,
+            url,
+            (part_path.as_path(), file),
+            start,
+            bytes_max,
+            bar,
+        )
+        .await?;
         Ok(match broken {
             Some(reason) => ReceiveOutcome::Broken {
                 progress: written > start,
@@ -215,6 +201,43 @@ impl Client {
             None => ReceiveOutcome::Whole(version),
         })
     }
+}
+
+/// Appends a body to a file that holds `start` bytes and makes it durable; returns the bytes it holds then, and why the
+/// connection broke off, if it did.
+async fn append(
+    answer: Response,
+    url: &str,
+    (path, mut file): (&Path, File),
+    start: u64,
+    bytes_max: u64,
+    bar: &ProgressBar,
+) -> Result<(u64, Option<String>), Error> {
+    let failed = |source| file_error(path, source);
+    let mut written = start;
+    let mut broken = None;
+    let mut stream = answer.bytes_stream();
+    while let Some(bytes) = stream.next().await {
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                broken = Some(explain(&error));
+                break;
+            }
+        };
+        written += bytes.len() as u64;
+        if written > bytes_max {
+            return Err(Error::TooLarge {
+                url: url.to_owned(),
+                bytes_max,
+            });
+        }
+        file.write_all(&bytes).await.map_err(failed)?;
+        bar.set_position(written);
+    }
+    file.flush().await.map_err(failed)?;
+    file.sync_all().await.map_err(failed)?;
+    Ok((written, broken))
 }
 
 enum ReceiveOutcome {

@@ -130,17 +130,12 @@ impl WebhookClient {
     ) -> PostOutcome {
         let url = match self.gate.check_syntax(url) {
             Ok(url) => url,
-            Err(refused) => {
-                return PostOutcome {
-                    sent_at: None,
-                    outcome: Err(refused.into()),
-                };
-            }
+            Err(refused) => return failed(None, refused.into()),
         };
         if connection == ConnectionReuse::Close {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        let (body, mut begun, mut whole) = TimedBody::new(body);
+        let (body, mut begun, whole) = TimedBody::new(body);
         let request = self
             .http
             .post(url)
@@ -149,7 +144,7 @@ impl WebhookClient {
         let answer = request.send();
         tokio::pin!(answer);
         let patience = Instant::now() + CONNECT_TIMEOUT + POOL_SLACK;
-        let (sent_at, mut ended) = tokio::select! {
+        let (sent_at, ended) = tokio::select! {
             biased;
             // If the body is dropped before it is taken, the response future holds the reason.
             Ok(sent_at) = &mut begun => (sent_at, None),
@@ -161,21 +156,13 @@ impl WebhookClient {
                 },
             },
         };
-        if ended.is_none() {
-            ended = tokio::select! {
-                biased;
-                Ok(whole_at) = &mut whole => match timeout_at(whole_at + ANSWER_TIMEOUT, &mut answer).await {
-                    Ok(ended) => Some(ended),
-                    Err(_) => return failed(Some(sent_at), PostFailure::AnswerTimeout),
-                },
-                // A receiver may respond before it has read the whole request.
-                ended = timeout_at(sent_at + UPLOAD_TIMEOUT, &mut answer) => ended.ok(),
-            };
-        }
+        let ended = match ended {
+            Some(ended) => ended.map_err(|error| PostFailure::Broken(causes(&error))),
+            None => response_to(answer, whole, sent_at).await,
+        };
         let response = match ended {
-            Some(Ok(response)) => response,
-            Some(Err(error)) => return failed(Some(sent_at), PostFailure::Broken(causes(&error))),
-            None => return failed(Some(sent_at), PostFailure::UploadTimeout),
+            Ok(response) => response,
+            Err(failure) => return failed(Some(sent_at), failure),
         };
         let answer = ReceiverResponse {
             status: response.status().as_u16(),
@@ -187,6 +174,28 @@ impl WebhookClient {
             outcome: Ok(answer),
         }
     }
+}
+
+/// Waits for the response to a request whose first byte was sent at `sent_at`: until the time for the body is over, and
+/// from its last byte on for the time of an answer.
+async fn response_to(
+    mut answer: Pin<&mut impl Future<Output = reqwest::Result<reqwest::Response>>>,
+    mut whole: oneshot::Receiver<Instant>,
+    sent_at: Instant,
+) -> Result<reqwest::Response, PostFailure> {
+    let ended = tokio::select! {
+        biased;
+        Ok(whole_at) = &mut whole => match timeout_at(whole_at + ANSWER_TIMEOUT, &mut answer).await {
+            Ok(ended) => ended,
+            Err(_) => return Err(PostFailure::AnswerTimeout),
+        },
+        // A receiver may respond before it has read the whole request.
+        ended = timeout_at(sent_at + UPLOAD_TIMEOUT, &mut answer) => match ended {
+            Ok(ended) => ended,
+            Err(_) => return Err(PostFailure::UploadTimeout),
+        },
+    };
+    ended.map_err(|error| PostFailure::Broken(causes(&error)))
 }
 
 fn failed(sent_at: Option<Instant>, failure: PostFailure) -> PostOutcome {

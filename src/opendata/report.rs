@@ -176,8 +176,8 @@ impl ImportReport {
         reports::write(data, &name, &self.started_at, self)
     }
 
-    /// The report as text for the terminal.
-    pub fn to_text(&self) -> String {
+    /// Builds the table of counts for the terminal.
+    fn table_of_counts(&self) -> comfy_table::Table {
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::UTF8_BORDERS_ONLY);
         let mut line = |name: &str, value: String| {
@@ -203,7 +203,12 @@ impl ImportReport {
         }
         let pace = self.rows_read as f64 / self.seconds.max(1e-9);
         line("time", format!("{:.2} s, {pace:.0} rows/s", self.seconds));
-        let mut text = format!("{table}\n");
+        table
+    }
+
+    /// The report as text for the terminal.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{}\n", self.table_of_counts());
         for (title, tallies) in [
             ("rejected", &self.rejected),
             ("value dropped", &self.dropped_values),

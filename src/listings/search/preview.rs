@@ -41,6 +41,17 @@ impl Preview {
     }
 }
 
+/// Makes the clause that a moment lies within some days from `start_ms` on.
+fn within(column: &'static str, start_ms: i64, days: usize) -> Clause {
+    Clause {
+        column: column.into(),
+        test: ClauseTest::Moment {
+            from: Some(start_ms),
+            to: Some(start_ms + days as i64 * DAY_MS - 1),
+        },
+    }
+}
+
 impl Projection {
     /// Finds the listings first seen within the last `days`, today included, that pass a filter. CPU work on the
     /// calling thread and its rayon pool.
@@ -58,13 +69,7 @@ impl Projection {
         let first = today - Days::new(days.saturating_sub(1) as u64);
         let start_ms = first.signed_duration_since(NaiveDate::default()).num_days() * DAY_MS;
         let seen = listing.sort_column(EnumSearchRequestSortBy::FirstSeenAt);
-        let first_seen = Clause {
-            column: seen.into(),
-            test: ClauseTest::Moment {
-                from: Some(start_ms),
-                to: Some(start_ms + days as i64 * DAY_MS - 1),
-            },
-        };
+        let first_seen = within(seen, start_ms, days);
         let filter: Filter = filter.iter().cloned().chain([first_seen]).collect();
         let table = table_of(listing);
         let predicate = Predicate::compile(table, &filter).map_err(Error::from)?;

@@ -15,6 +15,31 @@ pub struct PortfolioColumns {
     pub ignored: Vec<String>,
 }
 
+/// Checks that each rename is of a column of the portfolio, to a field.
+fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error> {
+    let Portfolio {
+        what,
+        fields,
+        renames,
+        ..
+    } = portfolio;
+    for (ours, theirs) in renames {
+        if !columns.iter().any(|column| column == ours) {
+            return Err(Error::Option(format!(
+                "--map {ours}={theirs}: the portfolio has no column {ours}; it has {}",
+                columns.join(", ")
+            )));
+        }
+        if !fields.iter().any(|field| field == theirs) {
+            return Err(Error::Option(format!(
+                "--map {ours}={theirs}: {theirs} is not a field of {what}; fields are {}",
+                fields.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl PortfolioColumns {
     /// Maps the columns of a portfolio. A key column is not a field unless it is renamed to one: a portfolio's own `id`
     /// is not the `id` of a sale.
@@ -22,27 +47,13 @@ impl PortfolioColumns {
     /// # Errors
     /// A named column is missing, two columns give the same field, or no column gives a field.
     pub fn new(portfolio: &Portfolio, columns: &[String]) -> Result<Self, Error> {
+        check_renames(portfolio, columns)?;
         let Portfolio {
             what,
             fields,
             renames,
             ..
         } = portfolio;
-        let is_field = |name: &String| fields.iter().any(|field| field == name);
-        for (ours, theirs) in renames {
-            if !columns.iter().any(|column| column == ours) {
-                return Err(Error::Option(format!(
-                    "--map {ours}={theirs}: the portfolio has no column {ours}; it has {}",
-                    columns.join(", ")
-                )));
-            }
-            if !is_field(theirs) {
-                return Err(Error::Option(format!(
-                    "--map {ours}={theirs}: {theirs} is not a field of {what}; fields are {}",
-                    fields.join(", ")
-                )));
-            }
-        }
         let position = |name: &str| columns.iter().position(|column| column == name);
         let keys: Vec<String> = if portfolio.keys.is_empty() {
             let mut defaults = portfolio.default_keys.iter();
