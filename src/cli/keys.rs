@@ -181,15 +181,7 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
             let new = keys::issue(&store, &clock, request)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
-        KeysAction::List => {
-            let records = keys::list(&store)?;
-            if common.json {
-                let answers: Vec<Value> = records.iter().map(as_json).collect();
-                println!("{}", Value::from(answers));
-            } else {
-                print_table(&records, &clock);
-            }
-        }
+        KeysAction::List => print_all(common, &keys::list(&store)?, &clock),
         KeysAction::Rotate { key } => {
             let new = keys::rotate(&store, &clock, key)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);
@@ -282,6 +274,15 @@ fn print_changed(common: &Common, record: &KeyRecord, clock: &Clock) {
         println!("{}", as_json(record));
     } else {
         print_table(std::slice::from_ref(record), clock);
+    }
+}
+
+fn print_all(common: &Common, records: &[KeyRecord], clock: &Clock) {
+    if common.json {
+        let answers: Vec<Value> = records.iter().map(as_json).collect();
+        println!("{}", Value::from(answers));
+    } else {
+        print_table(records, clock);
     }
 }
 

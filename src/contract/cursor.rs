@@ -224,6 +224,12 @@ fn write_bounds<const LENGTH: usize>(bytes: &mut Vec<u8>, bounds: [Option<[u8; L
     }
 }
 
+fn write_numbers<const COUNT: usize>(bytes: &mut Vec<u8>, numbers: [f64; COUNT]) {
+    for number in numbers {
+        bytes.extend_from_slice(&(number + 0.0).to_le_bytes());
+    }
+}
+
 fn write_test(bytes: &mut Vec<u8>, test: &ClauseTest) {
     match test {
         ClauseTest::Number { min, max } => {
@@ -247,9 +253,7 @@ fn write_test(bytes: &mut Vec<u8>, test: &ClauseTest) {
         ClauseTest::Is(flag) => bytes.extend_from_slice(&[b'f', u8::from(*flag)]),
         ClauseTest::Within { lat, lon, radius_m } => {
             bytes.push(b'w');
-            for number in [lat, lon, radius_m] {
-                bytes.extend_from_slice(&(number + 0.0).to_le_bytes());
-            }
+            write_numbers(bytes, [*lat, *lon, *radius_m]);
         }
         ClauseTest::InBox {
             top,
@@ -258,9 +262,7 @@ fn write_test(bytes: &mut Vec<u8>, test: &ClauseTest) {
             right,
         } => {
             bytes.push(b'b');
-            for number in [top, left, bottom, right] {
-                bytes.extend_from_slice(&(number + 0.0).to_le_bytes());
-            }
+            write_numbers(bytes, [*top, *left, *bottom, *right]);
         }
         ClauseTest::Any(filters) => {
             bytes.push(b'a');

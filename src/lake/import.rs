@@ -126,20 +126,13 @@ impl TableImport {
         let contents: Vec<u64> = entries.iter().map(|entry| entry.content).collect();
         let mut outcome = ImportOutcome::default();
         deduplicate_by_id(&mut entries, &mut alive, &mut outcome);
-        let ExistingRows { mut dead, named } =
-            compare_by_id(&entries, &parts, &slices, &mut alive, &mut outcome)?;
+        let mut existing = compare_by_id(&entries, &parts, &slices, &mut alive, &mut outcome)?;
         let kept = entries.len() as u64 - outcome.unchanged;
         outcome.added = kept - outcome.replaced;
         gone.retain(|id| entries.binary_search_by(|entry| entry.id.cmp(id)).is_err());
-        outcome.removed += mark_removed(gone, &parts, &mut dead)?;
-        if !slices.is_empty() {
-            let slices: BTreeSet<&Slice> = slices.iter().collect();
-            for (index, data_file) in parts.iter().enumerate() {
-                let gone = rows_in_slices(data_file, table.schema, &slices, &named[index])?;
-                outcome.removed += gone.len() as u64;
-                dead[index].extend(gone);
-            }
-        }
+        outcome.removed += existing.mark_removed(gone, &parts)?;
+        outcome.removed += existing.mark_left_out(&slices, &parts, table.schema)?;
+        let ExistingRows { dead, .. } = existing;
         let reached = through.is_none() || through == snapshot.through;
         if kept == 0 && dead.iter().all(HashSet::is_empty) && reached && !replaces_table {
             outcome.total = snapshot.rows();
@@ -233,6 +226,43 @@ struct ExistingRows {
     named: Vec<HashSet<u32>>,
 }
 
+impl ExistingRows {
+    /// Marks the rows with some ids as dead; returns how many were alive.
+    fn mark_removed(&mut self, mut ids: Vec<u128>, parts: &[DataFile]) -> Result<u64, Error> {
+        ids.sort_unstable();
+        ids.dedup();
+        let mut removed = 0;
+        for (dead, data_file) in self.dead.iter_mut().zip(parts) {
+            for id in &ids {
+                if let Some(row) = data_file.id_index().row(*id)? {
+                    removed += u64::from(dead.insert(row));
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Marks the rows of the slices that the edition left out as dead; returns their number.
+    fn mark_left_out(
+        &mut self,
+        slices: &[Slice],
+        parts: &[DataFile],
+        schema: &TableSchema,
+    ) -> Result<u64, Error> {
+        if slices.is_empty() {
+            return Ok(0);
+        }
+        let slices: BTreeSet<&Slice> = slices.iter().collect();
+        let mut removed = 0;
+        for (index, data_file) in parts.iter().enumerate() {
+            let gone = rows_in_slices(data_file, schema, &slices, &self.named[index])?;
+            removed += gone.len() as u64;
+            self.dead[index].extend(gone);
+        }
+        Ok(removed)
+    }
+}
+
 /// Compares the new rows with the rows of the table that have their ids: a new row replaces the existing one or, if it
 /// changes nothing or is older, is dropped.
 fn compare_by_id(
@@ -258,25 +288,6 @@ fn compare_by_id(
         });
     }
     Ok(ExistingRows { dead, named })
-}
-
-/// Marks the rows with some ids as dead; returns how many were alive.
-fn mark_removed(
-    mut ids: Vec<u128>,
-    parts: &[DataFile],
-    dead: &mut [HashSet<u32>],
-) -> Result<u64, Error> {
-    ids.sort_unstable();
-    ids.dedup();
-    let mut removed = 0;
-    for (dead, data_file) in dead.iter_mut().zip(parts) {
-        for id in &ids {
-            if let Some(row) = data_file.id_index().row(*id)? {
-                removed += u64::from(dead.insert(row));
-            }
-        }
-    }
-    Ok(removed)
 }
 
 /// Calls `found` for each id that is in both lists, which must be sorted by id.

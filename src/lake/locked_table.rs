@@ -133,13 +133,11 @@ impl LockedTable {
             written.extend(files);
         }
         self.move_into_place(&written)?;
+        let now = self.clock.now();
         let mut next = Snapshot {
             format: snapshot::FORMAT,
             sequence,
-            published_at: self
-                .clock
-                .now()
-                .to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+            published_at: now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
             parts: kept,
             sources: former.sources.clone(),
             through: through.or(former.through),

@@ -20,9 +20,27 @@ pub(crate) fn many_request() -> Value {
     schema::object(&ESTIMATE_MANY, &mut Components::new())
 }
 
+fn text(about: &str) -> Value {
+    json!({"type": "string", "description": about})
+}
+
+/// A recorded sale shown with an estimate.
+fn comparable() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "date", "price", "surface", "distance_m"],
+        "properties": {
+            "id": text("Identifier of the recorded sale"),
+            "date": text("Day of the sale, ISO 8601"),
+            "price": {"type": "number", "description": "Price, EUR"},
+            "surface": {"type": "number", "description": "Living surface, m2"},
+            "distance_m": {"type": "integer", "minimum": 0, "description": "Metres from the home"},
+        },
+    })
+}
+
 fn estimate() -> Value {
     let eur = |about: &str| json!({"type": "integer", "description": format!("{about}, EUR")});
-    let text = |about: &str| json!({"type": "string", "description": about});
     json!({
         "type": "object",
         "required": ["price", "priceRange", "metadata"],
@@ -60,18 +78,7 @@ fn estimate() -> Value {
                     "comparables": {
                         "type": "array",
                         "maxItems": COMPARABLES,
-                        "items": {
-                            "type": "object",
-                            "required": ["id", "date", "price", "surface", "distance_m"],
-                            "properties": {
-                                "id": text("Identifier of the recorded sale"),
-                                "date": text("Day of the sale, ISO 8601"),
-                                "price": {"type": "number", "description": "Price, EUR"},
-                                "surface": {"type": "number", "description": "Living surface, m2"},
-                                "distance_m": {"type": "integer", "minimum": 0,
-                                    "description": "Metres from the home"},
-                            },
-                        },
+                        "items": comparable(),
                         "description": "Recorded sales most like the home, best first",
                     },
                     "contributions": {

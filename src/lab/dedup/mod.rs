@@ -150,19 +150,7 @@ impl DedupSimulation {
                 known.asset == asset,
             );
         }
-        let mut near: Vec<usize> = met.iter().map(|one| self.adverts[*one].property).collect();
-        near.sort_unstable();
-        near.dedup();
-        let candidates: Vec<AssignmentCandidate> = near
-            .iter()
-            .flat_map(|property| &self.properties[*property])
-            .map(|one| AssignmentCandidate {
-                property: id(self.adverts[*one].property),
-                advert: id(*one),
-                fingerprint: self.adverts[*one].fingerprint,
-            })
-            .collect();
-        let property = match assign(&fingerprint, &candidates) {
+        let property = match assign(&fingerprint, &self.candidates(&met)) {
             Assignment::Join { property, .. } => property.0.as_u128() as usize - 1,
             Assignment::New => {
                 self.properties.push(Vec::new());
@@ -182,6 +170,21 @@ impl DedupSimulation {
             asset,
             property,
         });
+    }
+
+    /// The adverts of all properties that have one of the adverts met.
+    fn candidates(&self, met: &[usize]) -> Vec<AssignmentCandidate> {
+        let mut near: Vec<usize> = met.iter().map(|one| self.adverts[*one].property).collect();
+        near.sort_unstable();
+        near.dedup();
+        near.iter()
+            .flat_map(|property| &self.properties[*property])
+            .map(|one| AssignmentCandidate {
+                property: id(self.adverts[*one].property),
+                advert: id(*one),
+                fingerprint: self.adverts[*one].fingerprint,
+            })
+            .collect()
     }
 
     /// Records errors of assigning an advert to `property`, before the assignment.

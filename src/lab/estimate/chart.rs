@@ -8,7 +8,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::ReportCard;
-use super::metrics::SEGMENT_MIN;
+use super::metrics::{SEGMENT_MIN, SegmentMetrics};
 
 /// Height of a letter, and of a line of text, in pixels.
 const LETTER: i32 = 13;
@@ -54,9 +54,22 @@ pub fn draw(report: &ReportCard, path: &Path) -> DrawResult {
     );
     write(&area, (MARGIN, line), &title)?;
     line += 2 * LINE;
+    draw_means(&area, &means, line)?;
+    line += (means.len() as i32 + 1) * LINE;
+    let stated = 100.0 * report.coverage;
+    let title = format!("% of sales in their interval: stated {stated:.0} and what chance allows");
+    write(&area, (MARGIN, line), &title)?;
+    line += 2 * LINE;
+    draw_coverage(&area, &judged, stated, line)?;
+    area.present()?;
+    Ok(())
+}
+
+/// Draws a bar for each error, the estimator's first, from a line on.
+fn draw_means(area: &Area<'_>, means: &[(&str, f64)], mut line: i32) -> DrawResult {
     let longest = means.iter().map(|(_, error)| *error).fold(1.0, f64::max);
     for (rank, (name, error)) in means.iter().enumerate() {
-        write(&area, (MARGIN, line), name)?;
+        write(area, (MARGIN, line), name)?;
         let end = LEFT + (f64::from(LENGTH) * error / longest) as i32;
         let colour = if rank == 0 {
             BLUE
@@ -67,14 +80,19 @@ pub fn draw(report: &ReportCard, path: &Path) -> DrawResult {
             [(LEFT, line - 2), (end, line + 9)],
             colour.filled(),
         ))?;
-        write(&area, (end + GAP, line), &format!("{error:.2}"))?;
+        write(area, (end + GAP, line), &format!("{error:.2}"))?;
         line += LINE;
     }
-    line += LINE;
-    let stated = 100.0 * report.coverage;
-    let title = format!("% of sales in their interval: stated {stated:.0} and what chance allows");
-    write(&area, (MARGIN, line), &title)?;
-    line += 2 * LINE;
+    Ok(())
+}
+
+/// Draws the coverage of each segment over its allowed range around the stated one, percent, from a line on.
+fn draw_coverage(
+    area: &Area<'_>,
+    judged: &[&SegmentMetrics],
+    stated: f64,
+    mut line: i32,
+) -> DrawResult {
     let place = |percent: f64| {
         let share = (percent - COVERAGES.0) / (COVERAGES.1 - COVERAGES.0);
         LEFT + (f64::from(LENGTH) * share.clamp(0.0, 1.0)) as i32
@@ -82,7 +100,7 @@ pub fn draw(report: &ReportCard, path: &Path) -> DrawResult {
     for segment in judged {
         let held = segment.quality.coverage.unwrap_or(f64::NAN);
         write(
-            &area,
+            area,
             (MARGIN, line),
             &format!("{} {}", segment.factor, segment.name),
         )?;
@@ -93,10 +111,9 @@ pub fn draw(report: &ReportCard, path: &Path) -> DrawResult {
         area.draw(&Rectangle::new(span, RGBColor(220, 220, 220).filled()))?;
         let colour = if segment.is_covered { BLUE } else { RED };
         area.draw(&Circle::new((place(held), line + 3), 4, colour.filled()))?;
-        write(&area, (LEFT + LENGTH + GAP, line), &format!("{held:.1}"))?;
+        write(area, (LEFT + LENGTH + GAP, line), &format!("{held:.1}"))?;
         line += LINE;
     }
-    area.present()?;
     Ok(())
 }
 

@@ -71,16 +71,8 @@ pub fn evaluate(
     trained_at: String,
     step: &(dyn Fn() + Sync),
 ) -> Result<(ReportCard, model::Model), Error> {
-    let (mut known, mut judged) = (Vec::new(), Vec::new());
-    for one in recorded {
-        if one.sale.day < end {
-            known.push(one);
-        } else if test.contains(&one.sale.day) {
-            judged.push(one);
-        }
-    }
+    let (known, judged) = split(recorded, end, &test);
     funnel.note("sold before those that are judged", known.len());
-    judged.sort_unstable_by_key(|one| (one.sale.day, one.sale.id));
     if judged.is_empty() {
         return Err(Error::NothingToJudge {
             from: model::date(*test.start()).to_string(),
@@ -128,6 +120,24 @@ pub fn evaluate(
         coverage: model.metadata().coverage,
     };
     Ok((report, model))
+}
+
+/// Splits sales into those before `end`, and those in the days of `test` in the order of days.
+fn split(
+    recorded: Vec<SaleWithCommune>,
+    end: i32,
+    test: &std::ops::RangeInclusive<i32>,
+) -> (Vec<SaleWithCommune>, Vec<SaleWithCommune>) {
+    let (mut known, mut judged) = (Vec::new(), Vec::new());
+    for one in recorded {
+        if one.sale.day < end {
+            known.push(one);
+        } else if test.contains(&one.sale.day) {
+            judged.push(one);
+        }
+    }
+    judged.sort_unstable_by_key(|one: &SaleWithCommune| (one.sale.day, one.sale.id));
+    (known, judged)
 }
 
 /// Absolute relative error of an estimate.

@@ -79,6 +79,16 @@ impl ReportCard {
             self.all.coverage.unwrap_or(f64::NAN),
             self.all.width.unwrap_or(f64::NAN)
         )?;
+        self.write_segments(out)?;
+        writeln!(out, "\n| rule | sales left |\n|---|---:|")?;
+        for step in &self.funnel.steps {
+            writeln!(out, "| {} | {} |", step.rule, step.left)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the table of segments.
+    fn write_segments(&self, out: &mut String) -> std::fmt::Result {
         writeln!(
             out,
             "| segment | sales | MdAPE % | within 10 % | within 20 % | bias % | held % | allowed | width % |"
@@ -98,10 +108,6 @@ impl ReportCard {
                 segment.allowed,
                 quality.width.unwrap_or(f64::NAN)
             )?;
-        }
-        writeln!(out, "\n| rule | sales left |\n|---|---:|")?;
-        for step in &self.funnel.steps {
-            writeln!(out, "| {} | {} |", step.rule, step.left)?;
         }
         Ok(())
     }

@@ -60,17 +60,7 @@ pub fn draw(
     if rows == 0 {
         return Ok(Vec::new());
     }
-    let mut random = stream(options.seed, u64::MAX, "sample");
-    let wanted = options.sample.saturating_mul(ROWS_PER_RECORD);
-    let drawn: BTreeSet<u64> = if wanted as u64 >= rows {
-        (0..rows).collect()
-    } else {
-        let mut drawn = BTreeSet::new();
-        while drawn.len() < wanted {
-            drawn.insert(random.random_range(0..rows));
-        }
-        drawn
-    };
+    let drawn = draw_rows(options, rows);
     let superseded = view.superseded().map_err(engine::Error::from)?;
     let mut records = Vec::new();
     let mut first = 0;
@@ -108,7 +98,27 @@ pub fn draw(
             }
         }
     }
-    // Takes the smallest digests of the ids, so that the sample does not depend on the order of rows.
+    keep_sample(&mut records, options);
+    Ok(records)
+}
+
+/// Draws more rows than wanted records, or all rows if there are not as many.
+fn draw_rows(options: EvaluationOptions, rows: u64) -> BTreeSet<u64> {
+    let mut random = stream(options.seed, u64::MAX, "sample");
+    let wanted = options.sample.saturating_mul(ROWS_PER_RECORD);
+    if wanted as u64 >= rows {
+        return (0..rows).collect();
+    }
+    let mut drawn = BTreeSet::new();
+    while drawn.len() < wanted {
+        drawn.insert(random.random_range(0..rows));
+    }
+    drawn
+}
+
+/// Keeps the wanted number of records: those whose ids have the smallest digests, so that the sample does not depend on
+/// the order of rows.
+fn keep_sample(records: &mut Vec<SampledRecord>, options: EvaluationOptions) {
     records.sort_by_cached_key(|record| {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&options.seed.to_le_bytes());
@@ -116,7 +126,6 @@ pub fn draw(
         *hasher.finalize().as_bytes()
     });
     records.truncate(options.sample);
-    Ok(records)
 }
 
 fn column_names(dataset: Dataset) -> Vec<&'static str> {

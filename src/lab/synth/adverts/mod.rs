@@ -272,10 +272,7 @@ impl MarketGenerator {
     ) {
         let noise: Noise = self.request.level.noise();
         let course = MarketCourse::draw(stream, asset, start_s);
-        let mut portals = [0, 1, 2, 3];
-        for place in (1..portals.len()).rev() {
-            portals.swap(place, stream.below(place + 1));
-        }
+        let portals = shuffled_portals(stream);
         let mut last: Option<(usize, OnlineSpan)> = None;
         for (turn, rank) in ranks.enumerate() {
             let first = turn == 0;
@@ -316,17 +313,24 @@ impl MarketGenerator {
             for (turn, sighting) in sightings.iter().enumerate() {
                 let mut advert = shown.clone();
                 apply_sighting(&mut advert, shift.from_s, sighting);
-                observed.push((
-                    sighting.at_s,
-                    Observation {
-                        advert,
-                        asset: number,
-                        first: turn == 0,
-                    },
-                ));
+                let observation = Observation {
+                    advert,
+                    asset: number,
+                    first: turn == 0,
+                };
+                observed.push((sighting.at_s, observation));
             }
         }
     }
+}
+
+/// Draws the order in which portals show the adverts of an asset.
+fn shuffled_portals(stream: &mut Stream) -> [usize; PORTALS.len()] {
+    let mut portals = [0, 1, 2, 3];
+    for place in (1..portals.len()).rev() {
+        portals.swap(place, stream.below(place + 1));
+    }
+    portals
 }
 
 /// What later assets of a group may be derived from.

@@ -50,6 +50,22 @@ pub struct PortalListing<'a> {
     pub first: bool,
 }
 
+/// Draws whether the portal shows the description whole, shortened or not at all.
+fn shown_description(
+    stream: &mut Stream,
+    noise: &Noise,
+    writing: &ListingText<'_>,
+) -> Option<String> {
+    let mut description = Some(writing.description());
+    if stream.chance(noise.text_truncated) {
+        description = description.map(|text| truncated(text, 180 + stream.below(320)));
+    }
+    if stream.chance(noise.text_missing) {
+        description = None;
+    }
+    description
+}
+
 impl PortalListing<'_> {
     /// The advert as first seen; [`apply_sighting`] sets what changes later.
     pub fn advert(&self, stream: &mut Stream, noise: &Noise) -> Advert {
@@ -69,13 +85,7 @@ impl PortalListing<'_> {
             rewritten,
             with_reference: professional && !stream.chance(noise.reference_missing),
         };
-        let mut description = Some(writing.description());
-        if stream.chance(noise.text_truncated) {
-            description = description.map(|text| truncated(text, 180 + stream.below(320)));
-        }
-        if stream.chance(noise.text_missing) {
-            description = None;
-        }
+        let description = shown_description(stream, noise, &writing);
         let tags = if stream.chance(0.3) {
             tags(asset)
         } else {
