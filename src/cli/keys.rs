@@ -104,7 +104,7 @@ struct LimitArgs {
 }
 
 impl LimitArgs {
-    /// The allowance of a new key: the limits given, and the defaults of the others.
+    /// Returns the allowance of a new key: the limits given, and the defaults of the others.
     fn or(&self, defaults: Allowance) -> Allowance {
         Allowance {
             rate_per_s: self.rate.unwrap_or(defaults.rate_per_s),
@@ -117,7 +117,7 @@ impl LimitArgs {
         }
     }
 
-    /// The change of a key that sets the limits given.
+    /// Returns the change of a key that sets the limits given.
     fn change(&self) -> KeyChange {
         KeyChange {
             rate_per_s: self.rate,
@@ -277,6 +277,7 @@ fn print_changed(common: &Common, record: &KeyRecord, clock: &Clock) {
     }
 }
 
+/// Prints keys as JSON or as a table.
 fn print_all(common: &Common, records: &[KeyRecord], clock: &Clock) {
     if common.json {
         let answers: Vec<Value> = records.iter().map(as_json).collect();

@@ -103,7 +103,7 @@ pub enum CollectOutcome {
 }
 
 impl CollectOutcome {
-    /// The outcome of a URL that is not collected.
+    /// Makes the outcome of a URL that is not collected.
     fn rejected(code: RejectionCode, why: impl Display) -> Self {
         CollectOutcome::Rejected(Rejected::new(code, why))
     }

@@ -224,6 +224,7 @@ fn write_bounds<const LENGTH: usize>(bytes: &mut Vec<u8>, bounds: [Option<[u8; L
     }
 }
 
+/// Writes numbers; -0 and 0 are the same.
 fn write_numbers<const COUNT: usize>(bytes: &mut Vec<u8>, numbers: [f64; COUNT]) {
     for number in numbers {
         bytes.extend_from_slice(&(number + 0.0).to_le_bytes());

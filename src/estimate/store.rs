@@ -298,6 +298,7 @@ fn batch(market: &Market, rows: &[usize]) -> Result<RecordBatch, arrow::error::A
     RecordBatch::try_from_iter(columns.into_iter().chain(qualities))
 }
 
+/// Returns a column; an error if it is missing.
 fn column<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b ArrayRef, String> {
     batch
         .column_by_name(name)

@@ -20,11 +20,12 @@ pub(crate) fn many_request() -> Value {
     schema::object(&ESTIMATE_MANY, &mut Components::new())
 }
 
+/// Describes a text.
 fn text(about: &str) -> Value {
     json!({"type": "string", "description": about})
 }
 
-/// A recorded sale shown with an estimate.
+/// Describes a recorded sale shown with an estimate.
 fn comparable() -> Value {
     json!({
         "type": "object",

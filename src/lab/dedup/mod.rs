@@ -172,7 +172,7 @@ impl DedupSimulation {
         });
     }
 
-    /// The adverts of all properties that have one of the adverts met.
+    /// Collects the adverts of all properties that have one of the adverts met.
     fn candidates(&self, met: &[usize]) -> Vec<AssignmentCandidate> {
         let mut near: Vec<usize> = met.iter().map(|one| self.adverts[*one].property).collect();
         near.sort_unstable();
