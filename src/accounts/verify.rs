@@ -1,8 +1,9 @@
 //! Verifies the API key of a request header; every protected request passes through here.
 //!
-//! A cached key costs one SHA-256 and a memory lookup. Records read from the store are cached until a key changes:
-//! at most every `CHANGE_CHECK_EVERY` the store is checked for commits of any process, and then for key changes. A
-//! revocation by another process therefore takes effect well within a second.
+//! A cached key costs one SHA-256 and a memory lookup. Triggers of the store count the changes of keys, and a cached
+//! record is valid only for the count at which it was read: any change of any key makes all of them stale. The count is
+//! polled on demand, at most once per `CHANGE_CHECK_EVERY`, so a revocation by another process takes effect well within
+//! a second.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -19,7 +20,7 @@ use super::secret;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Store};
 
-/// Maximum staleness of cached keys.
+/// Maximum age of the last poll at which cached keys may still be used.
 const CHANGE_CHECK_EVERY: Duration = Duration::from_millis(200);
 /// Maximum number of cached keys.
 const CACHED_KEYS_MAX: u64 = 10_000;
@@ -31,51 +32,53 @@ const STORE_READS_MAX: usize = 4;
 pub struct KeyVerifier {
     store: Store,
     clock: Clock,
-    /// Cached records, each with the key change count when it was read.
+    /// Cached records, each with the count of key changes from before it was read.
     cached: moka::sync::Cache<KeyHash, (i64, Arc<KeyRecord>)>,
     watch: Arc<KeyChangeWatch>,
     store_reads: Arc<Semaphore>,
 }
 
-/// Why a key could not be verified. Says nothing about the key.
+/// Why it could not be determined whether a key is valid.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The runtime is shutting down.
+    /// The blocking read was cancelled by the shutdown of the runtime, or panicked.
     #[error("verification was cut off by the shutdown of the server")]
     Stopped,
 }
 
-/// Detects whether keys have changed since the last check.
+/// The count of key changes, polled from the store when it is too old.
 struct KeyChangeWatch {
-    connection: Mutex<ChangeReader>,
-    /// The count of key changes last seen.
+    reader: Mutex<ChangeReader>,
+    /// The count of key changes at the last poll.
     changes: AtomicI64,
-    /// When it was last polled, in milliseconds since `began`.
+    /// When the last poll started, in milliseconds since `began`.
     polled_at_ms: AtomicU64,
     began: Instant,
 }
 
-/// Reads the change counts. Only threads that may block lock it.
+/// Reads the count from the store. Only threads that may block lock it.
 struct ChangeReader {
     connection: Connection,
+    /// SQLite's `data_version` at the last poll; it changes with every commit of another connection.
     data_version: i64,
 }
 
 impl KeyChangeWatch {
     fn new(connection: Connection) -> rusqlite::Result<Self> {
         let watch = Self {
-            connection: Mutex::new(ChangeReader {
+            reader: Mutex::new(ChangeReader {
                 connection,
+                // No real version, so that the first poll reads the count.
                 data_version: -1,
             }),
             changes: AtomicI64::new(-1),
             polled_at_ms: AtomicU64::new(0),
             began: Instant::now(),
         };
-        watch.poll(&mut watch.connection.lock())?;
+        watch.poll(&mut watch.reader.lock())?;
         Ok(watch)
     }
 
@@ -83,7 +86,7 @@ impl KeyChangeWatch {
         self.began.elapsed().as_millis() as u64
     }
 
-    /// The count of key changes if it was polled within `CHANGE_CHECK_EVERY`. Touches memory only.
+    /// The count of key changes if it was polled within `CHANGE_CHECK_EVERY`. Does not read the store.
     fn recent_changes(&self) -> Option<i64> {
         // Polling writes the count first and the time last, so a count read after the time is at least as new.
         let polled_at_ms = self.polled_at_ms.load(Ordering::Acquire);
@@ -97,7 +100,7 @@ impl KeyChangeWatch {
         if let Some(changes) = self.recent_changes() {
             return Ok(changes);
         }
-        let mut reader = self.connection.lock();
+        let mut reader = self.reader.lock();
         // Another thread may have polled while this one waited for the lock.
         match self.recent_changes() {
             Some(changes) => Ok(changes),
@@ -105,22 +108,24 @@ impl KeyChangeWatch {
         }
     }
 
+    /// Reads the count of key changes from the store, if anything was committed since the last poll.
     fn poll(&self, reader: &mut ChangeReader) -> rusqlite::Result<i64> {
-        let now_ms = self.now_ms();
+        // Taken before the reads, so that the count is never older than it claims to be.
+        let started_at_ms = self.now_ms();
         let connection = &reader.connection;
         let number = |sql: &str| -> rusqlite::Result<i64> {
             connection
                 .prepare_cached(sql)?
                 .query_row([], |row| row.get(0))
         };
-        // Cheap, and unchanged if nothing was committed; the count distinguishes key changes from other commits.
+        // The version is cheap to read and tells whether anything was committed; only then is the count worth a query.
         let data_version = number("PRAGMA data_version")?;
         if data_version != reader.data_version {
             let changes = number("SELECT count FROM key_changes")?;
             self.changes.store(changes, Ordering::Release);
             reader.data_version = data_version;
         }
-        self.polled_at_ms.store(now_ms, Ordering::Release);
+        self.polled_at_ms.store(started_at_ms, Ordering::Release);
         Ok(self.changes.load(Ordering::Acquire))
     }
 }
@@ -128,9 +133,9 @@ impl KeyChangeWatch {
 /// Result of a lookup in the cache.
 #[derive(Clone, Debug)]
 pub enum Recalled {
-    /// The valid key, or `None` if the text is not a valid key.
+    /// The cache decides: the valid key, or `None` if the text is no key or its key is revoked or expired.
     Known(Option<Arc<KeyRecord>>),
-    /// Not decided by the cache; the store must be read ([`KeyVerifier::verify`]).
+    /// The key is not cached or the count of key changes is too old; the store must be read ([`KeyVerifier::verify`]).
     Unknown,
 }
 
@@ -152,7 +157,7 @@ impl KeyVerifier {
         &self.store
     }
 
-    /// The clock that decides on expiry.
+    /// The clock by which keys expire.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -166,15 +171,21 @@ impl KeyVerifier {
             return Recalled::Unknown;
         };
         match self.cached.get(&hash) {
-            Some((then, record)) if then == changes => Recalled::Known(self.working(record, &hash)),
+            Some((then, record)) if then == changes => {
+                Recalled::Known(self.if_valid(record, &hash))
+            }
             _ => Recalled::Unknown,
         }
     }
 
     /// Returns the valid key with this text; `None` if it is unknown, revoked or expired.
     ///
-    /// A cached key is verified without switching threads. Others are read from the store on a blocking thread, at
-    /// most `STORE_READS_MAX` at a time, so that a flood of unknown keys cannot occupy every blocking thread.
+    /// A key that [`Self::recall`] decides on is verified without switching threads. For others, the store is read on a
+    /// blocking thread, at most `STORE_READS_MAX` at a time, so that a flood of unknown keys, which are not cached,
+    /// cannot occupy every blocking thread.
+    ///
+    /// # Errors
+    /// The store cannot be read, or the runtime is shutting down.
     pub async fn verify(&self, text: &str) -> Result<Option<Arc<KeyRecord>>, VerifyError> {
         if let Recalled::Known(key) = self.recall(text) {
             return Ok(key);
@@ -195,12 +206,17 @@ impl KeyVerifier {
         Ok(verified.await.map_err(|_| VerifyError::Stopped)??)
     }
 
-    /// [`Self::verify`] on the calling thread. Blocks on a read of the store if the key is not cached.
+    /// [`Self::verify`] on the calling thread. Blocks while it polls the key changes and, if the key is not cached,
+    /// reads it.
+    ///
+    /// # Errors
+    /// The store cannot be read.
     pub fn verify_blocking(&self, text: &str) -> store::Result<Option<Arc<KeyRecord>>> {
         let Some(hash) = secret::hash_of(text) else {
             return Ok(None);
         };
-        // Read before the record: a record read while its key was being revoked is then treated as out of date.
+        // Read before the record: if the key is revoked in between, the record is cached under the older count and is
+        // read again.
         let changes = self.watch.changes()?;
         let cached = self.cached.get(&hash);
         let record = match cached {
@@ -217,10 +233,12 @@ impl KeyVerifier {
                 None => return Ok(None),
             },
         };
-        Ok(self.working(record, &hash))
+        Ok(self.if_valid(record, &hash))
     }
 
-    fn working(&self, record: Arc<KeyRecord>, hash: &KeyHash) -> Option<Arc<KeyRecord>> {
+    /// The record, if it is neither revoked nor expired. It was found by its hash; comparing the whole hash in constant
+    /// time again means that access depends on no lookup, neither the cache's nor the index's.
+    fn if_valid(&self, record: Arc<KeyRecord>, hash: &KeyHash) -> Option<Arc<KeyRecord>> {
         let same = bool::from(record.hash.ct_eq(hash));
         (same && record.is_valid_at(self.clock.now())).then_some(record)
     }
@@ -298,6 +316,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let verifier = KeyVerifier::new(store, Clock::system()).unwrap();
+        // Take every permit, as that many running reads would.
         let mut held = Vec::new();
         for _ in 0..STORE_READS_MAX {
             held.push(

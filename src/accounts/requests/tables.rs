@@ -1,4 +1,7 @@
-//! Field tables of the operators' bodies and queries.
+//! Field tables of the requests that manage accounts and keys and of those that report usage.
+//!
+//! `super` parses with these tables and the OpenAPI document is generated from them, so every text here is part of the
+//! contract. A description that quotes a limit or a rule is built by `about`; the text it replaces is left empty.
 
 use serde_json::{Value, json};
 
@@ -26,7 +29,7 @@ static KEY_NAME: Naming = Naming {
     rule: key::NAME_RULE,
 };
 static GRANT: Own = Own {
-    read: grant,
+    read: read_grant,
     schema: |_| schema::reference("Grant"),
 };
 static GRANTS: ListOf = ListOf {
@@ -39,7 +42,7 @@ static GRANTS: ListOf = ListOf {
 pub static ACCOUNT: [Field; 1] = [Field::required("name", FieldKind::Named(&ACCOUNT_NAME), "")
     .about(|| format!("Unlike every other account's; {}", account::NAME_RULE))];
 
-/// The kind of a key.
+/// The kind of a key: `test` or `production`.
 pub const KIND: Field = Field::required(
     "kind",
     FieldKind::OneOf(&KeyKind::NAMES),
@@ -96,7 +99,7 @@ pub static KEY: [Field; 7] = [
     NAME,
 ];
 
-/// The body that changes a key; absent fields stay unchanged.
+/// The body that changes a key: values whose fields are absent stay as they are.
 pub static KEY_CHANGE: [Field; 5] = [
     Field::optional(
         "grants",
@@ -110,7 +113,7 @@ pub static KEY_CHANGE: [Field; 5] = [
     NAME,
 ];
 
-/// The query of a report.
+/// The query of a report on usage: its first and last day, both included.
 pub static PERIOD: [Field; 2] = [
     Field::optional("from_date", FieldKind::Moment, "")
         .about(|| {
@@ -137,7 +140,7 @@ pub static KEY_LIST: [Field; 1] = [Field::optional(
     "Only the keys of this account",
 )];
 
-/// The schema of one grant.
+/// The schema of one grant, the component `Grant` of the OpenAPI document.
 pub fn grant_schema() -> Value {
     let scopes = Scope::ALL.map(Scope::as_str).into_iter();
     let names: Vec<&str> = scopes.chain(ENDPOINTS).collect();
@@ -148,9 +151,10 @@ pub fn grant_schema() -> Value {
     })
 }
 
-fn grant<'v>(value: &'v Value, at: JsonPath<'_>) -> Result<Taken<'v>, Fault> {
+/// Checks that a value names a grant, and returns the name; the caller parses it again.
+fn read_grant<'v>(value: &'v Value, at: JsonPath<'_>) -> Result<Taken<'v>, Fault> {
     let name = text(value, at)?;
-    let known = name.parse::<Grant>();
-    known.map_err(|_| at.fault(grant_rule()))?;
+    let parsed = name.parse::<Grant>();
+    parsed.map_err(|_| at.fault(grant_rule()))?;
     Ok(Taken::Text(name))
 }
