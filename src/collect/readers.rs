@@ -1,4 +1,7 @@
-//! The threads that read pages and ingest adverts. They yield to searches and other work that a client waits for.
+//! The threads that read fetched pages and ingest their adverts, called by `work`.
+//!
+//! They have a low priority, so that searches and other work that a client waits for come first. That is why they are
+//! threads of their own and not the runtime's blocking threads, whose priority must stay normal.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,59 +13,65 @@ use tokio::sync::oneshot;
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 use toise_engine::priority;
 
-/// Number of threads: most of their time is spent waiting for the disk.
+/// Number of threads, whatever the number of cores: most of their time is spent waiting for the disk.
 const READERS: usize = 4;
 
+/// One page to read; not to be confused with the durable jobs of the queue.
 type ReaderJob = Box<dyn FnOnce() + Send>;
 
-/// Handle of the threads, which end when the last handle is dropped. Cheap to clone.
+/// Handle of the threads, which end when the last handle is dropped and all pages handed in are read. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ReaderPool {
-    // Before the sender, so that the end of the threads is asked for before it comes.
+    // Fields are dropped in this order. Dropping the workers permits the threads to end and dropping the sender makes
+    // them end; the other way round, the supervisor could take it for a failure.
     _workers: Arc<[Worker]>,
-    hand_in: Sender<ReaderJob>,
+    queue: Sender<ReaderJob>,
 }
 
 impl ReaderPool {
     /// Starts the threads.
     ///
     /// # Errors
-    /// A thread that cannot be had.
+    /// The system cannot start a thread.
     pub fn start(supervisor: &Supervisor) -> std::io::Result<Self> {
-        let (hand_in, waiting) = channel();
-        let waiting = Arc::new(Mutex::new(waiting));
+        let (queue, queued) = channel();
+        let queued = Arc::new(Mutex::new(queued));
         let workers = (0..READERS).map(|number| {
-            let waiting = Arc::clone(&waiting);
+            let queued = Arc::clone(&queued);
             supervisor.spawn(format!("page-reader-{number}"), move |pulse| {
-                read_all(pulse, &waiting);
+                read_pages(pulse, &queued);
             })
         });
         Ok(Self {
             _workers: workers.collect::<std::io::Result<_>>()?,
-            hand_in,
+            queue,
         })
     }
 
-    /// Runs a blocking function on one of the threads; `None` if it panicked.
+    /// Runs a blocking function on one of the threads, in the order of calls; `None` if it panicked. It runs even if
+    /// the returned future is dropped. The queue has no limit of its own: there are never more pages than running jobs,
+    /// whose number is limited.
     pub async fn run<T: Send + 'static>(
         &self,
         reading: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let (tell, told) = oneshot::channel();
+        let (result_sender, result) = oneshot::channel();
         let reading = move || {
             // The caller may have gone away, so a send error is ignored.
-            let _ = tell.send(reading());
+            let _ = result_sender.send(reading());
         };
-        // The threads stay as long as this does.
-        let _ = self.hand_in.send(Box::new(reading));
-        told.await.ok()
+        // Cannot fail: the threads, and with them the receiver, live as long as this sender.
+        let _ = self.queue.send(Box::new(reading));
+        result.await.ok()
     }
 }
 
-fn read_all(pulse: &Pulse, waiting: &Mutex<Receiver<ReaderJob>>) {
+/// Reads pages until all senders are dropped. An idle thread holds the lock while it waits for a page; the other idle
+/// threads wait for the lock.
+fn read_pages(pulse: &Pulse, queued: &Mutex<Receiver<ReaderJob>>) {
     priority::lower();
     loop {
-        let next = pulse.recv(&waiting.lock());
+        let next = pulse.recv(&queued.lock());
         let Ok(reading) = next else { return };
         if catch_unwind(AssertUnwindSafe(reading)).is_err() {
             tracing::error!("reading a page panicked");
