@@ -12,28 +12,39 @@ use crate::alert::{Subscription, kind_of, listing_of, wants};
 use toise_contract::filter::Filter;
 use toise_contract::listings::filters::{ListingKind, parse_search_query};
 
-/// Maximum alerts parsed before they are compiled, which limits what is in memory twice.
+/// Maximum alerts that are parsed and then compiled together. Their parsed searches are in memory beside the compiled
+/// ones until the chunk is done.
 const CHUNK_ALERTS: usize = 10_000;
-/// Maximum size of searches parsed before they are compiled, bytes; exceeded by at most one search.
+/// Maximum size of the searches of such a chunk, in bytes of JSON; exceeded by at most one search.
 const CHUNK_BYTES: usize = 16 << 20;
-/// Minimum number of alerts to parse on all cores; fewer are parsed without waiting for busy cores.
+/// Minimum number of alerts to parse on all cores. Fewer are parsed on this thread, which is faster than waiting for
+/// cores that may be busy.
 const ALL_CORES_MIN: usize = 500;
 
-/// An alert as stored.
+/// The columns of a changed alert that loading needs.
 struct StoredAlert {
+    /// Row number in the store.
     alert: i64,
+    /// Identifier in the contract.
     id: Uuid,
+    /// Sequence of its last change.
     change: i64,
     listing: ListingKind,
     is_active: bool,
+    /// JSON text of the search; empty if the alert is not active, since it is not parsed then.
     search_query: String,
+    /// JSON text of the array of match kinds it subscribes to.
     match_kinds: String,
 }
 
-/// The parsed alert; `None` if it is not active.
+/// What an alert wants and searches; `None` if it is not active.
 type ParsedAlert = Option<(Subscription, Filter)>;
 
-/// Applies the changes since the last call.
+/// Brings the compiled alerts up to the last change in the store. An alert that cannot be parsed is logged and is no
+/// error.
+///
+/// # Errors
+/// The store cannot be read; the chunks before the failure stay applied.
 pub(super) fn catch_up(
     state: &mut CompiledAlerts,
     connection: &Connection,
@@ -43,18 +54,19 @@ pub(super) fn catch_up(
         let Some(last) = changed.last().map(|stored| stored.change) else {
             return Ok(());
         };
-        let meanings: Vec<_> = match changed.len() < ALL_CORES_MIN {
+        let parsed: Vec<_> = match changed.len() < ALL_CORES_MIN {
             true => changed.iter().map(parse_stored).collect(),
             false => changed.par_iter().map(parse_stored).collect(),
         };
-        for (stored, meaning) in changed.iter().zip(meanings) {
-            apply(state, stored, meaning);
+        for (stored, parsed) in changed.iter().zip(parsed) {
+            apply(state, stored, parsed);
         }
         state.change = last;
     }
 }
 
-/// The next changed alerts, at most [`CHUNK_ALERTS`] and [`CHUNK_BYTES`]; empty if there are no more.
+/// The next alerts changed after `change`, in the order of their changes: at most [`CHUNK_ALERTS`], and fewer if
+/// their searches reach [`CHUNK_BYTES`]. Empty if there are no more.
 fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<StoredAlert>> {
     let sql = "SELECT alert, change, kind, activated, iif(activated, search_query, ''), match_kinds, alert_id
          FROM alerts WHERE change > ?1 ORDER BY change LIMIT ?2";
@@ -64,14 +76,14 @@ fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<S
     while bytes < CHUNK_BYTES
         && let Some(row) = rows.next()?
     {
-        let stored = stored(row)?;
+        let stored = read_row(row)?;
         bytes += stored.search_query.len();
         changed.push(stored);
     }
     Ok(changed)
 }
 
-fn stored(row: &Row<'_>) -> rusqlite::Result<StoredAlert> {
+fn read_row(row: &Row<'_>) -> rusqlite::Result<StoredAlert> {
     Ok(StoredAlert {
         alert: row.get(0)?,
         change: row.get(1)?,
@@ -83,6 +95,7 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredAlert> {
     })
 }
 
+/// Parses an alert; the error is the reason to log.
 fn parse_stored(stored: &StoredAlert) -> Result<ParsedAlert, String> {
     if !stored.is_active {
         return Ok(None);
@@ -95,12 +108,13 @@ fn parse_stored(stored: &StoredAlert) -> Result<ParsedAlert, String> {
     Ok(Some((wants(&json(&stored.match_kinds)?), filter)))
 }
 
-fn apply(state: &mut CompiledAlerts, stored: &StoredAlert, meaning: Result<ParsedAlert, String>) {
+/// Puts an alert into the index of its listings, or removes it if it is inactive or cannot be parsed or compiled.
+fn apply(state: &mut CompiledAlerts, stored: &StoredAlert, parsed: Result<ParsedAlert, String>) {
     let index = match stored.listing {
         ListingKind::Property => &mut state.properties,
         ListingKind::Advert => &mut state.adverts,
     };
-    let taken = meaning.and_then(|meaning| match meaning {
+    let applied = parsed.and_then(|parsed| match parsed {
         None => {
             index.remove(stored.alert);
             Ok(())
@@ -110,10 +124,11 @@ fn apply(state: &mut CompiledAlerts, stored: &StoredAlert, meaning: Result<Parse
             .map_err(|error| error.to_string()),
     });
     state.unreadable.remove(&stored.alert);
-    if let Err(reason) = taken {
+    if let Err(reason) = applied {
         index.remove(stored.alert);
         state.unreadable.insert(stored.alert);
-        // It was valid when it was created; ingestion must not stop because a later version parses it differently.
+        // Not an error for the caller: the alert was valid when it was created, and ingestion must not stop because
+        // this version parses it differently.
         tracing::error!(
             alert_id = %stored.id,
             kind = kind_of(stored.listing),

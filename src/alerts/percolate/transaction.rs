@@ -2,17 +2,17 @@
 //!
 //! Changes are evaluated as if adverts had arrived one by one:
 //! - The filter decides only on the first match. From then on the alert follows the item, whatever its record becomes.
-//! - A property alert is notified of a property once as created, when its record first matches; and as updated, if it
-//!   subscribed to that, whenever an advert joins a property it has matched.
+//! - A property alert is notified of a property once as created, when its record first matches, and as updated whenever
+//!   an advert joins a property it has matched; each if it subscribed to that.
 //! - After a merge, alerts that matched either property have matched the surviving one: they are notified of it as
 //!   updated, under the surviving identifier, never as created. After a split, each property is followed by the alerts
 //!   that matched it under its own identifier; a new one is evaluated like any new property.
-//! - An advert alert is notified of an advert once as created, if it subscribed to that, and of events on adverts it
-//!   matched before they happened.
+//! - An advert alert is notified of an advert once as created, when its record first matches, and as updated of every
+//!   event on an advert that it had matched before the event; each if it subscribed to that.
 //!
-//! An item is evaluated when it is new or its content changes. A sighting without content change is ignored; otherwise
-//! everything that an alert could have matched before its creation would be announced when it is seen again. An
-//! inactive alert is not notified and records no matches.
+//! An item (a property or an advert) is evaluated when it is new or its content changes. A sighting without content
+//! change is ignored: adverts are sighted again and again, so a new alert would otherwise soon be notified of all the
+//! old ones that its search matches. An inactive alert is not notified and records no matches.
 
 use std::sync::MutexGuard;
 
@@ -65,7 +65,7 @@ pub struct AdvertWritten {
     pub events: Vec<AdvertEvent>,
 }
 
-/// The alerts as they are inside one transaction.
+/// Percolates the writes of one transaction against the alerts as they are inside it. Holds the lock on the alerts.
 pub struct TransactionPercolator<'p> {
     state: MutexGuard<'p, CompiledAlerts>,
 }
@@ -85,8 +85,8 @@ impl<'p> TransactionPercolator<'p> {
         !self.state.adverts.is_empty()
     }
 
-    /// Percolates properties: `rows` holds their records, one for each of `written`. Matches and notifications are
-    /// written in `transaction`.
+    /// Percolates properties: `rows` holds their records, one for each of `written` in the same order. Matches and
+    /// notifications are written in `transaction`, dated `at_ms` (Unix milliseconds).
     ///
     /// # Errors
     /// The store fails, or the rows are not a batch of at most [`super::index::ROWS_MAX`] properties.
@@ -100,34 +100,36 @@ impl<'p> TransactionPercolator<'p> {
         let index = &mut self.state.properties;
         let matched = matched(index, rows)?;
         for (row, property) in written.iter().enumerate() {
-            let firsts = of_row(&matched, row);
+            let matching = of_row(&matched, row);
+            // Read only where it decides something: a new property has no former matches, and a mere change notifies
+            // nobody unless an alert matches now.
             let known = match property.trigger {
                 PropertyTrigger::Created => Vec::new(),
-                PropertyTrigger::AdvertChanged if firsts.is_empty() => Vec::new(),
+                PropertyTrigger::AdvertChanged if matching.is_empty() => Vec::new(),
                 _ => matches::alerts_for_property(transaction, property.property)?,
             };
-            let tell =
+            let notify =
                 |alert, branch| enqueue(transaction, alert, branch, property.id, None, at_ms);
             if property.trigger == PropertyTrigger::AdvertJoined {
                 for alert in followers(index, &known) {
-                    tell(alert, Branch::Updated)?;
+                    notify(alert, Branch::Updated)?;
                 }
             }
-            for alert in newly_matched(firsts, &known) {
+            for alert in newly_matched(matching, &known) {
                 matches::record_property_match(transaction, property.property, alert, at_ms)?;
                 if index.wants(alert).is_some_and(|wants| wants.created) {
-                    tell(alert, Branch::Created)?;
+                    notify(alert, Branch::Created)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Percolates adverts: `rows` holds their records, one for each of `written`. Matches and notifications are written
-    /// in `transaction`.
+    /// Percolates adverts: `rows` holds their records, one for each of `written` in the same order. Matches and
+    /// notifications are written in `transaction`, dated `at_ms` (Unix milliseconds).
     ///
     /// # Errors
-    /// The store fails, a record cannot be serialised, or the rows are not a batch of at most
+    /// The store fails, a record cannot be serialised or has no identifier, or the rows are not a batch of at most
     /// [`super::index::ROWS_MAX`] adverts.
     pub fn adverts(
         &mut self,
@@ -139,35 +141,37 @@ impl<'p> TransactionPercolator<'p> {
         let index = &mut self.state.adverts;
         let matched = matched(index, rows)?;
         for (row, advert) in written.iter().enumerate() {
-            let firsts = of_row(&matched, row);
-            let known = match (advert.is_new, firsts, advert.events.as_slice()) {
+            let matching = of_row(&matched, row);
+            // Read only where it decides something: if an advert that is not new matches now or has events.
+            let known = match (advert.is_new, matching, advert.events.as_slice()) {
                 (true, ..) | (false, [], []) => Vec::new(),
                 _ => matches::alerts_for_advert(transaction, advert.advert)?,
             };
             let id = required(advert.record.flx_id)?;
-            let tell = |alert, branch, record| {
-                enqueue(transaction, alert, branch, id, Some(record), at_ms)
+            let notify = |alert, branch, snapshot| {
+                enqueue(transaction, alert, branch, id, Some(snapshot), at_ms)
             };
             let mut following = followers(index, &known).peekable();
             if following.peek().is_some() {
                 let following: Vec<i64> = following.collect();
                 for event in &advert.events {
-                    let record = store_snapshot(transaction, &update(advert, event)?)?;
+                    let snapshot = store_snapshot(transaction, &with_event(advert, event)?)?;
                     for alert in &following {
-                        tell(*alert, Branch::Updated, record)?;
+                        notify(*alert, Branch::Updated, snapshot)?;
                     }
                 }
             }
-            let mut told = None;
-            for alert in newly_matched(firsts, &known) {
+            // Stored for the first alert that is notified, and shared by the others.
+            let mut shared_snapshot = None;
+            for alert in newly_matched(matching, &known) {
                 matches::record_advert_match(transaction, advert.advert, alert, at_ms)?;
                 if index.wants(alert).is_some_and(|wants| wants.created) {
-                    let record = match told {
-                        Some(record) => record,
+                    let snapshot = match shared_snapshot {
+                        Some(snapshot) => snapshot,
                         None => store_snapshot(transaction, &advert.record)?,
                     };
-                    told = Some(record);
-                    tell(alert, Branch::Created, record)?;
+                    shared_snapshot = Some(snapshot);
+                    notify(alert, Branch::Created, snapshot)?;
                 }
             }
         }
@@ -175,10 +179,12 @@ impl<'p> TransactionPercolator<'p> {
     }
 }
 
+/// An identifier that every stored advert has, and the type of its record leaves optional.
 fn required(id: Option<FlxId>) -> Result<FlxId> {
     id.ok_or(Error::NoAdvertId)
 }
 
+/// The alerts whose searches match the rows, sorted by row.
 fn matched(index: &mut AlertIndex, rows: RecordBatch) -> Result<Vec<AlertMatch>> {
     let batch = DecodedBatch::new(index.schema(), rows)?;
     Ok(index.matches(&batch)?)
@@ -191,9 +197,9 @@ fn of_row(matched: &[AlertMatch], row: usize) -> &[AlertMatch] {
     &matched[first..after]
 }
 
-/// The alerts that match now and did not match before.
-fn newly_matched<'a>(firsts: &'a [AlertMatch], known: &'a [i64]) -> impl Iterator<Item = i64> {
-    let alerts = firsts.iter().map(|one| one.alert);
+/// The alerts that match now and did not match before; `known` is sorted.
+fn newly_matched<'a>(matching: &'a [AlertMatch], known: &'a [i64]) -> impl Iterator<Item = i64> {
+    let alerts = matching.iter().map(|one| one.alert);
     alerts.filter(|alert| known.binary_search(alert).is_err())
 }
 
@@ -203,17 +209,19 @@ fn followers(index: &AlertIndex, known: &[i64]) -> impl Iterator<Item = i64> {
     known.iter().copied().filter(wants)
 }
 
+/// Stores what a notification delivers, and returns the number of the snapshot.
 fn store_snapshot(transaction: &Transaction<'_>, record: &impl Serialize) -> Result<i64> {
     Ok(snapshot(transaction, &document::encode(record)?)?)
 }
 
-/// An advert as delivered with an event on it.
-fn update(advert: &AdvertWritten, event: &AdvertEvent) -> Result<AdvertUpdate> {
+/// An event on an advert, and the reduced record with which it is delivered.
+fn with_event(advert: &AdvertWritten, event: &AdvertEvent) -> Result<AdvertUpdate> {
     let record = &advert.record;
     Ok(AdvertUpdate {
         flx_id: required(record.flx_id)?,
         property_flx_id: required(record.property_flx_id)?,
         current_price: record.current_price.clone(),
+        // An advert that does not say is taken to be online, as it is when its changes are detected.
         is_online: record.is_online.unwrap_or(true),
         event: event.clone(),
     })

@@ -1,4 +1,7 @@
-//! Parses requests about alerts: pages of history and deliveries, replays, previews.
+//! Parses requests about existing alerts and their deliveries: pages of lists, replays, previews.
+//!
+//! The OpenAPI document is generated from the same tables, so the texts here are part of the contract. Creating and
+//! changing alerts is in `super`.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -18,7 +21,7 @@ pub const TAKE_MAX: usize = 100;
 pub const TAKE_DEFAULT: usize = 20;
 /// Maximum entries a page may skip; each skipped entry is still read.
 pub const SKIP_MAX: usize = 1_000_000;
-/// Maximum and default number of items in a replay.
+/// Maximum number of items in a replay; also the default.
 pub const REPLAY_ITEMS_MAX: usize = 10_000;
 /// Maximum days a preview may look back, including today.
 pub const PREVIEW_DAYS_MAX: usize = 365;
@@ -38,7 +41,7 @@ const TAKE: Field = Field::optional(
 )
 .or(DefaultValue::Integer(TAKE_DEFAULT as i64));
 
-/// The query of a page.
+/// The query that selects a page of a list.
 pub static PAGE: [Field; 2] = [SKIP, TAKE];
 
 /// The query of an operator's list of alerts.
@@ -78,7 +81,7 @@ pub static REPLAY: [Field; 3] = [
     .or(DefaultValue::Integer(REPLAY_ITEMS_MAX as i64)),
 ];
 
-/// The body of a preview.
+/// The body of a preview, for alerts on properties or on adverts.
 pub fn preview_table(listing: ListingKind) -> &'static [Field] {
     static PROPERTY: [Field; 2] = preview(search_query(ListingKind::Property));
     static ADVERT: [Field; 2] = preview(search_query(ListingKind::Advert));
@@ -97,23 +100,23 @@ const fn preview(query: &'static Own) -> [Field; 2] {
     ]
 }
 
-/// A page of a list.
+/// Which page of a list to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageParams {
-    /// Number of entries to skip.
+    /// Number of entries to skip, at most [`SKIP_MAX`].
     pub skip: usize,
-    /// Maximum number of entries, at most [`TAKE_MAX`].
+    /// Maximum number of entries to return, from 1 to [`TAKE_MAX`].
     pub take: usize,
 }
 
-/// A window of the past to send again.
+/// A replay: the window of the past whose notifications are to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayRequest {
     /// First moment, Unix milliseconds, inclusive.
     pub from_ms: i64,
     /// Last moment, Unix milliseconds, inclusive.
     pub to_ms: i64,
-    /// Maximum number of items; the oldest are sent.
+    /// Maximum number of items, from 1 to [`REPLAY_ITEMS_MAX`]; if there are more, the oldest are sent.
     pub items_max: usize,
 }
 
@@ -122,7 +125,7 @@ pub struct ReplayRequest {
 pub struct PreviewRequest {
     /// The parsed filter.
     pub filter: Filter,
-    /// Days to look back, including today.
+    /// Days to look back, including today, from 1 to [`PREVIEW_DAYS_MAX`].
     pub days: usize,
 }
 
@@ -134,7 +137,8 @@ pub fn parse_page(query: &[(String, String)]) -> Result<PageParams, Fault> {
     Ok(page(&mut read_query(query, &PAGE)?))
 }
 
-/// Parses the query of an operator's list of alerts: `account_id`, `skip`, `take`.
+/// Parses the query of an operator's list of alerts: `account_id`, `skip`, `take`. Without `account_id`, the list has
+/// the alerts of all accounts.
 ///
 /// # Errors
 /// The first fault in the order of the query.
@@ -143,7 +147,8 @@ pub fn parse_alert_list(query: &[(String, String)]) -> Result<(Option<Uuid>, Pag
     Ok((values.take("account_id"), page(&mut values)))
 }
 
-/// Parses the query of a list of deliveries: `skip`, `take`, `status`.
+/// Parses the query of a list of deliveries: `skip`, `take`, `status`. Without `status`, the list has
+/// deliveries of every status.
 ///
 /// # Errors
 /// The first fault in the order of the query.
@@ -158,7 +163,7 @@ pub fn parse_deliveries(
 /// Parses the body of a replay: `{from, to, max_items?}`. A date without time as `to` includes that whole day.
 ///
 /// # Errors
-/// The first fault in document order; missing keys are reported last.
+/// The first fault in document order; then missing keys; then a `from` after `to`.
 pub fn parse_replay(body: &Value) -> Result<ReplayRequest, Fault> {
     let at = JsonPath::Body;
     let mut values = read(body, &REPLAY, at)?;
