@@ -1,4 +1,9 @@
-//! Cells about the dwelling, its dates and its address.
+//! The columns of the synthetic diagnostics that describe the dwelling, its dates and its address, as ADEME spells
+//! them.
+//!
+//! Values without a model are drawn from the certificate's random bits (`bits`), or from the address
+//! (`address.bits(n)`, `address.unit(n)`) where all diagnostics of one building must agree. The number n only keeps
+//! such draws independent of each other.
 
 use super::super::lambert;
 use super::super::text::{Day, push_digits, push_integer, push_number};
@@ -7,11 +12,12 @@ use super::energy::climate;
 use super::writers::{CellWriter, flag, number, text};
 use toise_opendata::dpe::{CLASSES, CONSTRUCTION_PERIODS};
 
-/// Geocoding results: address found, and not found.
+/// Result of the geocoding of an address that was found in the address base.
 const GEOCODED: &str = "adresse géocodée ban à l'adresse";
+/// Result for an address that was not found; it is then given without house number.
 const NOT_GEOCODED: &str = "adresse non géocodée ban car aucune correspondance trouvée";
 
-/// Writers by column name.
+/// Column names and the functions that write their cells.
 pub const WRITERS: [(&str, CellWriter); 50] = [
     ("numero_dpe", |it, out| number(Some(it.number), out)),
     ("numero_dpe_remplace", |it, out| number(it.replaced, out)),
@@ -73,7 +79,7 @@ pub const WRITERS: [(&str, CellWriter); 50] = [
     }),
     ("surface_habitable_immeuble", |it, out| match it.dwelling {
         Dwelling::Building => push_number(out, it.surface_m2, 1),
-        // The area of a building is given on the flats assessed with it, with the same value on each.
+        // A flat assessed with its building carries the area of the building too.
         Dwelling::Flat if it.building_number.is_some() => push_number(out, building_area(it), 1),
         _ => {}
     }),
@@ -94,7 +100,7 @@ pub const WRITERS: [(&str, CellWriter); 50] = [
         }
     }),
     ("nombre_niveau_immeuble", |it, out| {
-        if in_block(it) {
+        if has_building_levels(it) {
             push_integer(out, i64::from(it.building.floors))
         }
     }),
@@ -114,7 +120,8 @@ pub const WRITERS: [(&str, CellWriter); 50] = [
     }),
     ("typologie_logement", |it, out| {
         if it.dwelling == Dwelling::Flat && it.bits % 10 < 3 {
-            push_integer_after(out, b'T', 1 + (it.surface_m2 / 22.0) as i64)
+            out.push(b'T');
+            push_integer(out, main_rooms(it).min(6))
         }
     }),
     ("appartement_non_visite", |it, out| {
@@ -179,12 +186,12 @@ pub const WRITERS: [(&str, CellWriter); 50] = [
         }
     }),
     ("coordonnee_cartographique_x_ban", |it, out| {
-        if let Some((x, _)) = plane(it) {
+        if let Some((x, _)) = lambert_93(it) {
             push_number(out, x, 2)
         }
     }),
     ("coordonnee_cartographique_y_ban", |it, out| {
-        if let Some((_, y)) = plane(it) {
+        if let Some((_, y)) = lambert_93(it) {
             push_number(out, y, 2)
         }
     }),
@@ -201,10 +208,10 @@ pub const WRITERS: [(&str, CellWriter); 50] = [
     }),
     ("statut_geocodage", |it, out| {
         text(
-            if it.bits % 6 == 1 {
-                NOT_GEOCODED
-            } else {
+            if is_geocoded(it) {
                 GEOCODED
+            } else {
+                NOT_GEOCODED
             },
             out,
         )
@@ -242,13 +249,14 @@ pub const WRITERS: [(&str, CellWriter); 50] = [
     }),
 ];
 
-fn push_integer_after(out: &mut Vec<u8>, letter: u8, value: i64) {
-    out.push(letter);
-    push_integer(out, value.min(6));
+/// Number of main rooms that a flat of this area would have.
+fn main_rooms(it: &Certificate) -> i64 {
+    1 + (it.surface_m2 / 22.0) as i64
 }
 
-/// Whether the floor is given: for buildings, for the flats assessed with them and a few others.
-fn in_block(it: &Certificate) -> bool {
+/// Whether the number of storeys of the building is given: for buildings, the flats assessed with them and a few
+/// others.
+fn has_building_levels(it: &Certificate) -> bool {
     match it.dwelling {
         Dwelling::House => it.bits.is_multiple_of(5),
         Dwelling::Flat => it.building_number.is_some() || it.bits % 10 < 3,
@@ -256,15 +264,22 @@ fn in_block(it: &Certificate) -> bool {
     }
 }
 
+/// Habitable area of the building, square metres; the same for all its flats, as it depends on the address alone.
 fn building_area(it: &Certificate) -> f64 {
     f64::from(it.building.dwellings) * (52.0 + 12.0 * it.address.unit(22))
 }
 
-/// Whether the address is located by house number (four in five) or by street.
+/// Whether the address has a house number (four in five); never if it is not geocoded (one in six).
 fn has_house_number(it: &Certificate) -> bool {
-    it.bits % 6 != 1 && it.address.unit(23) < 0.95
+    is_geocoded(it) && it.address.unit(23) < 0.95
 }
 
+/// Whether the address was found in the address base.
+fn is_geocoded(it: &Certificate) -> bool {
+    it.bits % 6 != 1
+}
+
+/// House number; any suffix is written as `bis`.
 fn house_number(it: &Certificate, out: &mut Vec<u8>) {
     push_integer(out, i64::from(it.address.number));
     if it.address.suffix().is_some() {
@@ -279,6 +294,7 @@ fn street(it: &Certificate, out: &mut Vec<u8>) {
     text(name, out);
 }
 
+/// House number, if there is one, and street.
 fn street_line(it: &Certificate, out: &mut Vec<u8>) {
     if has_house_number(it) {
         house_number(it, out);
@@ -297,7 +313,7 @@ fn commune(it: &Certificate) -> &'static str {
 }
 
 /// Lambert-93 coordinates, metres; `None` overseas, where other projections are used.
-fn plane(it: &Certificate) -> Option<(f64, f64)> {
+fn lambert_93(it: &Certificate) -> Option<(f64, f64)> {
     if it.address.place.department.starts_with("97") {
         return None;
     }
@@ -305,6 +321,7 @@ fn plane(it: &Certificate) -> Option<(f64, f64)> {
     Some(lambert::from_degrees(lat, lon))
 }
 
+/// Altitude class, guessed from the department and, in six mountain departments, from the population of the commune.
 fn altitude(it: &Certificate) -> &'static str {
     match it.address.place.department {
         "05" | "73" | "74" | "48" | "15" | "38" if it.address.place.population < 6_000.0 => {
@@ -315,6 +332,7 @@ fn altitude(it: &Certificate) -> &'static str {
     }
 }
 
+/// Version of the DPE format in force on the day of issue; the diagnostics drawn are from 2021 on.
 fn version(established: Day) -> &'static str {
     match established.civil() {
         (2021, ..) => "1.1",
