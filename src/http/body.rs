@@ -1,7 +1,7 @@
-//! Request bodies: checks media type and length, and discards the rest of a rejected one.
+//! Request bodies: checks headers, reads a body up to its limit, and discards the rest of a rejected one.
 //!
-//! [`incoming`] is the filter that takes a request's body without reading it: a call that is rejected by its
-//! headers, key or quota needs no memory for the body it announces.
+//! The filter [`incoming`] hands the body to `pipeline` unread: a call that is rejected by its headers, key or quota
+//! needs no memory for the body it announces.
 //!
 //! A response sent while the client is still writing its body is often lost: the connection is reset before the
 //! client reads. The rest of a rejected body is therefore read and discarded, up to [`DRAIN_BYTES_MAX`].
@@ -18,12 +18,16 @@ use warp::{Filter, Rejection};
 use super::endpoint::BodyRule;
 use super::error::ApiError;
 
-/// Maximum bytes discarded before the connection is closed.
+/// Maximum bytes discarded; if more come, the connection is closed.
 pub const DRAIN_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Maximum time spent discarding bytes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Rejects a body by its headers alone: length and media type.
+/// Checks what the headers say of a body: length, media type and content coding. They may say nothing or be wrong about
+/// the length, so [`Incoming::read`] counts the bytes too.
+///
+/// # Errors
+/// The announced length exceeds the limit, the body is not JSON, or it is compressed.
 pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), ApiError> {
     let BodyRule::Json { bytes_max } = rule else {
         return Ok(());
@@ -37,14 +41,15 @@ pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), ApiError
     // A body without a media type is treated as JSON, the only supported type.
     let is_json = headers.get(CONTENT_TYPE).is_none_or(|media_type| {
         media_type.to_str().is_ok_and(|media_type| {
+            // Without parameters such as `charset`.
             let essence = media_type.split(';').next().unwrap_or_default().trim();
             essence.eq_ignore_ascii_case("application/json")
         })
     });
-    let is_plain = headers
+    let is_uncompressed = headers
         .get(CONTENT_ENCODING)
         .is_none_or(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    if is_json && is_plain {
+    if is_json && is_uncompressed {
         Ok(())
     } else {
         Err(ApiError::UnsupportedMediaType)
@@ -54,7 +59,7 @@ pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), ApiError
 /// A request body that is not read yet.
 pub struct Incoming(BoxStream<'static, Result<Bytes, warp::Error>>);
 
-/// Takes the body of a request.
+/// The filter that takes the body of a request without reading it.
 pub fn incoming() -> impl Filter<Extract = (Incoming,), Error = Rejection> + Copy {
     warp::body::stream().map(Incoming::new)
 }
@@ -63,12 +68,15 @@ impl Incoming {
     fn new<B: Buf>(
         stream: impl futures::Stream<Item = Result<B, warp::Error>> + Send + 'static,
     ) -> Self {
-        // Chunks are `Bytes` underneath, so nothing is copied.
+        // The chunks are `Bytes` behind an opaque type, so this copies nothing.
         let chunks = stream.map_ok(|mut chunk| chunk.copy_to_bytes(chunk.remaining()));
         Self(chunks.boxed())
     }
 
     /// Reads the body, of at most `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// The body is longer, in which case its rest is left to be drained, or the connection broke off.
     pub async fn read(&mut self, bytes_max: usize) -> Result<Bytes, ApiError> {
         let mut bytes = BytesMut::new();
         while let Some(chunk) = self.0.next().await {
@@ -81,15 +89,16 @@ impl Incoming {
         Ok(bytes.freeze())
     }
 
-    /// Discards the rest of the body, within bounds.
+    /// Reads and discards the rest of the body, up to [`DRAIN_BYTES_MAX`] bytes and `DRAIN_TIMEOUT`; never fails.
     ///
-    /// A client that waits for `100 Continue` has sent nothing yet and should get its response at once.
+    /// Nothing is discarded if the request has an `Expect` header: its client waits for `100 Continue` before it sends
+    /// the body, so it should get its response at once.
     pub async fn drain(&mut self, headers: &HeaderMap) {
         if headers.contains_key(EXPECT) {
             return;
         }
         let mut drained = 0;
-        let all = async {
+        let discarding = async {
             while let Some(Ok(chunk)) = self.0.next().await {
                 drained += chunk.len();
                 if drained > DRAIN_BYTES_MAX {
@@ -97,8 +106,8 @@ impl Incoming {
                 }
             }
         };
-        // Past the bound, the response is still sent and the connection closed.
-        let _ = tokio::time::timeout(DRAIN_TIMEOUT, all).await;
+        // However this ends, the response is sent; if some of the body is left, the connection is closed after it.
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, discarding).await;
     }
 }
 
