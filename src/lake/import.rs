@@ -1,12 +1,14 @@
 //! An import into one table: rows are collected and sorted, compared with the existing rows, and published atomically.
 //!
-//! Of two rows with one id the later version wins; with equal versions the row with more filled columns, then the newer
-//! one; in a table without records, the newer one. A row equal to the existing one changes nothing. An official edition
-//! wins over existing rows, and rows that it no longer contains are removed from the slices it covers.
+//! Of two rows with the same id the later version wins, that is, the later day in the table's version column; with
+//! equal versions the row with more filled columns, then the one pushed later. In a table without a `record` column,
+//! filled columns do not count. A row equal to the existing one changes nothing. Whatever the versions, an official
+//! edition wins over existing rows, and existing rows that it does not contain are removed from the slices it covers.
 //!
 //! Published files form sorted runs. A new run absorbs the preceding runs while each is no more than twice its size, so
 //! a table of n rows has about log2(n) runs however small the imports, and each row is rewritten about log2(n) times in
-//! total. Memory: the sort buffers and 56 bytes per row of the import.
+//! total. Memory: the sort buffers and, per row of the import, 56 bytes: an `IdEntry` and the content digest for the
+//! sort; then the whole id index of one data file at a time.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -31,9 +33,11 @@ use toise_base::clock::Clock;
 pub struct TableImport {
     table: LockedTable,
     sorter: Sorter,
+    /// Entries of the rows pushed so far. Their `row` is the number of the row in this import.
     entries: Vec<IdEntry>,
     /// Digests of the ids of rows to remove.
-    gone: Vec<u128>,
+    removed_ids: Vec<u128>,
+    /// Last store change that the table will include; `None` leaves it as it is.
     through: Option<i64>,
     /// Whether all existing rows are removed, without being read.
     replaces_table: bool,
@@ -50,7 +54,7 @@ impl TableImport {
         Ok(Self::new(table))
     }
 
-    /// Starts an import that replaces the whole table, which may be damaged.
+    /// Starts an import that replaces the whole table. The table may be damaged: it is neither read nor swept yet.
     pub(super) fn start_replacing(
         folder: &Path,
         schema: &'static TableSchema,
@@ -67,7 +71,7 @@ impl TableImport {
             sorter: Sorter::new(&table.incoming, table.schema),
             table,
             entries: Vec::new(),
-            gone: Vec::new(),
+            removed_ids: Vec::new(),
             through: None,
             replaces_table: false,
         }
@@ -75,16 +79,21 @@ impl TableImport {
 
     /// Removes the row with an id, unless a row with that id is also pushed.
     pub fn remove(&mut self, id: &str) {
-        self.gone.push(id_index::digest(id));
+        self.removed_ids.push(id_index::digest(id));
     }
 
-    /// Sets the last store change that the published table includes; used by projections of documents.
+    /// Sets the last store change that the published table includes; used by the tables derived from the store.
     pub fn set_through(&mut self, through: i64) {
         self.through = Some(through);
     }
 
-    /// Compares the collected rows with the table and publishes the result. Returns once it is durable. `slices` are
-    /// those that an official edition covers completely; empty for files that are merged by id.
+    /// Compares the collected rows with the table and publishes the result. Returns once it is durable. If nothing
+    /// would change, nothing is published, and `sources` are not recorded. `slices` are those that an official edition
+    /// covers completely; empty for files that are merged by id.
+    ///
+    /// # Errors
+    /// The table is damaged or of another format, or files cannot be read or written. The table is then unchanged,
+    /// unless the failure came after the publication, in deleting old files.
     pub fn publish(
         self,
         sources: Vec<Provenance>,
@@ -93,8 +102,11 @@ impl TableImport {
         self.publish_all(sources, slices, &|_| {})
     }
 
-    /// Publishes rows that have no source, as [`TableImport::publish`] does; `progress` is called with the number of rows
-    /// written.
+    /// Publishes rows that have no source, as [`TableImport::publish`] does; `progress` is called with the number of
+    /// rows of each batch written.
+    ///
+    /// # Errors
+    /// As [`TableImport::publish`].
     pub fn publish_with_progress(self, progress: &dyn Fn(u64)) -> Result<ImportOutcome, Error> {
         self.publish_all(Vec::new(), Vec::new(), progress)
     }
@@ -109,7 +121,7 @@ impl TableImport {
             table,
             sorter,
             mut entries,
-            mut gone,
+            mut removed_ids,
             through,
             replaces_table,
         } = self;
@@ -121,34 +133,37 @@ impl TableImport {
             false => table.open_data_files(&snapshot)?,
             true => Vec::new(),
         };
-        let mut alive = SurvivorSet::all(entries.len());
+        let mut survivors = SurvivorSet::all(entries.len());
         // Entries are still in the order in which rows were pushed; the next step sorts them.
         let contents: Vec<u64> = entries.iter().map(|entry| entry.content).collect();
         let mut outcome = ImportOutcome::default();
-        deduplicate_by_id(&mut entries, &mut alive, &mut outcome);
-        let mut existing = compare_by_id(&entries, &parts, &slices, &mut alive, &mut outcome)?;
-        let kept = entries.len() as u64 - outcome.unchanged;
-        outcome.added = kept - outcome.replaced;
-        gone.retain(|id| entries.binary_search_by(|entry| entry.id.cmp(id)).is_err());
-        outcome.removed += existing.mark_removed(gone, &parts)?;
+        deduplicate_by_id(&mut entries, &mut survivors, &mut outcome);
+        let mut existing = compare_by_id(&entries, &parts, &slices, &mut survivors, &mut outcome)?;
+        let surviving = entries.len() as u64 - outcome.unchanged;
+        outcome.added = surviving - outcome.replaced;
+        removed_ids.retain(|id| entries.binary_search_by(|entry| entry.id.cmp(id)).is_err());
+        outcome.removed += existing.mark_removed(removed_ids, &parts)?;
         outcome.removed += existing.mark_left_out(&slices, &parts, table.schema)?;
         let ExistingRows { dead, .. } = existing;
-        let reached = through.is_none() || through == snapshot.through;
-        if kept == 0 && dead.iter().all(HashSet::is_empty) && reached && !replaces_table {
+        // New store changes are published even if they change no row, so that the next import starts after them.
+        let through_is_current = through.is_none() || through == snapshot.through;
+        let rows_are_unchanged = surviving == 0 && dead.iter().all(HashSet::is_empty);
+        if rows_are_unchanged && through_is_current && !replaces_table {
             outcome.total = snapshot.rows();
             return Ok(outcome);
         }
-        let streams = sorter.streams(&Arc::new(alive), &Arc::new(contents))?;
+        let streams = sorter.streams(&Arc::new(survivors), &Arc::new(contents))?;
         let change = TableRewrite {
             dead,
             streams,
-            incoming_rows: kept,
+            incoming_rows: surviving,
             sources,
             through,
         };
         let next = table.rewrite(&snapshot, &parts, change, progress)?;
         if replaces_table {
-            // `publish` retires only files that a readable snapshot named; delete the others.
+            // `rewrite` retires only the files that the former snapshot names, and that one may have been unreadable:
+            // delete the others.
             snapshot::sweep(&table.folder, &next)?;
         }
         outcome.total = next.rows();
@@ -170,7 +185,8 @@ impl RowSink for TableImport {
     }
 }
 
-/// Merges all sorted runs of a table into one. Returns the rows written, 0 if there is at most one run.
+/// Merges all sorted runs of a table into one. Returns the number of rows written; 0 if there is at most one run, which
+/// then stays as it is.
 pub(super) fn compact(
     folder: &Path,
     schema: &'static TableSchema,
@@ -192,6 +208,7 @@ pub(super) fn compact(
     let change = TableRewrite {
         dead: vec![HashSet::new(); parts.len()],
         streams: Vec::new(),
+        // As many as the table has, so that the new run absorbs every other.
         incoming_rows: snapshot.rows(),
         sources: Vec::new(),
         through: None,
@@ -200,10 +217,10 @@ pub(super) fn compact(
     Ok(next.rows())
 }
 
-/// Sorts entries by id, best first; retains the first of each id and drops the others.
+/// Sorts entries by id and, within an id, best first; retains the best of each id and drops the others.
 fn deduplicate_by_id(
     entries: &mut Vec<IdEntry>,
-    alive: &mut SurvivorSet,
+    survivors: &mut SurvivorSet,
     outcome: &mut ImportOutcome,
 ) {
     let rank = |entry: &IdEntry| (entry.version, entry.filled, entry.row);
@@ -211,23 +228,23 @@ fn deduplicate_by_id(
     entries.dedup_by(|later, first| {
         let same = later.id == first.id;
         if same {
-            alive.drop_row(later.row);
+            survivors.drop_row(later.row);
             outcome.duplicates += 1;
         }
         same
     });
 }
 
-/// Rows of a table that an import also has or removes, by data file.
+/// What an import does to the existing rows of a table: row numbers, by data file.
 struct ExistingRows {
     /// Rows to remove.
     dead: Vec<HashSet<u32>>,
-    /// Rows whose id the import has.
-    named: Vec<HashSet<u32>>,
+    /// Rows whose id the import contains too, replaced or not.
+    in_import: Vec<HashSet<u32>>,
 }
 
 impl ExistingRows {
-    /// Marks the rows with some ids as dead; returns how many were alive.
+    /// Marks the rows with these ids as dead; returns how many of them were not dead yet.
     fn mark_removed(&mut self, mut ids: Vec<u128>, parts: &[DataFile]) -> Result<u64, Error> {
         ids.sort_unstable();
         ids.dedup();
@@ -242,7 +259,7 @@ impl ExistingRows {
         Ok(removed)
     }
 
-    /// Marks the rows of the slices that the edition left out as dead; returns their number.
+    /// Marks as dead the rows that lie in a slice of the edition and that it does not contain; returns their number.
     fn mark_left_out(
         &mut self,
         slices: &[Slice],
@@ -255,9 +272,9 @@ impl ExistingRows {
         let slices: BTreeSet<&Slice> = slices.iter().collect();
         let mut removed = 0;
         for (index, data_file) in parts.iter().enumerate() {
-            let gone = rows_in_slices(data_file, schema, &slices, &self.named[index])?;
-            removed += gone.len() as u64;
-            self.dead[index].extend(gone);
+            let left_out = left_out_rows(data_file, schema, &slices, &self.in_import[index])?;
+            removed += left_out.len() as u64;
+            self.dead[index].extend(left_out);
         }
         Ok(removed)
     }
@@ -269,25 +286,26 @@ fn compare_by_id(
     entries: &[IdEntry],
     parts: &[DataFile],
     slices: &[Slice],
-    alive: &mut SurvivorSet,
+    survivors: &mut SurvivorSet,
     outcome: &mut ImportOutcome,
 ) -> Result<ExistingRows, Error> {
     let mut dead: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
-    let mut named: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
+    let mut in_import: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
     for (index, data_file) in parts.iter().enumerate() {
         join(entries, &data_file.id_index().entries()?, |new, old| {
-            named[index].insert(old.row);
+            in_import[index].insert(old.row);
+            // Slices mean that the import is an official edition, which wins over any version.
             let wins = !slices.is_empty() || (new.version, new.filled) >= (old.version, old.filled);
             if new.content != old.content && wins {
                 dead[index].insert(old.row);
                 outcome.replaced += 1;
             } else {
-                alive.drop_row(new.row);
+                survivors.drop_row(new.row);
                 outcome.unchanged += 1;
             }
         });
     }
-    Ok(ExistingRows { dead, named })
+    Ok(ExistingRows { dead, in_import })
 }
 
 /// Calls `found` for each id that is in both lists, which must be sorted by id.
@@ -301,12 +319,13 @@ fn join(new: &[IdEntry], old: &[IdEntry], mut found: impl FnMut(&IdEntry, &IdEnt
     }
 }
 
-/// Rows of a data file that lie in one of the slices and are not in the edition.
-fn rows_in_slices(
+/// Rows of a data file that lie in one of the slices and that the edition does not contain. Rows without a date lie in
+/// no slice. `schema` must have a date, a department and a commune column.
+fn left_out_rows(
     data_file: &DataFile,
     schema: &TableSchema,
     slices: &BTreeSet<&Slice>,
-    named: &HashSet<u32>,
+    in_import: &HashSet<u32>,
 ) -> Result<HashSet<u32>, Error> {
     let index = |name: &str| {
         schema
@@ -315,7 +334,7 @@ fn rows_in_slices(
             .unwrap_or_default()
     };
     // A set, because a row may lie in a slice of its department and in one of its commune.
-    let mut gone = HashSet::new();
+    let mut left_out = HashSet::new();
     for group in 0..data_file.metadata().num_row_groups() {
         let dates = data_file.read_column(group, index(schema.date))?;
         let dates = dates.as_primitive::<Date32Type>();
@@ -333,15 +352,16 @@ fn rows_in_slices(
                     year: year_of(dates.value(row)),
                 };
                 let number = data_file.group_starts()[group] + row as u32;
-                if slices.contains(&slice) && !named.contains(&number) {
-                    gone.insert(number);
+                if slices.contains(&slice) && !in_import.contains(&number) {
+                    left_out.insert(number);
                 }
             }
         }
     }
-    Ok(gone)
+    Ok(left_out)
 }
 
+/// Year of a day, given in days since 1970-01-01.
 fn year_of(day: i32) -> i32 {
     DateTime::from_timestamp(i64::from(day) * 86_400, 0).map_or(0, |date| date.year())
 }
