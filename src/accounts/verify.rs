@@ -45,8 +45,8 @@ pub enum VerifyError {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// The blocking read was cancelled by the shutdown of the runtime, or panicked.
-    #[error("verification was cut off by the shutdown of the server")]
-    Stopped,
+    #[error("verification did not finish: the server shuts down, or a bug made it panic")]
+    Unfinished,
 }
 
 /// The count of key changes, polled from the store when it is too old.
@@ -193,7 +193,7 @@ impl KeyVerifier {
         let permit = Arc::clone(&self.store_reads)
             .acquire_owned()
             .await
-            .map_err(|_| VerifyError::Stopped)?;
+            .map_err(|_| VerifyError::Unfinished)?;
         // While this call waited, another one may have polled the changes or read the same key.
         if let Recalled::Known(key) = self.recall(text) {
             return Ok(key);
@@ -203,7 +203,7 @@ impl KeyVerifier {
             let _permit = permit;
             verifier.verify_blocking(&text)
         });
-        Ok(verified.await.map_err(|_| VerifyError::Stopped)??)
+        Ok(verified.await.map_err(|_| VerifyError::Unfinished)??)
     }
 
     /// [`Self::verify`] on the calling thread. Blocks while it polls the key changes and, if the key is not cached,

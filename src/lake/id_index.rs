@@ -163,7 +163,7 @@ impl IdIndex {
         }
     }
 
-    /// All entries, in digest order. Memory: 40 bytes per row.
+    /// All entries, in digest order. Memory: 48 bytes per row.
     pub fn entries(&self) -> Result<Vec<IdEntry>, Error> {
         let count = self.count as usize;
         let bytes = self.read(HEADER_BYTES, self.count * 34)?;

@@ -49,7 +49,7 @@ pub struct ImportOutcome {
     pub unchanged: u64,
     /// Rows of this import that lost to another of the same id in it.
     pub duplicates: u64,
-    /// Rows removed because an edition covers their slice and no longer names them.
+    /// Rows removed: by identifier, or because an edition covers their slice and no longer names them.
     pub removed: u64,
     /// Rows in the table afterwards.
     pub total: u64,
