@@ -2,9 +2,11 @@
 
 pub mod columns;
 pub mod communes;
+pub mod contours;
 pub mod departments;
 pub mod distance;
 pub mod iris;
 pub mod order;
+pub mod places;
 pub mod price_levels;
 pub mod projection;

@@ -1,0 +1,430 @@
+//! Builds the segment of a department from its addresses.
+//!
+//! Addresses are grouped into streets by the street part of their identifier (`48002_0210` of `48002_0210_00012_bis`),
+//! streets are ordered by area (commune and former commune) and name, and the house numbers of a street are cut into
+//! blocks of at most [`BLOCK_NUMBERS`] neighbours along the street.
+//!
+//! A block is a run of varints: the count; then for each house number the difference of the number (zigzag), the suffix
+//! code twice plus one if the identifier is not the usual one, the differences of latitude and longitude in millionths of
+//! a degree (zigzag; the first from the street), and for an unusual identifier its length and text.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use geo_index::rtree::RTreeBuilder;
+use geo_index::rtree::sort::HilbertSort;
+
+use super::layout::{STREET_ITEM, Section, Sections};
+use super::segment::WordKind;
+use crate::text::{fold, lexicon, likeness, sound};
+
+/// Maximum house numbers of a block.
+pub const BLOCK_NUMBERS: usize = 12;
+/// Parts of a degree in which positions are stored.
+pub const DEGREE_PARTS: f64 = 1e6;
+/// Number that stands for a place without house numbers.
+const NO_NUMBER: u32 = 99_999;
+
+/// One row of the base.
+#[derive(Clone, Debug, Default)]
+pub struct AddressRow {
+    /// Identifier.
+    pub id: String,
+    /// House number; `None` for a named place.
+    pub number: Option<u32>,
+    /// Suffix of the number, folded; empty without one.
+    pub suffix: String,
+    /// Name of the street or place.
+    pub name: String,
+    /// Postal code.
+    pub postal_code: String,
+    /// INSEE code of the commune.
+    pub insee_code: String,
+    /// Name of the commune.
+    pub commune: String,
+    /// INSEE code of the former commune, if any.
+    pub former_code: String,
+    /// Name of the former commune, if any.
+    pub former_name: String,
+    /// Latitude, degrees.
+    pub lat: f64,
+    /// Longitude, degrees.
+    pub lon: f64,
+}
+
+/// What lies in one commune, and one former commune of it if it has any.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct AreaKey {
+    insee_code: String,
+    former_code: String,
+    commune: String,
+    former_name: String,
+}
+
+#[derive(Default)]
+struct Street {
+    area: AreaKey,
+    id: String,
+    name: String,
+    postal_codes: HashMap<u32, u32>,
+    is_place: bool,
+    numbers: Vec<HouseNumber>,
+    /// Position of the named place itself.
+    position: Option<(i32, i32)>,
+}
+
+struct HouseNumber {
+    number: u32,
+    suffix: u8,
+    lat: i32,
+    lon: i32,
+    /// Identifier, where it is not the usual one.
+    id: Option<String>,
+}
+
+/// Collects the addresses of a department.
+#[derive(Default)]
+pub struct SegmentBuilder {
+    streets: HashMap<String, Street>,
+}
+
+/// Street part of an identifier, and whether number and suffix follow it in the usual way.
+fn split_id(row: &AddressRow) -> (String, bool) {
+    let Some(number) = row.number else {
+        return (row.id.clone(), true);
+    };
+    let tail = match row.suffix.is_empty() {
+        true => format!("_{number:05}"),
+        false => format!("_{number:05}_{}", row.suffix),
+    };
+    match row.id.strip_suffix(&tail) {
+        Some(street) => (
+            street.to_owned(),
+            lexicon::suffix_code(&row.suffix).is_some() || row.suffix.is_empty(),
+        ),
+        // The street part still groups: everything before the second underscore.
+        None => {
+            let street = row.id.split('_').take(2).collect::<Vec<_>>().join("_");
+            (street, false)
+        }
+    }
+}
+
+fn parts(degrees: f64) -> i32 {
+    (degrees * DEGREE_PARTS).round() as i32
+}
+
+impl SegmentBuilder {
+    /// Adds an address. A row without a name or with a position that is none is left out.
+    pub fn push(&mut self, row: &AddressRow) {
+        if row.name.is_empty()
+            || !row.lat.is_finite()
+            || !row.lon.is_finite()
+            || row.insee_code.len() != 5
+        {
+            return;
+        }
+        let (street_id, is_usual) = split_id(row);
+        // The same identifier may name two streets where it was given twice.
+        let key = format!(
+            "{}|{}|{}",
+            row.insee_code,
+            street_id,
+            fold::folded(&row.name)
+        );
+        let street = self.streets.entry(key).or_insert_with(|| Street {
+            area: AreaKey {
+                insee_code: row.insee_code.clone(),
+                former_code: row.former_code.clone(),
+                commune: row.commune.clone(),
+                former_name: row.former_name.clone(),
+            },
+            id: street_id,
+            name: row.name.clone(),
+            is_place: true,
+            ..Street::default()
+        });
+        if let Ok(code) = row.postal_code.parse() {
+            *street.postal_codes.entry(code).or_default() += 1;
+        }
+        let (lat, lon) = (parts(row.lat), parts(row.lon));
+        match row.number {
+            Some(number) if number != NO_NUMBER && number != 0 => {
+                street.is_place = false;
+                street.numbers.push(HouseNumber {
+                    number,
+                    suffix: lexicon::suffix_code(&row.suffix).unwrap_or(0),
+                    lat,
+                    lon,
+                    id: (!is_usual).then(|| row.id.clone()),
+                });
+            }
+            _ => street.position = Some((lat, lon)),
+        }
+    }
+
+    /// Number of streets and places so far.
+    pub fn streets(&self) -> usize {
+        self.streets.len()
+    }
+
+    /// Writes the segment of a department.
+    ///
+    /// # Errors
+    /// Whatever `out` refuses.
+    pub fn write(self, department: &str, out: &mut impl io::Write) -> io::Result<()> {
+        let mut streets: Vec<Street> = self.streets.into_values().collect();
+        streets.sort_by(|one, other| {
+            (&one.area, &one.name, &one.id).cmp(&(&other.area, &other.name, &other.id))
+        });
+        let mut sections = Sections::default();
+        sections.set(Section::Department, department.as_bytes().to_vec());
+        let mut text = Text::default();
+        write_words(&streets, &mut text, &mut sections);
+        write_areas(&streets, &mut text, &mut sections);
+        write_streets(&mut streets, &mut text, &mut sections);
+        sections.set(Section::Text, text.bytes);
+        sections.write(out)
+    }
+}
+
+/// The text section, with the start of each item of the arrays into it.
+#[derive(Default)]
+struct Text {
+    bytes: Vec<u8>,
+}
+
+impl Text {
+    /// Appends items; returns where each begins, and where the last ends.
+    fn append<'i>(&mut self, items: impl Iterator<Item = &'i str>) -> Vec<u32> {
+        let mut at = vec![self.bytes.len() as u32];
+        for item in items {
+            self.bytes.extend_from_slice(item.as_bytes());
+            at.push(self.bytes.len() as u32);
+        }
+        at
+    }
+}
+
+/// Start of each list in the lists joined, and the end of the last.
+fn starts(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
+    let mut at = vec![0];
+    let mut end = 0;
+    for length in lengths {
+        end += length as u32;
+        at.push(end);
+    }
+    at
+}
+
+fn write_words(streets: &[Street], text: &mut Text, sections: &mut Sections) {
+    let mut streets_of: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    let mut words_of = Vec::with_capacity(streets.len());
+    for (street, about) in streets.iter().enumerate() {
+        let tokens = fold::tokens(&about.name);
+        for token in &tokens {
+            let list = streets_of.entry(token.text.clone()).or_default();
+            if list.last() != Some(&(street as u32)) {
+                list.push(street as u32);
+            }
+        }
+        words_of.push(tokens);
+    }
+    let ids: HashMap<&str, u32> = streets_of.keys().map(String::as_str).zip(0..).collect();
+    let words = || streets_of.keys().map(String::as_str);
+    sections.set_u32(Section::WordAt, &text.append(words()));
+    sections.set_u64(
+        Section::WordSignature,
+        &words().map(likeness::signature).collect::<Vec<_>>(),
+    );
+    sections.set_u32(
+        Section::WordSound,
+        &words().map(sound::key).collect::<Vec<_>>(),
+    );
+    let kinds = streets_of
+        .iter()
+        .map(|(word, with)| WordKind::new(word, with.len(), streets.len()).to_bits());
+    sections.set_u32(Section::WordKind, &kinds.collect::<Vec<_>>());
+    sections.set_u32(
+        Section::PostingAt,
+        &starts(streets_of.values().map(Vec::len)),
+    );
+    sections.set_u32(
+        Section::Postings,
+        &streets_of.values().flatten().copied().collect::<Vec<_>>(),
+    );
+    sections.set_u32(
+        Section::StreetWordAt,
+        &starts(words_of.iter().map(Vec::len)),
+    );
+    let all = words_of
+        .iter()
+        .flatten()
+        .filter_map(|token| ids.get(token.text.as_str()).copied());
+    sections.set_u32(Section::StreetWords, &all.collect::<Vec<_>>());
+}
+
+fn write_areas(streets: &[Street], text: &mut Text, sections: &mut Sections) {
+    let mut areas: Vec<&AreaKey> = Vec::new();
+    let mut first = Vec::new();
+    for (street, about) in streets.iter().enumerate() {
+        if areas.last() != Some(&&about.area) {
+            areas.push(&about.area);
+            first.push(street as u32);
+        }
+    }
+    first.push(streets.len() as u32);
+    let mut codes = Vec::new();
+    for area in &areas {
+        codes.extend(area.insee_code.bytes().take(5));
+        codes.extend(area.former_code.bytes().chain([0; 5]).take(5));
+    }
+    let names = areas
+        .iter()
+        .flat_map(|area| [area.commune.as_str(), area.former_name.as_str()]);
+    sections.set_u32(Section::AreaNameAt, &text.append(names));
+    sections.set(Section::Areas, codes);
+    sections.set_u32(Section::AreaStreetAt, &first);
+}
+
+fn write_streets(streets: &mut [Street], text: &mut Text, sections: &mut Sections) {
+    let mut blocks = Blocks::default();
+    let mut block_at = vec![0];
+    let (mut postal_codes, mut kinds, mut positions, mut counts) = (vec![], vec![], vec![], vec![]);
+    for (index, street) in streets.iter_mut().enumerate() {
+        let position = street.middle();
+        let most = street
+            .postal_codes
+            .iter()
+            .max_by_key(|(code, count)| (**count, u32::MAX - **code));
+        postal_codes.push(most.map_or(0, |(code, _)| *code));
+        kinds.push(u32::from(street.is_place));
+        positions.extend([position.0, position.1]);
+        counts.push(street.numbers.len() as u32);
+        street
+            .numbers
+            .sort_by_key(|number| (number.number, number.suffix));
+        street
+            .numbers
+            .dedup_by_key(|number| (number.number, number.suffix, number.id.clone()));
+        for chunk in street.numbers.chunks(BLOCK_NUMBERS) {
+            blocks.push(chunk, position);
+        }
+        if street.numbers.is_empty() {
+            blocks.push_street(index as u32, position);
+        }
+        block_at.push(blocks.first.len() as u32);
+    }
+    blocks.at.push(blocks.bytes.len() as u32);
+    sections.set_u32(
+        Section::StreetNameAt,
+        &text.append(streets.iter().map(|street| street.name.as_str())),
+    );
+    sections.set_u32(
+        Section::StreetIdAt,
+        &text.append(streets.iter().map(|street| street.id.as_str())),
+    );
+    sections.set_u32(Section::StreetPostalCode, &postal_codes);
+    sections.set_u32(Section::StreetKind, &kinds);
+    sections.set_i32(Section::StreetPosition, &positions);
+    sections.set_u32(Section::StreetNumbers, &counts);
+    sections.set_u32(Section::StreetBlockAt, &block_at);
+    sections.set_u32(Section::BlockFirst, &blocks.first);
+    sections.set_u32(Section::BlockAt, &blocks.at);
+    sections.set(Section::Tree, blocks.tree());
+    sections.set_u32(Section::TreeItems, &blocks.items);
+    sections.set(Section::BlockBytes, blocks.bytes);
+}
+
+impl Street {
+    /// Its own position, or the house number nearest to the mean of all.
+    fn middle(&self) -> (i32, i32) {
+        if let Some(position) = self.position {
+            return position;
+        }
+        let count = self.numbers.len().max(1) as i64;
+        let sum = self.numbers.iter().fold((0_i64, 0_i64), |sum, number| {
+            (sum.0 + i64::from(number.lat), sum.1 + i64::from(number.lon))
+        });
+        let mean = (sum.0 / count, sum.1 / count);
+        let distance = |number: &&HouseNumber| {
+            let (lat, lon) = (
+                i64::from(number.lat) - mean.0,
+                i64::from(number.lon) - mean.1,
+            );
+            lat * lat + lon * lon / 2
+        };
+        self.numbers
+            .iter()
+            .min_by_key(distance)
+            .map_or((0, 0), |number| (number.lat, number.lon))
+    }
+}
+
+#[derive(Default)]
+struct Blocks {
+    first: Vec<u32>,
+    at: Vec<u32>,
+    bytes: Vec<u8>,
+    items: Vec<u32>,
+    boxes: Vec<[i32; 4]>,
+}
+
+impl Blocks {
+    fn push(&mut self, numbers: &[HouseNumber], street: (i32, i32)) {
+        self.items.push(self.first.len() as u32);
+        self.first
+            .push(numbers.first().map_or(0, |first| first.number));
+        self.at.push(self.bytes.len() as u32);
+        varint(numbers.len() as u32, &mut self.bytes);
+        let (mut number, mut lat, mut lon) = (0, street.0, street.1);
+        let mut area = [i32::MAX, i32::MAX, i32::MIN, i32::MIN];
+        for house in numbers {
+            varint(zigzag(house.number as i32 - number), &mut self.bytes);
+            varint(
+                u32::from(house.suffix) * 2 + u32::from(house.id.is_some()),
+                &mut self.bytes,
+            );
+            varint(zigzag(house.lat - lat), &mut self.bytes);
+            varint(zigzag(house.lon - lon), &mut self.bytes);
+            if let Some(id) = &house.id {
+                varint(id.len() as u32, &mut self.bytes);
+                self.bytes.extend_from_slice(id.as_bytes());
+            }
+            (number, lat, lon) = (house.number as i32, house.lat, house.lon);
+            area = [
+                area[0].min(lon),
+                area[1].min(lat),
+                area[2].max(lon),
+                area[3].max(lat),
+            ];
+        }
+        self.boxes.push(area);
+    }
+
+    fn push_street(&mut self, street: u32, position: (i32, i32)) {
+        let (lat, lon) = position;
+        self.items.push(street | STREET_ITEM);
+        self.boxes.push([lon, lat, lon, lat]);
+    }
+
+    fn tree(&self) -> Vec<u8> {
+        let mut tree = RTreeBuilder::<i32>::new(self.boxes.len() as u32);
+        for [west, south, east, north] in &self.boxes {
+            tree.add(*west, *south, *east, *north);
+        }
+        tree.finish::<HilbertSort>().into_inner()
+    }
+}
+
+fn varint(mut value: u32, out: &mut Vec<u8>) {
+    while value >= 128 {
+        out.push((value & 127) as u8 | 128);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn zigzag(value: i32) -> u32 {
+    ((value << 1) ^ (value >> 31)) as u32
+}

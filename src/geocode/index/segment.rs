@@ -1,0 +1,524 @@
+//! Reads the segment of a department: a mapped file taken as slices of numbers.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use bytemuck::try_cast_slice;
+use geo_index::rtree::{NeighborsOptions, RTreeIndex, RTreeRef};
+use memmap2::Mmap;
+
+use super::builder::DEGREE_PARTS;
+use super::layout::{AREA_BYTES, SECTIONS, STREET_ITEM, Section, read_table};
+use crate::text::lexicon;
+use crate::text::likeness::BaseWord;
+use toise_geo::distance::planar_distance_m;
+
+/// Why a segment cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file cannot be opened or mapped.
+    #[error("{path}: {source}")]
+    Io {
+        /// Path of the file.
+        path: PathBuf,
+        /// The operating system's error.
+        source: io::Error,
+    },
+    /// The file is no segment, or not whole.
+    #[error("{path}: not a segment of the address index, or damaged; import the addresses again")]
+    Damaged {
+        /// Path of the file.
+        path: PathBuf,
+    },
+}
+
+/// A department's segment.
+pub struct Segment {
+    map: Mmap,
+    ranges: [(usize, usize); SECTIONS],
+    department: String,
+}
+
+/// A house number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HouseNumber {
+    /// The number.
+    pub number: u32,
+    /// Suffix code, as [`crate::text::lexicon::suffix_text`] reads it.
+    pub suffix: u8,
+    /// Latitude, degrees.
+    pub lat: f64,
+    /// Longitude, degrees.
+    pub lon: f64,
+    /// Identifier, where it is not the usual one.
+    pub id: Option<String>,
+}
+
+/// An area: a commune, or a former commune within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area<'s> {
+    /// INSEE code of the commune.
+    pub insee_code: &'s str,
+    /// Name of the commune.
+    pub commune: &'s str,
+    /// INSEE code of the former commune; empty if there is none.
+    pub former_code: &'s str,
+    /// Name of the former commune; empty if there is none.
+    pub former_name: &'s str,
+}
+
+/// What lies nearest to a position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbour {
+    /// The street.
+    pub street: u32,
+    /// The house number; `None` for a named place or a street without numbers.
+    pub number: Option<HouseNumber>,
+    /// Distance, metres.
+    pub metres: f64,
+}
+
+/// What a word tells of a street, as the index stores it in 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WordKind {
+    /// Whether it says nothing of its own.
+    pub is_article: bool,
+    /// Whether it says what kind of way a street is.
+    pub is_street_type: bool,
+    /// Weight in a street's name: little for an article, 1 for a word of every street, 1.4 for one of a single street.
+    pub weight: f32,
+}
+
+impl WordKind {
+    /// Weight of an article.
+    pub const ARTICLE_WEIGHT: f32 = 0.15;
+    /// Weight of a number.
+    const NUMBER_WEIGHT: f32 = 0.9;
+    /// What the rarest word weighs more than the most frequent.
+    const RARITY: f32 = 0.4;
+    const ARTICLE: u32 = 1;
+    const STREET_TYPE: u32 = 2;
+    /// Parts of the weight that are stored.
+    const WEIGHT_PARTS: f32 = 1_000.0;
+
+    /// The kind of a word that `with` of `all` streets have.
+    pub fn new(word: &str, with: usize, all: usize) -> Self {
+        let is_article = lexicon::is_article(word);
+        let (with, all) = (with.max(1) as f32, all.max(2) as f32);
+        Self {
+            is_article,
+            is_street_type: lexicon::is_street_type(word),
+            weight: match () {
+                () if is_article => Self::ARTICLE_WEIGHT,
+                () if word.starts_with(|first: char| first.is_ascii_digit()) => Self::NUMBER_WEIGHT,
+                () => 1.0 + Self::RARITY * (all / with).ln() / all.ln(),
+            },
+        }
+    }
+
+    /// As stored.
+    pub fn to_bits(self) -> u32 {
+        let flag = |is_so, bit| if is_so { bit } else { 0 };
+        let weight = (self.weight * Self::WEIGHT_PARTS) as u32;
+        weight << 2
+            | flag(self.is_article, Self::ARTICLE)
+            | flag(self.is_street_type, Self::STREET_TYPE)
+    }
+
+    /// From what is stored.
+    pub fn from_bits(bits: u32) -> Self {
+        Self {
+            is_article: bits & Self::ARTICLE != 0,
+            is_street_type: bits & Self::STREET_TYPE != 0,
+            weight: (bits >> 2) as f32 / Self::WEIGHT_PARTS,
+        }
+    }
+}
+
+impl Segment {
+    /// Maps a segment.
+    ///
+    /// # Errors
+    /// The file cannot be mapped, or is no segment.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let file = File::open(path).map_err(failed)?;
+        // Segments are immutable once published: they are written aside, renamed, and only ever deleted.
+        #[expect(unsafe_code, reason = "mapping a file that nobody changes")]
+        let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
+        let damaged = || Error::Damaged {
+            path: path.to_owned(),
+        };
+        let ranges = read_table(&map).ok_or_else(damaged)?;
+        let segment = Self {
+            department: String::new(),
+            map,
+            ranges,
+        };
+        segment.is_whole().then_some(()).ok_or_else(damaged)?;
+        let department = String::from_utf8_lossy(segment.bytes(Section::Department)).into_owned();
+        Ok(Self {
+            department,
+            ..segment
+        })
+    }
+
+    /// Whether the arrays belong together. Their contents are covered by the checksum that publication verifies.
+    fn is_whole(&self) -> bool {
+        let length = |section| self.u32s(section).len();
+        let streets = length(Section::StreetKind);
+        let same = [
+            Section::StreetNameAt,
+            Section::StreetIdAt,
+            Section::StreetWordAt,
+            Section::StreetBlockAt,
+        ];
+        RTreeRef::<i32>::try_new(&self.bytes(Section::Tree)).is_ok()
+            && same
+                .into_iter()
+                .all(|section| length(section) == streets + 1)
+            && length(Section::StreetPosition) == 2 * streets
+            && length(Section::AreaNameAt) == 2 * self.areas() + 1
+            && length(Section::AreaStreetAt) == self.areas() + 1
+    }
+
+    fn bytes(&self, section: Section) -> &[u8] {
+        let (start, end) = self.ranges[section as usize];
+        &self.map[start..end]
+    }
+
+    /// A section as numbers; empty when it is cut, which the checksum excludes.
+    fn u32s(&self, section: Section) -> &[u32] {
+        try_cast_slice(self.bytes(section)).unwrap_or(&[])
+    }
+
+    fn list(&self, at: Section, index: usize) -> Range<usize> {
+        let at = self.u32s(at);
+        match (at.get(index), at.get(index + 1)) {
+            (Some(start), Some(end)) => *start as usize..*end as usize,
+            _ => 0..0,
+        }
+    }
+
+    fn text(&self, at: Section, index: usize) -> &str {
+        let bytes = self
+            .bytes(Section::Text)
+            .get(self.list(at, index))
+            .unwrap_or(&[]);
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// Department code.
+    pub fn department(&self) -> &str {
+        &self.department
+    }
+
+    /// Bytes mapped.
+    pub fn mapped_bytes(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Number of distinct words.
+    pub fn words(&self) -> usize {
+        self.u32s(Section::WordSound).len()
+    }
+
+    /// A word.
+    pub fn word(&self, word: u32) -> BaseWord<'_> {
+        let signatures: &[u64] = try_cast_slice(self.bytes(Section::WordSignature)).unwrap_or(&[]);
+        BaseWord {
+            text: self.text(Section::WordAt, word as usize),
+            signature: signatures.get(word as usize).copied().unwrap_or(0),
+            sound: self
+                .u32s(Section::WordSound)
+                .get(word as usize)
+                .copied()
+                .unwrap_or(0),
+        }
+    }
+
+    /// What a word tells of a street.
+    pub fn word_kind(&self, word: u32) -> WordKind {
+        WordKind::from_bits(self.number(Section::WordKind, word))
+    }
+
+    /// Number of streets that have a word.
+    pub fn streets_with(&self, word: u32) -> usize {
+        self.list(Section::PostingAt, word as usize).len()
+    }
+
+    /// Streets that have a word, ascending.
+    pub fn postings(&self, word: u32) -> &[u32] {
+        let range = self.list(Section::PostingAt, word as usize);
+        self.u32s(Section::Postings).get(range).unwrap_or(&[])
+    }
+
+    /// Words that begin with a text, by number.
+    pub fn words_from(&self, prefix: &str) -> Range<u32> {
+        let first = self.first_word(|word| word < prefix);
+        let last = self.first_word(|word| word < prefix || word.starts_with(prefix));
+        first..last
+    }
+
+    /// The word with a text.
+    pub fn find_word(&self, text: &str) -> Option<u32> {
+        let word = self.first_word(|word| word < text);
+        (word < self.words() as u32 && self.text(Section::WordAt, word as usize) == text)
+            .then_some(word)
+    }
+
+    fn first_word(&self, is_before: impl Fn(&str) -> bool) -> u32 {
+        let (mut low, mut high) = (0, self.words());
+        while low < high {
+            let middle = low.midpoint(high);
+            match is_before(self.text(Section::WordAt, middle)) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low as u32
+    }
+
+    /// Number of areas.
+    pub fn areas(&self) -> usize {
+        self.bytes(Section::Areas).len() / AREA_BYTES
+    }
+
+    /// An area.
+    pub fn area(&self, area: usize) -> Area<'_> {
+        let codes = self.bytes(Section::Areas);
+        let codes = codes
+            .get(area * AREA_BYTES..(area + 1) * AREA_BYTES)
+            .unwrap_or(&[]);
+        let code = |range: Range<usize>| {
+            let bytes = codes.get(range).unwrap_or(&[]);
+            std::str::from_utf8(bytes)
+                .unwrap_or_default()
+                .trim_end_matches('\0')
+        };
+        Area {
+            insee_code: code(0..5),
+            commune: self.text(Section::AreaNameAt, 2 * area),
+            former_code: code(5..AREA_BYTES),
+            former_name: self.text(Section::AreaNameAt, 2 * area + 1),
+        }
+    }
+
+    /// The streets of an area.
+    pub fn area_streets(&self, area: usize) -> Range<u32> {
+        let range = self.list(Section::AreaStreetAt, area);
+        range.start as u32..range.end as u32
+    }
+
+    /// The area of a street.
+    pub fn area_of(&self, street: u32) -> usize {
+        let starts = self.u32s(Section::AreaStreetAt);
+        starts
+            .partition_point(|start| *start <= street)
+            .saturating_sub(1)
+    }
+
+    /// Number of streets and named places.
+    pub fn streets(&self) -> usize {
+        self.u32s(Section::StreetKind).len()
+    }
+
+    /// Name of a street.
+    pub fn street_name(&self, street: u32) -> &str {
+        self.text(Section::StreetNameAt, street as usize)
+    }
+
+    /// Identifier of a street.
+    pub fn street_id(&self, street: u32) -> &str {
+        self.text(Section::StreetIdAt, street as usize)
+    }
+
+    /// Words of a street's name, in order.
+    pub fn street_words(&self, street: u32) -> &[u32] {
+        let range = self.list(Section::StreetWordAt, street as usize);
+        self.u32s(Section::StreetWords).get(range).unwrap_or(&[])
+    }
+
+    /// Postal code of a street as a number, 0 where unknown.
+    pub fn street_postal_code(&self, street: u32) -> u32 {
+        self.number(Section::StreetPostalCode, street)
+    }
+
+    /// Whether it is a named place without house numbers.
+    pub fn is_place(&self, street: u32) -> bool {
+        self.number(Section::StreetKind, street) == 1
+    }
+
+    /// Number of house numbers of a street.
+    pub fn street_numbers(&self, street: u32) -> u32 {
+        self.number(Section::StreetNumbers, street)
+    }
+
+    /// Latitude and longitude of a street, degrees.
+    pub fn street_position(&self, street: u32) -> (f64, f64) {
+        let (lat, lon) = self.street_parts(street);
+        (f64::from(lat) / DEGREE_PARTS, f64::from(lon) / DEGREE_PARTS)
+    }
+
+    fn street_parts(&self, street: u32) -> (i32, i32) {
+        let lat = self.number(Section::StreetPosition, 2 * street) as i32;
+        (
+            lat,
+            self.number(Section::StreetPosition, 2 * street + 1) as i32,
+        )
+    }
+
+    fn number(&self, section: Section, index: u32) -> u32 {
+        self.u32s(section).get(index as usize).copied().unwrap_or(0)
+    }
+
+    /// The house numbers of a street equal to `number`, whatever their suffix.
+    pub fn find_number(&self, street: u32, number: u32) -> Vec<HouseNumber> {
+        let blocks = self.list(Section::StreetBlockAt, street as usize);
+        let first = self
+            .u32s(Section::BlockFirst)
+            .get(blocks.clone())
+            .unwrap_or(&[]);
+        // Equal numbers with other suffixes may run over the end of a block.
+        let begin = blocks.start + first.partition_point(|one| *one < number).saturating_sub(1);
+        let end = blocks.start + first.partition_point(|one| *one <= number);
+        let mut found = Vec::new();
+        for block in begin..end {
+            self.each_number(street, block, |house| {
+                if house.number == number {
+                    found.push(house);
+                }
+            });
+        }
+        found
+    }
+
+    /// Calls `each` with the house numbers of a block of a street.
+    fn each_number(&self, street: u32, block: usize, mut each: impl FnMut(HouseNumber)) {
+        let range = self.list(Section::BlockAt, block);
+        let mut bytes = self.bytes(Section::BlockBytes).get(range).unwrap_or(&[]);
+        let (mut lat, mut lon) = self.street_parts(street);
+        let mut number = 0;
+        let count = varint(&mut bytes).unwrap_or(0);
+        for _ in 0..count {
+            let mut next = || varint(&mut bytes);
+            let (Some(step), Some(suffix), Some(north), Some(east)) =
+                (next(), next(), next(), next())
+            else {
+                return;
+            };
+            number += zigzag(step);
+            lat += zigzag(north);
+            lon += zigzag(east);
+            let mut id = None;
+            if suffix & 1 == 1 {
+                let length = varint(&mut bytes).unwrap_or(0) as usize;
+                let Some((text, rest)) = bytes.split_at_checked(length) else {
+                    return;
+                };
+                id = Some(String::from_utf8_lossy(text).into_owned());
+                bytes = rest;
+            }
+            each(HouseNumber {
+                number: number as u32,
+                suffix: (suffix >> 1) as u8,
+                lat: f64::from(lat) / DEGREE_PARTS,
+                lon: f64::from(lon) / DEGREE_PARTS,
+                id,
+            });
+        }
+    }
+
+    /// The street of a block.
+    fn street_of_block(&self, block: u32) -> u32 {
+        let starts = self.u32s(Section::StreetBlockAt);
+        starts
+            .partition_point(|start| *start <= block)
+            .saturating_sub(1) as u32
+    }
+
+    /// The house numbers and places nearest to a position, nearest first, at most `count` within `metres_max`.
+    pub fn nearest(&self, lat: f64, lon: f64, count: usize, metres_max: f64) -> Vec<Neighbour> {
+        let tree = self.bytes(Section::Tree);
+        let Ok(tree) = RTreeRef::<i32>::try_new(&tree) else {
+            return Vec::new();
+        };
+        let items = self.u32s(Section::TreeItems);
+        let degrees = |parts: i32| f64::from(parts) / DEGREE_PARTS;
+        let to_box = |[west, south, east, north]: [i32; 4]| {
+            let (near_lat, near_lon) = (
+                lat.clamp(degrees(south), degrees(north)),
+                lon.clamp(degrees(west), degrees(east)),
+            );
+            planar_distance_m(lat, lon, near_lat, near_lon)
+        };
+        let options = NeighborsOptions {
+            // A block holds several numbers, and the nearest blocks hold the nearest numbers.
+            k: Some(count),
+            max_distance: Some(metres_max),
+            include_tie_breakers: false,
+        };
+        let found = tree.neighbors_with_callbacks(options, to_box, |item, bounds| {
+            let item = items.get(item as usize).copied()?;
+            if item & STREET_ITEM != 0 {
+                return Some(to_box(bounds));
+            }
+            let street = self.street_of_block(item);
+            let mut least = f64::INFINITY;
+            self.each_number(street, item as usize, |house| {
+                least = least.min(planar_distance_m(lat, lon, house.lat, house.lon));
+            });
+            Some(least)
+        });
+        let mut neighbours = Vec::new();
+        for (item, metres) in found {
+            let Some(item) = items.get(item as usize).copied() else {
+                continue;
+            };
+            if item & STREET_ITEM != 0 {
+                neighbours.push(Neighbour {
+                    street: item & !STREET_ITEM,
+                    number: None,
+                    metres,
+                });
+                continue;
+            }
+            let street = self.street_of_block(item);
+            self.each_number(street, item as usize, |house| {
+                let metres = planar_distance_m(lat, lon, house.lat, house.lon);
+                if metres <= metres_max {
+                    neighbours.push(Neighbour {
+                        street,
+                        number: Some(house),
+                        metres,
+                    });
+                }
+            });
+        }
+        neighbours.sort_by(|one, other| one.metres.total_cmp(&other.metres));
+        neighbours.truncate(count);
+        neighbours
+    }
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u32> {
+    let mut value = 0;
+    for shift in (0..35).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u32::from(byte & 127) << shift;
+        if byte & 128 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn zigzag(value: u32) -> i32 {
+    (value >> 1) as i32 ^ -((value & 1) as i32)
+}

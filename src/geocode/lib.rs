@@ -1,0 +1,14 @@
+//! Addresses to positions and back.
+//!
+//! A query is read place first: the words that may name a commune, then the streets of those communes, then the house
+//! number. A commune has about 85 streets, so every word of the query is compared softly with every word of the few
+//! communes it may mean, and no global fuzzy index is needed. [`Geocoder::search`] answers forward queries,
+//! [`Geocoder::reverse`] positions.
+
+pub mod index;
+pub mod places;
+pub mod reverse;
+pub mod search;
+pub mod text;
+
+pub use search::Geocoder;

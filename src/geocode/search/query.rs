@@ -1,0 +1,363 @@
+//! Reads a query: which of its words may name the place, which are a postal code, which say nothing of the address.
+//!
+//! A query has several readings (`rue de Mende` may be a street of any town, or end with the town of Mende). Each reading
+//! says which tokens name the place and how strongly; the streets of those communes decide between readings.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use crate::places::{self, NAME_WORDS_MAX, NamedPlace};
+use crate::text::fold::{self, Token};
+use crate::text::lexicon;
+use toise_geo::communes::department_of_postal_code;
+use toise_geo::places::Places;
+
+/// Maximum tokens of a query that are read.
+pub const TOKENS_MAX: usize = 63;
+/// Maximum communes of one reading.
+const COMMUNES_MAX: usize = 64;
+/// Maximum readings that are followed.
+const READINGS_MAX: usize = 10;
+/// Evidence of a postal code alone.
+const POSTAL_CODE_ALONE: f32 = 0.8;
+/// What an agreeing postal code adds to the evidence of a name.
+const AGREEING: f32 = 0.12;
+/// Factor for a postal code of another commune of the same department.
+const SAME_DEPARTMENT: f32 = 0.86;
+/// Factor for a postal code of another department.
+const CONFLICTING: f32 = 0.5;
+/// Factor for a name in the middle of a query.
+const IN_THE_MIDDLE: f32 = 0.6;
+/// Factor for a name at the beginning.
+const AT_THE_START: f32 = 0.95;
+/// Below this a reading is not followed.
+const EVIDENCE_MIN: f32 = 0.3;
+/// Above this, names with an edit are not looked for: a name and a postal code agree.
+const CERTAIN: f32 = 1.0;
+/// Minimum letters of the beginning of a name while it is being typed.
+const BEGINNING_MIN: usize = 3;
+
+/// How a postal code and a place agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// The query has none.
+    Absent,
+    /// It is one of the place's.
+    Agrees,
+    /// It is no commune's, such as that of a CEDEX, but of the place's department.
+    Department,
+    /// It is another's.
+    Conflicts,
+}
+
+/// One reading of where an address lies.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Places it may be, as indexes into the table of places.
+    pub places: Vec<u32>,
+    /// Tokens that name the place, as bits.
+    pub used: u64,
+    /// How strongly, 0 to 1.12.
+    pub evidence: f32,
+    /// How well the name fits, 0 to 1; 0 where only a postal code was given.
+    pub name_quality: f32,
+    /// How the postal code agrees.
+    pub postal_code: Agreement,
+    /// Whether the name is only begun, while it is being typed.
+    pub is_begun: bool,
+}
+
+/// The communes, as indexes into the table of places, in which addresses have a postal code.
+pub type PostalCodeLookup<'a> = dyn Fn(&str) -> Vec<u32> + 'a;
+
+/// What is known of a query besides its text.
+#[derive(Default)]
+pub struct Narrowing<'a> {
+    /// Communes whose addresses have a postal code, besides those it officially belongs to.
+    pub with_postal_code: Option<&'a PostalCodeLookup<'a>>,
+    /// Postal code.
+    pub postal_code: Option<String>,
+    /// Places that addresses must lie in; `None` for all.
+    pub places: Option<Vec<u32>>,
+    /// Whether the end of the text is still being typed.
+    pub is_open: bool,
+}
+
+/// A query, split and read.
+#[derive(Debug)]
+pub struct Query {
+    /// Its tokens.
+    pub tokens: Vec<Token>,
+    /// Tokens that say nothing of the street: postal codes, CEDEX, floors, boxes; as bits.
+    pub noise: u64,
+    /// The postal code it contains, or is narrowed to.
+    pub postal_code: Option<String>,
+    /// Token of the postal code.
+    pub postal_code_at: Option<usize>,
+    /// Readings, the strongest evidence first.
+    pub readings: Vec<Reading>,
+}
+
+/// The bit of a token.
+pub fn bit(at: usize) -> u64 {
+    1 << at.min(TOKENS_MAX)
+}
+
+fn bits(range: Range<usize>) -> u64 {
+    range.fold(0, |bits, at| bits | bit(at))
+}
+
+impl Query {
+    /// Splits a text and finds its readings.
+    pub fn read(text: &str, narrowing: &Narrowing<'_>) -> Self {
+        let mut tokens = fold::tokens(text);
+        tokens.truncate(TOKENS_MAX);
+        let postal_code_at = tokens.iter().rposition(is_postal_code);
+        let skipped = if narrowing.is_open {
+            tokens.len().checked_sub(1)
+        } else {
+            None
+        };
+        let in_text = postal_code_at.map(|at| tokens[at].text.clone());
+        let mut query = Self {
+            noise: noise(&tokens, [postal_code_at, skipped]) | postal_code_at.map_or(0, bit),
+            tokens,
+            postal_code: narrowing.postal_code.clone().or(in_text),
+            postal_code_at,
+            readings: Vec::new(),
+        };
+        query.find_readings(narrowing);
+        query
+    }
+
+    /// Whether a token describes the street in a reading.
+    pub fn describes_street(&self, reading: &Reading, at: usize) -> bool {
+        (self.noise | reading.used) & bit(at) == 0
+    }
+
+    fn find_readings(&mut self, narrowing: &Narrowing<'_>) {
+        let mut readings = Vec::new();
+        for (span, key) in self.spans() {
+            let exact = places::named(&key);
+            let is_last = span.end == self.tokens.len();
+            if !exact.is_empty() {
+                self.push_readings(span, exact, narrowing, &mut readings);
+            } else if narrowing.is_open && is_last && key.len() >= BEGINNING_MIN {
+                self.push_readings(span, &places::beginning(&key), narrowing, &mut readings);
+            }
+        }
+        let is_certain = readings.iter().any(|one: &Reading| one.evidence > CERTAIN);
+        if !is_certain {
+            for (span, key) in self.spans() {
+                let is_edge =
+                    span.start == 0 || self.is_end(span.end) || self.is_beside_postal_code(&span);
+                if is_edge && places::named(&key).is_empty() {
+                    let found = places::nearly_named(&key);
+                    self.push_readings(span, &found, narrowing, &mut readings);
+                }
+            }
+        }
+        readings.extend(self.postal_code_reading(narrowing));
+        if let Some(places) = &narrowing.places {
+            readings.push(Reading {
+                places: places.clone(),
+                used: 0,
+                evidence: 1.0,
+                name_quality: 0.0,
+                postal_code: Agreement::Absent,
+                is_begun: false,
+            });
+        }
+        readings.retain(|one| one.evidence >= EVIDENCE_MIN && !one.places.is_empty());
+        readings.sort_by(|one, other| {
+            let longer = other.used.count_ones().cmp(&one.used.count_ones());
+            other.evidence.total_cmp(&one.evidence).then(longer)
+        });
+        readings.truncate(READINGS_MAX);
+        self.readings = readings;
+    }
+
+    /// Runs of tokens that may be a name, with their key.
+    fn spans(&self) -> Vec<(Range<usize>, String)> {
+        let mut spans = Vec::new();
+        for start in 0..self.tokens.len() {
+            let mut key = String::new();
+            for at in start..(start + NAME_WORDS_MAX).min(self.tokens.len()) {
+                if !self.may_be_name(start, at) {
+                    break;
+                }
+                key.push_str(places::expand(&self.tokens[at].text));
+                spans.push((start..at + 1, key.clone()));
+            }
+        }
+        spans
+    }
+
+    /// Whether a token may belong to a name that begins at `start`: numbers follow the name of a divided city only.
+    fn may_be_name(&self, start: usize, at: usize) -> bool {
+        let token = &self.tokens[at];
+        let is_divided = matches!(
+            self.tokens[start].text.as_str(),
+            "paris" | "lyon" | "marseille"
+        );
+        Some(at) != self.postal_code_at
+            && !lexicon::is_noise(&token.text)
+            && (!token.is_number() || (at > start && is_divided))
+    }
+
+    fn is_end(&self, end: usize) -> bool {
+        (end..self.tokens.len()).all(|at| self.noise & bit(at) != 0)
+    }
+
+    fn is_beside_postal_code(&self, span: &Range<usize>) -> bool {
+        self.postal_code_at
+            .is_some_and(|at| at + 1 == span.start || at == span.end)
+    }
+
+    /// Adds a reading for each way the postal code agrees with the places of a name.
+    fn push_readings(
+        &self,
+        span: Range<usize>,
+        named: &[NamedPlace],
+        narrowing: &Narrowing<'_>,
+        readings: &mut Vec<Reading>,
+    ) {
+        let is_begun = named.iter().all(|one| one.is_begun);
+        let position = if self.is_end(span.end) || self.is_beside_postal_code(&span) {
+            1.0
+        } else if span.start == 0 {
+            AT_THE_START
+        } else {
+            IN_THE_MIDDLE
+        };
+        let mut groups: Vec<Reading> = Vec::new();
+        for one in named {
+            let allowed = narrowing.places.as_ref();
+            if allowed.is_some_and(|allowed| !is_within(one.place, allowed)) {
+                continue;
+            }
+            let one = &NamedPlace {
+                place: places::narrowed(one.place, self.postal_code.as_deref()),
+                ..*one
+            };
+            let (agreement, evidence) = self.agreement(one, one.quality * position);
+            let group = groups.iter_mut().find(|group| {
+                group.postal_code == agreement && (group.evidence - evidence).abs() < 1e-3
+            });
+            match group {
+                Some(group) => group.places.push(one.place),
+                None => groups.push(Reading {
+                    places: vec![one.place],
+                    used: bits(span.clone()),
+                    evidence,
+                    name_quality: one.quality,
+                    postal_code: agreement,
+                    is_begun,
+                }),
+            }
+        }
+        for mut group in groups {
+            let population =
+                |place: &u32| Places::get().place(*place).map_or(0, |one| one.population);
+            group.places.sort_by_key(|place| Reverse(population(place)));
+            group.places.truncate(COMMUNES_MAX);
+            readings.push(group);
+        }
+    }
+
+    fn agreement(&self, named: &NamedPlace, evidence: f32) -> (Agreement, f32) {
+        let (Some(code), Some(place)) = (&self.postal_code, Places::get().place(named.place))
+        else {
+            return (Agreement::Absent, evidence);
+        };
+        if place.postal_codes.contains(&code.as_str()) {
+            return (Agreement::Agrees, evidence + AGREEING);
+        }
+        let is_near = department_of_postal_code(code) == Some(place.department);
+        let is_known = !Places::get().of_postal_code(code).is_empty();
+        match (is_near, is_known) {
+            (true, false) => (Agreement::Department, evidence),
+            (true, true) => (Agreement::Conflicts, evidence * SAME_DEPARTMENT),
+            (false, _) => (Agreement::Conflicts, evidence * CONFLICTING),
+        }
+    }
+
+    fn postal_code_reading(&self, narrowing: &Narrowing<'_>) -> Option<Reading> {
+        let code = self.postal_code.as_ref()?;
+        let mut found = Places::get().of_postal_code(code).to_vec();
+        let others = narrowing.with_postal_code.map(|others| others(code));
+        found.extend(others.unwrap_or_default());
+        found.sort_unstable();
+        found.dedup();
+        let allowed = narrowing.places.as_ref();
+        let is_allowed = |place: &&u32| allowed.is_none_or(|allowed| is_within(**place, allowed));
+        Some(Reading {
+            places: found.iter().filter(is_allowed).copied().collect(),
+            used: 0,
+            evidence: POSTAL_CODE_ALONE,
+            name_quality: 0.0,
+            postal_code: Agreement::Agrees,
+            is_begun: false,
+        })
+    }
+}
+
+/// Whether a place is one of these, or part of one of them.
+pub fn is_within(place: u32, allowed: &[u32]) -> bool {
+    let parent = Places::get().place(place).and_then(|place| place.parent);
+    allowed.contains(&place) || parent.is_some_and(|parent| allowed.contains(&parent))
+}
+
+/// Whether a token is a postal code, or the code of a CEDEX.
+fn is_postal_code(token: &Token) -> bool {
+    token.is_number() && token.text.len() == 5 && department_of_postal_code(&token.text).is_some()
+}
+
+/// Tokens that say nothing of street or place: `BP 123`, `Bât C`, `Apt 12`, `CEDEX 2`, `France`.
+///
+/// The tokens `skipped` are no values: a postal code, and a word that is still being typed.
+fn noise(tokens: &[Token], skipped: [Option<usize>; 2]) -> u64 {
+    let mut noise = 0;
+    let mut at = 0;
+    while at < tokens.len() {
+        let text = tokens[at].text.as_str();
+        let next = tokens.get(at + 1);
+        if lexicon::is_noise(text) {
+            noise |= bit(at);
+            // CEDEX is counted in large towns.
+            if text == "cedex" && next.is_some_and(|next| next.is_number() && next.text.len() <= 2)
+            {
+                noise |= bit(at + 1);
+                at += 1;
+            }
+        } else if let Some(value) =
+            next.filter(|next| !next.joined && is_value(next) && !skipped.contains(&Some(at + 1)))
+        {
+            // `Porte 3` is a door; `Tour 3 rue …` leaves the number to the street.
+            let before_street = value.is_number() && tokens.get(at + 2).is_some_and(opens_street);
+            let is_opener = match lexicon::is_noise_opener(text) {
+                true => lexicon::is_box(text) || !before_street,
+                false => false,
+            };
+            if is_opener {
+                noise |= bit(at) | bit(at + 1);
+                at += 1;
+            }
+        }
+        at += 1;
+    }
+    noise
+}
+
+/// Whether a token may number a door, a floor or a box.
+fn is_value(token: &Token) -> bool {
+    (token.is_number() && token.text.len() < 6)
+        || (token.text.len() == 1 && !matches!(token.text.as_str(), "d" | "l"))
+}
+
+/// Whether a street's name probably begins here.
+fn opens_street(token: &Token) -> bool {
+    let expanded = lexicon::expansions(&token.text);
+    lexicon::is_street_type(&token.text)
+        || expanded.iter().any(|word| lexicon::is_street_type(word))
+}

@@ -1,0 +1,426 @@
+//! Searches in a base of a few streets: what people write, and what must not be answered.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::index::builder::{AddressRow, SegmentBuilder};
+use crate::reverse::{METRES_MAX, Near};
+use toise_geo::distance::planar_distance_m;
+
+/// Street identifier, name, postal code, commune code and name, former commune, house numbers.
+type StreetRow = (
+    &'static str,
+    &'static str,
+    &'static str,
+    [&'static str; 2],
+    [&'static str; 2],
+    &'static [&'static str],
+);
+
+const STREETS: &[StreetRow] = &[
+    (
+        "48095_0100",
+        "Rue de la République",
+        "48000",
+        ["48095", "Mende"],
+        ["", ""],
+        &["1", "2", "2bis", "12", "14b"],
+    ),
+    (
+        "48095_0200",
+        "Rue du 8 Mai 1945",
+        "48000",
+        ["48095", "Mende"],
+        ["", ""],
+        &["8", "10"],
+    ),
+    (
+        "48095_0300",
+        "Avenue du Maréchal Foch",
+        "48000",
+        ["48095", "Mende"],
+        ["", ""],
+        &["3", "5"],
+    ),
+    (
+        "48095_0310",
+        "Place Urbain V",
+        "48000",
+        ["48095", "Mende"],
+        ["", ""],
+        &["1"],
+    ),
+    (
+        "48095_0320",
+        "Chemin de Saint-Ilpide",
+        "48000",
+        ["48095", "Mende"],
+        ["", ""],
+        &["241"],
+    ),
+    (
+        "48009_0010",
+        "Avenue de la Gare",
+        "48130",
+        ["48009", "Peyre en Aubrac"],
+        ["48009", "Aumont-Aubrac"],
+        &["19"],
+    ),
+    (
+        "48092_0010",
+        "Avenue de la Gare",
+        "48100",
+        ["48092", "Marvejols"],
+        ["", ""],
+        &["19", "21"],
+    ),
+    (
+        "48092_0020",
+        "Rue de la République",
+        "48100",
+        ["48092", "Marvejols"],
+        ["", ""],
+        &["4"],
+    ),
+    (
+        "48092_B001",
+        "Le Pré de Suzon",
+        "48100",
+        ["48092", "Marvejols"],
+        ["", ""],
+        &[],
+    ),
+];
+
+fn rows() -> Vec<AddressRow> {
+    let mut rows = Vec::new();
+    for (index, (id, name, postal_code, [code, commune], [former_code, former_name], numbers)) in
+        STREETS.iter().enumerate()
+    {
+        let row = AddressRow {
+            id: (*id).into(),
+            name: (*name).into(),
+            postal_code: (*postal_code).into(),
+            insee_code: (*code).into(),
+            commune: (*commune).into(),
+            former_code: (*former_code).into(),
+            former_name: (*former_name).into(),
+            lat: 44.5 + index as f64 * 0.01,
+            lon: 3.5,
+            ..AddressRow::default()
+        };
+        for (at, text) in numbers.iter().enumerate() {
+            let digits = text.trim_end_matches(|sign: char| sign.is_ascii_alphabetic());
+            let suffix = &text[digits.len()..];
+            let tail = if suffix.is_empty() {
+                String::new()
+            } else {
+                format!("_{suffix}")
+            };
+            rows.push(AddressRow {
+                id: format!("{id}_{digits:0>5}{tail}"),
+                number: digits.parse().ok(),
+                suffix: suffix.into(),
+                lon: 3.5 + at as f64 * 0.0002,
+                ..row.clone()
+            });
+        }
+        if numbers.is_empty() {
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn segment(rows: &[AddressRow]) -> Arc<Segment> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("48.segment");
+    let mut builder = SegmentBuilder::default();
+    rows.iter().for_each(|row| builder.push(row));
+    builder
+        .write("48", &mut BufWriter::new(File::create(&path).unwrap()))
+        .unwrap();
+    Arc::new(Segment::open(&path).unwrap())
+}
+
+fn search(geocoder: &Geocoder, text: &str, autocomplete: bool) -> Vec<Match> {
+    let request = SearchRequest {
+        text: text.into(),
+        limit: 5,
+        autocomplete,
+        ..SearchRequest::default()
+    };
+    geocoder.search(&request)
+}
+
+/// `12bis Rue …, 48095` of a match.
+fn label(geocoder: &Geocoder, one: &Match) -> String {
+    let place = one
+        .place
+        .and_then(|place| Places::get().place(place))
+        .map_or("", |place| place.code);
+    let number = match &one.number {
+        NumberMatch::Found(house) | NumberMatch::OtherSuffix(house) => {
+            format!("{}{} ", house.number, lexicon::suffix_text(house.suffix))
+        }
+        NumberMatch::NotAsked | NumberMatch::Missing => String::new(),
+    };
+    let name = one.street.map_or("", |(segment, street)| {
+        geocoder.segments()[segment].street_name(street)
+    });
+    format!("{number}{name}, {place}")
+}
+
+#[test]
+fn an_address_is_found_however_it_is_written() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    for (text, expected) in [
+        (
+            "12 Rue de la République 48000 Mende",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "12 R DE LA REPUBLIQUE 48000 MENDE",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "48000 Mende 12 rue de la république",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "12 rue de la républiqeu, mende",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "12 république 48000 Mende",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "4 rue de la république marvjols",
+            "4 Rue de la République, 48092",
+        ),
+        (
+            "2 bis rue de la république 48000 mende",
+            "2bis Rue de la République, 48095",
+        ),
+        (
+            "2b rue de la république mende cedex",
+            "2bis Rue de la République, 48095",
+        ),
+        ("8 rue du 8 mai 1945 mende", "8 Rue du 8 Mai 1945, 48095"),
+        ("rue du huit mai 1945 mende", "Rue du 8 Mai 1945, 48095"),
+        (
+            "3 av mal foch 48000 mende",
+            "3 Avenue du Maréchal Foch, 48095",
+        ),
+        (
+            "241 ch de st ilpide mende",
+            "241 Chemin de Saint-Ilpide, 48095",
+        ),
+        (
+            "Résidence les Tilleuls Bât C Apt 3 19 avenue de la gare 48100 Marvejols",
+            "19 Avenue de la Gare, 48092",
+        ),
+        (
+            "19 avenue de la gare aumont-aubrac",
+            "19 Avenue de la Gare, 48009",
+        ),
+        (
+            "19 avenue de la gare 48130 peyre en aubrac",
+            "19 Avenue de la Gare, 48009",
+        ),
+        ("le pré de suzon marvejols", "Le Pré de Suzon, 48092"),
+        (
+            "19 avenue de lagare marvejols",
+            "19 Avenue de la Gare, 48092",
+        ),
+    ] {
+        let found = search(&geocoder, text, false);
+        assert_eq!(
+            found.first().map(|one| label(&geocoder, one)).as_deref(),
+            Some(expected),
+            "{text}"
+        );
+        assert!(
+            found[0].probability > 0.5,
+            "{text}: {}",
+            found[0].probability
+        );
+    }
+}
+
+#[test]
+fn a_house_number_that_is_not_there_leaves_the_street() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    let found = search(&geocoder, "99 rue de la république 48000 mende", false);
+    assert_eq!(label(&geocoder, &found[0]), "Rue de la République, 48095");
+    assert_eq!(
+        (found[0].kind, &found[0].number),
+        (ResultKind::Street, &NumberMatch::Missing)
+    );
+}
+
+#[test]
+fn a_street_of_another_town_is_never_offered_as_certain() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    // The place is in Mende, and Lyon is not in the base.
+    for text in [
+        "1 place urbain v 48100 marvejols",
+        "1 place urbain v 69001 Lyon",
+    ] {
+        for one in search(&geocoder, text, false) {
+            let is_place = one.street.is_some_and(|(_, street)| {
+                geocoder.segments()[0].street_name(street) == "Place Urbain V"
+            });
+            assert!(
+                !is_place || one.probability < 0.3,
+                "{text}: {}",
+                one.probability
+            );
+        }
+    }
+}
+
+#[test]
+fn a_commune_is_found_before_anything_is_imported() {
+    let geocoder = Geocoder::new(Vec::new());
+    for (text, code) in [
+        ("Mende", "48095"),
+        ("13013 marseille", "13213"),
+        ("saint étienne 42000", "42218"),
+        ("conques 12320", "12218"),
+    ] {
+        let found = search(&geocoder, text, false);
+        let place = found
+            .first()
+            .and_then(|one| Places::get().place(one.place?));
+        let root = place
+            .and_then(|place| place.parent)
+            .and_then(|parent| Places::get().place(parent));
+        let codes = [place.map(|place| place.code), root.map(|place| place.code)];
+        assert!(codes.contains(&Some(code)), "{text}: {codes:?}");
+    }
+}
+
+#[test]
+fn what_is_being_typed_is_completed() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    for (text, expected) in [
+        ("12 rue de la rép mende", "12 Rue de la République, 48095"),
+        ("3 avenue du mar", "3 Avenue du Maréchal Foch, 48095"),
+        (
+            "12 rue de la république men",
+            "12 Rue de la République, 48095",
+        ),
+    ] {
+        let found = search(&geocoder, text, true);
+        assert_eq!(
+            found.first().map(|one| label(&geocoder, one)).as_deref(),
+            Some(expected),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_position_gives_its_neighbours_or_its_commune() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    let near = geocoder.reverse(44.5001, 3.50005, 2, METRES_MAX);
+    let names: Vec<(&str, Option<u32>)> = near
+        .iter()
+        .map(|one| match one {
+            Near::Address(number, one) => {
+                let name = geocoder.segments()[*number].street_name(one.street);
+                (name, one.number.as_ref().map(|house| house.number))
+            }
+            Near::Commune(_) => ("", None),
+        })
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("Rue de la République", Some(1)),
+            ("Rue de la République", Some(2))
+        ]
+    );
+    let code = |lat, lon| match geocoder.reverse(lat, lon, 1, METRES_MAX).as_slice() {
+        [Near::Commune(place)] => Places::get().place(*place).map(|place| place.code),
+        _ => None,
+    };
+    assert_eq!(code(48.8566, 2.3522), Some("75056"));
+    assert_eq!(code(46.0, -6.0), None);
+}
+
+#[test]
+fn hostile_texts_are_answered_or_find_nothing() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    let long = "a".repeat(10_000);
+    let words = "rue ".repeat(2_500);
+    for text in [
+        "",
+        "48000",
+        "1234567890123456789012",
+        "🏠🏠",
+        "e\u{301}\u{301}\u{301}",
+        "شارع",
+        long.as_str(),
+        words.as_str(),
+    ] {
+        for autocomplete in [false, true] {
+            let found = search(&geocoder, text, autocomplete);
+            assert!(
+                found
+                    .iter()
+                    .all(|one| (0.0..=1.0).contains(&one.probability))
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_text_makes_a_search_fail(text in "\\PC{0,60}", autocomplete: bool) {
+        thread_local! {
+            static GEOCODER: Geocoder = Geocoder::new(vec![segment(&rows())]);
+        }
+        GEOCODER.with(|geocoder| {
+            let found = search(geocoder, &text, autocomplete);
+            let sorted = found.windows(2).all(|pair| pair[0].probability >= pair[1].probability);
+            prop_assert!(sorted);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn the_nearest_are_the_nearest(points in prop::collection::vec((0_i32..20_000, 0_i32..20_000), 1..60), lat in 0_i32..20_000, lon in 0_i32..20_000, count in 1_usize..8) {
+        let degrees = |parts: i32, base: f64| base + f64::from(parts) / 1e6;
+        let rows: Vec<AddressRow> = points
+            .iter()
+            .enumerate()
+            .map(|(index, (lat, lon))| AddressRow {
+                id: format!("48095_{:04}_{:05}", index % 5, index + 1),
+                number: Some(index as u32 + 1),
+                name: format!("Rue {}", index % 5),
+                insee_code: "48095".into(),
+                lat: degrees(*lat, 44.5),
+                lon: degrees(*lon, 3.5),
+                ..AddressRow::default()
+            })
+            .collect();
+        let (lat, lon) = (degrees(lat, 44.5), degrees(lon, 3.5));
+        let found = segment(&rows).nearest(lat, lon, count, f64::INFINITY);
+        let mut expected: Vec<f64> = rows.iter().map(|row| planar_distance_m(lat, lon, row.lat, row.lon)).collect();
+        expected.sort_by(f64::total_cmp);
+        expected.truncate(count);
+        prop_assert_eq!(found.len(), expected.len());
+        for (one, metres) in found.iter().zip(expected) {
+            prop_assert!((one.metres - metres).abs() < 0.2, "{} {}", one.metres, metres);
+        }
+    }
+}

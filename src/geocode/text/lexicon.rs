@@ -1,0 +1,341 @@
+//! What words of French addresses mean: abbreviations, street types, articles, number suffixes, noise.
+//!
+//! An abbreviation is an alternative, never a replacement: `r` may be a rue or the letter R.
+
+/// Abbreviation and the words it may stand for, in ascending order of the abbreviation. Words with several
+/// abbreviations are listed under each.
+const ABBREVIATIONS: &[(&str, &[&str])] = &[
+    ("abbe", &["abbaye"]),
+    ("adj", &["adjudant"]),
+    ("al", &["allee", "allees"]),
+    ("all", &["allee", "allees"]),
+    ("alle", &["allee"]),
+    ("anc", &["ancien", "ancienne"]),
+    ("art", &["artisanale", "artisanal"]),
+    ("av", &["avenue"]),
+    ("ave", &["avenue"]),
+    ("bat", &["batiment"]),
+    ("bd", &["boulevard"]),
+    ("bld", &["boulevard"]),
+    ("blvd", &["boulevard"]),
+    ("boul", &["boulevard"]),
+    ("bvd", &["boulevard"]),
+    ("cap", &["capitaine"]),
+    ("car", &["carrefour"]),
+    ("carr", &["carrefour"]),
+    ("cc", &["centre", "commercial"]),
+    ("cd", &["chemin", "commandant"]),
+    ("cdt", &["commandant"]),
+    ("ch", &["chemin", "chateau"]),
+    ("che", &["chemin"]),
+    ("chem", &["chemin"]),
+    ("chs", &["chaussee"]),
+    ("cite", &["cite"]),
+    ("cne", &["capitaine"]),
+    ("cntr", &["centre"]),
+    ("col", &["colonel"]),
+    ("com", &["commercial", "commune"]),
+    ("cor", &["corniche"]),
+    ("cpt", &["capitaine"]),
+    ("crs", &["cours"]),
+    ("cte", &["comte", "comtesse"]),
+    ("ctre", &["centre"]),
+    ("dom", &["domaine"]),
+    ("dr", &["docteur", "droite"]),
+    ("dsc", &["descente"]),
+    ("ec", &["ecole"]),
+    ("ecl", &["ecluse"]),
+    ("egl", &["eglise"]),
+    ("esc", &["escalier"]),
+    ("esp", &["esplanade"]),
+    ("fb", &["faubourg"]),
+    ("fbg", &["faubourg"]),
+    ("fg", &["faubourg"]),
+    ("fl", &["fleuve", "fleurs"]),
+    ("gal", &["general", "galerie"]),
+    ("gd", &["grand"]),
+    ("gde", &["grande"]),
+    ("gen", &["general"]),
+    ("gr", &["grand", "grande"]),
+    ("gral", &["general"]),
+    ("ham", &["hameau"]),
+    ("hlm", &["habitation"]),
+    ("ile", &["ile"]),
+    ("imp", &["impasse"]),
+    ("ind", &["industriel", "industrielle"]),
+    ("jard", &["jardin"]),
+    ("ld", &["lieu"]),
+    ("lot", &["lotissement"]),
+    ("lotiss", &["lotissement"]),
+    ("lt", &["lieutenant"]),
+    ("mal", &["marechal"]),
+    ("mar", &["marechal"]),
+    ("me", &["maitre"]),
+    ("mgr", &["monseigneur"]),
+    ("mlle", &["mademoiselle"]),
+    ("mme", &["madame"]),
+    ("mon", &["maison"]),
+    ("mont", &["montee"]),
+    ("mte", &["montee"]),
+    ("n", &["nationale", "nord"]),
+    ("nd", &["notre", "dame"]),
+    ("ndame", &["dame"]),
+    ("pas", &["passage"]),
+    ("pass", &["passage"]),
+    ("pav", &["pavillon"]),
+    ("pce", &["place"]),
+    ("pdt", &["president"]),
+    ("pl", &["place"]),
+    ("plle", &["placette"]),
+    ("pr", &["professeur"]),
+    ("prdt", &["president"]),
+    ("pres", &["president"]),
+    ("prof", &["professeur"]),
+    ("prom", &["promenade"]),
+    ("pt", &["petit", "pont"]),
+    ("pte", &["porte", "petite"]),
+    ("qu", &["quai", "quartier"]),
+    ("qua", &["quartier", "quai"]),
+    ("quart", &["quartier"]),
+    ("r", &["rue"]),
+    ("res", &["residence"]),
+    ("rle", &["ruelle"]),
+    ("rpt", &["rond", "point"]),
+    ("rte", &["route"]),
+    ("sen", &["senateur", "sentier"]),
+    ("sent", &["sentier", "sente"]),
+    ("sgt", &["sergent"]),
+    ("sq", &["square"]),
+    ("sqre", &["square"]),
+    ("st", &["saint"]),
+    ("ste", &["sainte"]),
+    ("stes", &["saintes"]),
+    ("sts", &["saints"]),
+    ("tra", &["traverse"]),
+    ("trav", &["traverse"]),
+    ("vc", &["voie"]),
+    ("ven", &["venelle"]),
+    ("vge", &["village"]),
+    ("vla", &["villa"]),
+    ("vlge", &["village"]),
+    ("za", &["zone", "artisanale"]),
+    ("zac", &["zone"]),
+    ("zi", &["zone", "industrielle"]),
+];
+
+/// Letters of the longest abbreviation.
+pub const ABBREVIATION_MAX: usize = 6;
+
+/// Words that open a street's name and say what kind of way it is, in ascending order.
+const STREET_TYPES: &[&str] = &[
+    "allee",
+    "allees",
+    "avenue",
+    "boucle",
+    "boulevard",
+    "carrefour",
+    "chaussee",
+    "chemin",
+    "cite",
+    "clos",
+    "corniche",
+    "cote",
+    "cour",
+    "cours",
+    "descente",
+    "domaine",
+    "escalier",
+    "esplanade",
+    "faubourg",
+    "galerie",
+    "grand",
+    "hameau",
+    "impasse",
+    "jardin",
+    "lieu",
+    "lotissement",
+    "mail",
+    "montee",
+    "parc",
+    "parvis",
+    "passage",
+    "passerelle",
+    "place",
+    "placette",
+    "pont",
+    "porte",
+    "promenade",
+    "quai",
+    "quartier",
+    "rampe",
+    "residence",
+    "rond",
+    "route",
+    "rue",
+    "ruelle",
+    "ruette",
+    "sente",
+    "sentier",
+    "square",
+    "traverse",
+    "venelle",
+    "villa",
+    "village",
+    "voie",
+    "zone",
+];
+
+/// Words that say nothing of their own, in ascending order.
+const ARTICLES: &[&str] = &[
+    "a", "au", "aux", "d", "de", "des", "du", "en", "et", "l", "la", "le", "les", "lieu", "ou",
+    "par", "pres", "sous", "sur",
+];
+
+/// Ordinals and small numbers as names write them: token, and the words it may stand for; ascending.
+const NUMERALS: &[(&str, &[&str])] = &[
+    ("1", &["premier", "premiere", "i", "un"]),
+    ("10", &["dix", "x"]),
+    ("11", &["onze", "xi"]),
+    ("12", &["douze", "xii"]),
+    ("13", &["treize", "xiii"]),
+    ("14", &["quatorze", "xiv"]),
+    ("15", &["quinze", "xv"]),
+    ("16", &["seize", "xvi"]),
+    ("19", &["xix"]),
+    ("2", &["deux", "ii", "second", "deuxieme"]),
+    ("20", &["vingt", "xx"]),
+    ("23", &["xxiii"]),
+    ("3", &["trois", "iii", "troisieme"]),
+    ("4", &["quatre", "iv", "quatrieme"]),
+    ("5", &["cinq", "v", "cinquieme"]),
+    ("6", &["six", "vi"]),
+    ("7", &["sept", "vii"]),
+    ("8", &["huit", "viii"]),
+    ("9", &["neuf", "ix"]),
+];
+
+fn listed<'t, T>(table: &'t [(&'t str, T)], word: &str) -> Option<&'t T> {
+    let index = table.binary_search_by(|(key, _)| (*key).cmp(word)).ok()?;
+    Some(&table[index].1)
+}
+
+/// The words an abbreviation may stand for; empty for a word that is none.
+pub fn expansions(word: &str) -> &'static [&'static str] {
+    listed(ABBREVIATIONS, word).copied().unwrap_or(&[])
+}
+
+/// The words a number may be written as.
+pub fn numerals(number: &str) -> &'static [&'static str] {
+    listed(NUMERALS, number).copied().unwrap_or(&[])
+}
+
+/// Whether a word says what kind of way a street is.
+pub fn is_street_type(word: &str) -> bool {
+    STREET_TYPES.binary_search(&word).is_ok()
+}
+
+/// Whether a word says nothing of its own.
+pub fn is_article(word: &str) -> bool {
+    ARTICLES.binary_search(&word).is_ok()
+}
+
+/// Code of a number's suffix as the index stores it: 1 to 4 for bis, ter, quater, quinquies, 5 and up for letters.
+pub fn suffix_code(word: &str) -> Option<u8> {
+    Some(match word {
+        "bis" => 1,
+        "ter" => 2,
+        "quater" | "qua" | "quat" => 3,
+        "quinquies" | "quin" => 4,
+        _ => {
+            let [letter @ b'a'..=b'z'] = word.as_bytes() else {
+                return None;
+            };
+            5 + (letter - b'a')
+        }
+    })
+}
+
+/// The suffix of a code of [`suffix_code`]; empty for 0.
+pub fn suffix_text(code: u8) -> &'static str {
+    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
+    match code {
+        1 => "bis",
+        2 => "ter",
+        3 => "quater",
+        4 => "quinquies",
+        5..=30 => {
+            let index = usize::from(code - 5);
+            LETTERS.get(index..=index).unwrap_or_default()
+        }
+        _ => "",
+    }
+}
+
+/// The suffix a letter often abbreviates: `b` is bis as well as B.
+pub fn suffix_alias(code: u8) -> Option<u8> {
+    match code {
+        6 => Some(1),
+        24 => Some(2),
+        21 => Some(3),
+        1 => Some(6),
+        2 => Some(24),
+        3 => Some(21),
+        _ => None,
+    }
+}
+
+/// Words that introduce something an address base does not hold, when a number or a letter follows.
+pub fn is_noise_opener(word: &str) -> bool {
+    const DOORS: &[&str] = &[
+        "bal", "boite", "bt", "cidex", "entree", "esc", "escalier", "etage", "etg", "hall",
+        "porte", "tour",
+    ];
+    is_box(word) || DOORS.contains(&word)
+}
+
+/// Those whose number is never a house number: boxes of the post, flats and buildings.
+pub fn is_box(word: &str) -> bool {
+    const BOXES: &[&str] = &[
+        "appartement",
+        "appt",
+        "apt",
+        "bat",
+        "batiment",
+        "bp",
+        "cs",
+        "tsa",
+    ];
+    BOXES.contains(&word)
+}
+
+/// Words that say nothing of where an address is.
+pub fn is_noise(word: &str) -> bool {
+    matches!(word, "france" | "cedex" | "fr" | "rdc")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_in_the_order_they_are_searched_in() {
+        assert!(STREET_TYPES.is_sorted() && ARTICLES.is_sorted());
+        assert!(NUMERALS.is_sorted_by_key(|entry| entry.0));
+        assert!(
+            ABBREVIATIONS
+                .iter()
+                .all(|(short, _)| short.len() <= ABBREVIATION_MAX)
+        );
+        let unsorted = ABBREVIATIONS.windows(2).find(|pair| pair[0].0 > pair[1].0);
+        assert_eq!(unsorted, None);
+    }
+
+    #[test]
+    fn suffixes_are_read_back() {
+        for suffix in ["bis", "ter", "quater", "quinquies", "a", "b", "z"] {
+            assert_eq!(suffix_text(suffix_code(suffix).unwrap()), suffix);
+        }
+        assert_eq!(suffix_code("rue"), None);
+        assert_eq!(suffix_alias(suffix_code("b").unwrap()), suffix_code("bis"));
+    }
+}

@@ -1,0 +1,289 @@
+//! How alike a word of a query and a word of the base are, from 0 to 1.
+//!
+//! A query meets every distinct word of the communes it may mean, so most comparisons must end at once: a signature of
+//! the letters and the lengths bound the edit distance before a letter is compared.
+
+use super::{lexicon, sound};
+
+/// An abbreviation of the word.
+pub const ABBREVIATION: f32 = 0.97;
+/// A number written in words, or the reverse.
+pub const NUMERAL: f32 = 0.95;
+/// The same sound.
+pub const SOUND: f32 = 0.88;
+/// The initial of a first name.
+pub const INITIAL: f32 = 0.75;
+/// The likeness of the shortest prefix; a longer one is more alike.
+const PREFIX: f32 = 0.8;
+/// The same while the word is still being typed.
+const OPEN_PREFIX: f32 = 0.94;
+/// Minimum letters of a prefix outside autocompletion.
+const PREFIX_MIN: usize = 3;
+/// Maximum letters whose distance is measured; longer words are compared exactly.
+const MEASURED_MAX: usize = 32;
+
+/// A word of a query, prepared for many comparisons.
+#[derive(Clone, Debug)]
+pub struct QueryWord {
+    text: String,
+    signature: u64,
+    sound: u32,
+    alternatives: Vec<&'static str>,
+    numerals: &'static [&'static str],
+    is_number: bool,
+    /// Whether its end is still being typed.
+    pub is_open: bool,
+}
+
+/// A word of the base, as the index stores it.
+#[derive(Clone, Copy, Debug)]
+pub struct BaseWord<'w> {
+    /// Folded text.
+    pub text: &'w str,
+    /// [`signature`] of the text.
+    pub signature: u64,
+    /// [`sound::key`] of the text.
+    pub sound: u32,
+}
+
+/// Which letters and digits a word has, and which it has twice.
+pub fn signature(word: &str) -> u64 {
+    let mut bits = 0_u64;
+    for byte in word.bytes() {
+        let bit = match byte {
+            b'a'..=b'z' => 1 << (byte - b'a'),
+            b'0'..=b'9' => 1 << (52 + (byte - b'0')),
+            _ => 1 << 63,
+        };
+        bits |= if bits & bit != 0 && byte.is_ascii_lowercase() {
+            bit << 26
+        } else {
+            bit
+        };
+    }
+    bits
+}
+
+/// Maximum edits between words of which the longer has `letters`.
+fn edits_max(letters: usize) -> usize {
+    match letters {
+        0..=2 => 0,
+        3 => 1,
+        4..=5 => 2,
+        _ => 3,
+    }
+}
+
+impl QueryWord {
+    /// Prepares a folded word.
+    pub fn new(text: &str, is_open: bool) -> Self {
+        Self {
+            text: text.to_owned(),
+            signature: signature(text),
+            sound: sound::key(text),
+            alternatives: lexicon::expansions(text).to_vec(),
+            numerals: lexicon::numerals(text),
+            is_number: text
+                .bytes()
+                .next()
+                .is_some_and(|first| first.is_ascii_digit()),
+            is_open,
+        }
+    }
+
+    /// Whether a word of the base begins with this word, or the reverse: they may be written together with a neighbour.
+    pub fn may_be_glued(&self, other: &str) -> bool {
+        self.text.len() != other.len()
+            && (self.text.starts_with(other) || other.starts_with(&self.text))
+    }
+
+    /// The folded text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How alike a word of the base is: 1 for the same word, 0 for another.
+    pub fn likeness(&self, other: BaseWord<'_>) -> f32 {
+        if self.signature == other.signature && self.text == other.text {
+            return 1.0;
+        }
+        if self.alternatives.contains(&other.text) || is_abbreviation(other.text, &self.text) {
+            return ABBREVIATION;
+        }
+        if self.numerals.contains(&other.text) || is_numeral(other.text, &self.text) {
+            return NUMERAL;
+        }
+        if self.is_number {
+            return 0.0;
+        }
+        self.prefix(other.text)
+            .max(self.edited(other))
+            .max(if self.sound != 0 && self.sound == other.sound {
+                SOUND
+            } else {
+                0.0
+            })
+            .max(self.initial(other.text))
+    }
+
+    fn shares_first(&self, other: &str) -> bool {
+        self.text.as_bytes().first() == other.as_bytes().first()
+    }
+
+    fn prefix(&self, other: &str) -> f32 {
+        let least = if self.is_open { 1 } else { PREFIX_MIN };
+        if self.text.len() < least || !self.shares_first(other) || !other.starts_with(&self.text) {
+            return 0.0;
+        }
+        let least = if self.is_open { OPEN_PREFIX } else { PREFIX };
+        least + (1.0 - least) * self.text.len() as f32 / other.len() as f32
+    }
+
+    fn initial(&self, other: &str) -> f32 {
+        let is_initial = self.text.len() == 1 && other.len() > 2 && other.starts_with(&self.text);
+        if is_initial { INITIAL } else { 0.0 }
+    }
+
+    fn edited(&self, other: BaseWord<'_>) -> f32 {
+        let longer = self.text.len().max(other.text.len());
+        let most = edits_max(longer);
+        if most == 0 || self.text.len().abs_diff(other.text.len()) > most {
+            return 0.0;
+        }
+        // An edit changes at most two letters of the signature.
+        if (self.signature ^ other.signature).count_ones() as usize > 2 * most {
+            return 0.0;
+        }
+        match distance(self.text.as_bytes(), other.text.as_bytes(), most) {
+            Some(edits) => 1.0 - edits as f32 / longer as f32,
+            None => 0.0,
+        }
+    }
+}
+
+fn is_abbreviation(short: &str, long: &str) -> bool {
+    // An abbreviation begins as the word does.
+    short.len() < long.len().min(lexicon::ABBREVIATION_MAX + 1)
+        && short.as_bytes().first() == long.as_bytes().first()
+        && lexicon::expansions(short).contains(&long)
+}
+
+fn is_numeral(number: &str, word: &str) -> bool {
+    number.as_bytes().first().is_some_and(u8::is_ascii_digit)
+        && lexicon::numerals(number).contains(&word)
+}
+
+/// Edits (insertion, deletion, substitution, transposition of neighbours) between two words; `None` above `most`.
+pub fn distance(one: &[u8], other: &[u8], most: usize) -> Option<usize> {
+    if one.len() > MEASURED_MAX
+        || other.len() > MEASURED_MAX
+        || one.len().abs_diff(other.len()) > most
+    {
+        return None;
+    }
+    let width = other.len() + 1;
+    let mut rows = [[0_u8; MEASURED_MAX + 1]; 3];
+    for (column, cell) in rows[0][..width].iter_mut().enumerate() {
+        *cell = column as u8;
+    }
+    for (row, letter) in one.iter().enumerate() {
+        let (now, last, before) = ((row + 1) % 3, row % 3, (row + 2) % 3);
+        rows[now][0] = row as u8 + 1;
+        let mut least = rows[now][0];
+        for (column, opposite) in other.iter().enumerate() {
+            let substituted = rows[last][column] + u8::from(letter != opposite);
+            let mut cell = substituted
+                .min(rows[last][column + 1] + 1)
+                .min(rows[now][column] + 1);
+            let is_swap =
+                row > 0 && column > 0 && *letter == other[column - 1] && one[row - 1] == *opposite;
+            if is_swap {
+                cell = cell.min(rows[before][column - 1] + 1);
+            }
+            rows[now][column + 1] = cell;
+            least = least.min(cell);
+        }
+        if usize::from(least) > most {
+            return None;
+        }
+    }
+    let edits = usize::from(rows[one.len() % 3][other.len()]);
+    (edits <= most).then_some(edits)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn likeness(query: &str, base: &str) -> f32 {
+        let base = BaseWord {
+            text: base,
+            signature: signature(base),
+            sound: sound::key(base),
+        };
+        QueryWord::new(query, false).likeness(base)
+    }
+
+    #[test]
+    fn words_are_alike_as_people_write_them() {
+        assert_eq!(likeness("gambetta", "gambetta"), 1.0);
+        assert_eq!(likeness("av", "avenue"), ABBREVIATION);
+        assert_eq!(likeness("general", "gal"), ABBREVIATION);
+        assert_eq!(likeness("8", "huit"), NUMERAL);
+        assert_eq!(likeness("j", "jean"), INITIAL);
+        assert!(likeness("republ", "republique") > 0.9);
+        assert!(likeness("repbulique", "republique") >= 0.9);
+        assert_eq!(likeness("12", "13"), 0.0);
+        assert_eq!(likeness("rue", "roc"), 0.0);
+        assert!(likeness("udfas", "dumas") >= 0.6);
+        assert_eq!(likeness("moulin", "jardin"), 0.0);
+    }
+
+    /// The textbook table, whole.
+    fn plain(one: &[u8], other: &[u8]) -> usize {
+        let mut table = vec![vec![0; other.len() + 1]; one.len() + 1];
+        for i in 0..=one.len() {
+            for j in 0..=other.len() {
+                table[i][j] = match (i, j) {
+                    (0, _) => j,
+                    (_, 0) => i,
+                    _ => {
+                        let substituted =
+                            table[i - 1][j - 1] + usize::from(one[i - 1] != other[j - 1]);
+                        let mut cell = substituted
+                            .min(table[i - 1][j] + 1)
+                            .min(table[i][j - 1] + 1);
+                        if i > 1
+                            && j > 1
+                            && one[i - 1] == other[j - 2]
+                            && one[i - 2] == other[j - 1]
+                        {
+                            cell = cell.min(table[i - 2][j - 2] + 1);
+                        }
+                        cell
+                    }
+                };
+            }
+        }
+        table[one.len()][other.len()]
+    }
+
+    proptest! {
+        #[test]
+        fn the_bounded_distance_is_the_distance(one in "[a-d]{0,9}", other in "[a-d]{0,9}", most in 0_usize..4) {
+            let edits = plain(one.as_bytes(), other.as_bytes());
+            prop_assert_eq!(distance(one.as_bytes(), other.as_bytes(), most), (edits <= most).then_some(edits));
+        }
+
+        #[test]
+        fn signatures_never_hide_a_near_word(one in "[a-f]{4,12}", other in "[a-f]{4,12}") {
+            let most = edits_max(one.len().max(other.len()));
+            if plain(one.as_bytes(), other.as_bytes()) <= most {
+                let differing = (signature(&one) ^ signature(&other)).count_ones() as usize;
+                prop_assert!(differing <= 2 * most);
+            }
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Words of addresses: splits and folds a text, and says how alike two words are.
+
+pub mod fold;
+pub mod lexicon;
+pub mod likeness;
+pub mod sound;
