@@ -15,7 +15,7 @@ use geo_index::rtree::RTreeBuilder;
 use geo_index::rtree::sort::HilbertSort;
 
 use super::layout::{STREET_ITEM, Section, Sections};
-use super::segment::WordKind;
+use super::word_kind::WordKind;
 use crate::text::{fold, lexicon, likeness, sound};
 
 /// Maximum house numbers of a block.

@@ -27,7 +27,7 @@ pub enum Section {
     WordSignature,
     /// `u32`: sound key of a word.
     WordSound,
-    /// `u32`: what kind of word it is, and its weight; see [`super::segment::WordKind`].
+    /// `u32`: what kind of word it is, and its weight; see [`super::word_kind::WordKind`].
     WordKind,
     /// `u32`: where the streets of a word begin in `Postings`.
     PostingAt,

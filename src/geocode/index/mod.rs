@@ -6,3 +6,4 @@
 pub mod builder;
 pub mod layout;
 pub mod segment;
+pub mod word_kind;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::query::{Query, Reading, bit};
-use crate::index::segment::{Segment, WordKind};
+use crate::index::segment::Segment;
+use crate::index::word_kind::WordKind;
 use crate::text::lexicon;
 use crate::text::likeness::QueryWord;
 

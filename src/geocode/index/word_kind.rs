@@ -1,0 +1,81 @@
+//! What a word of the base tells of a street, and how much it weighs.
+
+use crate::text::lexicon;
+
+/// What a word tells of a street, as the index stores it in 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WordKind {
+    /// Whether it says nothing of its own.
+    pub is_article: bool,
+    /// Whether it says what kind of way a street is.
+    pub is_street_type: bool,
+    /// Weight in a street's name: little for an article, 1 for a word of every street, 1.4 for one of a single street.
+    pub weight: f32,
+}
+
+impl WordKind {
+    /// Weight of an article.
+    pub const ARTICLE_WEIGHT: f32 = 0.15;
+    /// Weight of a number.
+    const NUMBER_WEIGHT: f32 = 0.9;
+    /// What the rarest word weighs more than the most frequent.
+    const RARITY: f32 = 0.4;
+    const ARTICLE: u32 = 1;
+    const STREET_TYPE: u32 = 2;
+    /// Parts of the weight that are stored.
+    const WEIGHT_PARTS: f32 = 1_000.0;
+
+    /// The kind of a word that `with` of `all` streets have.
+    pub fn new(word: &str, with: usize, all: usize) -> Self {
+        let is_article = lexicon::is_article(word);
+        let (with, all) = (with.max(1) as f32, all.max(2) as f32);
+        Self {
+            is_article,
+            is_street_type: lexicon::is_street_type(word),
+            weight: match () {
+                () if is_article => Self::ARTICLE_WEIGHT,
+                () if word.starts_with(|first: char| first.is_ascii_digit()) => Self::NUMBER_WEIGHT,
+                () => 1.0 + Self::RARITY * (all / with).ln() / all.ln(),
+            },
+        }
+    }
+
+    /// As stored.
+    pub fn to_bits(self) -> u32 {
+        let flag = |is_so, bit| if is_so { bit } else { 0 };
+        let weight = (self.weight * Self::WEIGHT_PARTS) as u32;
+        weight << 2
+            | flag(self.is_article, Self::ARTICLE)
+            | flag(self.is_street_type, Self::STREET_TYPE)
+    }
+
+    /// From what is stored.
+    pub fn from_bits(bits: u32) -> Self {
+        Self {
+            is_article: bits & Self::ARTICLE != 0,
+            is_street_type: bits & Self::STREET_TYPE != 0,
+            weight: (bits >> 2) as f32 / Self::WEIGHT_PARTS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_read_back() {
+        for (word, with) in [("de", 900), ("rue", 800), ("1945", 3), ("gambetta", 1)] {
+            let kind = WordKind::new(word, with, 1_000);
+            let read = WordKind::from_bits(kind.to_bits());
+            assert_eq!(
+                (read.is_article, read.is_street_type),
+                (kind.is_article, kind.is_street_type)
+            );
+            assert!((read.weight - kind.weight).abs() < 0.002, "{word}");
+        }
+        assert!(
+            WordKind::new("gambetta", 1, 1_000).weight > WordKind::new("moulin", 50, 1_000).weight
+        );
+    }
+}
