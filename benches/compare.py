@@ -133,6 +133,17 @@ def rows_of(times):
     return rows
 
 
+def beside_others(rows, parameters):
+    """The rows of a run of some benches, with those of the other benches from the results of the same comparison."""
+    path = results.FOLDER / "before-after.json"
+    former = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if former.get("parameters") != parameters:
+        return rows
+    own = {one["id"]: one for one in rows}
+    kept = [own.pop(one["id"], one) for one in former["rows"]]
+    return kept + list(own.values())
+
+
 def main():
     options = arguments()
     if options.keep:
@@ -149,6 +160,8 @@ def main():
         rows += rows_of(measure(name, dict(zip(SIDES, (base[name], new[name]))), options))
     parameters = {**collect.sizes(), "rounds": options.rounds, "seconds": options.seconds,
                   "base_commit": options.base_commit}
+    if options.bench:
+        rows = beside_others(rows, parameters)
     document = {"rows": [results.rounded(one) for one in rows]}
     if not options.no_results:
         document = results.write("before-after", "benches/compare.sh BASE_DIR", rows, parameters)
