@@ -48,6 +48,7 @@ mod engine {
     mod valuing;
 }
 mod journeys {
+    mod addresses;
     mod alerts;
     mod backups;
     mod crash_collection;
@@ -71,6 +72,7 @@ mod lake {
     mod readers;
 }
 mod real {
+    mod addresses;
     mod estimates;
     mod open_data;
 }

@@ -11,6 +11,7 @@ use super::tables::LakeTable;
 use super::{CommandResult, Common};
 use toise_base::progress::Progress;
 use toise_estimate::{Model, model, store};
+use toise_geocode::folder as index;
 use toise_lake::Lake;
 use toise_lake::check::TableCheck;
 
@@ -21,7 +22,7 @@ const PLACES_SHOWN_MAX: usize = 5;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Reads every file of the current snapshots and compares each page with the checksum taken when it was written; then
-verifies the estimator's model, if there is one. Can run during an import or while the server is running. If
+verifies the index of addresses and the estimator's model, if there are any. Can run during an import or while the server is running. If
 anything is damaged, names every damaged file and ends with exit code 1.
 
 Examples:
@@ -48,9 +49,15 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     } else {
         Ok(None)
     };
+    let covers_index = arguments.tables.is_empty() || arguments.tables.contains(&LakeTable::Ban);
+    let index = match covers_index.then(|| index::verify(&common.data)) {
+        None => Vec::new(),
+        Some(Ok(damaged)) => damaged,
+        Some(Err(error)) => vec![error.to_string()],
+    };
     let damaged: Vec<_> = tables.iter().flat_map(|table| &table.damaged).collect();
     if common.json {
-        let count = damaged.len() + usize::from(model.is_err());
+        let count = damaged.len() + index.len() + usize::from(model.is_err());
         let model = model.as_ref().map_err(ToString::to_string);
         let model = match &model {
             Ok(version) => json!({"version": version}),
@@ -58,7 +65,7 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         };
         println!(
             "{}",
-            json!({"tables": tables, "model": model, "damaged": count})
+            json!({"tables": tables, "model": model, "index": {"damaged": index}, "damaged": count})
         );
     } else {
         print(&tables);
@@ -67,6 +74,9 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
             Ok(None) => {}
             Err(error) => println!("{error}"),
         }
+        index
+            .iter()
+            .for_each(|name| println!("index of addresses: {name}: damaged"));
         for of_file in damaged.chunk_by(|a, b| a.file == b.file) {
             for damage in of_file.iter().take(PLACES_SHOWN_MAX) {
                 println!("{}: {}", damage.file, damage.reason);
@@ -78,6 +88,11 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     }
     let mut files: Vec<&str> = damaged.iter().map(|damage| &*damage.file).collect();
     files.dedup();
+    if files.is_empty() && !index.is_empty() {
+        return Err("the index of addresses is damaged; delete the folder index/ban of the data folder and run \
+                    `toise import ban` with any file again"
+            .into());
+    }
     if files.is_empty() {
         return Ok(model.map(drop)?);
     }

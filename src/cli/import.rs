@@ -7,20 +7,22 @@ use std::time::Instant;
 
 use chrono::Datelike;
 use clap::{Args, Subcommand};
+use indicatif::{HumanBytes, HumanCount};
 
 use super::{CommandResult, Common};
 use toise_app::contours;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geo::departments;
+use toise_geocode::folder as index;
 use toise_lake::Lake;
 use toise_net::{Client, RetryPolicy};
-use toise_opendata::Dataset;
 use toise_opendata::fetch::{self, FetchedSources};
 use toise_opendata::import::{ImportInput, ImportOptions, import_files, iso};
 use toise_opendata::report::ImportReport;
 use toise_opendata::source::cell;
 use toise_opendata::source::files::expand;
+use toise_opendata::{Dataset, ImportTable};
 
 /// Arguments of `import`.
 #[derive(Args, Debug)]
@@ -42,6 +44,12 @@ enum ImportDataset {
         toise import dpe dpe-48.csv.gz 'pages/*.json'\n  \
         toise import dpe --departments 48 --since 2026-01-01")]
     Dpe(DpeArgs),
+    /// Import addresses and named places (BAN, BAL) and index them
+    #[command(after_help = "Examples:\n  \
+        toise import ban adresses-48.csv.gz lieux-dits-48-beta.csv.gz\n  \
+        toise import ban --departments 48,12\n  \
+        toise import ban --edition 2026-11 adresses-48.csv.gz lieux-dits-48-beta.csv.gz")]
+    Ban(BanArgs),
 }
 
 /// Arguments of `import dvf`.
@@ -80,7 +88,23 @@ struct DpeArgs {
     dpe_base: String,
 }
 
-/// Arguments of `import dvf` and `import dpe`.
+/// Arguments of `import ban`.
+#[derive(Args, Debug)]
+struct BanArgs {
+    /// Files, globs or folders (csv, csv.gz, parquet, ndjson); if none, fetch from the official source
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    shared: SharedArgs,
+    /// Import the files as this official edition: replace all addresses and places of the departments they cover (of the
+    /// commune, if there is only one)
+    #[arg(long, value_parser = edition, value_name = "YYYY-MM")]
+    edition: Option<String>,
+    /// Address of the official source, or of a mirror
+    #[arg(long, env = "TOISE_BAN_BASE", default_value = fetch::BAN_BASE, value_name = "URL")]
+    ban_base: String,
+}
+
+/// Arguments that every import has.
 #[derive(Args, Debug)]
 struct SharedArgs {
     /// Departments to fetch, or to select from the files, separated by commas
@@ -168,7 +192,57 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
             };
             import(common, Dataset::Dpe, &fetched, &options, shared)
         }
+        ImportDataset::Ban(arguments) => import_ban(common, arguments, clock, progress),
     }
+}
+
+/// Imports addresses, then rebuilds the index of the departments they lie in.
+fn import_ban(
+    common: &Common,
+    arguments: &BanArgs,
+    clock: Clock,
+    progress: Progress,
+) -> CommandResult {
+    let shared = &arguments.shared;
+    let fetched = if arguments.files.is_empty() {
+        require_departments(shared)?;
+        block_on(async {
+            let client = Client::new(RetryPolicy::default())?;
+            let (base, codes) = (&arguments.ban_base, &shared.departments);
+            fetch::ban(&client, base, codes, &common.data, progress, clock.now()).await
+        })?
+    } else {
+        local(&arguments.files)?
+    };
+    let options = ImportOptions {
+        departments: shared.departments.clone(),
+        edition: arguments.edition.clone(),
+        progress,
+        clock,
+        ..ImportOptions::default()
+    };
+    import(common, ImportTable::Ban, &fetched, &options, shared)?;
+    let started = Instant::now();
+    let bar = progress.rows("index of addresses", 0);
+    let manifest = index::rebuild(&common.data, &|rows| bar.inc(rows))?;
+    bar.finish_and_clear();
+    if !common.json {
+        let (mut streets, mut numbers, mut bytes) = (0, 0, 0);
+        for entry in manifest.segments.values() {
+            streets += entry.streets;
+            numbers += entry.numbers;
+            bytes += entry.bytes;
+        }
+        println!(
+            "index: {} departments, {} streets and places, {} house numbers, {} in {:.1} s",
+            manifest.segments.len(),
+            HumanCount(streets),
+            HumanCount(numbers),
+            HumanBytes(bytes),
+            started.elapsed().as_secs_f64()
+        );
+    }
+    Ok(())
 }
 
 /// Fetches sales from the official source, by default those of the last six calendar years.
@@ -246,24 +320,24 @@ fn block_on<T>(future: impl Future<Output = Result<T, fetch::Error>>) -> Result<
 
 fn import(
     common: &Common,
-    dataset: Dataset,
+    table: impl Into<ImportTable>,
     fetched: &FetchedSources,
     options: &ImportOptions,
     shared: &SharedArgs,
 ) -> CommandResult {
+    let table = table.into();
     let started = Instant::now();
     let lake = Lake::open(&common.data)?;
     let mut report = ImportReport {
-        table: dataset.name(),
+        table: table.name(),
         started_at: iso(&options.clock),
         edition: options.edition.clone(),
         notes: fetched.notes.clone(),
         ..ImportReport::default()
     };
     if !fetched.inputs.is_empty() {
-        let begin = || lake.import(dataset.schema());
-        let (filled, imported) =
-            import_files(dataset, &fetched.inputs, begin, options, &mut report)?;
+        let begin = || lake.import(table.schema());
+        let (filled, imported) = import_files(table, &fetched.inputs, begin, options, &mut report)?;
         let (sources, slices): (Vec<_>, Vec<_>) = imported
             .into_iter()
             .map(|imported| (imported.source, imported.slices))

@@ -8,6 +8,7 @@ use super::backup::{open_tables, report};
 use super::{CommandResult, Common};
 use toise_app::backup::restore::StagedRestore;
 use toise_base::progress::Progress;
+use toise_geocode::folder as index;
 
 /// Arguments of `restore`.
 #[derive(Args, Debug)]
@@ -30,6 +31,8 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
     let bar = Progress::new(common.json).bytes("restoring", Some(0));
     let restored = StagedRestore::prepare(&arguments.from, &common.data, &bar)?;
     open_tables(&restored.folder())?;
+    // A backup holds the table of addresses, not the index derived from it.
+    index::rebuild(&restored.folder(), &|_| {})?;
     let manifest = restored.publish()?;
     bar.finish_and_clear();
     report(common, "data", &common.data, &manifest);

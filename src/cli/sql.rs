@@ -23,6 +23,7 @@ use toise_contract::listings::filters::ListingKind;
 use toise_engine::session::{MergeOnReadTable, Session};
 use toise_engine::{Budget, Engine, Error};
 use toise_estimate as estimate;
+use toise_geocode::table::schema as addresses;
 use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_listings::columns::{adverts, properties};
@@ -130,7 +131,13 @@ fn session(
             );
         })?;
     }
-    let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
+    let tables = [
+        dvf::schema(),
+        dpe::schema(),
+        addresses(),
+        properties(),
+        adverts(),
+    ];
     let engine = Engine::open(data, &tables, Budget::from(&config.engine))?;
     let changed: Vec<MergeOnReadTable> = match &listings {
         Some(listings) => sql_tables::tables(listings, &engine, &wanted)?,

@@ -14,6 +14,8 @@ pub enum LakeTable {
     Dvf,
     /// Energy diagnostics
     Dpe,
+    /// Addresses and named places
+    Ban,
     /// Properties, derived from the store
     Properties,
     /// Adverts, derived from the store
@@ -32,6 +34,7 @@ impl LakeTable {
         match self {
             Self::Dvf => dvf::schema(),
             Self::Dpe => dpe::schema(),
+            Self::Ban => toise_geocode::table::schema(),
             Self::Properties => properties(),
             Self::Adverts => adverts(),
         }
@@ -40,7 +43,7 @@ impl LakeTable {
     /// The kind of listing that the table is derived from; `None` for open data.
     pub fn listing(self) -> Option<ListingKind> {
         match self {
-            Self::Dvf | Self::Dpe => None,
+            Self::Dvf | Self::Dpe | Self::Ban => None,
             Self::Properties => Some(ListingKind::Property),
             Self::Adverts => Some(ListingKind::Advert),
         }

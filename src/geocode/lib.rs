@@ -5,10 +5,12 @@
 //! communes it may mean, and no global fuzzy index is needed. [`Geocoder::search`] answers forward queries,
 //! [`Geocoder::reverse`] positions.
 
+pub mod folder;
 pub mod index;
 pub mod places;
 pub mod reverse;
 pub mod search;
+pub mod table;
 pub mod text;
 
 pub use search::Geocoder;

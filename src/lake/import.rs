@@ -319,8 +319,8 @@ fn join(new: &[IdEntry], old: &[IdEntry], mut found: impl FnMut(&IdEntry, &IdEnt
     }
 }
 
-/// Rows of a data file that lie in one of the slices and that the edition does not contain. Rows without a date lie in
-/// no slice. `schema` must have a date, a department and a commune column.
+/// Rows of a data file that lie in one of the slices and that the edition does not contain. Rows without a date lie in no
+/// slice of a year. `schema` must have a department and a commune column.
 fn left_out_rows(
     data_file: &DataFile,
     schema: &TableSchema,
@@ -336,29 +336,45 @@ fn left_out_rows(
     // A set, because a row may lie in a slice of its department and in one of its commune.
     let mut left_out = HashSet::new();
     for group in 0..data_file.metadata().num_row_groups() {
-        let dates = data_file.read_column(group, index(schema.date))?;
-        let dates = dates.as_primitive::<Date32Type>();
+        let years = years(data_file, group, schema)?;
         for place in [schema.department, schema.commune] {
             let places = data_file.read_column(group, index(place))?;
             debug_assert!(matches!(places.data_type(), DataType::Dictionary(..)));
             let places = places.as_dictionary::<Int32Type>();
             let names = places.values().as_string::<i32>();
             for row in 0..places.len() {
-                let (Some(code), true) = (places.key(row), dates.is_valid(row)) else {
+                let Some(code) = places.key(row) else {
                     continue;
                 };
-                let slice = Slice {
-                    place: names.value(code).to_owned(),
-                    year: year_of(dates.value(row)),
+                let place = names.value(code);
+                let is_in = |year| {
+                    let place = place.to_owned();
+                    slices.contains(&Slice { place, year })
                 };
+                let year = years.as_ref().and_then(|years| years[row]);
                 let number = data_file.group_starts()[group] + row as u32;
-                if slices.contains(&slice) && !in_import.contains(&number) {
+                let is_covered = is_in(None) || (year.is_some() && is_in(year));
+                if is_covered && !in_import.contains(&number) {
                     left_out.insert(number);
                 }
             }
         }
     }
     Ok(left_out)
+}
+
+/// The year of each row of a group; `None` for a table without a date column.
+fn years(
+    data_file: &DataFile,
+    group: usize,
+    schema: &TableSchema,
+) -> Result<Option<Vec<Option<i32>>>, Error> {
+    let Some((index, _)) = schema.column(schema.date) else {
+        return Ok(None);
+    };
+    let dates = data_file.read_column(group, index)?;
+    let days = dates.as_primitive::<Date32Type>().iter();
+    Ok(Some(days.map(|day| day.map(year_of)).collect()))
 }
 
 /// Year of a day, given in days since 1970-01-01.

@@ -34,8 +34,9 @@ pub struct Provenance {
 pub struct Slice {
     /// Department code, or commune code (five characters).
     pub place: String,
-    /// Year of the table's date column.
-    pub year: i32,
+    /// Year of the table's date column; `None` for every row of the place, whatever its date.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub year: Option<i32>,
 }
 
 /// What an import changed.

@@ -1,4 +1,4 @@
-//! The tables of open data, by name.
+//! The tables of open data, by name: those that are searched and matched, and all that are imported.
 
 use super::{dpe, dvf};
 use toise_lake::schema::TableSchema;
@@ -10,6 +10,36 @@ pub enum Dataset {
     Dvf,
     /// Energy performance diagnostics.
     Dpe,
+}
+
+/// A table that official files are imported into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ImportTable {
+    /// One that is searched and matched.
+    Dataset(Dataset),
+    /// Addresses.
+    Ban,
+}
+
+impl From<Dataset> for ImportTable {
+    fn from(dataset: Dataset) -> Self {
+        Self::Dataset(dataset)
+    }
+}
+
+impl ImportTable {
+    /// Folder and SQL name.
+    pub fn name(self) -> &'static str {
+        self.schema().name
+    }
+
+    /// The table's columns.
+    pub fn schema(self) -> &'static TableSchema {
+        match self {
+            Self::Dataset(dataset) => dataset.schema(),
+            Self::Ban => toise_geocode::table::schema(),
+        }
+    }
 }
 
 impl Dataset {

@@ -20,11 +20,15 @@ use toise_net::{self as net, Client};
 pub const DVF_BASE: &str = "https://files.data.gouv.fr/geo-dvf";
 /// Base URL of the diagnostics of existing dwellings.
 pub const DPE_BASE: &str = "https://data.ademe.fr/data-fair/api/v1/datasets/dpe03existant";
+/// Base URL of the national address base.
+pub const BAN_BASE: &str = "https://adresse.data.gouv.fr/data/ban/adresses/latest/csv";
 /// Departments whose land register is not run by the tax office, so they have no recorded sales.
 pub const WITHOUT_SALES: [&str; 4] = ["57", "67", "68", "976"];
 
 /// Maximum size of a file of one department and year, bytes; the largest known is about 5 MB.
 const DVF_BYTES_MAX: u64 = 1 << 30;
+/// Maximum size of a file of addresses of one department, bytes; the largest has about 40 MB.
+const BAN_BYTES_MAX: u64 = 1 << 30;
 /// Diagnostics requested per page: the API's maximum.
 const PAGE_ROWS: u32 = 10_000;
 /// Maximum page size, bytes.
@@ -118,13 +122,59 @@ pub async fn dvf(
                     edition: Some(edition(downloaded.last_modified.as_deref(), now)),
                     slices: Some(vec![Slice {
                         place: code.clone(),
-                        year,
+                        year: Some(year),
                     }]),
                 }),
                 Err(net::Error::Status { status, .. }) if status == 404 => {
                     fetched.notes.push(format!(
                         "no sales published for department {code} in {year}"
                     ));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(fetched)
+}
+
+/// Downloads addresses and named places of departments.
+///
+/// Both files of a department are one edition, which replaces what the table holds of it.
+///
+/// # Errors
+/// An unknown department, or an address that cannot be read. Files downloaded so far are kept for the next attempt.
+pub async fn ban(
+    client: &Client,
+    base: &str,
+    codes: &[String],
+    data: &Path,
+    progress: Progress,
+    now: DateTime<Utc>,
+) -> Result<FetchedSources, Error> {
+    check(codes)?;
+    let mut fetched = FetchedSources::default();
+    for code in codes {
+        for file in [
+            format!("adresses-{code}.csv.gz"),
+            format!("lieux-dits-{code}-beta.csv.gz"),
+        ] {
+            let url = format!("{}/{file}", base.trim_end_matches('/'));
+            let path = data.join("downloads").join("ban").join(&file);
+            let bar = progress.bytes(&url, None);
+            let downloaded = client.download(&url, &path, BAN_BYTES_MAX, &bar).await;
+            bar.finish_and_clear();
+            match downloaded {
+                Ok(downloaded) => fetched.inputs.push(ImportInput {
+                    path: downloaded.path,
+                    name: url,
+                    edition: Some(edition(downloaded.last_modified.as_deref(), now)),
+                    slices: Some(vec![Slice {
+                        place: code.clone(),
+                        year: None,
+                    }]),
+                }),
+                Err(net::Error::Status { status, .. }) if status == 404 => {
+                    fetched.notes.push(format!("{file} is not published"));
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -142,7 +142,7 @@ async fn a_busy_server_is_retried_and_a_cut_download_resumes() {
     assert_eq!(std::fs::read(&input.path).unwrap(), whole);
     assert_eq!(input.edition.as_deref(), Some("2026-04"));
     let slice = &input.slices.as_ref().unwrap()[0];
-    assert_eq!((&*slice.place, slice.year), ("48", 2024));
+    assert_eq!((&*slice.place, slice.year), ("48", Some(2024)));
     assert!(fetched.notes[0].contains("57"), "{:?}", fetched.notes);
     assert!(server.heads()[0].starts_with("GET /latest/csv/2024/departements/48.csv.gz "));
 

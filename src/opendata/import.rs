@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use self::pipeline::BlockConsumer;
-use super::dataset::Dataset;
+use super::dataset::{Dataset, ImportTable};
 use super::dvf;
 use super::report::{FileReport, ImportReport};
 use super::source::{ByteMeter, Error, SourceFormat, SourceLocation, open};
@@ -95,17 +95,18 @@ pub struct ImportedSource {
 ///
 /// The first file that cannot be read or is malformed; the sink is dropped in that case.
 pub fn import_files<S: RowSink>(
-    dataset: Dataset,
+    table: impl Into<ImportTable>,
     inputs: &[ImportInput],
     begin: impl Fn() -> Result<S, toise_lake::Error>,
     options: &ImportOptions,
     report: &mut ImportReport,
 ) -> Result<(S, Vec<ImportedSource>), Error> {
+    let table = table.into();
     let mut options = options.clone();
     let blank = report.clone();
     loop {
         let mut sink = begin()?;
-        match import_all(dataset, inputs, &mut sink, &options, report) {
+        match import_all(table, inputs, &mut sink, &options, report) {
             Err(Error::Scattered { place, .. })
                 if options.group_in_memory.insert(place.file.clone()) =>
             {
@@ -122,7 +123,7 @@ pub fn import_files<S: RowSink>(
 }
 
 fn import_all(
-    dataset: Dataset,
+    table: ImportTable,
     inputs: &[ImportInput],
     sink: &mut dyn RowSink,
     options: &ImportOptions,
@@ -130,7 +131,7 @@ fn import_all(
 ) -> Result<Vec<ImportedSource>, Error> {
     inputs
         .iter()
-        .map(|input| import_file(dataset, input, sink, options, report))
+        .map(|input| import_file(table, input, sink, options, report))
         .collect()
 }
 
@@ -140,7 +141,7 @@ fn import_all(
 ///
 /// As for [`import_reader`], or the file cannot be opened.
 pub fn import_file(
-    dataset: Dataset,
+    table: impl Into<ImportTable>,
     input: &ImportInput,
     sink: &mut dyn RowSink,
     options: &ImportOptions,
@@ -158,7 +159,7 @@ pub fn import_file(
     own.edition = input.edition.clone().or(own.edition);
     let reader = bar.wrap_read(file);
     let imported = import_reader(
-        dataset,
+        table,
         reader,
         name,
         SourceFormat::Detect,
@@ -181,7 +182,7 @@ pub fn import_file(
 /// The source is malformed; rows written so far stay in the sink, which the caller drops. [`Error::Scattered`]: start
 /// again with the name added to [`ImportOptions::group_in_memory`].
 pub fn import_reader(
-    dataset: Dataset,
+    table: impl Into<ImportTable>,
     reader: impl Read + Send,
     name: &str,
     format: SourceFormat,
@@ -189,9 +190,10 @@ pub fn import_reader(
     options: &ImportOptions,
     report: &mut ImportReport,
 ) -> Result<ImportedSource, Error> {
+    let table = table.into();
     let meter = ByteMeter::default();
     let counted = meter.clone();
-    let mut consumer = BlockConsumer::new(dataset, name, sink, options, report);
+    let mut consumer = BlockConsumer::new(table, name, sink, options, report);
     std::thread::scope(|scope| {
         let (sender, blocks) = sync_channel(BLOCKS_WAITING);
         scope.spawn(move || {
@@ -213,8 +215,9 @@ pub fn import_reader(
         consumer.consume(blocks)
     })?;
     let rows = consumer.rows;
-    let slices = match &options.edition {
-        Some(_) if dataset == Dataset::Dvf => slices(&consumer.places),
+    let slices = match (&options.edition, table) {
+        (Some(_), ImportTable::Dataset(Dataset::Dvf)) => slices(&consumer.places, true),
+        (Some(_), ImportTable::Ban) => slices(&consumer.places, false),
         _ => Vec::new(),
     };
     report.files.push(FileReport {
@@ -242,8 +245,8 @@ pub fn iso(clock: &Clock) -> String {
 }
 
 /// The slices that a file of an edition covers: its commune if there is only one, else its departments, in each year
-/// found.
-fn slices(places: &BTreeSet<(String, i32)>) -> Vec<Slice> {
+/// found, or in all years of a table without dates.
+fn slices(places: &BTreeSet<(String, i32)>, by_year: bool) -> Vec<Slice> {
     let mut communes = places.iter().map(|(commune, _)| commune);
     let first = communes.next();
     let single = communes.all(|commune| Some(commune) == first);
@@ -255,7 +258,7 @@ fn slices(places: &BTreeSet<(String, i32)>) -> Vec<Slice> {
             } else {
                 dvf::derive::department(commune).to_owned()
             },
-            year: *year,
+            year: by_year.then_some(*year),
         })
         .collect();
     slices.into_iter().collect()

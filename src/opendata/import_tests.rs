@@ -402,7 +402,7 @@ fn scattered_mutations_are_grouped_in_memory_on_a_second_reading() {
         .iter()
         .map(|slice| (&*slice.place, slice.year))
         .collect();
-    assert_eq!(slices, [("01053", 2023)]);
+    assert_eq!(slices, [("01053", Some(2023))]);
 }
 
 #[test]

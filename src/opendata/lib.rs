@@ -3,6 +3,7 @@
 //! A validated request becomes one engine query; the response contains the JSON texts that are stored beside the
 //! columns of the matching rows. Everything here is CPU-bound: callers run it on the engine's pool, never on a reactor.
 
+pub mod ban;
 pub mod bulk;
 mod dataset;
 pub mod dpe;
@@ -29,7 +30,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-pub use dataset::Dataset;
+pub use dataset::{Dataset, ImportTable};
 use toise_contract::filter::Filter;
 pub use toise_contract::position::{CursorPosition, SortValue};
 use toise_engine::cancellation::Interrupt;

@@ -240,7 +240,10 @@ impl ImportReport {
             let slices: Vec<String> = self
                 .replaced_slices
                 .iter()
-                .map(|slice| format!("{} {}", slice.place, slice.year))
+                .map(|slice| match slice.year {
+                    Some(year) => format!("{} {year}", slice.place),
+                    None => slice.place.clone(),
+                })
                 .collect();
             let _ = writeln!(text, "replaced completely: {}", slices.join(", "));
         }

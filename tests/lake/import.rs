@@ -206,7 +206,7 @@ fn sale(id: &str, commune: &str, year: i32, price: u32) -> Record {
 fn slice(place: &str, year: i32) -> Slice {
     Slice {
         place: place.into(),
-        year,
+        year: Some(year),
     }
 }
 

@@ -168,6 +168,15 @@ impl SegmentBuilder {
         self.streets.len()
     }
 
+    /// Number of house numbers so far.
+    pub fn numbers(&self) -> u64 {
+        let numbers = self
+            .streets
+            .values()
+            .map(|street| street.numbers.len() as u64);
+        numbers.sum()
+    }
+
     /// Writes the segment of a department.
     ///
     /// # Errors

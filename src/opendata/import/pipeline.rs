@@ -8,10 +8,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use arrow::error::ArrowError;
 
 use super::{BLOCKS_CONVERTING, ImportOptions};
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, ImportTable};
 use crate::report::{Converted, ImportReport};
 use crate::source::{Block, Error, Header, SourceLocation};
-use crate::{dpe, dvf};
+use crate::{ban, dpe, dvf};
 use toise_geo::iris::IrisIndex;
 use toise_lake::RowSink;
 
@@ -22,6 +22,7 @@ type Conversion = Receiver<Result<Converted, ArrowError>>;
 enum SourceColumns {
     Dvf(Arc<dvf::columns::DvfColumns>),
     Dpe(Arc<dpe::source::DpeColumns>),
+    Ban(Arc<ban::columns::BanColumns>),
 }
 
 /// Settings shared by the conversions of one file.
@@ -29,12 +30,13 @@ struct ConversionContext {
     file: String,
     dvf: dvf::record::DvfSelection,
     dpe: dpe::record::DpeSelection,
+    ban: ban::record::BanSelection,
     iris: Option<Arc<IrisIndex>>,
 }
 
 /// Converts blocks and pushes the batches in order.
 pub(super) struct BlockConsumer<'c> {
-    dataset: Dataset,
+    table: ImportTable,
     context: Arc<ConversionContext>,
     sink: &'c mut dyn RowSink,
     report: &'c mut ImportReport,
@@ -50,13 +52,13 @@ pub(super) struct BlockConsumer<'c> {
 
 impl<'c> BlockConsumer<'c> {
     pub(super) fn new(
-        dataset: Dataset,
+        table: ImportTable,
         name: &str,
         sink: &'c mut dyn RowSink,
         options: &ImportOptions,
         report: &'c mut ImportReport,
     ) -> Self {
-        report.table = dataset.name();
+        report.table = table.name();
         let context = ConversionContext {
             file: name.to_owned(),
             dvf: dvf::record::DvfSelection {
@@ -67,10 +69,13 @@ impl<'c> BlockConsumer<'c> {
                 departments: options.departments.clone(),
                 since: options.since,
             },
+            ban: ban::record::BanSelection {
+                departments: options.departments.clone(),
+            },
             iris: options.iris.clone(),
         };
         Self {
-            dataset,
+            table,
             context: Arc::new(context),
             sink,
             report,
@@ -93,6 +98,7 @@ impl<'c> BlockConsumer<'c> {
             self.report.rows_read += block.len() as u64;
             match self.columns(&block)? {
                 SourceColumns::Dpe(columns) => self.convert_dpe(block, columns)?,
+                SourceColumns::Ban(columns) => self.convert_ban(block, columns)?,
                 SourceColumns::Dvf(columns) if self.in_memory => {
                     held_rows += block.len();
                     held.push(block);
@@ -132,8 +138,8 @@ impl<'c> BlockConsumer<'c> {
             return Ok(columns.clone());
         }
         let file = &self.context.file;
-        let columns = match self.dataset {
-            Dataset::Dvf => {
+        let columns = match self.table {
+            ImportTable::Dataset(Dataset::Dvf) => {
                 let columns = dvf::columns::DvfColumns::find(&block.header, file)?;
                 columns
                     .unknown
@@ -141,13 +147,21 @@ impl<'c> BlockConsumer<'c> {
                     .for_each(|name| self.report.add_unknown_column(name));
                 SourceColumns::Dvf(Arc::new(columns))
             }
-            Dataset::Dpe => {
+            ImportTable::Dataset(Dataset::Dpe) => {
                 let columns = dpe::source::DpeColumns::find(&block.header, file)?;
                 columns
                     .unknown
                     .iter()
                     .for_each(|name| self.report.add_unknown_column(name));
                 SourceColumns::Dpe(Arc::new(columns))
+            }
+            ImportTable::Ban => {
+                let columns = ban::columns::BanColumns::find(&block.header, file)?;
+                columns
+                    .unknown
+                    .iter()
+                    .for_each(|name| self.report.add_unknown_column(name));
+                SourceColumns::Ban(Arc::new(columns))
             }
         };
         self.header = Some(Arc::clone(&block.header));
@@ -177,6 +191,15 @@ impl<'c> BlockConsumer<'c> {
     ) -> Result<(), Error> {
         let context = Arc::clone(&self.context);
         self.spawn(move || dpe::record::convert(&block, &columns, &context.file, &context.dpe))
+    }
+
+    fn convert_ban(
+        &mut self,
+        block: Block,
+        columns: Arc<ban::columns::BanColumns>,
+    ) -> Result<(), Error> {
+        let context = Arc::clone(&self.context);
+        self.spawn(move || ban::record::convert(&block, &columns, &context.file, &context.ban))
     }
 
     fn spawn(

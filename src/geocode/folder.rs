@@ -1,0 +1,387 @@
+//! Builds the index from the lake's table `ban` and publishes it: `index/ban/` in the data folder.
+//!
+//! `current.json` names the segments of an edition by department, with the length and the digest of each. Segments are
+//! immutable, carry their digest in their name, and are written and flushed before the new `current.json` takes the place
+//! of the old one by rename, so that a reader or a crash sees one edition or the other. Files that are no longer named
+//! are deleted afterwards; a server that has them mapped goes on reading them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{Float64Type, Int32Type};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::index::builder::{AddressRow, SegmentBuilder};
+use super::index::segment::{self, Segment};
+use crate::search::Geocoder;
+use crate::table;
+use toise_lake::data_file::DataFile;
+use toise_lake::{self as lake, Lake};
+
+/// Name of the file that names the segments.
+const CURRENT: &str = "current.json";
+/// Number of the index's format; segments of another are built anew.
+const FORMAT: u32 = 1;
+/// Hexadecimal digits of a digest in a file's name.
+const NAME_DIGITS: usize = 16;
+/// Columns that segments are built from.
+const COLUMNS: [&str; 11] = [
+    "id",
+    "number",
+    "suffix",
+    "name",
+    "postal_code",
+    "insee_code",
+    "city",
+    "former_insee_code",
+    "former_city",
+    "lat",
+    "lon",
+];
+
+/// Why the index cannot be built or read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file of the index cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// Path of the file.
+        path: PathBuf,
+        /// The operating system's error.
+        source: io::Error,
+    },
+    /// The list of segments cannot be read.
+    #[error("{path}: {reason}")]
+    Damaged {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A segment cannot be read.
+    #[error(transparent)]
+    Segment(#[from] segment::Error),
+    /// The table of addresses cannot be read.
+    #[error(transparent)]
+    Lake(#[from] lake::Error),
+}
+
+/// The segments of an edition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Number of the format.
+    pub format: u32,
+    /// Sequence number of the table's snapshot that the segments were built from.
+    pub snapshot: u64,
+    /// Segment of each department.
+    pub segments: BTreeMap<String, SegmentEntry>,
+}
+
+/// One segment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentEntry {
+    /// File name.
+    pub file: String,
+    /// Length, bytes.
+    pub bytes: u64,
+    /// BLAKE3 of the file, hexadecimal.
+    pub checksum: String,
+    /// Digest of the row groups that it was built from: BLAKE3 of their files' checksums and numbers, hexadecimal.
+    pub rows: String,
+    /// Streets and named places.
+    pub streets: u64,
+    /// House numbers.
+    pub numbers: u64,
+}
+
+/// The folder of the index in a data folder.
+pub fn folder(data: &Path) -> PathBuf {
+    data.join("index").join("ban")
+}
+
+/// The segments of the current edition; none before the first import.
+///
+/// # Errors
+/// The list cannot be read.
+pub fn manifest(data: &Path) -> Result<Manifest, Error> {
+    let path = folder(data).join(CURRENT);
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Manifest::default()),
+        Err(source) => return Err(Error::Io { path, source }),
+    };
+    serde_json::from_slice(&text).map_err(|error| Error::Damaged {
+        reason: format!("not a list of segments: {error}"),
+        path,
+    })
+}
+
+/// Opens the current edition. Costs a few milliseconds: segments are mapped, not read.
+///
+/// # Errors
+/// A segment is missing, cut or of another format.
+pub fn open(data: &Path) -> Result<Geocoder, Error> {
+    let manifest = manifest(data)?;
+    let folder = folder(data);
+    let mut segments = Vec::with_capacity(manifest.segments.len());
+    for entry in manifest.segments.values() {
+        segments.push(Arc::new(Segment::open(&folder.join(&entry.file))?));
+    }
+    Ok(Geocoder::new(segments))
+}
+
+/// Reads every segment of the current edition against its digest; names of files that differ.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn verify(data: &Path) -> Result<Vec<String>, Error> {
+    let manifest = manifest(data)?;
+    let folder = folder(data);
+    let mut damaged = Vec::new();
+    for entry in manifest.segments.values() {
+        let path = folder.join(&entry.file);
+        let bytes = fs::read(&path).map_err(|source| Error::Io { path, source })?;
+        if blake3::hash(&bytes).to_hex().as_str() != entry.checksum {
+            damaged.push(entry.file.clone());
+        }
+    }
+    Ok(damaged)
+}
+
+/// Brings the index to the table's current snapshot, or does nothing while there are neither addresses nor an index: builds the segments of departments whose rows lie elsewhere than when
+/// they were last built, and publishes the edition. `progress` is called with the number of rows read.
+///
+/// # Errors
+/// The table cannot be read or is damaged, or files cannot be written. The index is then as before.
+pub fn rebuild(data: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<Manifest, Error> {
+    let schema = table::schema();
+    let folder = folder(data);
+    let is_empty = !data.join("lake").join(schema.name).exists();
+    if is_empty && !folder.exists() {
+        return Ok(Manifest::default());
+    }
+    let lake = Lake::open_existing(data)?;
+    let _lock = lock(&folder)?;
+    let snapshot = lake.snapshot(schema)?;
+    let files = snapshot.parts.iter();
+    let files: Vec<DataFile> = files
+        .map(|entry| DataFile::open(&lake.folder(schema), entry, schema))
+        .collect::<Result<_, _>>()?;
+    let groups = groups_by_department(&files)?;
+    let former = manifest(data)?;
+    let mut segments = match former.format == FORMAT {
+        true => former.segments,
+        false => BTreeMap::new(),
+    };
+    segments.retain(|department, entry| {
+        let groups = groups.get(department);
+        groups.is_some_and(|groups| entry.rows == rows_digest(&files, groups))
+    });
+    let due: Vec<_> = groups
+        .iter()
+        .filter(|(department, _)| !segments.contains_key(*department))
+        .collect();
+    let built: Vec<(String, SegmentEntry)> = due
+        .into_par_iter()
+        .map(|(department, groups)| {
+            let builder = read_department(&files, groups, department, progress)?;
+            let rows = rows_digest(&files, groups);
+            let entry = write_segment(&folder, department, builder, rows)?;
+            Ok((department.clone(), entry))
+        })
+        .collect::<Result<_, Error>>()?;
+    segments.extend(built);
+    let manifest = Manifest {
+        format: FORMAT,
+        snapshot: snapshot.sequence,
+        segments,
+    };
+    publish(&folder, &manifest)?;
+    remove_unnamed(&folder, &manifest);
+    Ok(manifest)
+}
+
+/// Waits until no other process builds the index. The lock ends with the file returned.
+fn lock(folder: &Path) -> Result<File, Error> {
+    let path = folder.join("lock");
+    let locked = || {
+        fs::create_dir_all(folder)?;
+        let file = File::create(&path)?;
+        file.lock()?;
+        Ok(file)
+    };
+    locked().map_err(|source| Error::Io {
+        path: path.clone(),
+        source,
+    })
+}
+
+/// File and row group of the rows of each department.
+fn groups_by_department(
+    files: &[DataFile],
+) -> Result<BTreeMap<String, Vec<(usize, usize)>>, Error> {
+    let mut groups: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
+    for (number, file) in files.iter().enumerate() {
+        for group in 0..file.metadata().num_row_groups() {
+            let codes = column(file, group, "departement_code")?;
+            let codes = codes.as_dictionary::<Int32Type>();
+            let names = codes.values().as_string::<i32>();
+            let used: BTreeSet<i32> = codes.keys().iter().flatten().collect();
+            for code in used {
+                let of_department = groups
+                    .entry(names.value(code as usize).to_owned())
+                    .or_default();
+                of_department.push((number, group));
+            }
+        }
+    }
+    Ok(groups)
+}
+
+/// Digest of where the rows of a department lie.
+fn rows_digest(files: &[DataFile], groups: &[(usize, usize)]) -> String {
+    let mut digest = blake3::Hasher::new();
+    for (file, group) in groups {
+        digest.update(files[*file].entry().sums.as_bytes());
+        digest.update(&(*group as u64).to_le_bytes());
+    }
+    digest.finalize().to_hex().to_string()
+}
+
+fn column(file: &DataFile, group: usize, name: &str) -> Result<ArrayRef, lake::Error> {
+    let found = table::schema().column(name);
+    let (index, _) =
+        found.ok_or_else(|| lake::Error::damaged(file.path(), format!("no column {name}")))?;
+    file.read_column(group, index)
+}
+
+fn read_department(
+    files: &[DataFile],
+    groups: &[(usize, usize)],
+    department: &str,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<SegmentBuilder, Error> {
+    let mut builder = SegmentBuilder::default();
+    for (number, group) in groups {
+        let file = &files[*number];
+        let codes = column(file, *group, "departement_code")?;
+        let columns = COLUMNS.iter().map(|name| column(file, *group, name));
+        let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
+        let mut read = 0;
+        for row in 0..codes.len() {
+            if text(&codes, row) == department {
+                builder.push(&address(&columns, row));
+                read += 1;
+            }
+        }
+        progress(read);
+    }
+    Ok(builder)
+}
+
+fn address(columns: &[ArrayRef], row: usize) -> AddressRow {
+    let text = |column: usize| text(&columns[column], row).to_owned();
+    let degrees = |column: usize| columns[column].as_primitive::<Float64Type>().value(row);
+    let numbers = columns[1].as_primitive::<Int32Type>();
+    AddressRow {
+        id: text(0),
+        number: numbers.is_valid(row).then(|| numbers.value(row) as u32),
+        suffix: text(2),
+        name: text(3),
+        postal_code: text(4),
+        insee_code: text(5),
+        commune: text(6),
+        former_code: text(7),
+        former_name: text(8),
+        lat: degrees(9),
+        lon: degrees(10),
+    }
+}
+
+/// A text or category; empty where it is null.
+fn text(column: &ArrayRef, row: usize) -> &str {
+    if let Some(values) = column.as_dictionary_opt::<Int32Type>() {
+        let code = values.key(row);
+        return code.map_or("", |code| values.values().as_string::<i32>().value(code));
+    }
+    let values = column.as_string::<i32>();
+    if values.is_valid(row) {
+        values.value(row)
+    } else {
+        ""
+    }
+}
+
+fn write_segment(
+    folder: &Path,
+    department: &str,
+    builder: SegmentBuilder,
+    rows: String,
+) -> Result<SegmentEntry, Error> {
+    let draft = folder.join(format!("{department}.draft"));
+    let failed = |source| Error::Io {
+        path: draft.clone(),
+        source,
+    };
+    let (streets, numbers) = (builder.streets() as u64, builder.numbers());
+    let mut bytes = Vec::new();
+    builder.write(department, &mut bytes).map_err(failed)?;
+    let checksum = blake3::hash(&bytes).to_hex().to_string();
+    let name = format!("{department}-{}.segment", &checksum[..NAME_DIGITS]);
+    let mut file = BufWriter::new(File::create(&draft).map_err(failed)?);
+    file.write_all(&bytes).map_err(failed)?;
+    let file = file
+        .into_inner()
+        .map_err(|error| failed(error.into_error()))?;
+    file.sync_all().map_err(failed)?;
+    fs::rename(&draft, folder.join(&name)).map_err(failed)?;
+    Ok(SegmentEntry {
+        file: name,
+        bytes: bytes.len() as u64,
+        checksum,
+        rows,
+        streets,
+        numbers,
+    })
+}
+
+fn publish(folder: &Path, manifest: &Manifest) -> Result<(), Error> {
+    let draft = folder.join("current.json.draft");
+    let failed = |source| Error::Io {
+        path: draft.clone(),
+        source,
+    };
+    let text = serde_json::to_vec_pretty(manifest).map_err(|error| failed(error.into()))?;
+    let mut file = File::create(&draft).map_err(failed)?;
+    file.write_all(&text).map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    // The segments' names are on disk before the list that names them.
+    let flush = || File::open(folder)?.sync_all();
+    flush().map_err(failed)?;
+    fs::rename(&draft, folder.join(CURRENT)).map_err(failed)?;
+    flush().map_err(failed)
+}
+
+/// Deletes segments of former editions. A file that cannot be deleted is left for the next time.
+fn remove_unnamed(folder: &Path, manifest: &Manifest) {
+    let named: BTreeSet<&str> = manifest
+        .segments
+        .values()
+        .map(|entry| entry.file.as_str())
+        .collect();
+    let Ok(files) = fs::read_dir(folder) else {
+        return;
+    };
+    for file in files.flatten() {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let is_ours = name.ends_with(".segment") || name.ends_with(".draft");
+        if is_ours && !named.contains(name.as_str()) {
+            let _ = fs::remove_file(file.path());
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Finds the columns of a file of addresses by name, in any order: those of the base today, its former ones, those of
+//! named places, and those of local bases.
+
+use crate::source::cell::plain_name;
+use crate::source::{Error, Header, SourceLocation};
+
+/// A value of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+#[expect(
+    missing_docs,
+    reason = "named after the published columns listed in FIELDS"
+)]
+pub enum BanField {
+    Id,
+    Number,
+    Suffix,
+    Name,
+    PostalCode,
+    InseeCode,
+    City,
+    FormerInseeCode,
+    FormerCity,
+    Lat,
+    Lon,
+    X,
+    Y,
+    PositionType,
+    Locality,
+    DeliveryLabel,
+    Alias,
+    Parcels,
+    Certified,
+    Source,
+}
+
+/// Number of [`BanField`]s.
+const FIELD_COUNT: usize = 20;
+
+/// Published names of each field, normalised: today's first, then former ones, then those of local bases.
+const FIELDS: [(BanField, &[&str]); FIELD_COUNT] = [
+    (BanField::Id, &["id", "cle_interop"]),
+    (BanField::Number, &["numero"]),
+    (BanField::Suffix, &["rep", "suffixe"]),
+    (
+        BanField::Name,
+        &["nom_voie", "nom_lieu_dit", "voie_nom", "nom"],
+    ),
+    (BanField::PostalCode, &["code_postal", "code_post"]),
+    (
+        BanField::InseeCode,
+        &["code_insee", "commune_insee", "code_commune"],
+    ),
+    (BanField::City, &["nom_commune", "commune_nom"]),
+    (
+        BanField::FormerInseeCode,
+        &["code_insee_ancienne_commune", "commune_deleguee_insee"],
+    ),
+    (
+        BanField::FormerCity,
+        &["nom_ancienne_commune", "commune_deleguee_nom"],
+    ),
+    (BanField::Lat, &["lat", "latitude"]),
+    (BanField::Lon, &["lon", "long", "longitude"]),
+    (BanField::X, &["x"]),
+    (BanField::Y, &["y"]),
+    (BanField::PositionType, &["type_position", "position"]),
+    (BanField::Locality, &["nom_ld", "lieudit_complement_nom"]),
+    (BanField::DeliveryLabel, &["libelle_acheminement"]),
+    (BanField::Alias, &["alias"]),
+    (BanField::Parcels, &["cad_parcelles"]),
+    (BanField::Certified, &["certification_commune"]),
+    (BanField::Source, &["source_position", "source"]),
+];
+
+/// Published columns that the table does not hold; they are not reported as unknown.
+const UNUSED: [&str; 9] = [
+    "id_fantoir",
+    "nom_afnor",
+    "source_nom_voie",
+    "uid_adresse",
+    "date_der_maj",
+    "id_ban_commune",
+    "id_ban_toponyme",
+    "id_ban_adresse",
+    "commune_deleguee",
+];
+
+/// The columns of one file.
+#[derive(Clone, Debug)]
+pub struct BanColumns {
+    positions: [Option<usize>; FIELD_COUNT],
+    /// Unknown columns.
+    pub unknown: Vec<String>,
+}
+
+impl BanColumns {
+    /// Finds the columns in a header.
+    ///
+    /// # Errors
+    /// A column that every address needs is missing: identifier, name or commune.
+    pub fn find(header: &Header, file: &str) -> Result<Self, Error> {
+        let plain: Vec<String> = header.names.iter().map(|name| plain_name(name)).collect();
+        let mut positions = [None; FIELD_COUNT];
+        for (field, names) in FIELDS {
+            let mut found = names
+                .iter()
+                .filter_map(|name| plain.iter().position(|known| known == name));
+            positions[field as usize] = found.next();
+        }
+        for (needed, name) in [
+            (BanField::Id, "id"),
+            (BanField::Name, "nom_voie"),
+            (BanField::InseeCode, "code_insee"),
+        ] {
+            if positions[needed as usize].is_none() {
+                return Err(Error::MissingColumn {
+                    place: SourceLocation::line(file, 1).column(name),
+                    found: header.names.join(", "),
+                });
+            }
+        }
+        let is_known =
+            |at: usize| positions.contains(&Some(at)) || UNUSED.contains(&plain[at].as_str());
+        let unknown = (0..plain.len()).filter(|at| !is_known(*at));
+        Ok(Self {
+            unknown: unknown.map(|at| header.names[at].clone()).collect(),
+            positions,
+        })
+    }
+
+    /// Position of a field in the file.
+    pub fn position(&self, field: BanField) -> Option<usize> {
+        self.positions[field as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(names: &str) -> BanColumns {
+        let names = names.split(';').map(str::to_owned).collect();
+        BanColumns::find(&Header { names }, "f.csv").unwrap()
+    }
+
+    #[test]
+    fn fields_are_listed_in_their_order() {
+        assert!(
+            FIELDS
+                .iter()
+                .enumerate()
+                .all(|(index, (field, _))| *field as usize == index)
+        );
+    }
+
+    #[test]
+    fn columns_of_every_form_are_found() {
+        for names in [
+            "id;id_fantoir;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat",
+            "id;nom_voie;id_fantoir;numero;rep;code_insee;code_post;alias;nom_ld;nom_afnor;x;y;lon;lat;nom_commune",
+            "id;nom_lieu_dit;code_postal;code_insee;nom_commune;x;y;lon;lat",
+            "uid_adresse;cle_interop;commune_insee;commune_nom;voie_nom;numero;suffixe;position;x;y;long;lat;source",
+        ] {
+            let columns = found(names);
+            assert_eq!(columns.unknown, [""; 0], "{names}");
+            for field in [
+                BanField::Id,
+                BanField::Name,
+                BanField::InseeCode,
+                BanField::Lat,
+                BanField::Lon,
+            ] {
+                assert!(columns.position(field).is_some(), "{field:?} in {names}");
+            }
+        }
+        assert_eq!(found("id;nom_voie;code_insee;extra").unknown, ["extra"]);
+    }
+
+    #[test]
+    fn a_file_without_an_identifier_is_an_error_that_names_the_column() {
+        let header = Header {
+            names: vec!["numero".into(), "nom_voie".into()],
+        };
+        let error = BanColumns::find(&header, "f.csv").unwrap_err().to_string();
+        assert!(
+            error.contains("f.csv") && error.contains("\"id\""),
+            "{error}"
+        );
+    }
+}

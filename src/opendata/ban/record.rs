@@ -1,0 +1,253 @@
+//! Converts rows of addresses to batches of the table `ban`.
+//!
+//! Values stay as published; codes get back the leading zeros that a spreadsheet removed, and suffixes are lower case. A
+//! position comes from longitude and latitude, else from the projected columns. A row without identifier, name, commune
+//! or position is rejected and counted. The number 99999 of local bases marks a named place.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanBuilder, Float64Builder, Int32Builder, ListBuilder, RecordBatch, StringBuilder,
+};
+use arrow::datatypes::{DataType, Field};
+use arrow::error::ArrowError;
+
+use super::columns::{BanColumns, BanField};
+use crate::report::{ConversionFindings, Converted};
+use crate::source::cell::{code, decimal};
+use crate::source::{Block, SourceLocation};
+use toise_geo::departments;
+use toise_geo::projection::{in_france, to_degrees};
+use toise_geocode::table::{self, ADDRESS, PLACE};
+use toise_lake::schema::ITEM;
+
+/// Number of local bases that stands for a place without house numbers.
+const NO_NUMBER: i32 = 99_999;
+/// What separates parcels.
+const PARCEL_SEPARATORS: [char; 2] = ['|', ','];
+
+/// Selects the addresses to import; the default selects all.
+#[derive(Clone, Debug, Default)]
+pub struct BanSelection {
+    /// Departments; empty for all.
+    pub departments: Vec<String>,
+}
+
+/// Columns of the table that are text and taken as published.
+const TEXTS: [(BanField, &str); 7] = [
+    (BanField::City, "city"),
+    (BanField::FormerCity, "former_city"),
+    (BanField::PositionType, "position_type"),
+    (BanField::Locality, "locality"),
+    (BanField::DeliveryLabel, "delivery_label"),
+    (BanField::Alias, "alias"),
+    (BanField::Source, "source"),
+];
+
+/// Converts rows to records. CPU-bound.
+///
+/// # Errors
+/// The arrays do not fit the table, which would be a defect.
+pub fn convert(
+    block: &Block,
+    columns: &BanColumns,
+    file: &str,
+    wanted: &BanSelection,
+) -> Result<Converted, ArrowError> {
+    let mut findings = ConversionFindings::default();
+    let mut rows_not_asked_for = 0;
+    let mut places = BTreeSet::new();
+    let mut rows = AddressRows::default();
+    for row in 0..block.len() {
+        let cell = |field| {
+            columns
+                .position(field)
+                .map_or("", |at| block.cell(row, at).trim())
+        };
+        let place = || SourceLocation::line(file, block.line(row));
+        let insee_code = code(cell(BanField::InseeCode), 5);
+        let Some(department) = departments::for_commune(&insee_code) else {
+            findings.reject(
+                "commune missing or unknown",
+                &place().column("code_insee"),
+                &insee_code,
+            );
+            continue;
+        };
+        if !wanted.departments.is_empty()
+            && !wanted.departments.iter().any(|code| code == department)
+        {
+            rows_not_asked_for += 1;
+            continue;
+        }
+        if cell(BanField::Id).is_empty() {
+            findings.reject("identifier missing", &place().column("id"), "");
+            continue;
+        }
+        if cell(BanField::Name).is_empty() {
+            findings.reject(
+                "name of the street missing",
+                &place().column("nom_voie"),
+                "",
+            );
+            continue;
+        }
+        let Some((lat, lon)) = position(department, &cell) else {
+            let value = format!("{} {}", cell(BanField::Lat), cell(BanField::Lon));
+            findings.reject(
+                "position missing or outside France",
+                &place().column("lat"),
+                value.trim(),
+            );
+            continue;
+        };
+        let number = number(cell(BanField::Number), |value| {
+            findings.drop_value("house number unreadable", &place().column("numero"), value);
+        });
+        rows.push(&cell, &insee_code, department, number, (lat, lon));
+        places.insert((insee_code.into_owned(), 0));
+    }
+    let batch = rows.finish()?;
+    Ok(Converted {
+        rows_kept: batch.num_rows() as u64,
+        batch,
+        rows_not_asked_for,
+        findings,
+        places,
+    })
+}
+
+/// The house number; `None` for a named place.
+fn number(cell: &str, unreadable: impl FnOnce(&str)) -> Option<i32> {
+    if cell.is_empty() {
+        return None;
+    }
+    match cell.parse() {
+        Ok(NO_NUMBER) => None,
+        Ok(number) if number >= 0 => Some(number),
+        _ => {
+            unreadable(cell);
+            None
+        }
+    }
+}
+
+fn position<'c>(department: &str, cell: &impl Fn(BanField) -> &'c str) -> Option<(f64, f64)> {
+    let degrees = decimal(cell(BanField::Lat)).zip(decimal(cell(BanField::Lon)));
+    let projected = || {
+        let (x, y) = decimal(cell(BanField::X)).zip(decimal(cell(BanField::Y)))?;
+        to_degrees(department, x, y)
+    };
+    degrees
+        .or_else(projected)
+        .filter(|(lat, lon)| in_france(*lat, *lon))
+}
+
+/// Builders of the table's columns.
+struct AddressRows {
+    ids: StringBuilder,
+    kinds: StringBuilder,
+    numbers: Int32Builder,
+    suffixes: StringBuilder,
+    names: StringBuilder,
+    /// Postal code, commune, former commune, department.
+    codes: [StringBuilder; 4],
+    texts: [StringBuilder; TEXTS.len()],
+    lats: Float64Builder,
+    lons: Float64Builder,
+    parcels: ListBuilder<StringBuilder>,
+    certified: BooleanBuilder,
+}
+
+impl Default for AddressRows {
+    fn default() -> Self {
+        let item = Field::new(ITEM, DataType::Utf8, true);
+        Self {
+            ids: StringBuilder::new(),
+            kinds: StringBuilder::new(),
+            numbers: Int32Builder::new(),
+            suffixes: StringBuilder::new(),
+            names: StringBuilder::new(),
+            codes: Default::default(),
+            texts: Default::default(),
+            lats: Float64Builder::new(),
+            lons: Float64Builder::new(),
+            parcels: ListBuilder::new(StringBuilder::new()).with_field(item),
+            certified: BooleanBuilder::new(),
+        }
+    }
+}
+
+impl AddressRows {
+    fn push<'c>(
+        &mut self,
+        cell: &impl Fn(BanField) -> &'c str,
+        insee_code: &str,
+        department: &str,
+        number: Option<i32>,
+        (lat, lon): (f64, f64),
+    ) {
+        let filled = |text: &'c str| (!text.is_empty()).then_some(text);
+        self.ids.append_value(cell(BanField::Id));
+        self.kinds
+            .append_value(if number.is_some() { ADDRESS } else { PLACE });
+        self.numbers.append_option(number);
+        let suffix = cell(BanField::Suffix).to_lowercase();
+        self.suffixes
+            .append_option(Some(suffix).filter(|suffix| !suffix.is_empty()));
+        self.names.append_value(cell(BanField::Name));
+        let code_of = |field| filled(cell(field)).map(|text| code(text, 5));
+        let codes = [
+            code_of(BanField::PostalCode),
+            Some(insee_code.into()),
+            code_of(BanField::FormerInseeCode),
+            Some(department.into()),
+        ];
+        for (builder, code) in self.codes.iter_mut().zip(codes) {
+            builder.append_option(code);
+        }
+        for (builder, (field, _)) in self.texts.iter_mut().zip(TEXTS) {
+            builder.append_option(filled(cell(field)));
+        }
+        self.lats.append_value(lat);
+        self.lons.append_value(lon);
+        let parcels = cell(BanField::Parcels).split(PARCEL_SEPARATORS);
+        let parcels = parcels.map(str::trim).filter(|parcel| !parcel.is_empty());
+        parcels.for_each(|parcel| self.parcels.values().append_value(parcel));
+        self.parcels.append(true);
+        self.certified
+            .append_option(match cell(BanField::Certified) {
+                "1" | "oui" => Some(true),
+                "0" | "non" => Some(false),
+                _ => None,
+            });
+    }
+
+    fn finish(mut self) -> Result<RecordBatch, ArrowError> {
+        let schema = table::schema();
+        let [postal_codes, communes, former, departments] = &mut self.codes;
+        let mut columns: Vec<(&str, ArrayRef)> = vec![
+            ("id", Arc::new(self.ids.finish())),
+            ("kind", Arc::new(self.kinds.finish())),
+            ("number", Arc::new(self.numbers.finish())),
+            ("suffix", Arc::new(self.suffixes.finish())),
+            ("name", Arc::new(self.names.finish())),
+            ("postal_code", Arc::new(postal_codes.finish())),
+            ("insee_code", Arc::new(communes.finish())),
+            ("former_insee_code", Arc::new(former.finish())),
+            ("departement_code", Arc::new(departments.finish())),
+            ("lat", Arc::new(self.lats.finish())),
+            ("lon", Arc::new(self.lons.finish())),
+            ("parcel_ids", Arc::new(self.parcels.finish())),
+            ("certified", Arc::new(self.certified.finish())),
+        ];
+        for (builder, (_, name)) in self.texts.iter_mut().zip(TEXTS) {
+            columns.push((name, Arc::new(builder.finish())));
+        }
+        let position = |name: &str| schema.column(name).map(|(index, _)| index);
+        columns.sort_by_key(|(name, _)| position(name));
+        let arrays = columns.into_iter().map(|(_, array)| array).collect();
+        RecordBatch::try_new(schema.arrow().clone(), arrays)
+    }
+}
