@@ -14,12 +14,12 @@ pub enum LakeTable {
     Dvf,
     /// Energy diagnostics
     Dpe,
-    /// Addresses and named places
-    Ban,
     /// Properties, derived from the store
     Properties,
     /// Adverts, derived from the store
     Adverts,
+    /// Addresses and named places
+    Ban,
 }
 
 impl LakeTable {
