@@ -10,3 +10,4 @@ pub mod order;
 pub mod places;
 pub mod price_levels;
 pub mod projection;
+pub mod varint;

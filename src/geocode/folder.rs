@@ -121,7 +121,8 @@ pub fn manifest(data: &Path) -> Result<Manifest, Error> {
     })
 }
 
-/// Opens the current edition. Costs a few milliseconds: segments are mapped, not read.
+/// Opens the current edition. Segments are mapped; only their streets are walked once, for their postal codes, which takes
+/// about 2 ms for a department of 5,700 streets.
 ///
 /// # Errors
 /// A segment is missing, cut or of another format.

@@ -112,25 +112,20 @@ pub async fn dvf(
                 .join("downloads")
                 .join("dvf")
                 .join(format!("{year}-{code}.csv.gz"));
-            let bar = progress.bytes(&url, None);
-            let downloaded = client.download(&url, &path, DVF_BYTES_MAX, &bar).await;
-            bar.finish_and_clear();
-            match downloaded {
-                Ok(downloaded) => fetched.inputs.push(ImportInput {
-                    path: downloaded.path,
-                    name: url,
-                    edition: Some(edition(downloaded.last_modified.as_deref(), now)),
-                    slices: Some(vec![Slice {
-                        place: code.clone(),
-                        year: Some(year),
-                    }]),
-                }),
-                Err(net::Error::Status { status, .. }) if status == 404 => {
-                    fetched.notes.push(format!(
-                        "no sales published for department {code} in {year}"
-                    ));
-                }
-                Err(error) => return Err(error.into()),
+            let slice = Slice {
+                place: code.clone(),
+                year: Some(year),
+            };
+            let file = EditionFile {
+                url,
+                path,
+                bytes_max: DVF_BYTES_MAX,
+                slice,
+            };
+            if !fetched.download(client, file, progress, now).await? {
+                fetched.notes.push(format!(
+                    "no sales published for department {code} in {year}"
+                ));
             }
         }
     }
@@ -160,27 +155,63 @@ pub async fn ban(
         ] {
             let url = format!("{}/{file}", base.trim_end_matches('/'));
             let path = data.join("downloads").join("ban").join(&file);
-            let bar = progress.bytes(&url, None);
-            let downloaded = client.download(&url, &path, BAN_BYTES_MAX, &bar).await;
-            bar.finish_and_clear();
-            match downloaded {
-                Ok(downloaded) => fetched.inputs.push(ImportInput {
-                    path: downloaded.path,
-                    name: url,
-                    edition: Some(edition(downloaded.last_modified.as_deref(), now)),
-                    slices: Some(vec![Slice {
-                        place: code.clone(),
-                        year: None,
-                    }]),
-                }),
-                Err(net::Error::Status { status, .. }) if status == 404 => {
-                    fetched.notes.push(format!("{file} is not published"));
-                }
-                Err(error) => return Err(error.into()),
+            let slice = Slice {
+                place: code.clone(),
+                year: None,
+            };
+            let edition_file = EditionFile {
+                url,
+                path,
+                bytes_max: BAN_BYTES_MAX,
+                slice,
+            };
+            if !fetched
+                .download(client, edition_file, progress, now)
+                .await?
+            {
+                fetched.notes.push(format!("{file} is not published"));
             }
         }
     }
     Ok(fetched)
+}
+
+/// A file of an official edition.
+struct EditionFile {
+    url: String,
+    path: PathBuf,
+    bytes_max: u64,
+    /// What it covers completely.
+    slice: Slice,
+}
+
+impl FetchedSources {
+    /// Downloads a file and adds it as the edition of the month in which it was last changed; `false` if it is not
+    /// published (404).
+    async fn download(
+        &mut self,
+        client: &Client,
+        file: EditionFile,
+        progress: Progress,
+        now: DateTime<Utc>,
+    ) -> Result<bool, Error> {
+        let bar = progress.bytes(&file.url, None);
+        let downloaded = client
+            .download(&file.url, &file.path, file.bytes_max, &bar)
+            .await;
+        bar.finish_and_clear();
+        let downloaded = match downloaded {
+            Err(net::Error::Status { status, .. }) if status == 404 => return Ok(false),
+            other => other?,
+        };
+        self.inputs.push(ImportInput {
+            path: downloaded.path,
+            name: file.url,
+            edition: Some(edition(downloaded.last_modified.as_deref(), now)),
+            slices: Some(vec![file.slice]),
+        });
+        Ok(true)
+    }
 }
 
 /// Edition as `yyyy-mm`: from the file's modification date, else from the current date.

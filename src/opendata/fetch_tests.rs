@@ -9,7 +9,7 @@ use chrono::Utc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::fetch::{FetchedSources, dpe, dvf};
+use super::fetch::{FetchedSources, ban, dpe, dvf};
 use toise_base::progress::Progress;
 use toise_net::{Client, Error, RetryPolicy};
 
@@ -193,6 +193,46 @@ async fn unpublished_slices_are_noted_and_persistent_failures_are_errors() {
             super::fetch::Error::Net(Error::RetriesExhausted { attempts: 6, .. })
         ),
         "{failed}"
+    );
+}
+
+#[tokio::test]
+async fn both_files_of_a_department_are_one_edition_of_its_addresses() {
+    let server = Server::start(|head, _| {
+        if head.contains("/lieux-dits-") {
+            answer("404 Not Found", "", 0, b"")
+        } else {
+            answer("200 OK", VERSION, 3, b"row")
+        }
+    })
+    .await;
+    let data = tempfile::tempdir().unwrap();
+    let codes = ["48".to_owned()];
+    let fetched = ban(
+        &client(),
+        &server.base,
+        &codes,
+        data.path(),
+        Progress::silent(),
+        Utc::now(),
+    )
+    .await
+    .unwrap();
+    let [input] = &fetched.inputs[..] else {
+        panic!("{:?}", fetched.inputs);
+    };
+    assert!(
+        input.name.ends_with("/adresses-48.csv.gz"),
+        "{}",
+        input.name
+    );
+    assert_eq!(input.edition.as_deref(), Some("2026-04"));
+    // The whole department, whatever the year.
+    let slice = &input.slices.as_ref().unwrap()[0];
+    assert_eq!((&*slice.place, slice.year), ("48", None));
+    assert_eq!(
+        fetched.notes,
+        ["lieux-dits-48-beta.csv.gz is not published"]
     );
 }
 

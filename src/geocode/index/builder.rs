@@ -17,6 +17,7 @@ use geo_index::rtree::sort::HilbertSort;
 use super::layout::{STREET_ITEM, Section, Sections};
 use super::word_kind::WordKind;
 use crate::text::{fold, lexicon, likeness, sound};
+use toise_geo::varint;
 
 /// Maximum house numbers of a block.
 pub const BLOCK_NUMBERS: usize = 12;
@@ -385,19 +386,22 @@ impl Blocks {
         self.first
             .push(numbers.first().map_or(0, |first| first.number));
         self.at.push(self.bytes.len() as u32);
-        varint(numbers.len() as u32, &mut self.bytes);
+        varint::push(numbers.len() as u32, &mut self.bytes);
         let (mut number, mut lat, mut lon) = (0, street.0, street.1);
         let mut area = [i32::MAX, i32::MAX, i32::MIN, i32::MIN];
         for house in numbers {
-            varint(zigzag(house.number as i32 - number), &mut self.bytes);
-            varint(
+            varint::push(
+                varint::zigzag(house.number as i32 - number),
+                &mut self.bytes,
+            );
+            varint::push(
                 u32::from(house.suffix) * 2 + u32::from(house.id.is_some()),
                 &mut self.bytes,
             );
-            varint(zigzag(house.lat - lat), &mut self.bytes);
-            varint(zigzag(house.lon - lon), &mut self.bytes);
+            varint::push(varint::zigzag(house.lat - lat), &mut self.bytes);
+            varint::push(varint::zigzag(house.lon - lon), &mut self.bytes);
             if let Some(id) = &house.id {
-                varint(id.len() as u32, &mut self.bytes);
+                varint::push(id.len() as u32, &mut self.bytes);
                 self.bytes.extend_from_slice(id.as_bytes());
             }
             (number, lat, lon) = (house.number as i32, house.lat, house.lon);
@@ -424,16 +428,4 @@ impl Blocks {
         }
         tree.finish::<HilbertSort>().into_inner()
     }
-}
-
-fn varint(mut value: u32, out: &mut Vec<u8>) {
-    while value >= 128 {
-        out.push((value & 127) as u8 | 128);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn zigzag(value: i32) -> u32 {
-    ((value << 1) ^ (value >> 31)) as u32
 }

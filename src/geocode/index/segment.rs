@@ -14,6 +14,7 @@ use super::layout::{AREA_BYTES, SECTIONS, STREET_ITEM, Section, read_table};
 use super::word_kind::WordKind;
 use crate::text::likeness::BaseWord;
 use toise_geo::distance::planar_distance_m;
+use toise_geo::varint;
 
 /// Why a segment cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -347,20 +348,20 @@ impl Segment {
         let mut bytes = self.bytes(Section::BlockBytes).get(range).unwrap_or(&[]);
         let (mut lat, mut lon) = self.street_parts(street);
         let mut number = 0;
-        let count = varint(&mut bytes).unwrap_or(0);
+        let count = varint::take(&mut bytes).unwrap_or(0);
         for _ in 0..count {
-            let mut next = || varint(&mut bytes);
+            let mut next = || varint::take(&mut bytes);
             let (Some(step), Some(suffix), Some(north), Some(east)) =
                 (next(), next(), next(), next())
             else {
                 return;
             };
-            number += zigzag(step);
-            lat += zigzag(north);
-            lon += zigzag(east);
+            number += varint::unzigzag(step);
+            lat += varint::unzigzag(north);
+            lon += varint::unzigzag(east);
             let mut id = None;
             if suffix & 1 == 1 {
-                let length = varint(&mut bytes).unwrap_or(0) as usize;
+                let length = varint::take(&mut bytes).unwrap_or(0) as usize;
                 let Some((text, rest)) = bytes.split_at_checked(length) else {
                     return;
                 };
@@ -447,21 +448,4 @@ impl Segment {
         neighbours.truncate(count);
         neighbours
     }
-}
-
-fn varint(bytes: &mut &[u8]) -> Option<u32> {
-    let mut value = 0;
-    for shift in (0..35).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u32::from(byte & 127) << shift;
-        if byte & 128 == 0 {
-            return Some(value);
-        }
-    }
-    None
-}
-
-fn zigzag(value: u32) -> i32 {
-    (value >> 1) as i32 ^ -((value & 1) as i32)
 }
