@@ -6,3 +6,4 @@ pub mod progress;
 pub mod reports;
 pub mod splitmix;
 pub mod supervise;
+pub mod watch;

@@ -1,13 +1,11 @@
 //! The model a server uses, replaced automatically when a new one is trained.
 //!
-//! A thread reads the file that names the current model every `POLL_EVERY`. If it names another model, that one is
+//! A thread reads the file that names the current model every second. If it names another model, that one is
 //! opened in the background and swapped in atomically. Requests in progress continue with the model they started with.
 //! If a model cannot be opened, the previous one stays in use and an error is logged.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
@@ -16,12 +14,8 @@ use super::Model;
 use super::model::Error;
 use super::store::{CURRENT, FOLDER};
 use super::valuer::{Adjustments, Valuer};
-use toise_base::supervise::{Supervisor, Worker};
-
-/// Interval between checks for a new model.
-const POLL_EVERY: Duration = Duration::from_secs(1);
-/// Longest wait at the end for a model that is being opened.
-const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+use toise_base::supervise::Supervisor;
+use toise_base::watch::{Watcher, watch};
 
 /// The current model, if there is one. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -36,22 +30,6 @@ struct LiveModelInner {
     current: ArcSwapOption<Valuer>,
     /// Content of the file that named the model at the last attempt to open one.
     seen: Mutex<Option<Vec<u8>>>,
-}
-
-/// Handle of the watching thread; dropping it stops the thread.
-#[derive(Debug)]
-pub struct ModelWatcher {
-    worker: Worker,
-    stop: Arc<AtomicBool>,
-}
-
-impl Drop for ModelWatcher {
-    fn drop(&mut self) {
-        self.worker.release();
-        self.stop.store(true, Ordering::Relaxed);
-        self.worker.unpark();
-        self.worker.join_within(STOP_TIMEOUT);
-    }
 }
 
 impl LiveModel {
@@ -97,21 +75,12 @@ impl LiveModel {
         }
     }
 
-    /// Starts a thread that checks for a new model every `POLL_EVERY`, until the returned handle is dropped.
+    /// Starts a thread that checks for a new model every second, until the returned handle is dropped.
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn watch(&self, supervisor: &Supervisor) -> std::io::Result<ModelWatcher> {
-        let (live, stop) = (self.clone(), Arc::<AtomicBool>::default());
-        let stopped = Arc::clone(&stop);
-        let worker = supervisor.spawn("model", move |pulse| {
-            while !stopped.load(Ordering::Relaxed) {
-                pulse.turn();
-                // Parked rather than asleep: stopping does not wait.
-                std::thread::park_timeout(POLL_EVERY);
-                live.reload_if_changed();
-            }
-        })?;
-        Ok(ModelWatcher { worker, stop })
+    pub fn watch(&self, supervisor: &Supervisor) -> std::io::Result<Watcher> {
+        let live = self.clone();
+        watch(supervisor, "model", move || live.reload_if_changed())
     }
 }

@@ -10,4 +10,5 @@ pub mod order;
 pub mod places;
 pub mod price_levels;
 pub mod projection;
+pub mod regions;
 pub mod varint;

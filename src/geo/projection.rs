@@ -48,6 +48,16 @@ struct Projections {
     overseas: Vec<(&'static str, Option<Proj>)>,
 }
 
+impl Projections {
+    /// The official projection of a department.
+    fn of(&self, department: &str) -> Option<&Proj> {
+        let overseas = self.overseas.iter().find(|(code, _)| *code == department);
+        overseas.map_or(self.mainland.as_ref(), |(_, projection)| {
+            projection.as_ref()
+        })
+    }
+}
+
 static PROJECTIONS: LazyLock<Projections> = LazyLock::new(|| {
     let parse = |definition: &str| Proj::from_proj_string(definition).ok();
     Projections {
@@ -63,19 +73,23 @@ static PROJECTIONS: LazyLock<Projections> = LazyLock::new(|| {
 /// Latitude and longitude in degrees of a projected point, given in metres; `None` outside the projection.
 pub fn to_degrees(department: &str, x: f64, y: f64) -> Option<(f64, f64)> {
     let projections = &*PROJECTIONS;
-    let overseas = projections
-        .overseas
-        .iter()
-        .find(|(code, _)| *code == department);
-    let from = overseas.map_or(projections.mainland.as_ref(), |(_, projection)| {
-        projection.as_ref()
-    })?;
+    let from = projections.of(department)?;
     let mut point = (x, y, 0.0);
     transform(from, projections.degrees.as_ref()?, &mut point).ok()?;
     let (lon, lat) = (point.0.to_degrees(), point.1.to_degrees());
     // 1e-7 degrees is about a centimetre, more precise than any source, and keeps responses short.
     let rounded = |degrees: f64| (degrees * 1e7).round() / 1e7;
     (lat.is_finite() && lon.is_finite()).then(|| (rounded(lat), rounded(lon)))
+}
+
+/// Projected point, in metres to the centimetre, of a position in degrees; `None` outside the projection.
+pub fn from_degrees(department: &str, lat: f64, lon: f64) -> Option<(f64, f64)> {
+    let projections = &*PROJECTIONS;
+    let to = projections.of(department)?;
+    let mut point = (lon.to_radians(), lat.to_radians(), 0.0);
+    transform(projections.degrees.as_ref()?, to, &mut point).ok()?;
+    let rounded = |metres: f64| (metres * 100.0).round() / 100.0;
+    (point.0.is_finite() && point.1.is_finite()).then(|| (rounded(point.0), rounded(point.1)))
 }
 
 /// Whether a position lies in the boxes around mainland France and its overseas departments.
@@ -110,6 +124,11 @@ mod tests {
             assert!(
                 (got_lat - lat).abs() < 1e-6 && (got_lon - lon).abs() < 1e-6,
                 "{got_lat} {got_lon}"
+            );
+            let (got_x, got_y) = from_degrees("48", lat, lon).unwrap();
+            assert!(
+                (got_x - x).abs() < 0.1 && (got_y - y).abs() < 0.1,
+                "{got_x} {got_y}"
             );
         }
     }

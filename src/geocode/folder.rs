@@ -104,12 +104,17 @@ pub fn folder(data: &Path) -> PathBuf {
     data.join("index").join("ban")
 }
 
+/// Path of the file that names the segments of the current edition.
+pub(crate) fn current(data: &Path) -> PathBuf {
+    folder(data).join(CURRENT)
+}
+
 /// The segments of the current edition; none before the first import.
 ///
 /// # Errors
 /// The list cannot be read.
 pub fn manifest(data: &Path) -> Result<Manifest, Error> {
-    let path = folder(data).join(CURRENT);
+    let path = current(data);
     let text = match fs::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Manifest::default()),

@@ -5,11 +5,16 @@
 //! communes it may mean, and no global fuzzy index is needed. [`Geocoder::search`] answers forward queries,
 //! [`Geocoder::reverse`] positions.
 
+pub mod address;
 pub mod folder;
 pub mod index;
+pub mod live;
+pub mod parcels;
 pub mod places;
+pub mod request;
 pub mod reverse;
 pub mod search;
+pub mod service;
 pub mod table;
 pub mod text;
 

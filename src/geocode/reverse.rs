@@ -4,7 +4,8 @@
 //! within reach falls back to its commune by contour, so the result is never empty there.
 
 use crate::index::segment::Neighbour;
-use crate::search::Geocoder;
+use crate::request::{AddressFilter, ReverseCall};
+use crate::search::{Geocoder, ResultKind};
 use toise_geo::contours::commune_at;
 use toise_geo::places::Places;
 
@@ -20,10 +21,92 @@ pub enum Near {
     Commune(u32),
 }
 
+/// Neighbours looked at for each result wanted where results are filtered.
+const FILTERED_SHARE: usize = 20;
+/// Maximum neighbours looked at.
+const NEIGHBOURS_MAX: usize = 1_000;
+
 impl Geocoder {
     /// The `count` addresses and places nearest to a position in WGS 84 degrees, nearest first, within `metres_max`; the
     /// commune of today around it where there are none. Empty abroad and at sea.
     pub fn reverse(&self, lat: f64, lon: f64, count: usize, metres_max: f64) -> Vec<Near> {
+        let found = self.neighbours(lat, lon, count, metres_max);
+        if !found.is_empty() {
+            return found;
+        }
+        commune_around(lat, lon)
+            .map(Near::Commune)
+            .into_iter()
+            .collect()
+    }
+
+    /// As [`Self::reverse`], but only what a filter wants: streets once each, communes by their contour. A filter by
+    /// place or postal code that nothing within `metres_max` meets gives nothing.
+    pub fn reverse_filtered(&self, call: &ReverseCall) -> Vec<Near> {
+        let filter = &call.filter;
+        let metres_max = call.metres_max.unwrap_or(METRES_MAX);
+        let commune = || commune_around(call.lat, call.lon);
+        if filter.kind == Some(ResultKind::Municipality) {
+            let wanted = commune().filter(|place| filter_wants_commune(filter, *place));
+            return wanted.map(Near::Commune).into_iter().collect();
+        }
+        if *filter == AddressFilter::default() {
+            return self.reverse(call.lat, call.lon, call.limit, metres_max);
+        }
+        let looked_at = (call.limit * FILTERED_SHARE).min(NEIGHBOURS_MAX);
+        let codes = filter.insee_code.as_deref().map(|code| {
+            let found = Places::get().find(code);
+            let codes = found.map(|place| Places::get().address_codes(place));
+            codes.unwrap_or_default()
+        });
+        let mut wanted: Vec<Near> = Vec::new();
+        for near in self.neighbours(call.lat, call.lon, looked_at, metres_max) {
+            let Near::Address(number, mut neighbour) = near else {
+                continue;
+            };
+            let segment = &self.segments()[number];
+            let street = neighbour.street;
+            let area = segment.area(segment.area_of(street));
+            let code = segment.street_postal_code(street);
+            let is_there = codes
+                .as_ref()
+                .is_none_or(|codes| codes.contains(&area.insee_code))
+                && filter
+                    .postal_code
+                    .as_ref()
+                    .is_none_or(|wanted| wanted.parse() == Ok(code));
+            let is_kind = match filter.kind {
+                Some(ResultKind::HouseNumber) => neighbour.number.is_some(),
+                Some(ResultKind::Locality) => segment.is_place(street),
+                Some(ResultKind::Street) => !segment.is_place(street),
+                _ => true,
+            };
+            if !is_there || !is_kind {
+                continue;
+            }
+            if filter.kind == Some(ResultKind::Street) {
+                // As near as its nearest house number.
+                neighbour.number = None;
+            }
+            let is_known = wanted.iter().any(|other| {
+                matches!(other, Near::Address(of, other) if *of == number
+                    && other.street == street
+                    && other.number.is_none()
+                    && neighbour.number.is_none())
+            });
+            if !is_known {
+                wanted.push(Near::Address(number, neighbour));
+            }
+        }
+        wanted.truncate(call.limit);
+        if wanted.is_empty() && filter.kind.is_none() {
+            let found = commune().filter(|place| filter_wants_commune(filter, *place));
+            return found.map(Near::Commune).into_iter().collect();
+        }
+        wanted
+    }
+
+    fn neighbours(&self, lat: f64, lon: f64, count: usize, metres_max: f64) -> Vec<Near> {
         let mut found: Vec<(usize, Neighbour)> = Vec::new();
         for (number, segment) in self.segments().iter().enumerate() {
             let near = segment.nearest(lat, lon, count, metres_max);
@@ -31,18 +114,38 @@ impl Geocoder {
         }
         found.sort_by(|(_, one), (_, other)| one.metres.total_cmp(&other.metres));
         found.truncate(count);
-        if !found.is_empty() {
-            let addresses = found
-                .into_iter()
-                .map(|(number, one)| Near::Address(number, one));
-            return addresses.collect();
-        }
-        let places = Places::get();
-        let of_2018 = commune_at(lat, lon).and_then(|code| places.find(code));
-        let today = of_2018.map(|place| {
-            let parent = places.place(place).and_then(|place| place.parent);
-            parent.unwrap_or(place)
-        });
-        today.map(Near::Commune).into_iter().collect()
+        let addresses = found
+            .into_iter()
+            .map(|(number, one)| Near::Address(number, one));
+        addresses.collect()
     }
+}
+
+/// The commune of today around a position, as an index into the table of places; `None` abroad and at sea.
+pub fn commune_around(lat: f64, lon: f64) -> Option<u32> {
+    let places = Places::get();
+    let of_2018 = commune_at(lat, lon).and_then(|code| places.find(code))?;
+    let parent = places.place(of_2018).and_then(|place| place.parent);
+    Some(parent.unwrap_or(of_2018))
+}
+
+fn filter_wants_commune(filter: &AddressFilter, place: u32) -> bool {
+    let places = Places::get();
+    let Some(commune) = places.place(place) else {
+        return false;
+    };
+    let is_code = filter.insee_code.as_deref().is_none_or(|code| {
+        let root = |index: u32| {
+            places
+                .place(index)
+                .and_then(|one| one.parent)
+                .unwrap_or(index)
+        };
+        places.find(code).is_some_and(|asked| root(asked) == place)
+    });
+    let is_postal_code = filter
+        .postal_code
+        .as_deref()
+        .is_none_or(|code| commune.postal_codes.contains(&code));
+    is_code && is_postal_code
 }

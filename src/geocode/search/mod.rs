@@ -41,6 +41,14 @@ pub enum ResultKind {
 }
 
 impl ResultKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [
+        ResultKind::HouseNumber,
+        ResultKind::Street,
+        ResultKind::Locality,
+        ResultKind::Municipality,
+    ];
+
     /// Its name in the contract.
     pub fn name(self) -> &'static str {
         match self {
@@ -67,6 +75,8 @@ pub struct SearchRequest {
     pub postal_code: Option<String>,
     /// INSEE code that results must lie in: a commune, a former commune, or Paris, Lyon or Marseille as a whole.
     pub insee_code: Option<String>,
+    /// Places that results must lie in, as indexes into the table of places.
+    pub within: Option<Vec<u32>>,
     /// Kind that results must have.
     pub kind: Option<ResultKind>,
 }
@@ -206,6 +216,7 @@ impl Geocoder {
             let whole = codes.iter().filter_map(|code| places.find(code));
             whole.chain(found).collect()
         });
+        let places = places.or_else(|| request.within.clone());
         Narrowing {
             with_postal_code: Some(with_postal_code),
             postal_code: request.postal_code.clone(),

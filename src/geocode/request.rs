@@ -1,0 +1,428 @@
+//! Parameters of searches and reverse searches: one reading for the query string, batches and files.
+//!
+//! As at the public service, the last of a repeated parameter counts, an empty one is absent, and unknown ones are ignored.
+
+use crate::places::{self, NAME_WORDS_MAX};
+use crate::search::{ResultKind, SearchRequest};
+use crate::text::fold;
+use toise_contract::Fault;
+
+/// Characters of `q`.
+pub const TEXT_CHARS: std::ops::RangeInclusive<usize> = 3..=200;
+/// Results.
+pub const LIMITS: std::ops::RangeInclusive<usize> = 1..=50;
+/// Results unless a request says otherwise.
+pub const LIMIT_DEFAULT: usize = 10;
+/// Results of a reverse search unless a request says otherwise.
+pub const REVERSE_LIMIT_DEFAULT: usize = 1;
+/// Greatest `maxdistance`, metres.
+pub const MAX_DISTANCE_MAX: f64 = 10_000.0;
+
+/// Parameters by name, in order.
+pub type Parameters = [(String, String)];
+
+/// What is added to each address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Additions {
+    /// The IRIS around it.
+    pub iris: bool,
+    /// Its cadastral parcels.
+    pub parcel: bool,
+}
+
+/// A search as asked.
+#[derive(Clone, Debug)]
+pub struct SearchCall {
+    /// What to search.
+    pub request: SearchRequest,
+    /// Whether to say how the result came about.
+    pub explain: bool,
+    /// What is added to each address.
+    pub with: Additions,
+}
+
+/// A reverse search as asked.
+#[derive(Clone, Debug)]
+pub struct ReverseCall {
+    /// Latitude in degrees.
+    pub lat: f64,
+    /// Longitude in degrees.
+    pub lon: f64,
+    /// What results must be.
+    pub filter: AddressFilter,
+    /// Maximum results.
+    pub limit: usize,
+    /// Maximum distance, metres; `None` for the usual one.
+    pub metres_max: Option<f64>,
+    /// What is added to each address.
+    pub with: Additions,
+}
+
+/// What results must be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AddressFilter {
+    /// Postal code.
+    pub postal_code: Option<String>,
+    /// INSEE code: of a commune, a former commune, or Paris, Lyon or Marseille as a whole.
+    pub insee_code: Option<String>,
+    /// Kind.
+    pub kind: Option<ResultKind>,
+}
+
+impl AddressFilter {
+    /// Reads `postcode`, `citycode` and `type`.
+    ///
+    /// # Errors
+    /// A value that is no postal code, INSEE code or kind.
+    pub fn parse(parameters: &Parameters) -> Result<Self, Fault> {
+        Ok(Self {
+            postal_code: postal_code(parameters)?,
+            insee_code: insee_code(parameters)?,
+            kind: kind(parameters)?,
+        })
+    }
+}
+
+/// Reads the parameters of a search.
+///
+/// # Errors
+/// The first value that is not allowed.
+pub fn parse_search(parameters: &Parameters) -> Result<SearchCall, Fault> {
+    check_index(parameters)?;
+    let filter = AddressFilter::parse(parameters)?;
+    let street = last(parameters, "street");
+    let number = last(parameters, "housenumber");
+    let city = last(parameters, "city");
+    let is_structured = last(parameters, "q").is_none();
+    let mut request = SearchRequest {
+        limit: limit(parameters, LIMIT_DEFAULT)?,
+        autocomplete: flag(parameters, "autocomplete", !is_structured)?,
+        near: position(parameters)?,
+        insee_code: filter.insee_code,
+        kind: filter.kind,
+        ..SearchRequest::default()
+    };
+    if let Some(text) = last(parameters, "q") {
+        if let Some(other) = ["street", "housenumber"]
+            .into_iter()
+            .find(|name| last(parameters, name).is_some())
+        {
+            return Err(Fault::new(
+                other,
+                "stands instead of q; give either q or street, housenumber, postcode and city",
+            ));
+        }
+        request.text = checked_text("q", text)?;
+        request.postal_code = filter.postal_code;
+        request.within = city.map(communes_named).transpose()?;
+    } else {
+        // Parts are evidence, not conditions: a wrong postal code lowers the score, it does not hide the street.
+        let postal_code = filter.postal_code.as_deref();
+        request.text = structured_text([number, street, postal_code, city])?;
+    }
+    if city.is_some() && request.insee_code.is_some() {
+        return Err(Fault::new("city", "must not be given beside citycode"));
+    }
+    Ok(SearchCall {
+        request,
+        explain: flag(parameters, "explain", false)?,
+        with: additions(parameters)?,
+    })
+}
+
+/// Reads the parameters of a reverse search.
+///
+/// # Errors
+/// The first value that is not allowed.
+pub fn parse_reverse(parameters: &Parameters) -> Result<ReverseCall, Fault> {
+    check_index(parameters)?;
+    let Some((lat, lon)) = position(parameters)? else {
+        return Err(Fault::new("lat", "is required, with lon"));
+    };
+    let metres_max = last(parameters, "maxdistance")
+        .map(|text| {
+            let allowed = |metres: &f64| *metres > 0.0 && *metres <= MAX_DISTANCE_MAX;
+            text.parse().ok().filter(allowed).ok_or_else(|| {
+                Fault::new(
+                    "maxdistance",
+                    format!("must be metres, more than 0 and at most {MAX_DISTANCE_MAX}"),
+                )
+            })
+        })
+        .transpose()?;
+    Ok(ReverseCall {
+        lat,
+        lon,
+        filter: AddressFilter::parse(parameters)?,
+        limit: limit(parameters, REVERSE_LIMIT_DEFAULT)?,
+        metres_max,
+        with: additions(parameters)?,
+    })
+}
+
+/// The text of an address given in parts: house number, street, postal code, city.
+///
+/// # Errors
+/// Neither street nor city nor postal code, or too long a text.
+pub fn structured_text(parts: [Option<&str>; 4]) -> Result<String, Fault> {
+    let [_, street, postal_code, city] = parts;
+    if street.is_none() && postal_code.is_none() && city.is_none() {
+        return Err(Fault::new("q", "is required, or street, postcode or city"));
+    }
+    let given: Vec<&str> = parts.into_iter().flatten().collect();
+    let text = given.join(" ");
+    // Parts need not begin with a letter: only their length is bounded.
+    match text.chars().count() <= *TEXT_CHARS.end() {
+        true => Ok(text),
+        false => Err(Fault::new(
+            "street",
+            format!(
+                "must be at most {} characters with the other parts",
+                TEXT_CHARS.end()
+            ),
+        )),
+    }
+}
+
+/// A text that may be searched, without the blanks around it.
+///
+/// # Errors
+/// It is too short or too long, or does not begin with a letter or digit.
+pub fn checked_text(name: &str, text: &str) -> Result<String, Fault> {
+    let text = text.trim();
+    let is_begun = text.chars().next().is_some_and(char::is_alphanumeric);
+    if is_begun && TEXT_CHARS.contains(&text.chars().count()) {
+        return Ok(text.to_owned());
+    }
+    Err(Fault::new(
+        name,
+        format!(
+            "must have {} to {} characters and begin with a letter or a digit",
+            TEXT_CHARS.start(),
+            TEXT_CHARS.end()
+        ),
+    ))
+}
+
+fn last<'p>(parameters: &'p Parameters, name: &str) -> Option<&'p str> {
+    let found = parameters.iter().rfind(|(key, _)| key == name);
+    let text = found.map(|(_, value)| value.trim())?;
+    (!text.is_empty()).then_some(text)
+}
+
+fn limit(parameters: &Parameters, default: usize) -> Result<usize, Fault> {
+    let Some(text) = last(parameters, "limit") else {
+        return Ok(default);
+    };
+    let limit = text.parse().ok().filter(|limit| LIMITS.contains(limit));
+    limit.ok_or_else(|| {
+        Fault::new(
+            "limit",
+            format!(
+                "must be a whole number from {} to {}",
+                LIMITS.start(),
+                LIMITS.end()
+            ),
+        )
+    })
+}
+
+fn flag(parameters: &Parameters, name: &str, default: bool) -> Result<bool, Fault> {
+    match last(parameters, name) {
+        None => Ok(default),
+        Some("0" | "false") => Ok(false),
+        Some("1" | "true") => Ok(true),
+        Some(_) => Err(Fault::new(name, "must be 0 or 1")),
+    }
+}
+
+fn position(parameters: &Parameters) -> Result<Option<(f64, f64)>, Fault> {
+    // The public service also takes `lng` and `long`.
+    let longitude = ["lon", "lng", "long"]
+        .into_iter()
+        .find_map(|name| last(parameters, name));
+    let degrees = |name: &str, text: &str, most: f64| {
+        let value = text.parse().ok().filter(|value: &f64| value.abs() <= most);
+        value.ok_or_else(|| Fault::new(name, format!("must be degrees from -{most} to {most}")))
+    };
+    match (last(parameters, "lat"), longitude) {
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(Fault::new("lon", "is required, with lat")),
+        (None, Some(_)) => Err(Fault::new("lat", "is required, with lon")),
+        (Some(lat), Some(lon)) => Ok(Some((
+            degrees("lat", lat, 90.0)?,
+            degrees("lon", lon, 180.0)?,
+        ))),
+    }
+}
+
+fn postal_code(parameters: &Parameters) -> Result<Option<String>, Fault> {
+    let code = last(parameters, "postcode");
+    let is_code = |code: &str| code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_digit());
+    match code {
+        Some(code) if !is_code(code) => Err(Fault::new("postcode", "must be five digits")),
+        code => Ok(code.map(str::to_owned)),
+    }
+}
+
+fn insee_code(parameters: &Parameters) -> Result<Option<String>, Fault> {
+    let code = last(parameters, "citycode").map(str::to_ascii_uppercase);
+    let is_code = |code: &str| {
+        let bytes = code.as_bytes();
+        let is_digit = |at: usize| bytes[at].is_ascii_digit();
+        bytes.len() == 5
+            && is_digit(0)
+            && (is_digit(1) || matches!(bytes[1], b'A' | b'B'))
+            && (2..5).all(is_digit)
+    };
+    match code {
+        Some(code) if !is_code(&code) => Err(Fault::new(
+            "citycode",
+            "must be an INSEE code of five characters, such as 48095",
+        )),
+        code => Ok(code),
+    }
+}
+
+/// Reads the kind of result from its name in the contract.
+///
+/// # Errors
+/// Another name.
+pub fn parse_kind(text: &str) -> Result<ResultKind, Fault> {
+    let found = ResultKind::ALL.into_iter().find(|kind| kind.name() == text);
+    found.ok_or_else(|| {
+        let names = ResultKind::ALL.map(ResultKind::name);
+        Fault::new("type", format!("must be one of: {}", names.join(", ")))
+    })
+}
+
+fn kind(parameters: &Parameters) -> Result<Option<ResultKind>, Fault> {
+    last(parameters, "type").map(parse_kind).transpose()
+}
+
+/// Points of interest and parcels are indexes of their own at the public service.
+fn check_index(parameters: &Parameters) -> Result<(), Fault> {
+    match last(parameters, "index") {
+        None | Some("address") => Ok(()),
+        Some(_) => Err(Fault::new("index", "must be address")),
+    }
+}
+
+fn additions(parameters: &Parameters) -> Result<Additions, Fault> {
+    let mut with = Additions::default();
+    for name in last(parameters, "with").unwrap_or_default().split(',') {
+        match name.trim() {
+            "" => {}
+            "iris" => with.iris = true,
+            "parcel" => with.parcel = true,
+            _ => return Err(Fault::new("with", "must be iris, parcel or iris,parcel")),
+        }
+    }
+    Ok(with)
+}
+
+/// The communes of a name, as indexes into the table of places.
+fn communes_named(name: &str) -> Result<Vec<u32>, Fault> {
+    let tokens = fold::tokens(name);
+    let words = tokens.iter().map(|token| token.text.as_str());
+    let key = places::key(words.take(NAME_WORDS_MAX));
+    let mut found = places::named(&key).to_vec();
+    if found.is_empty() {
+        found = places::nearly_named(&key);
+    }
+    if found.is_empty() {
+        return Err(Fault::new("city", "no commune has this name"));
+    }
+    Ok(found.into_iter().map(|one| one.place).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        pairs.iter().map(pair).collect()
+    }
+
+    fn search(pairs: &[(&str, &str)]) -> Result<SearchCall, String> {
+        parse_search(&parameters(pairs)).map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn the_last_value_counts_and_an_empty_one_is_absent() {
+        let call = search(&[
+            ("q", "rue"),
+            ("q", " 12 rue de Mende "),
+            ("limit", ""),
+            ("_", "x"),
+        ])
+        .unwrap();
+        assert_eq!(call.request.text, "12 rue de Mende");
+        assert_eq!((call.request.limit, call.request.autocomplete), (10, true));
+    }
+
+    #[test]
+    fn parts_are_one_text_and_a_postal_code_beside_them_is_evidence() {
+        let call = search(&[
+            ("housenumber", "3 bis"),
+            ("street", "rue Droite"),
+            ("postcode", "48000"),
+            ("city", "Mende"),
+        ])
+        .unwrap();
+        assert_eq!(call.request.text, "3 bis rue Droite 48000 Mende");
+        assert_eq!(call.request.postal_code, None);
+        assert!(!call.request.autocomplete);
+        let refused = search(&[("q", "rue Droite"), ("street", "rue Droite")]).unwrap_err();
+        assert!(refused.starts_with("street: stands instead of q"));
+    }
+
+    #[test]
+    fn values_that_are_not_allowed_are_named() {
+        for (name, value) in [
+            ("q", "ab"),
+            ("q", "?rue de Mende"),
+            ("limit", "51"),
+            ("limit", "0"),
+            ("autocomplete", "yes"),
+            ("lat", "91"),
+            ("postcode", "4800"),
+            ("citycode", "Mende"),
+            ("type", "poi"),
+            ("index", "poi"),
+            ("with", "price"),
+            ("city", "Nowhereville"),
+            ("explain", "2"),
+        ] {
+            let refused = search(&[("q", "rue de Mende"), ("lon", "3"), ("lat", "44")]);
+            assert!(refused.is_ok());
+            let refused = search(&[
+                ("q", "rue de Mende"),
+                ("lon", "3"),
+                ("lat", "44"),
+                (name, value),
+            ]);
+            let message = refused.unwrap_err();
+            assert!(message.starts_with(&format!("{name}: ")), "{message}");
+        }
+        let long = "x".repeat(10_000);
+        assert!(search(&[("q", &long)]).is_err() && search(&[("street", &long)]).is_err());
+        assert_eq!(
+            search(&[]).unwrap_err(),
+            "q: is required, or street, postcode or city"
+        );
+    }
+
+    #[test]
+    fn a_reverse_search_needs_a_position() {
+        let reverse = |pairs: &[(&str, &str)]| {
+            parse_reverse(&parameters(pairs)).map_err(|fault| fault.to_string())
+        };
+        assert!(reverse(&[]).unwrap_err().starts_with("lat: "));
+        assert!(reverse(&[("lat", "44")]).unwrap_err().starts_with("lon: "));
+        assert!(reverse(&[("lat", "44"), ("lng", "3")]).is_ok());
+        let far = reverse(&[("lat", "44"), ("lon", "3"), ("maxdistance", "1e9")]).unwrap_err();
+        assert!(far.starts_with("maxdistance: "));
+    }
+}
