@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 51] = [
+pub const ENDPOINTS: [&str; 52] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -44,6 +44,7 @@ pub const ENDPOINTS: [&str; 51] = [
     "opendata.dvf.match_many",
     "geocoding.search",
     "geocoding.reverse",
+    "geocoding.batch",
     "geocoding.csv",
     "analytics.property.search",
     "admin.adverts",

@@ -22,6 +22,7 @@ use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
 use toise_engine::pool::QueryPool;
 use toise_estimate::live::LiveModel;
+use toise_geocode::service::GeocodingService;
 use toise_http::addresses::ReceiverChecker;
 use toise_http::idempotency::IdempotencyClaims;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
@@ -65,6 +66,7 @@ pub fn app(
     answers: Arc<dyn OpenDataBackend>,
     properties: Arc<Projection>,
     models: LiveModel,
+    geocoding: GeocodingService,
     clock: &Clock,
     config: &Config,
 ) -> Result<App, Failure> {
@@ -93,6 +95,7 @@ pub fn app(
         ledger: Ledger::new(store),
         properties,
         models,
+        geocoding,
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
         addresses: ReceiverChecker::new(
             EgressGuard::new(config.webhooks.allowed()).supervised_by(supervisor),
@@ -148,6 +151,7 @@ pub(crate) fn register_gauges(app: &App, store: Store, open_data: OpenData) {
 mod tests {
     use super::*;
     use toise_engine::{Budget, Engine};
+    use toise_geocode::live::LiveGeocoder;
     use toise_http::resources::probes;
     use toise_lab::synth::{SynthRequest, lake::generate_into_lake};
     use toise_lake::Lake;
@@ -191,6 +195,7 @@ mod tests {
             answers,
             properties,
             models,
+            GeocodingService::new(data, LiveGeocoder::open(data), None),
             &clock,
             &config,
         )

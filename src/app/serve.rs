@@ -17,6 +17,8 @@ use toise_base::clock::Clock;
 use toise_base::supervise::Supervisor;
 use toise_engine::{Budget, Engine};
 use toise_estimate::live::LiveModel;
+use toise_geocode::live::LiveGeocoder;
+use toise_geocode::service::GeocodingService;
 use toise_http::App;
 use toise_http::server::{self, ServerLimits};
 use toise_http::tls::Tls;
@@ -63,13 +65,17 @@ pub fn serve(
     )?);
     let _keeping = properties.start_workers(&supervisor)?;
     let models = LiveModel::open(data, config.estimate.adjustments());
-    let _watching = models.watch(&supervisor)?;
+    let _watching_models = models.watch(&supervisor)?;
+    let addresses = LiveGeocoder::open(data);
+    let _watching_addresses = addresses.watch(&supervisor)?;
+    let geocoding = GeocodingService::new(data, addresses, contours::kept(data));
     let app = app(
         &supervisor,
         &store,
         Arc::new(open_data.clone()),
         properties,
         models,
+        geocoding,
         &clock,
         config,
     )?;

@@ -1,6 +1,7 @@
 //! Parameters of searches and reverse searches: one reading for the query string, batches and files.
 //!
-//! As at the public service, the last of a repeated parameter counts, an empty one is absent, and unknown ones are ignored.
+//! As at the public service, the last of a repeated parameter counts, and unknown ones are ignored. An empty text is absent, but
+//! an empty filter is refused: taken as absent it would search all of France in silence.
 
 use crate::places::{self, NAME_WORDS_MAX};
 use crate::search::{ResultKind, SearchRequest};
@@ -90,10 +91,10 @@ impl AddressFilter {
 pub fn parse_search(parameters: &Parameters) -> Result<SearchCall, Fault> {
     check_index(parameters)?;
     let filter = AddressFilter::parse(parameters)?;
-    let street = last(parameters, "street");
-    let number = last(parameters, "housenumber");
-    let city = last(parameters, "city");
-    let is_structured = last(parameters, "q").is_none();
+    let street = last_text(parameters, "street");
+    let number = last_text(parameters, "housenumber");
+    let city = last_text(parameters, "city");
+    let is_structured = last_text(parameters, "q").is_none();
     let mut request = SearchRequest {
         limit: limit(parameters, LIMIT_DEFAULT)?,
         autocomplete: flag(parameters, "autocomplete", !is_structured)?,
@@ -102,10 +103,10 @@ pub fn parse_search(parameters: &Parameters) -> Result<SearchCall, Fault> {
         kind: filter.kind,
         ..SearchRequest::default()
     };
-    if let Some(text) = last(parameters, "q") {
+    if let Some(text) = last_text(parameters, "q") {
         if let Some(other) = ["street", "housenumber"]
             .into_iter()
-            .find(|name| last(parameters, name).is_some())
+            .find(|name| last_text(parameters, name).is_some())
         {
             return Err(Fault::new(
                 other,
@@ -206,8 +207,11 @@ pub fn checked_text(name: &str, text: &str) -> Result<String, Fault> {
 
 fn last<'p>(parameters: &'p Parameters, name: &str) -> Option<&'p str> {
     let found = parameters.iter().rfind(|(key, _)| key == name);
-    let text = found.map(|(_, value)| value.trim())?;
-    (!text.is_empty()).then_some(text)
+    found.map(|(_, value)| value.trim())
+}
+
+fn last_text<'p>(parameters: &'p Parameters, name: &str) -> Option<&'p str> {
+    last(parameters, name).filter(|text| !text.is_empty())
 }
 
 fn limit(parameters: &Parameters, default: usize) -> Result<usize, Fault> {
@@ -230,8 +234,8 @@ fn limit(parameters: &Parameters, default: usize) -> Result<usize, Fault> {
 fn flag(parameters: &Parameters, name: &str, default: bool) -> Result<bool, Fault> {
     match last(parameters, name) {
         None => Ok(default),
-        Some("0" | "false") => Ok(false),
-        Some("1" | "true") => Ok(true),
+        Some("0") => Ok(false),
+        Some("1") => Ok(true),
         Some(_) => Err(Fault::new(name, "must be 0 or 1")),
     }
 }
@@ -310,7 +314,7 @@ fn check_index(parameters: &Parameters) -> Result<(), Fault> {
 
 fn additions(parameters: &Parameters) -> Result<Additions, Fault> {
     let mut with = Additions::default();
-    for name in last(parameters, "with").unwrap_or_default().split(',') {
+    for name in last_text(parameters, "with").unwrap_or_default().split(',') {
         match name.trim() {
             "" => {}
             "iris" => with.iris = true,
@@ -350,11 +354,11 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_counts_and_an_empty_one_is_absent() {
+    fn the_last_value_counts_and_an_empty_text_is_absent() {
         let call = search(&[
             ("q", "rue"),
             ("q", " 12 rue de Mende "),
-            ("limit", ""),
+            ("street", ""),
             ("_", "x"),
         ])
         .unwrap();
@@ -385,6 +389,8 @@ mod tests {
             ("q", "?rue de Mende"),
             ("limit", "51"),
             ("limit", "0"),
+            ("limit", ""),
+            ("citycode", ""),
             ("autocomplete", "yes"),
             ("lat", "91"),
             ("postcode", "4800"),

@@ -114,7 +114,8 @@ impl LazyIris {
             return Ok(index);
         }
         let Some(path) = &self.path else {
-            let reason = "iris is not there: import sales or diagnostics with --iris CONTOURS first";
+            let reason =
+                "iris is not there: import sales or diagnostics with --iris CONTOURS first";
             return Err(Fault::new("with", reason).into());
         };
         // Two first questions at once may both read the file; one of the results is kept.

@@ -21,6 +21,7 @@ use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
 use toise_engine::pool::QueryPool;
 use toise_estimate::live::LiveModel;
+use toise_geocode::service::GeocodingService;
 use toise_listings::search::projection::Projection;
 use toise_store::Store;
 use toise_telemetry::Metrics;
@@ -60,6 +61,8 @@ pub struct App {
     pub cursors: CursorKey,
     /// The model that values homes, once one is trained.
     pub models: LiveModel,
+    /// Addresses to positions and back.
+    pub geocoding: GeocodingService,
     /// The pool on which queries run.
     pub pool: QueryPool,
     /// Whether the service takes requests.

@@ -22,6 +22,11 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum body length of a `_many` request, in bytes.
 pub const MANY_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// Beginning of the paths of what works on records; all need a key.
+pub const PROTECTED_PREFIX: &str = "/v2/protected/";
+/// Beginning of the paths of geocoding; all need a key.
+pub const GEOCODING_PREFIX: &str = "/geocoding/";
+
 /// A JSON body of ordinary length.
 pub const JSON_BODY: BodyRule = BodyRule::Json {
     bytes_max: BODY_BYTES_MAX,

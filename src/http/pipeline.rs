@@ -16,7 +16,7 @@ use warp::path::FullPath;
 
 use super::body::Incoming;
 use super::call::{Call, Params};
-use super::endpoint::{BodyRule, Counting, Endpoint};
+use super::endpoint::{BodyRule, Counting, Endpoint, GEOCODING_PREFIX, PROTECTED_PREFIX};
 use super::error::ApiError;
 use super::idempotency::{self, IdempotencyClaim};
 use super::response::ApiResponse;
@@ -39,7 +39,6 @@ pub const RATE_REMAINING_HEADER: HeaderName = HeaderName::from_static("ratelimit
 pub const RATE_RESET_HEADER: HeaderName = HeaderName::from_static("ratelimit-reset");
 /// Header with the percentage of the monthly quota used, once it is 75 or more.
 pub const QUOTA_WARNING_HEADER: HeaderName = HeaderName::from_static("x-quota-used-percent");
-const PROTECTED_PREFIX: &str = "/v2/protected/";
 
 /// The routes of every endpoint.
 static ROUTER: LazyLock<Router> = LazyLock::new(|| Router::new(resources::endpoints()));
@@ -305,7 +304,10 @@ fn set_headers(headers: &mut HeaderMap, path: &str, trace: &RequestTrace) {
     if let Ok(id) = HeaderValue::from_str(&trace.request_id.to_string()) {
         headers.insert(REQUEST_ID_HEADER, id);
     }
-    if !path.starts_with(PROTECTED_PREFIX) && trace.key.is_none() {
+    let is_protected = [PROTECTED_PREFIX, GEOCODING_PREFIX]
+        .iter()
+        .any(|prefix| path.starts_with(prefix));
+    if !is_protected && trace.key.is_none() {
         return;
     }
     headers.insert(CREDITS_HEADER, HeaderValue::from(trace.credits));

@@ -39,6 +39,8 @@ use toise::engine::cancellation::Interrupt;
 use toise::engine::{Budget, Engine};
 use toise::estimate::live::LiveModel;
 use toise::estimate::valuer::Adjustments;
+use toise::geocode::live::LiveGeocoder;
+use toise::geocode::service::GeocodingService;
 use toise::http::resources::opendata::{AnswerError, OpenDataBackend};
 use toise::http::server::{self, ServerLimits};
 use toise::http::tls::Tls;
@@ -204,6 +206,7 @@ impl Service {
             Arc::new(rows),
             properties,
             LiveModel::open(folder.path(), Adjustments::On),
+            GeocodingService::new(folder.path(), LiveGeocoder::open(folder.path()), None),
             &clock,
             &Config::default(),
         )

@@ -7,6 +7,7 @@ pub(crate) mod alerts;
 pub(crate) mod collect;
 pub(crate) mod estimate;
 pub mod filters;
+pub(crate) mod geocoding;
 mod ingestion;
 pub mod listings;
 mod parameters;
@@ -17,7 +18,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::endpoint::{Access, Counting, Endpoint};
+use super::endpoint::{Access, Counting, Endpoint, GEOCODING_PREFIX};
 use super::operation::JSON;
 use parameters::{idempotency_parameter, path_parameters};
 use responses::responses;
@@ -63,6 +64,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     schemas.extend(ingestion::schemas());
     schemas.extend(filters::schemas());
     schemas.extend(estimate::schemas());
+    schemas.extend(geocoding::schemas());
     schemas.extend(alerts::schemas::schemas());
     json!({
         "openapi": "3.1.0",
@@ -139,6 +141,7 @@ fn tag(path: &str) -> &str {
     }
     let under = path.strip_prefix("/v2/protected/");
     let under = under.or_else(|| path.strip_prefix("/v2/"));
+    let under = under.or_else(|| path.starts_with(GEOCODING_PREFIX).then_some(&path[1..]));
     under.map_or("service", |rest| rest.split('/').next().unwrap_or(rest))
 }
 

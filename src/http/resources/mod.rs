@@ -8,6 +8,7 @@ pub mod alerts;
 mod analytics;
 mod consumption;
 pub mod estimates;
+pub mod geocoding;
 mod guide;
 pub mod opendata;
 pub mod pages;
@@ -39,6 +40,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     pages::ENDPOINTS,
     opendata::ENDPOINTS,
     estimates::ENDPOINTS,
+    geocoding::ENDPOINTS,
     alerts::saved::OF_PROPERTIES,
     alerts::matches::OF_PROPERTIES,
     alerts::saved::OF_ADVERTS,
@@ -53,17 +55,19 @@ pub fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::Access;
+    use crate::endpoint::{Access, GEOCODING_PREFIX, PROTECTED_PREFIX};
     use std::collections::{BTreeMap, BTreeSet};
     use toise_accounts::grants::ENDPOINTS;
 
     /// Endpoints of the contract that are not served yet.
-    const TO_COME: [&str; 3] = ["geocoding.search", "geocoding.reverse", "geocoding.csv"];
+    const TO_COME: [&str; 1] = ["geocoding.csv"];
 
     #[test]
     fn all_protected_paths_and_no_others_require_a_key() {
         for endpoint in endpoints() {
-            let protected = endpoint.path.starts_with("/v2/protected/");
+            let protected = [PROTECTED_PREFIX, GEOCODING_PREFIX]
+                .iter()
+                .any(|prefix| endpoint.path.starts_with(prefix));
             assert_eq!(protected, endpoint.is_protected(), "{}", endpoint.path);
         }
     }
