@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 52] = [
+pub const ENDPOINTS: [&str; 53] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -46,6 +46,7 @@ pub const ENDPOINTS: [&str; 52] = [
     "geocoding.reverse",
     "geocoding.batch",
     "geocoding.csv",
+    "geocoding.reverse_csv",
     "analytics.property.search",
     "admin.adverts",
     "admin.accounts.list",

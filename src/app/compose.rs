@@ -26,6 +26,7 @@ use toise_geocode::service::GeocodingService;
 use toise_http::addresses::ReceiverChecker;
 use toise_http::idempotency::IdempotencyClaims;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
+use toise_http::resources::geocoding_files::FILES_AT_ONCE_MAX;
 use toise_http::resources::opendata::OpenDataBackend;
 use toise_http::{App, Readiness};
 use toise_listings::search::projection::Projection;
@@ -96,6 +97,7 @@ pub fn app(
         properties,
         models,
         geocoding,
+        geocoding_files: Arc::new(Semaphore::new(FILES_AT_ONCE_MAX)),
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
         addresses: ReceiverChecker::new(
             EgressGuard::new(config.webhooks.allowed()).supervised_by(supervisor),

@@ -6,6 +6,7 @@
 //! [`Geocoder::reverse`] positions.
 
 pub mod address;
+pub mod file;
 pub mod folder;
 pub mod index;
 pub mod live;

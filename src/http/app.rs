@@ -63,6 +63,8 @@ pub struct App {
     pub models: LiveModel,
     /// Addresses to positions and back.
     pub geocoding: GeocodingService,
+    /// Permits of calls that send files of addresses.
+    pub geocoding_files: Arc<Semaphore>,
     /// The pool on which queries run.
     pub pool: QueryPool,
     /// Whether the service takes requests.

@@ -27,9 +27,9 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// the length, so [`Incoming::read`] counts the bytes too.
 ///
 /// # Errors
-/// The announced length exceeds the limit, the body is not JSON, or it is compressed.
+/// The announced length exceeds the limit, the body is not of the media type, or it is compressed.
 pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), ApiError> {
-    let BodyRule::Json { bytes_max } = rule else {
+    let Some(bytes_max) = rule.bytes_max() else {
         return Ok(());
     };
     let declared = headers
@@ -38,21 +38,30 @@ pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), ApiError
     if declared.is_some_and(|length| length > bytes_max as u64) {
         return Err(ApiError::TooLarge { bytes_max });
     }
-    // A body without a media type is treated as JSON, the only supported type.
-    let is_json = headers.get(CONTENT_TYPE).is_none_or(|media_type| {
-        media_type.to_str().is_ok_and(|media_type| {
-            // Without parameters such as `charset`.
-            let essence = media_type.split(';').next().unwrap_or_default().trim();
-            essence.eq_ignore_ascii_case("application/json")
+    let is_type = |wanted: &str, of_none: bool| {
+        headers.get(CONTENT_TYPE).map_or(of_none, |media_type| {
+            media_type.to_str().is_ok_and(|media_type| {
+                // Without parameters such as `charset`.
+                let essence = media_type.split(';').next().unwrap_or_default().trim();
+                essence.eq_ignore_ascii_case(wanted)
+            })
         })
-    });
+    };
+    let wanted = match rule {
+        // A body without a media type is treated as JSON.
+        BodyRule::Json { .. } => Some(("application/json", true)),
+        BodyRule::Form { .. } => Some(("multipart/form-data", false)),
+        BodyRule::Upload { .. } | BodyRule::None => None,
+    };
     let is_uncompressed = headers
         .get(CONTENT_ENCODING)
         .is_none_or(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    if is_json && is_uncompressed {
-        Ok(())
-    } else {
-        Err(ApiError::UnsupportedMediaType)
+    match wanted {
+        Some((media_type, of_none)) if !(is_type(media_type, of_none) && is_uncompressed) => {
+            Err(ApiError::UnsupportedMediaType(media_type))
+        }
+        None if !is_uncompressed => Err(ApiError::UnsupportedMediaType("uncompressed")),
+        _ => Ok(()),
     }
 }
 
@@ -87,6 +96,15 @@ impl Incoming {
             bytes.put(chunk);
         }
         Ok(bytes.freeze())
+    }
+
+    /// The next piece of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// The connection broke off.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, ApiError> {
+        let chunk = self.0.next().await.transpose();
+        chunk.map_err(|_| ApiError::BodyInterrupted)
     }
 
     /// Reads and discards the rest of the body, up to [`DRAIN_BYTES_MAX`] bytes and `DRAIN_TIMEOUT`; never fails.
@@ -152,5 +170,13 @@ mod tests {
         assert_eq!(check(json, "content-type", "text/plain"), Err(415));
         assert_eq!(check(json, "content-encoding", "gzip"), Err(415));
         assert_eq!(check(BodyRule::None, "content-length", "6"), Ok(()));
+        let form = BodyRule::Form { bytes_max: 5 };
+        assert_eq!(check(form, "content-type", "application/json"), Err(415));
+        let typed = "multipart/form-data; boundary=x";
+        assert_eq!(check(form, "content-type", typed), Ok(()));
+        assert_eq!(check(form, "content-length", "5"), Err(415));
+        let upload = BodyRule::Upload { bytes_max: 5 };
+        assert_eq!(check(upload, "content-type", "text/csv"), Ok(()));
+        assert_eq!(check(upload, "content-length", "6"), Err(413));
     }
 }

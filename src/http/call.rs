@@ -8,10 +8,12 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use serde_json::Value;
+use tokio::sync::Mutex;
 use uuid::Uuid;
 use warp::http::HeaderMap;
 
 use super::app::App;
+use super::body::Incoming;
 use super::error::ApiError;
 use super::response::ApiResponse;
 use toise_accounts::key::KeyRecord;
@@ -35,8 +37,10 @@ pub struct Call<'a> {
     pub query: &'a str,
     /// The headers.
     pub headers: &'a HeaderMap,
-    /// The complete body.
+    /// The complete body; empty where the handler reads it.
     pub body: Bytes,
+    /// The body that the handler reads piece by piece.
+    pub(crate) upload: Mutex<&'a mut Incoming>,
     pub(crate) key: Option<Arc<KeyRecord>>,
     /// When the request arrived.
     pub received: Instant,

@@ -79,6 +79,28 @@ pub enum BodyRule {
         /// Maximum length, in bytes.
         bytes_max: usize,
     },
+    /// A file of any media type, read by the handler piece by piece.
+    Upload {
+        /// Maximum length, in bytes.
+        bytes_max: usize,
+    },
+    /// A form with a file, read by the handler piece by piece.
+    Form {
+        /// Maximum length, in bytes.
+        bytes_max: usize,
+    },
+}
+
+impl BodyRule {
+    /// Maximum length in bytes; `None` if a body is ignored.
+    pub fn bytes_max(self) -> Option<usize> {
+        match self {
+            BodyRule::None => None,
+            BodyRule::Json { bytes_max }
+            | BodyRule::Upload { bytes_max }
+            | BodyRule::Form { bytes_max } => Some(bytes_max),
+        }
+    }
 }
 
 /// Time limit of a call.
@@ -89,7 +111,12 @@ pub enum Time {
     /// The limit of every request, plus twice the wait for a page: the call may collect one, after it has waited
     /// for another call with the same idempotency key.
     Collection,
+    /// The limit of every request, plus the time to receive a file.
+    Upload,
 }
+
+/// Maximum time to receive a file.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(600);
 
 impl Time {
     /// Maximum duration of a call, including its body.
@@ -97,6 +124,7 @@ impl Time {
         match self {
             Time::Request => app.request_timeout,
             Time::Collection => app.request_timeout + 2 * app.collector.wait(),
+            Time::Upload => app.request_timeout + UPLOAD_TIMEOUT,
         }
     }
 }
@@ -131,9 +159,11 @@ impl Endpoint {
         self.access != Access::Public
     }
 
-    /// Whether a client may send an `Idempotency-Key`: if repeating the call could be charged twice.
+    /// Whether a client may send an `Idempotency-Key`: if repeating the call could be charged twice. Not with a file,
+    /// whose answer is not stored.
     pub fn takes_idempotency_key(&self) -> bool {
         let is_repeatable = self.method == Method::POST || self.time == Time::Collection;
-        is_repeatable && matches!(self.counting, Counting::As(_))
+        let is_file = matches!(self.body, BodyRule::Upload { .. } | BodyRule::Form { .. });
+        is_repeatable && !is_file && matches!(self.counting, Counting::As(_))
     }
 }

@@ -60,6 +60,9 @@ pub enum ApiError {
         "idempotency-key: was used for another request in the last 24 hours; must be a new one"
     )]
     IdempotencyConflict,
+    /// The record is not in a state that allows this.
+    #[error("{0}")]
+    WrongState(String),
     /// No such record, or it belongs to another account.
     #[error("no such {0}")]
     NotFound(&'static str),
@@ -79,8 +82,8 @@ pub enum ApiError {
         bytes_max: usize,
     },
     /// The body does not have the media type that the endpoint accepts.
-    #[error("content-type: must be application/json, without content-encoding")]
-    UnsupportedMediaType,
+    #[error("content-type: must be {0}, without content-encoding")]
+    UnsupportedMediaType(&'static str),
     /// The client stopped sending its body, or sent it too slowly.
     #[error("body: did not arrive completely or in time")]
     BodyInterrupted,
@@ -123,10 +126,12 @@ impl ApiError {
                 (StatusCode::TOO_MANY_REQUESTS, 10005)
             }
             ApiError::QuotaReached(_) => (StatusCode::TOO_MANY_REQUESTS, 10006),
-            ApiError::IdempotencyConflict => (StatusCode::CONFLICT, 10008),
+            ApiError::IdempotencyConflict | ApiError::WrongState(_) => {
+                (StatusCode::CONFLICT, 10008)
+            }
             ApiError::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, 10007),
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 10007),
-            ApiError::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, 10007),
+            ApiError::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, 10007),
             ApiError::BodyInterrupted => (StatusCode::REQUEST_TIMEOUT, 10007),
             ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut | ApiError::NoModel => {
                 (StatusCode::SERVICE_UNAVAILABLE, 10000)

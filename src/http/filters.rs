@@ -13,9 +13,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 
-use bytes::Bytes;
 use warp::filters::BoxedFilter;
-use warp::http::Response;
 use warp::http::header::{ACCEPT_ENCODING, HeaderValue, IF_NONE_MATCH, VARY};
 use warp::http::{HeaderMap, Method};
 use warp::path::FullPath;
@@ -40,7 +38,7 @@ pub fn service(app: App) -> BoxedFilter<(warp::reply::Response,)> {
 fn groups<F, A>(answer: F) -> BoxedFilter<(warp::reply::Response,)>
 where
     F: Fn(Head, Incoming) -> A + Clone + Send + Sync + 'static,
-    A: Future<Output = Response<Bytes>> + Send,
+    A: Future<Output = warp::reply::Response> + Send,
 {
     let protected = warp::path!("v2" / "protected" / ..).and(answered(answer.clone()));
     let guide = warp::path!("docs" / "guide" / ..).and(compressed(answered(answer.clone())));
@@ -52,7 +50,7 @@ where
 fn answered<F, A>(answer: F) -> BoxedFilter<(warp::reply::Response,)>
 where
     F: Fn(Head, Incoming) -> A + Clone + Send + Sync + 'static,
-    A: Future<Output = Response<Bytes>> + Send,
+    A: Future<Output = warp::reply::Response> + Send,
 {
     head()
         .and(body::incoming())
@@ -125,6 +123,8 @@ fn names_gzip(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
+    use warp::http::Response;
     use warp::test::request;
 
     /// Returns the head and the length of the body it received.
@@ -132,7 +132,8 @@ mod tests {
         groups(|head: Head, mut body: Incoming| async move {
             let length = body.read(100).await.unwrap().len();
             let (method, path, query) = (head.method, head.path.as_str().to_owned(), head.query);
-            Response::new(Bytes::from(format!("{method} {path} {query} {length}")))
+            let text = format!("{method} {path} {query} {length}");
+            Response::new(Bytes::from(text)).into_response()
         })
     }
 

@@ -18,6 +18,8 @@ pub struct Operation {
     pub query: Vec<Value>,
     /// Schema of the request body.
     pub request: Option<Value>,
+    /// Media type of the request body.
+    pub request_type: &'static str,
     /// Status on success.
     pub status: &'static str,
     /// Media type and schema of the response.
@@ -37,6 +39,8 @@ pub enum Failure {
     NoModel,
     /// The body names a record that does not exist.
     NoRecord,
+    /// The record named is not in a state that allows this.
+    WrongState,
     /// The request is valid but not possible in the current state.
     Refused,
 }
@@ -50,6 +54,7 @@ impl Operation {
             description: None,
             query: Vec::new(),
             request: None,
+            request_type: JSON,
             status: "200",
             answer: None,
             failures: Vec::new(),
@@ -74,6 +79,12 @@ impl Operation {
     pub fn with_request(mut self, request: Value) -> Self {
         self.request = Some(request);
         self
+    }
+
+    /// Sets the media type and schema of a request body that is not JSON.
+    pub fn requested_as(mut self, media_type: &'static str, request: Value) -> Self {
+        self.request_type = media_type;
+        self.with_request(request)
     }
 
     /// Sets the schema of a JSON response.

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::FutureExt;
+use tokio::sync::Mutex;
 use uuid::Uuid;
+use warp::Reply;
 use warp::http::header::{HeaderName, HeaderValue};
 use warp::http::{HeaderMap, Method, Response};
 use warp::path::FullPath;
@@ -19,6 +21,7 @@ use super::call::{Call, Params};
 use super::endpoint::{BodyRule, Counting, Endpoint, GEOCODING_PREFIX, PROTECTED_PREFIX};
 use super::error::ApiError;
 use super::idempotency::{self, IdempotencyClaim};
+use super::pieces::BodyPieces;
 use super::response::ApiResponse;
 use super::router::Router;
 use super::{App, auth, body, resources};
@@ -84,7 +87,7 @@ impl From<ApiResponse> for UnbilledResponse {
 }
 
 /// Handles a request; in every case, the response has a request id and is logged and counted.
-pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> Response<Bytes> {
+pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::Response {
     let started = Instant::now();
     let found = ROUTER.find(&head.method, head.path.as_str());
     let mut trace = RequestTrace {
@@ -103,21 +106,37 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> Response<Byte
         Err(error) => Err(error),
     };
     let billed = match outcome {
-        Ok(unbilled) => bill(app, &mut trace, unbilled).await,
+        Ok(mut unbilled) => {
+            let rest = unbilled.answer.rest.take();
+            let billed = bill(app, &mut trace, unbilled).await;
+            billed.map(|response| (response, rest))
+        }
         Err(error) => Err(error),
     };
-    let mut response = match billed {
-        Ok(response) => response,
+    let (mut response, rest) = match billed {
+        Ok(billed) => billed,
         Err(error) => {
             if matches!(error, ApiError::Overloaded) {
                 app.metrics.record_refusal(Refusal::Overload);
             }
             body.drain(&head.headers).await;
-            error.into_response(trace.request_id)
+            (error.into_response(trace.request_id), None)
         }
     };
     set_headers(response.headers_mut(), head.path.as_str(), &trace);
     log(app, head, &trace, &response, started.elapsed());
+    match rest {
+        None => response.into_response(),
+        Some(rest) => streamed(response, rest),
+    }
+}
+
+/// A response whose body goes on with the pieces of a stream.
+fn streamed(response: Response<Bytes>, rest: BodyPieces) -> warp::reply::Response {
+    let (head, begin) = response.into_parts();
+    let mut response = warp::reply::stream(rest.after(begin)).into_response();
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
     response
 }
 
@@ -175,7 +194,7 @@ async fn handle(
         false => None,
     };
     let bytes = match endpoint.body {
-        BodyRule::None => Bytes::new(),
+        BodyRule::None | BodyRule::Upload { .. } | BodyRule::Form { .. } => Bytes::new(),
         BodyRule::Json { bytes_max } => body.read(bytes_max).await?,
     };
     let (path, query) = (head.path.as_str(), head.query.as_str());
@@ -195,6 +214,7 @@ async fn handle(
         query,
         headers: &head.headers,
         body: bytes,
+        upload: Mutex::new(body),
         key: trace.key.clone(),
         received,
     };

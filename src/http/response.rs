@@ -2,10 +2,11 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
-use warp::http::header::{CONTENT_TYPE, HeaderValue};
+use warp::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use warp::http::{Response, StatusCode};
 
 use super::error::ApiError;
+use super::pieces::BodyPieces;
 
 /// Bytes of a response in addition to its records.
 const ENVELOPE_BYTES: usize = 16;
@@ -19,6 +20,8 @@ pub struct ApiResponse {
     pub units: u64,
     /// Whether the call is counted.
     pub counts: bool,
+    /// Pieces that follow the body.
+    pub rest: Option<BodyPieces>,
 }
 
 impl ApiResponse {
@@ -63,6 +66,20 @@ impl ApiResponse {
         self
     }
 
+    /// Lets the body go on with pieces that are made while it is sent.
+    pub fn with_rest(mut self, rest: BodyPieces) -> Self {
+        self.rest = Some(rest);
+        self
+    }
+
+    /// Sets a header; a value that cannot be one is left out.
+    pub fn with_header(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.response.headers_mut().insert(name, value);
+        }
+        self
+    }
+
     /// Makes the call free and not counted.
     pub fn free_of_charge(mut self) -> Self {
         self.counts = false;
@@ -96,6 +113,7 @@ impl From<Response<Bytes>> for ApiResponse {
             response,
             units: 1,
             counts: true,
+            rest: None,
         }
     }
 }

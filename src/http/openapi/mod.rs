@@ -125,7 +125,7 @@ fn operation(endpoint: &Endpoint, described: Operation) -> Value {
         operation["x-consumption"] = json!(consumption.as_str());
     }
     if let Some(schema) = described.request {
-        let mut body = content(schema);
+        let mut body = json!({described.request_type: {"schema": schema}});
         if let Some(example) = EXAMPLES.get(&described.id) {
             body[JSON]["example"] = example["request"].clone();
         }

@@ -84,7 +84,8 @@ fn faults(endpoint: &Endpoint, described: &Operation) -> Vec<ApiError> {
     if described.failures.contains(&Failure::NoModel) {
         faults.push(ApiError::NoModel);
     }
-    if endpoint.takes_idempotency_key() {
+    let may_conflict = described.failures.contains(&Failure::WrongState);
+    if endpoint.takes_idempotency_key() || may_conflict {
         faults.push(ApiError::IdempotencyConflict);
     }
     let names_a_record =
@@ -95,11 +96,12 @@ fn faults(endpoint: &Endpoint, described: &Operation) -> Vec<ApiError> {
     if !described.query.is_empty() || endpoint.path.contains('{') {
         faults.push(ApiError::BrokenEncoding);
     }
-    if let BodyRule::Json { bytes_max } = endpoint.body {
+    if let Some(bytes_max) = endpoint.body.bytes_max() {
         faults.push(ApiError::TooLarge { bytes_max });
-        faults.push(ApiError::UnsupportedMediaType);
+        faults.push(ApiError::UnsupportedMediaType(""));
         faults.push(ApiError::BodyInterrupted);
-        if described.query.is_empty() && !endpoint.path.contains('{') {
+        let is_json = matches!(endpoint.body, BodyRule::Json { .. });
+        if is_json && described.query.is_empty() && !endpoint.path.contains('{') {
             faults.push(ApiError::NotJson(String::new()));
         }
     }

@@ -9,6 +9,7 @@ mod analytics;
 mod consumption;
 pub mod estimates;
 pub mod geocoding;
+pub mod geocoding_files;
 mod guide;
 pub mod opendata;
 pub mod pages;
@@ -41,6 +42,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     opendata::ENDPOINTS,
     estimates::ENDPOINTS,
     geocoding::ENDPOINTS,
+    geocoding_files::ENDPOINTS,
     alerts::saved::OF_PROPERTIES,
     alerts::matches::OF_PROPERTIES,
     alerts::saved::OF_ADVERTS,
@@ -58,9 +60,6 @@ mod tests {
     use crate::endpoint::{Access, GEOCODING_PREFIX, PROTECTED_PREFIX};
     use std::collections::{BTreeMap, BTreeSet};
     use toise_accounts::grants::ENDPOINTS;
-
-    /// Endpoints of the contract that are not served yet.
-    const TO_COME: [&str; 1] = ["geocoding.csv"];
 
     #[test]
     fn all_protected_paths_and_no_others_require_a_key() {
@@ -98,11 +97,7 @@ mod tests {
             }
         }
         for grant in ENDPOINTS {
-            assert_ne!(
-                seen.contains_key(grant),
-                TO_COME.contains(&grant),
-                "{grant}"
-            );
+            assert!(seen.contains_key(grant), "{grant}");
         }
     }
 }

@@ -1,0 +1,301 @@
+//! Geocodes a CSV file block by block: the original bytes of each record, then the results.
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+use super::columns::RowStatus;
+use super::records::{Record, RecordReader, cells};
+use super::request::{FileRequest, InputColumns};
+use super::rows::{RowCells, RowGeocoder};
+use super::text::{BYTE_ORDER_MARK, TextEncoding, detect_delimiter, parse_delimiter};
+use crate::search::Geocoder;
+use toise_contract::Fault;
+
+/// Records of a block.
+const BLOCK_ROWS: usize = 4_096;
+/// Bytes after which a block ends however few records it has.
+const BLOCK_BYTES: usize = 4 << 20;
+
+/// Why a file cannot be geocoded.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request does not fit the file.
+    #[error(transparent)]
+    Request(#[from] Fault),
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// How a file is written and what is done with it.
+pub struct CsvPlan {
+    delimiter: u8,
+    encoding: TextEncoding,
+    columns: InputColumns,
+    width: usize,
+    /// The header of the result.
+    header: Vec<u8>,
+    /// Bytes of the file's header with its line break.
+    header_bytes: u64,
+    line_break: Vec<u8>,
+    request: FileRequest,
+}
+
+impl CsvPlan {
+    /// Reads a file's header. `encoding` is that of the file where the request names none.
+    ///
+    /// # Errors
+    /// The file has no header, or the request names what it does not have.
+    pub fn read(
+        mut source: impl Read,
+        request: &FileRequest,
+        encoding: TextEncoding,
+    ) -> Result<Self, Error> {
+        request.check()?;
+        let encoding = match &request.encoding {
+            Some(name) => TextEncoding::parse(name)?,
+            None => encoding,
+        };
+        let mut probe = Vec::new();
+        let delimiter = match &request.delimiter {
+            Some(text) => parse_delimiter(text)?,
+            None => {
+                // The header ends at the same line break whatever the delimiter, unless a cell begins with a mark.
+                let mut records = RecordReader::new(&mut source, b',', 0);
+                probe = match records.next_record()? {
+                    Some(record) => [record.bytes, record.line_break].concat(),
+                    None => Vec::new(),
+                };
+                probe.extend(records.into_rest());
+                detect_delimiter(&probe[..line_end(&probe)])
+            }
+        };
+        let mut records = RecordReader::new(probe.as_slice().chain(source), delimiter, 0);
+        let first = records.next_record()?;
+        let first = first.filter(|record| !record.is_broken);
+        let Some(first) = first else {
+            return Err(Fault::new("data", "is empty or has no readable header").into());
+        };
+        if first.bytes.starts_with(b"\xff\xfe") || first.bytes.starts_with(b"\xfe\xff") {
+            let message = "is UTF-16; save the file as UTF-8 or windows-1252";
+            return Err(Fault::new("data", message).into());
+        }
+        let bare = first.bytes.strip_prefix(BYTE_ORDER_MARK);
+        let names: Vec<String> = cells(bare.unwrap_or(first.bytes), delimiter)
+            .iter()
+            .map(|cell| encoding.decode(cell).trim().to_owned())
+            .collect();
+        let mut plan = Self {
+            delimiter,
+            encoding,
+            columns: InputColumns::find(request, &names)?,
+            width: names.len(),
+            header: first.bytes.to_vec(),
+            header_bytes: (first.bytes.len() + first.line_break.len()) as u64,
+            line_break: match first.line_break {
+                [] => b"\n".to_vec(),
+                line_break => line_break.to_vec(),
+            },
+            request: request.clone(),
+        };
+        plan.complete_header(&names)?;
+        Ok(plan)
+    }
+
+    /// Appends the names of the result's columns. One that the file has already keeps its own, and ours is numbered.
+    fn complete_header(&mut self, names: &[String]) -> Result<(), Fault> {
+        for column in self.request.appended()? {
+            let name = column.name(self.request.operation());
+            let is_free = |wanted: &str| !names.iter().any(|taken| taken == wanted);
+            let numbered = (2..).map(|number| Cow::Owned(format!("{name}_{number}")));
+            let mut candidates = std::iter::once(Cow::Borrowed(name)).chain(numbered);
+            let free = candidates.find(|wanted| is_free(wanted));
+            self.header.push(self.delimiter);
+            self.header
+                .extend_from_slice(free.unwrap_or_default().as_bytes());
+        }
+        self.header.extend_from_slice(&self.line_break);
+        Ok(())
+    }
+
+    /// The header of the result.
+    pub fn header(&self) -> &[u8] {
+        &self.header
+    }
+
+    /// The encoding of the file and of the result.
+    pub fn encoding(&self) -> TextEncoding {
+        self.encoding
+    }
+
+    /// Bytes of the file before its first record.
+    pub fn first_record_at(&self) -> u64 {
+        self.header_bytes
+    }
+
+    /// The records of the file from a position on; `source` begins there.
+    pub fn records<R: Read>(&self, source: R, position: u64) -> RecordReader<R> {
+        RecordReader::new(source, self.delimiter, position)
+    }
+
+    /// Number of records after the header; `source` begins at the first. Blank lines do not count.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn count(&self, source: impl Read) -> io::Result<u64> {
+        let mut records = self.records(source, 0);
+        let mut count = 0;
+        while let Some(record) = records.next_record()? {
+            count += u64::from(!record.bytes.is_empty());
+        }
+        Ok(count)
+    }
+
+    /// What answers the rows of this file.
+    ///
+    /// # Errors
+    /// The request names a column of results that does not exist.
+    pub fn rows(&self) -> Result<RowGeocoder, Fault> {
+        Ok(RowGeocoder::new(
+            self.request.operation(),
+            self.request.appended()?,
+        ))
+    }
+
+    fn row_cells(&self, record: &Record<'_>) -> Option<RowCells> {
+        let cells = cells(record.bytes, self.delimiter);
+        if record.is_broken || cells.len() != self.width {
+            return None;
+        }
+        Some(RowCells::read(&self.columns, |at| {
+            cells
+                .get(at)
+                .map_or(Cow::Borrowed(""), |cell| self.encoding.decode(cell))
+        }))
+    }
+
+    fn write(&self, out: &mut Vec<u8>, value: &str) {
+        out.push(self.delimiter);
+        let needs_marks = |byte: u8| byte == self.delimiter || matches!(byte, b'"' | b'\n' | b'\r');
+        if !value.bytes().any(needs_marks) {
+            out.extend_from_slice(&self.encoding.encode(value));
+            return;
+        }
+        out.push(b'"');
+        out.extend_from_slice(&self.encoding.encode(&value.replace('"', "\"\"")));
+        out.push(b'"');
+    }
+}
+
+/// Where the first line ends, at most.
+fn line_end(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .position(|byte| matches!(byte, b'\n' | b'\r'))
+        .unwrap_or(bytes.len())
+}
+
+/// A block of results.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct CsvBlock {
+    /// The text.
+    pub text: Vec<u8>,
+    /// Bytes of the file read so far.
+    pub position: u64,
+    /// Rows by what became of them: ok, not found, skipped, error.
+    pub counts: RowCounts,
+}
+
+/// Rows by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct RowCounts {
+    /// With a result.
+    pub ok: u64,
+    /// Without.
+    pub not_found: u64,
+    /// Empty.
+    pub skipped: u64,
+    /// Unreadable.
+    pub error: u64,
+}
+
+impl RowCounts {
+    /// All rows.
+    pub fn rows(&self) -> u64 {
+        self.ok + self.not_found + self.skipped + self.error
+    }
+
+    /// Counts one row.
+    pub fn count(&mut self, status: RowStatus) {
+        *match status {
+            RowStatus::Ok => &mut self.ok,
+            RowStatus::NotFound => &mut self.not_found,
+            RowStatus::Skipped => &mut self.skipped,
+            RowStatus::Error => &mut self.error,
+        } += 1;
+    }
+
+    /// Adds the counts of another part.
+    pub fn add(&mut self, other: &Self) {
+        self.ok += other.ok;
+        self.not_found += other.not_found;
+        self.skipped += other.skipped;
+        self.error += other.error;
+    }
+}
+
+/// Answers the next block of records; `None` at the end of the file.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn next_block<R: Read>(
+    plan: &CsvPlan,
+    records: &mut RecordReader<R>,
+    rows: &mut RowGeocoder,
+    geocoder: &Geocoder,
+) -> io::Result<Option<CsvBlock>> {
+    let mut originals: Vec<u8> = Vec::new();
+    let mut ends: Vec<(usize, usize, bool)> = Vec::new();
+    let mut asked: Vec<Option<RowCells>> = Vec::new();
+    while ends.len() < BLOCK_ROWS && originals.len() < BLOCK_BYTES {
+        let Some(record) = records.next_record()? else {
+            break;
+        };
+        originals.extend_from_slice(record.bytes);
+        let is_blank = record.bytes.is_empty();
+        if !is_blank {
+            asked.push(plan.row_cells(&record));
+            let missing = plan
+                .width
+                .saturating_sub(cells(record.bytes, plan.delimiter).len());
+            if !record.is_broken {
+                // A row that is cut short is filled up, so that results stand in their columns.
+                originals.extend(std::iter::repeat_n(plan.delimiter, missing));
+            }
+        }
+        let end = originals.len();
+        originals.extend_from_slice(record.line_break);
+        ends.push((end, originals.len(), is_blank));
+    }
+    if ends.is_empty() {
+        return Ok(None);
+    }
+    let mut answers = rows.answer(geocoder, &asked).into_iter();
+    let mut block = CsvBlock {
+        position: records.position(),
+        ..CsvBlock::default()
+    };
+    let mut begin = 0;
+    for (end, next, is_blank) in ends {
+        block.text.extend_from_slice(&originals[begin..end]);
+        if let Some(answer) = (!is_blank).then(|| answers.next()).flatten() {
+            block.counts.count(answer.status);
+            for value in &answer.values {
+                plan.write(&mut block.text, value);
+            }
+        }
+        block.text.extend_from_slice(&originals[end..next]);
+        begin = next;
+    }
+    Ok(Some(block))
+}

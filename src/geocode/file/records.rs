@@ -1,0 +1,227 @@
+//! Splits a CSV file into records without changing a byte of them.
+//!
+//! A line break inside a quoted cell does not end a record. A quoted cell that is never closed would swallow the rest of the
+//! file: its first line is then taken as a record of its own, and said to be broken.
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+/// Maximum bytes of a record.
+pub const RECORD_BYTES_MAX: usize = 1 << 20;
+/// Bytes read at a time.
+const READ_BYTES: usize = 256 << 10;
+
+/// Reads the records of a source.
+pub struct RecordReader<R> {
+    source: R,
+    delimiter: u8,
+    buffer: Vec<u8>,
+    /// Where the next record begins in the buffer.
+    start: usize,
+    is_at_end: bool,
+    /// Bytes of the source before the next record.
+    position: u64,
+}
+
+/// A record with its line break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'b> {
+    /// Its bytes without the line break.
+    pub bytes: &'b [u8],
+    /// The line break: `\n`, `\r\n`, `\r`, or nothing at the end of the file.
+    pub line_break: &'b [u8],
+    /// Whether it has a quoted cell that is not closed.
+    pub is_broken: bool,
+}
+
+impl<R: Read> RecordReader<R> {
+    /// Reads from a source, whose next byte is the `position`th of the file.
+    pub fn new(source: R, delimiter: u8, position: u64) -> Self {
+        Self {
+            source,
+            delimiter,
+            buffer: Vec::new(),
+            start: 0,
+            is_at_end: false,
+            position,
+        }
+    }
+
+    /// Bytes of the file before the next record.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The next record.
+    ///
+    /// # Errors
+    /// The source cannot be read.
+    pub fn next_record(&mut self) -> io::Result<Option<Record<'_>>> {
+        let mut scan = Scan::new(self.delimiter);
+        loop {
+            let rest = &self.buffer[self.start..];
+            let end = scan.go_on(rest, self.is_at_end);
+            if let Some(end) = end {
+                return Ok(Some(self.take(end, false)));
+            }
+            if self.is_at_end && rest.is_empty() {
+                return Ok(None);
+            }
+            if self.is_at_end || rest.len() > RECORD_BYTES_MAX {
+                let is_broken = scan.is_quoted || rest.len() > RECORD_BYTES_MAX;
+                let end = match is_broken {
+                    true => first_line(rest),
+                    false => RecordEnd {
+                        bytes: rest.len(),
+                        line_break: 0,
+                    },
+                };
+                return Ok(Some(self.take(end, is_broken)));
+            }
+            self.fill()?;
+        }
+    }
+
+    /// What was read of the source but not yet taken as records.
+    pub fn into_rest(self) -> Vec<u8> {
+        self.buffer[self.start..].to_vec()
+    }
+
+    fn take(&mut self, end: RecordEnd, is_broken: bool) -> Record<'_> {
+        let begin = self.start;
+        let length = end.bytes + end.line_break;
+        self.start += length;
+        self.position += length as u64;
+        Record {
+            bytes: &self.buffer[begin..begin + end.bytes],
+            line_break: &self.buffer[begin + end.bytes..begin + length],
+            is_broken,
+        }
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        let filled = self.buffer.len();
+        self.buffer.resize(filled + READ_BYTES, 0);
+        let read = loop {
+            match self.source.read(&mut self.buffer[filled..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        self.buffer
+            .truncate(filled + read.as_ref().map_or(0, |read| *read));
+        self.is_at_end = read? == 0;
+        Ok(())
+    }
+}
+
+/// Where a record ends.
+struct RecordEnd {
+    bytes: usize,
+    line_break: usize,
+}
+
+/// The state of looking for the end of a record.
+struct Scan {
+    delimiter: u8,
+    at: usize,
+    is_quoted: bool,
+    /// Whether a cell begins here: only there a quotation mark opens one.
+    begins_cell: bool,
+}
+
+impl Scan {
+    fn new(delimiter: u8) -> Self {
+        Self {
+            delimiter,
+            at: 0,
+            is_quoted: false,
+            begins_cell: true,
+        }
+    }
+
+    /// Goes on where it stopped; `None` where the end is not among these bytes.
+    fn go_on(&mut self, bytes: &[u8], is_all: bool) -> Option<RecordEnd> {
+        while let Some(byte) = bytes.get(self.at) {
+            match byte {
+                b'"' if self.is_quoted || self.begins_cell => self.is_quoted = !self.is_quoted,
+                b'\n' if !self.is_quoted => return Some(self.end(1)),
+                b'\r' if !self.is_quoted => match bytes.get(self.at + 1) {
+                    Some(b'\n') => return Some(self.end(2)),
+                    None if !is_all => return None,
+                    _ => return Some(self.end(1)),
+                },
+                _ => {}
+            }
+            // After a closing mark another one opens again: "" is a mark within a cell.
+            self.begins_cell = *byte == self.delimiter || (*byte == b'"' && !self.is_quoted);
+            self.at += 1;
+        }
+        None
+    }
+
+    fn end(&self, line_break: usize) -> RecordEnd {
+        RecordEnd {
+            bytes: self.at,
+            line_break,
+        }
+    }
+}
+
+fn first_line(bytes: &[u8]) -> RecordEnd {
+    let Some(at) = bytes.iter().position(|byte| *byte == b'\n') else {
+        return RecordEnd {
+            bytes: bytes.len(),
+            line_break: 0,
+        };
+    };
+    let has_return = at > 0 && bytes[at - 1] == b'\r';
+    RecordEnd {
+        bytes: at - usize::from(has_return),
+        line_break: 1 + usize::from(has_return),
+    }
+}
+
+/// The cells of a record, without their quotation marks.
+pub fn cells(record: &[u8], delimiter: u8) -> Vec<Cow<'_, [u8]>> {
+    let mut cells = Vec::new();
+    let mut rest = record;
+    loop {
+        let (cell, after) = match rest.strip_prefix(b"\"") {
+            Some(quoted) => quoted_cell(quoted, delimiter),
+            None => {
+                let end = rest.iter().position(|byte| *byte == delimiter);
+                let end = end.unwrap_or(rest.len());
+                (Cow::Borrowed(&rest[..end]), &rest[end..])
+            }
+        };
+        cells.push(cell);
+        match after.split_first() {
+            Some((_, after)) => rest = after,
+            None => return cells,
+        }
+    }
+}
+
+/// A quoted cell after its opening mark, and what follows it: a delimiter or nothing.
+fn quoted_cell(text: &[u8], delimiter: u8) -> (Cow<'_, [u8]>, &[u8]) {
+    let mut cell = Vec::new();
+    let mut at = 0;
+    while let Some(mark) = text[at..].iter().position(|byte| *byte == b'"') {
+        cell.extend_from_slice(&text[at..at + mark]);
+        at += mark + 1;
+        if text.get(at) != Some(&b'"') {
+            // What stands between the closing mark and the delimiter belongs to the cell.
+            let end = text[at..].iter().position(|byte| *byte == delimiter);
+            let end = end.map_or(text.len(), |end| at + end);
+            cell.extend_from_slice(&text[at..end]);
+            return (Cow::Owned(cell), &text[end..]);
+        }
+        cell.push(b'"');
+        at += 1;
+    }
+    cell.extend_from_slice(&text[at..]);
+    (Cow::Owned(cell), &[])
+}

@@ -1,0 +1,178 @@
+//! What is done with a file: the operation, the columns it reads and those it writes.
+
+use serde::{Deserialize, Serialize};
+
+use super::columns::{Operation, ResultColumn};
+use super::text::{TextEncoding, parse_delimiter};
+use toise_contract::Fault;
+
+/// Maximum columns that a request may name.
+pub const COLUMNS_MAX: usize = 100;
+
+/// A request as given: names of columns, not yet compared with a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRequest {
+    /// Whether positions are turned into addresses.
+    pub is_reverse: bool,
+    /// Columns that make up the address, in order; all if none is named.
+    pub columns: Vec<String>,
+    /// Columns to append; the usual ones if none is named.
+    pub result_columns: Vec<String>,
+    /// Column of a postal code that results must have.
+    pub postal_code: Option<String>,
+    /// Column of an INSEE code that results must lie in.
+    pub insee_code: Option<String>,
+    /// Column of a kind of result.
+    pub kind: Option<String>,
+    /// Column of a latitude.
+    pub lat: Option<String>,
+    /// Column of a longitude.
+    pub lon: Option<String>,
+    /// Encoding of the file; detected if absent.
+    pub encoding: Option<String>,
+    /// Delimiter of the file; detected if absent.
+    pub delimiter: Option<String>,
+}
+
+impl FileRequest {
+    /// The operation.
+    pub fn operation(&self) -> Operation {
+        match self.is_reverse {
+            true => Operation::Reverse,
+            false => Operation::Search,
+        }
+    }
+
+    /// Sets a form field of the contract; `false` if there is none of this name.
+    pub fn set(&mut self, name: &str, value: String) -> bool {
+        let value = Some(value).filter(|value| !value.is_empty());
+        match name {
+            "columns" => self.columns.extend(value),
+            "result_columns" => self.result_columns.extend(value),
+            "postcode" => self.postal_code = value,
+            "citycode" => self.insee_code = value,
+            "type" => self.kind = value,
+            "lat" | "latitude" => self.lat = value,
+            "lon" | "lng" | "longitude" => self.lon = value,
+            "encoding" => self.encoding = value,
+            "delimiter" => self.delimiter = value,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Checks all that can be checked without the file.
+    ///
+    /// # Errors
+    /// The first value that is not allowed.
+    pub fn check(&self) -> Result<(), Fault> {
+        for (name, columns) in [
+            ("columns", &self.columns),
+            ("result_columns", &self.result_columns),
+        ] {
+            if columns.len() > COLUMNS_MAX {
+                return Err(Fault::new(name, format!("must be at most {COLUMNS_MAX}")));
+            }
+        }
+        ResultColumn::parse(&self.result_columns, self.operation())?;
+        self.encoding
+            .as_deref()
+            .map(TextEncoding::parse)
+            .transpose()?;
+        self.delimiter.as_deref().map(parse_delimiter).transpose()?;
+        Ok(())
+    }
+
+    /// The columns to append.
+    ///
+    /// # Errors
+    /// A name that is none of them.
+    pub fn appended(&self) -> Result<Vec<ResultColumn>, Fault> {
+        match self.result_columns.is_empty() {
+            true => Ok(self.operation().default_columns()),
+            false => ResultColumn::parse(&self.result_columns, self.operation()),
+        }
+    }
+}
+
+/// The columns of a file that a request reads, by position.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InputColumns {
+    /// Those of the address, in order.
+    pub text: Vec<usize>,
+    /// That of the postal code.
+    pub postal_code: Option<usize>,
+    /// That of the INSEE code.
+    pub insee_code: Option<usize>,
+    /// That of the kind of result.
+    pub kind: Option<usize>,
+    /// That of the latitude.
+    pub lat: Option<usize>,
+    /// That of the longitude.
+    pub lon: Option<usize>,
+}
+
+/// Names under which files usually have a position.
+const LATITUDES: [&str; 4] = ["latitude", "lat", "y_lat", "_lat"];
+const LONGITUDES: [&str; 6] = ["longitude", "lon", "lng", "long", "x_lon", "_lon"];
+
+impl InputColumns {
+    /// Finds a request's columns among those of a file.
+    ///
+    /// # Errors
+    /// A column that the file does not have.
+    pub fn find(request: &FileRequest, header: &[String]) -> Result<Self, Fault> {
+        let position = |name: &str| header.iter().position(|column| column == name);
+        let find = |path: String, name: &str| {
+            position(name).ok_or_else(|| {
+                let message = format!(
+                    "the file has no column {name:?}; its columns are: {}",
+                    header.join(", ")
+                );
+                Fault::new(path, message)
+            })
+        };
+        let filter = |path: &str, name: &Option<String>| {
+            name.as_deref()
+                .map(|name| find(path.to_owned(), name))
+                .transpose()
+        };
+        let usual = |names: &[&str]| {
+            header
+                .iter()
+                .position(|column| names.contains(&column.to_ascii_lowercase().as_str()))
+        };
+        let mut text = Vec::new();
+        for (index, name) in request.columns.iter().enumerate() {
+            text.push(find(format!("columns[{index}]"), name)?);
+        }
+        if text.is_empty() && !request.is_reverse {
+            text = (0..header.len()).collect();
+        }
+        let mut found = Self {
+            text,
+            postal_code: filter("postcode", &request.postal_code)?,
+            insee_code: filter("citycode", &request.insee_code)?,
+            kind: filter("type", &request.kind)?,
+            lat: filter("lat", &request.lat)?,
+            lon: filter("lon", &request.lon)?,
+        };
+        if request.is_reverse {
+            found.lat = found.lat.or_else(|| usual(&LATITUDES));
+            found.lon = found.lon.or_else(|| usual(&LONGITUDES));
+            for (name, column) in [("lat", found.lat), ("lon", found.lon)] {
+                if column.is_none() {
+                    let message = format!(
+                        "must name the column of the position; the file's columns are: {}",
+                        header.join(", ")
+                    );
+                    return Err(Fault::new(name, message));
+                }
+            }
+        }
+        if found.lat.is_some() != found.lon.is_some() {
+            return Err(Fault::new("lat", "and lon must be given together"));
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,245 @@
+//! Answers the rows of a file: each distinct question once, all cores at work.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::columns::{Operation, ResultColumn, RowStatus};
+use super::request::InputColumns;
+use crate::address::Address;
+use crate::request::{AddressFilter, ReverseCall, TEXT_CHARS};
+use crate::search::{Geocoder, SearchRequest};
+use toise_contract::Fault;
+
+/// Maximum answers kept for rows that ask the same again.
+const ANSWERS_MAX: usize = 200_000;
+/// Results of a row: the first, and the next for its score.
+const RESULTS: usize = 2;
+
+/// The cells of a row that its question is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RowCells {
+    /// The address.
+    pub text: String,
+    /// Postal code.
+    pub postal_code: String,
+    /// INSEE code.
+    pub insee_code: String,
+    /// Kind of result.
+    pub kind: String,
+    /// Latitude.
+    pub lat: String,
+    /// Longitude.
+    pub lon: String,
+}
+
+impl RowCells {
+    /// Takes a row's cells; `cell` gives the one at a position.
+    pub fn read<'c>(
+        columns: &InputColumns,
+        cell: impl Fn(usize) -> std::borrow::Cow<'c, str>,
+    ) -> Self {
+        let one = |at: Option<usize>| at.map_or_else(String::new, |at| cell(at).trim().to_owned());
+        let mut text = String::new();
+        for at in &columns.text {
+            let part = cell(*at);
+            let part = part.trim();
+            if !part.is_empty() {
+                if !text.is_empty() {
+                    text.push(' ');
+                }
+                text.push_str(part);
+            }
+        }
+        Self {
+            text,
+            postal_code: one(columns.postal_code),
+            insee_code: one(columns.insee_code),
+            kind: one(columns.kind),
+            lat: one(columns.lat),
+            lon: one(columns.lon),
+        }
+    }
+}
+
+/// The answer to a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowAnswer {
+    /// What became of it.
+    pub status: RowStatus,
+    /// Values of the columns to append, in order.
+    pub values: Vec<String>,
+}
+
+/// Answers rows, and remembers what it answered.
+pub struct RowGeocoder {
+    operation: Operation,
+    appended: Vec<ResultColumn>,
+    answers: HashMap<RowCells, Arc<RowAnswer>>,
+}
+
+impl RowGeocoder {
+    /// Answers with these columns.
+    pub fn new(operation: Operation, appended: Vec<ResultColumn>) -> Self {
+        Self {
+            operation,
+            appended,
+            answers: HashMap::new(),
+        }
+    }
+
+    /// The columns it appends.
+    pub fn appended(&self) -> &[ResultColumn] {
+        &self.appended
+    }
+
+    /// Answers rows in order; `None` stands for a row that cannot be read.
+    pub fn answer(
+        &mut self,
+        geocoder: &Geocoder,
+        rows: &[Option<RowCells>],
+    ) -> Vec<Arc<RowAnswer>> {
+        if self.answers.len() > ANSWERS_MAX {
+            self.answers.clear();
+        }
+        let mut fresh: Vec<&RowCells> = rows
+            .iter()
+            .flatten()
+            .filter(|cells| !self.answers.contains_key(*cells))
+            .collect();
+        let mut seen = std::collections::HashSet::with_capacity(fresh.len());
+        fresh.retain(|cells| seen.insert(*cells));
+        let found: Vec<Arc<RowAnswer>> = fresh
+            .par_iter()
+            .map(|cells| Arc::new(self.answer_one(geocoder, cells)))
+            .collect();
+        let found: Vec<(RowCells, Arc<RowAnswer>)> =
+            fresh.into_iter().cloned().zip(found).collect();
+        self.answers.extend(found);
+        let broken = Arc::new(self.without_result(RowStatus::Error));
+        let known = |row: &Option<RowCells>| {
+            let answer = row.as_ref().and_then(|cells| self.answers.get(cells));
+            Arc::clone(answer.unwrap_or(&broken))
+        };
+        rows.iter().map(known).collect()
+    }
+
+    fn answer_one(&self, geocoder: &Geocoder, cells: &RowCells) -> RowAnswer {
+        let addresses = match self.operation {
+            Operation::Search if cells.text.is_empty() => {
+                return self.without_result(RowStatus::Skipped);
+            }
+            Operation::Reverse if cells.lat.is_empty() && cells.lon.is_empty() => {
+                return self.without_result(RowStatus::Skipped);
+            }
+            Operation::Search => search(geocoder, cells),
+            Operation::Reverse => reverse(geocoder, cells),
+        };
+        let Ok(addresses) = addresses else {
+            return self.without_result(RowStatus::Error);
+        };
+        let Some(first) = addresses.first() else {
+            return self.without_result(RowStatus::NotFound);
+        };
+        let next = addresses.get(1).map(|next| next.properties.score);
+        let values = self
+            .appended
+            .iter()
+            .map(|column| column.value(first, next))
+            .collect();
+        RowAnswer {
+            status: RowStatus::Ok,
+            values,
+        }
+    }
+
+    fn without_result(&self, status: RowStatus) -> RowAnswer {
+        let value = |column: &ResultColumn| match column {
+            ResultColumn::Status => status.name().to_owned(),
+            _ => String::new(),
+        };
+        RowAnswer {
+            status,
+            values: self.appended.iter().map(value).collect(),
+        }
+    }
+}
+
+fn search<'g>(geocoder: &'g Geocoder, cells: &RowCells) -> Result<Vec<Address<'g>>, Fault> {
+    let filter = filter(cells)?;
+    // Files have notes before the address: `(ancienne école) 12 rue …`.
+    let text = cells
+        .text
+        .trim_start_matches(|character: char| !character.is_alphanumeric());
+    if !TEXT_CHARS.contains(&text.chars().count()) {
+        return Err(Fault::new("columns", "too short or too long"));
+    }
+    let near = match cells.lat.is_empty() || cells.lon.is_empty() {
+        true => None,
+        false => Some(position(cells)?),
+    };
+    let request = SearchRequest {
+        text: text.to_owned(),
+        limit: RESULTS,
+        near,
+        postal_code: filter.postal_code,
+        insee_code: filter.insee_code,
+        kind: filter.kind,
+        ..SearchRequest::default()
+    };
+    let found = geocoder.search(&request);
+    Ok(found.iter().map(|one| geocoder.address(one)).collect())
+}
+
+fn reverse<'g>(geocoder: &'g Geocoder, cells: &RowCells) -> Result<Vec<Address<'g>>, Fault> {
+    let (lat, lon) = position(cells)?;
+    let call = ReverseCall {
+        lat,
+        lon,
+        filter: filter(cells)?,
+        limit: 1,
+        metres_max: None,
+        with: Default::default(),
+    };
+    let near = geocoder.reverse_filtered(&call);
+    let address = |one| geocoder.address_near(one, lat, lon);
+    Ok(near.iter().map(address).collect())
+}
+
+fn filter(cells: &RowCells) -> Result<AddressFilter, Fault> {
+    let mut parameters = Vec::new();
+    for (name, cell) in [
+        ("postcode", padded(&cells.postal_code)),
+        ("citycode", padded(&cells.insee_code)),
+        ("type", cells.kind.clone()),
+    ] {
+        if !cell.is_empty() {
+            parameters.push((name.to_owned(), cell));
+        }
+    }
+    AddressFilter::parse(&parameters)
+}
+
+/// A code as spreadsheets leave it: without its leading zero, or with `.0`.
+fn padded(code: &str) -> String {
+    let code = code.strip_suffix(".0").unwrap_or(code);
+    match code.len() == 4 && code.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => format!("0{code}"),
+        false => code.to_owned(),
+    }
+}
+
+/// A position; a decimal comma is accepted.
+fn position(cells: &RowCells) -> Result<(f64, f64), Fault> {
+    let degrees = |name: &str, cell: &str, most: f64| {
+        let value = cell.replace(',', ".").parse().ok();
+        value
+            .filter(|value: &f64| value.abs() <= most)
+            .ok_or_else(|| Fault::new(name, "must be degrees"))
+    };
+    Ok((
+        degrees("lat", &cells.lat, 90.0)?,
+        degrees("lon", &cells.lon, 180.0)?,
+    ))
+}

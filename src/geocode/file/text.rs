@@ -1,0 +1,137 @@
+//! How a CSV file is written: its encoding and its delimiter.
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use toise_contract::Fault;
+
+/// Delimiters that are looked for.
+const DELIMITERS: [u8; 4] = *b",;\t|";
+/// Bytes read at a time.
+const BUFFER_BYTES: usize = 256 << 10;
+/// Byte order mark of UTF-8.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The encoding of a file. Its ASCII characters are single bytes, so a file is split without being decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextEncoding(&'static Encoding);
+
+impl TextEncoding {
+    /// Reads a name, such as `utf-8`, `latin-1` or `windows-1252`.
+    ///
+    /// # Errors
+    /// An unknown encoding, or one whose bytes cannot be split.
+    pub fn parse(name: &str) -> Result<Self, Fault> {
+        let name = name.trim().to_ascii_lowercase();
+        // What Python calls them.
+        let name = match name.as_str() {
+            "utf-8-sig" | "utf_8" => "utf-8",
+            "latin-1" | "latin_1" => "latin1",
+            "mac-roman" | "mac_roman" => "macintosh",
+            name => name,
+        };
+        let found = Encoding::for_label(name.as_bytes());
+        let found = found.filter(|one| *one == UTF_8 || one.is_single_byte());
+        found.map(Self).ok_or_else(|| {
+            Fault::new(
+                "encoding",
+                "must be utf-8 or a single-byte encoding such as iso-8859-1, iso-8859-15 or windows-1252",
+            )
+        })
+    }
+
+    /// UTF-8 if all of a text is, else Windows-1252, which holds all of Latin-1.
+    ///
+    /// # Errors
+    /// The text cannot be read.
+    pub fn detect(mut source: impl Read) -> io::Result<Self> {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut filled = 0;
+        loop {
+            let read = match source.read(&mut buffer[filled..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            filled += read;
+            match std::str::from_utf8(&buffer[..filled]) {
+                Ok(_) => filled = 0,
+                Err(error) if error.error_len().is_some() => return Ok(Self(WINDOWS_1252)),
+                // A character is cut: its bytes begin the next piece.
+                Err(error) => {
+                    buffer.copy_within(error.valid_up_to()..filled, 0);
+                    filled -= error.valid_up_to();
+                }
+            }
+            if read == 0 {
+                return Ok(Self(if filled == 0 { UTF_8 } else { WINDOWS_1252 }));
+            }
+        }
+    }
+
+    /// Its name, for `charset`.
+    pub fn name(self) -> &'static str {
+        self.0.name()
+    }
+
+    /// The text of some bytes; what cannot be decoded becomes U+FFFD.
+    pub fn decode<'b>(self, bytes: &'b [u8]) -> Cow<'b, str> {
+        self.0.decode_without_bom_handling(bytes).0
+    }
+
+    /// The bytes of a text. A character that the encoding lacks becomes `?`, one for one.
+    pub fn encode(self, text: &str) -> Cow<'_, [u8]> {
+        let (bytes, _, lossy) = self.0.encode(text);
+        if !lossy {
+            return bytes;
+        }
+        let mut found = Vec::with_capacity(text.len());
+        let mut one = [0; 4];
+        for character in text.chars() {
+            let (bytes, _, lossy) = self.0.encode(character.encode_utf8(&mut one));
+            match lossy {
+                true => found.push(b'?'),
+                false => found.extend_from_slice(&bytes),
+            }
+        }
+        Cow::Owned(found)
+    }
+}
+
+/// Reads a delimiter: one ASCII character, or `tab`.
+///
+/// # Errors
+/// Anything else, and what cannot delimit.
+pub fn parse_delimiter(text: &str) -> Result<u8, Fault> {
+    match text.as_bytes() {
+        b"\\t" | b"tab" => Ok(b'\t'),
+        [byte @ (b'\t' | b' '..=b'~')] if *byte != b'"' && !byte.is_ascii_alphanumeric() => {
+            Ok(*byte)
+        }
+        _ => Err(Fault::new(
+            "delimiter",
+            "must be one character, such as \",\" or \";\", or tab",
+        )),
+    }
+}
+
+/// The delimiter that splits a header into the most cells, quoted text apart.
+pub fn detect_delimiter(header: &[u8]) -> u8 {
+    let count = |delimiter: &u8| {
+        let mut is_quoted = false;
+        let cells = header.iter().filter(|byte| {
+            is_quoted ^= **byte == b'"';
+            !is_quoted && *byte == delimiter
+        });
+        cells.count()
+    };
+    // The first of the most: the comma where there is none.
+    let mut best = (0, DELIMITERS[0]);
+    for delimiter in DELIMITERS {
+        let cells = count(&delimiter);
+        if cells > best.0 {
+            best = (cells, delimiter);
+        }
+    }
+    best.1
+}

@@ -1,0 +1,96 @@
+//! Bodies that are made while they are sent: a few pieces wait for the client, no more are made meanwhile.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::Stream;
+use tokio::sync::mpsc;
+
+/// Pieces that wait for the client.
+const WAITING_MAX: usize = 2;
+/// How long a piece waits for a client that does not read.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The reading end of a body. A body that was not finished ends with an error, which cuts the connection: the client sees
+/// that it is not whole.
+#[derive(Debug)]
+pub struct BodyPieces {
+    pieces: mpsc::Receiver<Bytes>,
+    is_whole: Arc<AtomicBool>,
+}
+
+/// The writing end of a body.
+#[derive(Debug)]
+pub struct BodyWriter {
+    pieces: mpsc::Sender<Bytes>,
+    is_whole: Arc<AtomicBool>,
+}
+
+/// A body and what writes it.
+pub fn body() -> (BodyWriter, BodyPieces) {
+    let (sender, receiver) = mpsc::channel(WAITING_MAX);
+    let is_whole = Arc::new(AtomicBool::new(false));
+    let writer = BodyWriter {
+        pieces: sender,
+        is_whole: Arc::clone(&is_whole),
+    };
+    let pieces = BodyPieces {
+        pieces: receiver,
+        is_whole,
+    };
+    (writer, pieces)
+}
+
+impl BodyWriter {
+    /// Writes a piece once the client has taken enough of the former; `false` if it went away or reads no more.
+    pub async fn write(&self, piece: Bytes) -> bool {
+        let sent = tokio::time::timeout(CLIENT_TIMEOUT, self.pieces.send(piece)).await;
+        matches!(sent, Ok(Ok(())))
+    }
+
+    /// Ends the body: it is whole.
+    pub fn finish(self) {
+        self.is_whole.store(true, Ordering::Release);
+    }
+}
+
+impl BodyPieces {
+    /// The pieces, after those of `begin`.
+    pub fn after(self, begin: Bytes) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync {
+        futures::stream::unfold(Some((Some(begin), self)), |state| async move {
+            let (begin, mut body) = state?;
+            if let Some(begin) = begin {
+                return Some((Ok(begin), Some((None, body))));
+            }
+            match body.pieces.recv().await {
+                Some(piece) => Some((Ok(piece), Some((None, body)))),
+                None if body.is_whole.load(Ordering::Acquire) => None,
+                None => Some((Err(io::Error::other("the body was not finished")), None)),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::StreamExt;
+
+    #[tokio::test]
+    async fn a_body_that_was_not_finished_ends_with_an_error() {
+        for is_finished in [true, false] {
+            let (writer, pieces) = body();
+            assert!(writer.write(Bytes::from("b")).await);
+            match is_finished {
+                true => writer.finish(),
+                false => drop(writer),
+            }
+            let all: Vec<_> = pieces.after(Bytes::from("a")).collect().await;
+            assert_eq!(all.len(), if is_finished { 2 } else { 3 });
+            assert_eq!(all.iter().all(Result::is_ok), is_finished);
+        }
+    }
+}

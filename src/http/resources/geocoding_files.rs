@@ -1,0 +1,298 @@
+//! Files of addresses, answered at once: CSV in, the same CSV with the results appended out, streamed.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+use uuid::Uuid;
+use warp::http::Method;
+use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName};
+
+use crate::App;
+use crate::call::Call;
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
+use crate::error::ApiError;
+use crate::form::{ReceivedForm, receive};
+use crate::openapi::Operation;
+use crate::pieces::{self, BodyWriter};
+use crate::response::ApiResponse;
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
+use toise_contract::Fault;
+use toise_engine::pool::{Load, PoolError};
+use toise_geocode::file::csv::{self, CsvPlan, next_block};
+use toise_geocode::file::records::RecordReader;
+use toise_geocode::file::request::FileRequest;
+use toise_geocode::file::rows::RowGeocoder;
+use toise_geocode::file::text::TextEncoding;
+use toise_geocode::search::Geocoder;
+
+/// Maximum bytes of a file.
+pub const FILE_BYTES_MAX: usize = 50 << 20;
+/// Maximum bytes of the form around a file.
+const FORM_BYTES_MAX: usize = 64 << 10;
+/// Maximum rows of a file that is answered at once.
+pub const FILE_ROWS_MAX: u64 = 200_000;
+/// Files that are received or answered at a time.
+pub const FILES_AT_ONCE_MAX: usize = 8;
+/// Field of the file.
+const FILE_FIELD: &str = "data";
+/// Header with the number of rows.
+const ROWS_HEADER: HeaderName = HeaderName::from_static("x-rows-count");
+/// Pause after the query pool was full.
+const FULL_PAUSE: Duration = Duration::from_millis(100);
+/// How often in a row the pool may be full before a file is given up.
+const FULL_MAX: usize = 600;
+/// Maximum characters of the name of an answer.
+const NAME_CHARS_MAX: usize = 100;
+
+/// The endpoints.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::POST,
+        path: "/geocoding/search/csv",
+        access: Access::scoped(Scope::Geocoding, "geocoding.csv"),
+        counting: Counting::As(Consumption::GeocodingCsv),
+        body: BodyRule::Form {
+            bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
+        },
+        time: Time::Upload,
+        handler: |call| answer_file(call, false).boxed(),
+        operation: Some(|| operation(false)),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/geocoding/reverse/csv",
+        access: Access::scoped(Scope::Geocoding, "geocoding.reverse_csv"),
+        counting: Counting::As(Consumption::GeocodingCsv),
+        body: BodyRule::Form {
+            bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
+        },
+        time: Time::Upload,
+        handler: |call| answer_file(call, true).boxed(),
+        operation: Some(|| operation(true)),
+    },
+];
+
+fn operation(is_reverse: bool) -> Operation {
+    let (id, summary) = match is_reverse {
+        false => ("geocodingSearchCsv", "Where the addresses of a file lie"),
+        true => (
+            "geocodingReverseCsv",
+            "The addresses at the positions of a file",
+        ),
+    };
+    Operation::new(id, summary)
+        .with_description(
+            "The file comes back as it was, byte for byte, with the columns of results after its own. Its encoding and \
+             delimiter are detected unless they are given. A row that cannot be read or is not found has a status and \
+             never stops the file; rows that ask the same are answered once",
+        )
+        .requested_as("multipart/form-data", form_schema())
+        .answering_as("text/csv", json!({"type": "string"}))
+}
+
+fn form_schema() -> Value {
+    let column = |about: &str| json!({"type": "string", "description": about});
+    let columns =
+        |about: &str| json!({"type": "array", "items": {"type": "string"}, "description": about});
+    json!({
+        "type": "object",
+        "required": [FILE_FIELD],
+        "properties": {
+            FILE_FIELD: {
+                "type": "string", "format": "binary",
+                "description": "The CSV file, with a header; at most 50 MiB and 200,000 rows",
+            },
+            "columns": columns("Columns that make up the address, in order; all if none is named"),
+            "result_columns": columns("Columns to append; the usual ones if none is named"),
+            "postcode": column("Column of a postal code that results must have"),
+            "citycode": column("Column of an INSEE code that results must lie in"),
+            "type": column("Column of a kind of result"),
+            "lat": column("Column of a latitude: to prefer results near, or the position itself"),
+            "lon": column("Column of a longitude"),
+            "encoding": column("Encoding of the file, such as utf-8 or windows-1252"),
+            "delimiter": column("Delimiter of the file: one character, or tab"),
+        },
+    })
+}
+
+/// Handles a file.
+async fn answer_file(call: &Call<'_>, is_reverse: bool) -> Result<ApiResponse, ApiError> {
+    let app = call.app;
+    let permit = Arc::clone(&app.geocoding_files).try_acquire_owned();
+    let permit = permit.map_err(|_| ApiError::Overloaded)?;
+    let bytes_max = FILE_BYTES_MAX + FORM_BYTES_MAX;
+    let form = receive(call, FILE_FIELD, bytes_max).await?;
+    let name = answer_name(&form.file.name);
+    let prepare = move |app: &App| FileAnswer::prepare(form, is_reverse, app.geocoding.geocoder());
+    let (answer, rows) = call.blocking(prepare).await?;
+    let client = call.key()?.key_id;
+    let encoding = answer.plan.encoding().name();
+    let header = answer.plan.header().to_vec();
+    let answer = Arc::new(Mutex::new(answer));
+    let first = next_piece(app, client, &answer).await?;
+    let begin = [header, first.unwrap_or_default()].concat();
+    let (writer, pieces) = pieces::body();
+    tokio::spawn(go_on(app.clone(), client, answer, writer, permit));
+    let disposition = format!("attachment; filename=\"{name}\"");
+    Ok(ApiResponse::typed("text/csv", begin)
+        .with_header(CONTENT_TYPE, &format!("text/csv; charset={encoding}"))
+        .with_header(CONTENT_DISPOSITION, &disposition)
+        .with_header(ROWS_HEADER, &rows.to_string())
+        .with_rest(pieces))
+}
+
+/// A file that is being answered.
+struct FileAnswer {
+    plan: CsvPlan,
+    records: RecordReader<File>,
+    rows: RowGeocoder,
+    geocoder: Arc<Geocoder>,
+}
+
+impl FileAnswer {
+    /// Reads the form, and the file once to see its encoding and count its rows.
+    fn prepare(
+        form: ReceivedForm,
+        is_reverse: bool,
+        geocoder: Arc<Geocoder>,
+    ) -> Result<(Self, u64), ApiError> {
+        let request = file_request(form.fields, is_reverse)?;
+        let mut file = form.file.file;
+        let encoding = TextEncoding::detect(&file).map_err(ApiError::internal)?;
+        file.rewind().map_err(ApiError::internal)?;
+        let plan = CsvPlan::read(&file, &request, encoding)?;
+        let first = SeekFrom::Start(plan.first_record_at());
+        file.seek(first).map_err(ApiError::internal)?;
+        let count = plan.count(&file).map_err(ApiError::internal)?;
+        if count > FILE_ROWS_MAX {
+            let message = format!(
+                "has {count} rows; at most {FILE_ROWS_MAX} are answered at once, more as a project \
+                 (POST /geocoding/async/projects)"
+            );
+            return Err(Fault::new(FILE_FIELD, message).into());
+        }
+        file.seek(first).map_err(ApiError::internal)?;
+        let answer = Self {
+            records: plan.records(file, plan.first_record_at()),
+            rows: plan.rows()?,
+            plan,
+            geocoder,
+        };
+        Ok((answer, count))
+    }
+}
+
+/// The request that the fields of a form make.
+pub(super) fn file_request(
+    fields: Vec<(String, String)>,
+    is_reverse: bool,
+) -> Result<FileRequest, Fault> {
+    let mut request = FileRequest {
+        is_reverse,
+        ..FileRequest::default()
+    };
+    for (name, value) in fields {
+        // The public service's other indexes are not here.
+        let is_index = name == "indexes" && value == "address";
+        if !is_index && !request.set(&name, value) {
+            let message = "is not known; must be one of: data, columns, result_columns, postcode, citycode, type, lat, \
+                           lon, encoding, delimiter";
+            return Err(Fault::new(name, message));
+        }
+    }
+    request.check()?;
+    Ok(request)
+}
+
+/// Answers the next block on the query pool; `None` at the end of the file.
+async fn next_piece(
+    app: &App,
+    client: Uuid,
+    answer: &Arc<Mutex<FileAnswer>>,
+) -> Result<Option<Vec<u8>>, ApiError> {
+    for _ in 0..FULL_MAX {
+        let answer = Arc::clone(answer);
+        let job = move |_: &_| {
+            let answer = &mut *answer.lock();
+            next_block(
+                &answer.plan,
+                &mut answer.records,
+                &mut answer.rows,
+                &answer.geocoder,
+            )
+        };
+        match app.pool.run(client, Load::Batch, job).await {
+            Ok(block) => {
+                let block = block.map_err(ApiError::internal)?;
+                return Ok(block.map(|block| block.text));
+            }
+            Err(PoolError::Overloaded) => tokio::time::sleep(FULL_PAUSE).await,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(ApiError::Overloaded)
+}
+
+/// Answers the rest of a file while the client reads.
+async fn go_on(
+    app: App,
+    client: Uuid,
+    answer: Arc<Mutex<FileAnswer>>,
+    writer: BodyWriter,
+    permit: OwnedSemaphorePermit,
+) {
+    loop {
+        match next_piece(&app, client, &answer).await {
+            Ok(Some(piece)) => {
+                // A client that went away needs no more.
+                if !writer.write(Bytes::from(piece)).await {
+                    break;
+                }
+            }
+            Ok(None) => {
+                writer.finish();
+                break;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a file of addresses was not answered to its end");
+                break;
+            }
+        }
+    }
+    drop(permit);
+}
+
+/// `addresses.csv` → `addresses-geocoded.csv`; only what is harmless in a header and a file system.
+pub(super) fn answer_name(given: &str) -> String {
+    let stem = Path::new(given).file_stem().unwrap_or_default();
+    let is_safe =
+        |character: &char| character.is_ascii_alphanumeric() || "-_. ".contains(*character);
+    let stem: String = stem
+        .to_string_lossy()
+        .chars()
+        .filter(is_safe)
+        .take(NAME_CHARS_MAX)
+        .collect();
+    match stem.trim() {
+        "" => "geocoded.csv".to_owned(),
+        stem => format!("{stem}-geocoded.csv"),
+    }
+}
+
+impl From<csv::Error> for ApiError {
+    fn from(error: csv::Error) -> Self {
+        match error {
+            csv::Error::Request(fault) => ApiError::Invalid(fault),
+            csv::Error::Io(error) => ApiError::internal(error),
+        }
+    }
+}
