@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 53] = [
+pub const ENDPOINTS: [&str; 60] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -47,6 +47,13 @@ pub const ENDPOINTS: [&str; 53] = [
     "geocoding.batch",
     "geocoding.csv",
     "geocoding.reverse_csv",
+    "geocoding.projects.create",
+    "geocoding.projects.pipeline",
+    "geocoding.projects.input",
+    "geocoding.projects.start",
+    "geocoding.projects.get",
+    "geocoding.projects.output",
+    "geocoding.projects.delete",
     "analytics.property.search",
     "admin.adverts",
     "admin.accounts.list",

@@ -22,6 +22,7 @@ use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
 use toise_engine::pool::QueryPool;
 use toise_estimate::live::LiveModel;
+use toise_geocode::projects::Projects;
 use toise_geocode::service::GeocodingService;
 use toise_http::addresses::ReceiverChecker;
 use toise_http::idempotency::IdempotencyClaims;
@@ -97,6 +98,7 @@ pub fn app(
         properties,
         models,
         geocoding,
+        projects: Projects::new(store.folder(), store.clone(), clock.clone()),
         geocoding_files: Arc::new(Semaphore::new(FILES_AT_ONCE_MAX)),
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
         addresses: ReceiverChecker::new(

@@ -68,7 +68,7 @@ pub fn serve(
     let _watching_models = models.watch(&supervisor)?;
     let addresses = LiveGeocoder::open(data);
     let _watching_addresses = addresses.watch(&supervisor)?;
-    let geocoding = GeocodingService::new(data, addresses, contours::kept(data));
+    let geocoding = GeocodingService::new(data, addresses.clone(), contours::kept(data));
     let app = app(
         &supervisor,
         &store,
@@ -88,8 +88,10 @@ pub fn serve(
     let collecting =
         app.collector
             .start(&supervisor, runtime.handle().clone(), app.metrics.clone())?;
+    let geocoding_projects = app.projects.run(&supervisor, addresses)?;
     let outcome = runtime.block_on(listen(config, tls, app, on_ready));
     drop(collecting);
+    drop(geocoding_projects);
     // Stops the dispatcher while the runtime can still finish the deliveries in flight.
     drop(dispatcher);
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);

@@ -12,6 +12,7 @@ pub mod index;
 pub mod live;
 pub mod parcels;
 pub mod places;
+pub mod projects;
 pub mod request;
 pub mod reverse;
 pub mod search;

@@ -21,6 +21,7 @@ use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
 use toise_engine::pool::QueryPool;
 use toise_estimate::live::LiveModel;
+use toise_geocode::projects::Projects;
 use toise_geocode::service::GeocodingService;
 use toise_listings::search::projection::Projection;
 use toise_store::Store;
@@ -63,6 +64,8 @@ pub struct App {
     pub models: LiveModel,
     /// Addresses to positions and back.
     pub geocoding: GeocodingService,
+    /// Files of addresses that are geocoded in the background.
+    pub projects: Projects,
     /// Permits of calls that send files of addresses.
     pub geocoding_files: Arc<Semaphore>,
     /// The pool on which queries run.

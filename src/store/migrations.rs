@@ -9,7 +9,10 @@ use super::error::{Error, Result};
 pub(super) type Steps<'s> = [&'s str];
 
 /// Migrations of the store.
-pub(super) const STORE: [&str; 1] = [include_str!("migrations/store_0001.sql")];
+pub(super) const STORE: [&str; 2] = [
+    include_str!("migrations/store_0001.sql"),
+    include_str!("migrations/store_0002.sql"),
+];
 
 /// Migrations of the ledger.
 pub(super) const LEDGER: [&str; 1] = [include_str!("migrations/ledger_0001.sql")];
@@ -64,7 +67,7 @@ mod tests {
     fn a_store_of_the_previous_version_is_migrated_with_all_its_data() {
         let next = [STORE[0], NEXT];
         let mut connection = Connection::open_in_memory().unwrap();
-        apply(&mut connection, &STORE).unwrap();
+        apply(&mut connection, &STORE[..1]).unwrap();
         connection
             .execute_batch(
                 "INSERT INTO records VALUES (7, x'aa');
@@ -94,7 +97,7 @@ mod tests {
     #[test]
     fn a_failed_step_leaves_the_previous_version_intact() {
         let mut connection = Connection::open_in_memory().unwrap();
-        apply(&mut connection, &STORE).unwrap();
+        apply(&mut connection, &STORE[..1]).unwrap();
         let broken = format!("{NEXT} INSERT INTO nowhere VALUES (1);");
         apply(&mut connection, &[STORE[0], &broken]).unwrap_err();
         assert_eq!(version(&connection), 1);
@@ -107,7 +110,7 @@ mod tests {
     fn a_store_of_a_newer_version_is_rejected_and_not_changed() {
         let mut connection = Connection::open_in_memory().unwrap();
         apply(&mut connection, &[STORE[0], NEXT]).unwrap();
-        let refused = apply(&mut connection, &STORE);
+        let refused = apply(&mut connection, &STORE[..1]);
         assert!(
             matches!(refused, Err(Error::Newer { found: 2, known: 1 })),
             "{refused:?}"

@@ -10,6 +10,7 @@ mod consumption;
 pub mod estimates;
 pub mod geocoding;
 pub mod geocoding_files;
+mod geocoding_projects;
 mod guide;
 pub mod opendata;
 pub mod pages;
@@ -43,6 +44,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     estimates::ENDPOINTS,
     geocoding::ENDPOINTS,
     geocoding_files::ENDPOINTS,
+    geocoding_projects::ENDPOINTS,
     alerts::saved::OF_PROPERTIES,
     alerts::matches::OF_PROPERTIES,
     alerts::saved::OF_ADVERTS,

@@ -1,0 +1,350 @@
+//! Files that are geocoded in the background: projects of an account, which survive a restart.
+//!
+//! A project is created, told what to do, given its file, and started. What it has read and written is recorded after
+//! each block, behind the bytes themselves: killed at any moment, it goes on where its record says, so that no row is lost
+//! and none is written twice. Files and results are kept for a bounded time.
+
+mod record;
+mod runner;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::file::csv::{self, CsvPlan, RowCounts};
+use crate::file::request::FileRequest;
+use crate::file::text::TextEncoding;
+use toise_base::clock::Clock;
+use toise_base::leader::{Inbox, Notifier, inbox};
+use toise_contract::Fault;
+use toise_store::{self as store, Store};
+
+pub use runner::ProjectRunner;
+
+/// How long a project is kept.
+pub const KEPT_FOR: Duration = Duration::from_secs(14 * 86_400);
+/// Maximum projects of an account.
+pub const PER_ACCOUNT_MAX: usize = 50;
+/// Maximum bytes of a file.
+pub const INPUT_BYTES_MAX: usize = 1 << 30;
+/// Folder of the files in the data folder.
+const FOLDER: &str = "geocoding";
+/// The file of a project.
+const INPUT: &str = "input.csv";
+/// The result of a project.
+const OUTPUT: &str = "output.csv";
+
+/// The state of a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProjectStatus {
+    /// It is being prepared.
+    Idle,
+    /// It was started, and others are before it.
+    Waiting,
+    /// Its rows are being answered.
+    Processing,
+    /// It cannot be finished.
+    Failed,
+    /// Its result is there.
+    Completed,
+}
+
+impl ProjectStatus {
+    /// All states.
+    pub const ALL: [Self; 5] = [
+        Self::Idle,
+        Self::Waiting,
+        Self::Processing,
+        Self::Failed,
+        Self::Completed,
+    ];
+
+    /// Its name in the contract.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Waiting => "waiting",
+            Self::Processing => "processing",
+            Self::Failed => "failed",
+            Self::Completed => "completed",
+        }
+    }
+
+    fn parse(name: &str) -> Self {
+        let found = Self::ALL.into_iter().find(|status| status.name() == name);
+        // The table allows no other names.
+        found.unwrap_or(Self::Failed)
+    }
+}
+
+/// A project.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// Identifier.
+    pub id: Uuid,
+    /// State.
+    pub status: ProjectStatus,
+    /// What is done with the file.
+    pub request: Option<FileRequest>,
+    /// Name of the file as its sender gave it.
+    pub input_name: Option<String>,
+    /// Length of the file, bytes.
+    pub input_bytes: Option<u64>,
+    /// Rows of the file.
+    pub rows: Option<u64>,
+    /// Rows answered so far.
+    pub counts: RowCounts,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+    /// When it was finished.
+    pub ended_at: Option<DateTime<Utc>>,
+    /// Why it failed.
+    pub error: Option<String>,
+    token_digest: Vec<u8>,
+    input_at: u64,
+    output_at: u64,
+}
+
+impl Project {
+    /// When it is deleted.
+    pub fn expires_at(&self) -> DateTime<Utc> {
+        self.created_at + KEPT_FOR
+    }
+}
+
+/// Why something cannot be done with a project.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is none of this identifier, or it is another account's.
+    #[error("no such project")]
+    NotFound,
+    /// It is not in the state for this.
+    #[error("{0}")]
+    WrongState(String),
+    /// The request is not valid, or does not fit the file.
+    #[error(transparent)]
+    Request(#[from] Fault),
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A file cannot be read or written.
+    #[error("geocoding projects: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<csv::Error> for Error {
+    fn from(error: csv::Error) -> Self {
+        match error {
+            csv::Error::Request(fault) => Error::Request(fault),
+            csv::Error::Io(error) => Error::Io(error),
+        }
+    }
+}
+
+/// The projects of a data folder. Cheap to clone.
+#[derive(Clone)]
+pub struct Projects {
+    store: Store,
+    clock: Clock,
+    folder: PathBuf,
+    notifier: Notifier<()>,
+    inbox: std::sync::Arc<parking_lot::Mutex<Option<Inbox<()>>>>,
+}
+
+impl Projects {
+    /// The projects of a data folder.
+    pub fn new(data: &Path, store: Store, clock: Clock) -> Self {
+        let (notifier, inbox) = inbox();
+        Self {
+            store,
+            clock,
+            folder: data.join(FOLDER),
+            notifier,
+            inbox: std::sync::Arc::new(parking_lot::Mutex::new(Some(inbox))),
+        }
+    }
+
+    /// Creates a project; returns its identifier and the token with which its result is read.
+    ///
+    /// # Errors
+    /// The account has too many.
+    pub fn create(&self, account: Uuid) -> Result<(Uuid, String), Error> {
+        let id = Uuid::now_v7();
+        let token = token();
+        let now = self.clock.now();
+        let created = record::insert(&self.store, id, account, digest(&token), now)?;
+        match created {
+            true => Ok((id, token)),
+            false => Err(Error::WrongState(format!(
+                "the account has {PER_ACCOUNT_MAX} projects; delete one first"
+            ))),
+        }
+    }
+
+    /// A project of an account.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn get(&self, account: Uuid, id: Uuid) -> Result<Project, Error> {
+        let now = self.clock.now();
+        let found = self
+            .store
+            .read(|connection| record::find(connection, account, id))?;
+        let found = found.filter(|project| project.expires_at() > now);
+        found.ok_or(Error::NotFound)
+    }
+
+    /// Says what is done with a project's file.
+    ///
+    /// # Errors
+    /// The request is not valid, or the project was started.
+    pub fn set_request(&self, account: Uuid, id: Uuid, request: &FileRequest) -> Result<(), Error> {
+        request.check()?;
+        self.idle(account, id)?;
+        let is_set = record::set_request(&self.store, id, request)?;
+        is_set.then_some(()).ok_or_else(started)
+    }
+
+    /// A new file to write a project's input to.
+    ///
+    /// # Errors
+    /// The project was started, or the file cannot be made.
+    pub fn draft(&self, account: Uuid, id: Uuid) -> Result<InputDraft, Error> {
+        self.idle(account, id)?;
+        let folder = self.folder_of(id);
+        fs::create_dir_all(&folder)?;
+        // Two senders at once write files of their own; the one that ends last wins.
+        let path = folder.join(format!("{}.draft", Uuid::now_v7()));
+        Ok(InputDraft {
+            file: File::create(&path)?,
+            path,
+        })
+    }
+
+    /// Makes a file that was written whole the input of a project.
+    ///
+    /// # Errors
+    /// The project was started, or the file cannot be flushed.
+    pub fn set_input(
+        &self,
+        account: Uuid,
+        id: Uuid,
+        draft: InputDraft,
+        name: &str,
+    ) -> Result<u64, Error> {
+        self.idle(account, id)?;
+        draft.file.sync_all()?;
+        let bytes = draft.file.metadata()?.len();
+        fs::rename(&draft.path, self.folder_of(id).join(INPUT))?;
+        let is_set = record::set_input(&self.store, id, name, bytes)?;
+        is_set.then_some(bytes).ok_or_else(started)
+    }
+
+    /// Starts a project: its file is read once, to see whether the request fits it.
+    ///
+    /// # Errors
+    /// Something is missing or does not fit, or it was started before.
+    pub fn start(&self, account: Uuid, id: Uuid) -> Result<(), Error> {
+        let project = self.idle(account, id)?;
+        let missing = |what| Error::WrongState(format!("the project has no {what} yet"));
+        let request = project.request.ok_or_else(|| missing("pipeline"))?;
+        project.input_bytes.ok_or_else(|| missing("input-file"))?;
+        let input = self.folder_of(id).join(INPUT);
+        let plan = plan(&input, &request)?;
+        let mut records = File::open(&input)?;
+        io::Seek::seek(&mut records, io::SeekFrom::Start(plan.first_record_at()))?;
+        let rows = plan.count(records)?;
+        if !record::start(&self.store, id, rows, self.clock.now())? {
+            return Err(started());
+        }
+        self.notifier.notify(());
+        Ok(())
+    }
+
+    /// The result of a project and the name to give it.
+    ///
+    /// # Errors
+    /// It is not finished, or the token is not its own.
+    pub fn output(&self, account: Uuid, id: Uuid, token: &str) -> Result<(File, Project), Error> {
+        let project = self.get(account, id)?;
+        let is_token = blake3::Hash::from_slice(&project.token_digest)
+            .is_ok_and(|own| own == blake3::hash(token.as_bytes()));
+        if !is_token {
+            return Err(Error::NotFound);
+        }
+        if project.status != ProjectStatus::Completed {
+            return Err(Error::WrongState(format!(
+                "the project is {}; its result is there once it is completed",
+                project.status.name()
+            )));
+        }
+        Ok((File::open(self.folder_of(id).join(OUTPUT))?, project))
+    }
+
+    /// Deletes a project and its files; one that is being processed ends after its block.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn delete(&self, account: Uuid, id: Uuid) -> Result<(), Error> {
+        self.get(account, id)?;
+        record::delete(&self.store, id)?;
+        remove(&self.folder_of(id))?;
+        Ok(())
+    }
+
+    fn idle(&self, account: Uuid, id: Uuid) -> Result<Project, Error> {
+        let project = self.get(account, id)?;
+        match project.status {
+            ProjectStatus::Idle => Ok(project),
+            _ => Err(started()),
+        }
+    }
+
+    fn folder_of(&self, id: Uuid) -> PathBuf {
+        self.folder.join(id.to_string())
+    }
+}
+
+/// A file that is being received. Dropped before it became the input, it is deleted.
+#[derive(Debug)]
+pub struct InputDraft {
+    /// Where to write.
+    pub file: File,
+    path: PathBuf,
+}
+
+impl Drop for InputDraft {
+    fn drop(&mut self) {
+        // Renamed, it is no longer there; if it cannot be deleted now, its project's end deletes it.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn started() -> Error {
+    Error::WrongState("the project was started and cannot be changed".to_owned())
+}
+
+fn plan(input: &Path, request: &FileRequest) -> Result<CsvPlan, Error> {
+    let encoding = TextEncoding::detect(File::open(input)?)?;
+    Ok(CsvPlan::read(File::open(input)?, request, encoding)?)
+}
+
+fn token() -> String {
+    let bytes: [u8; 16] = rand::random();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn digest(token: &str) -> [u8; 32] {
+    *blake3::hash(token.as_bytes()).as_bytes()
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,226 @@
+//! Projects in the store.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, Row};
+use uuid::Uuid;
+
+use super::{KEPT_FOR, PER_ACCOUNT_MAX, Project, ProjectStatus};
+use crate::file::csv::RowCounts;
+use crate::file::request::FileRequest;
+use toise_store::{self as store, Store};
+
+/// Columns in the order that [`project`] reads.
+const COLUMNS: &str = "project_id, status, request, input_name, input_bytes, rows, counts, created_at_ms, ended_at_ms, \
+                       error, token_digest, input_at, output_at";
+
+/// Inserts a project; `false` if its account has the maximum.
+pub(super) fn insert(
+    store: &Store,
+    id: Uuid,
+    account: Uuid,
+    digest: [u8; 32],
+    now: DateTime<Utc>,
+) -> store::Result<bool> {
+    store.write(move |transaction| {
+        let kept_since = now.timestamp_millis() - KEPT_FOR.as_millis() as i64;
+        let count: i64 = transaction
+            .prepare_cached(
+                "SELECT count(*) FROM geocoding_projects WHERE account_id = ?1 AND created_at_ms > ?2",
+            )?
+            .query_row((account.to_string(), kept_since), |row| row.get(0))?;
+        if count >= PER_ACCOUNT_MAX as i64 {
+            return Ok(false);
+        }
+        transaction
+            .prepare_cached(
+                "INSERT INTO geocoding_projects (project_id, account_id, token_digest, status, created_at_ms)
+                 VALUES (?1, ?2, ?3, 'idle', ?4)",
+            )?
+            .execute((
+                id.to_string(),
+                account.to_string(),
+                digest,
+                now.timestamp_millis(),
+            ))?;
+        Ok(true)
+    })
+}
+
+/// A project of an account.
+pub(super) fn find(
+    connection: &Connection,
+    account: Uuid,
+    id: Uuid,
+) -> rusqlite::Result<Option<Project>> {
+    let query = format!(
+        "SELECT {COLUMNS} FROM geocoding_projects WHERE project_id = ?1 AND account_id = ?2"
+    );
+    connection
+        .prepare_cached(&query)?
+        .query_row((id.to_string(), account.to_string()), project)
+        .optional()
+}
+
+/// The project to go on with: the one that was started first.
+pub(super) fn next(connection: &Connection) -> rusqlite::Result<Option<Project>> {
+    let query = format!(
+        "SELECT {COLUMNS} FROM geocoding_projects WHERE status IN ('waiting', 'processing')
+         ORDER BY started_at_ms, project_id LIMIT 1"
+    );
+    connection
+        .prepare_cached(&query)?
+        .query_row([], project)
+        .optional()
+}
+
+/// Identifiers of projects that are kept no longer.
+pub(super) fn expired(connection: &Connection, now: DateTime<Utc>) -> rusqlite::Result<Vec<Uuid>> {
+    let until = now.timestamp_millis() - KEPT_FOR.as_millis() as i64;
+    connection
+        .prepare_cached("SELECT project_id FROM geocoding_projects WHERE created_at_ms <= ?1")?
+        .query_map([until], |row| uuid(row, 0))?
+        .collect()
+}
+
+/// Whether a project is still there.
+pub(super) fn exists(connection: &Connection, id: Uuid) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT 1 FROM geocoding_projects WHERE project_id = ?1")?
+        .exists([id.to_string()])
+}
+
+fn uuid(row: &Row<'_>, at: usize) -> rusqlite::Result<Uuid> {
+    let text: String = row.get(at)?;
+    Uuid::try_parse(&text).map_err(|error| {
+        let kind = rusqlite::types::Type::Text;
+        rusqlite::Error::FromSqlConversionFailure(at, kind, Box::new(error))
+    })
+}
+
+fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
+    let moment = |at: usize| -> rusqlite::Result<Option<DateTime<Utc>>> {
+        let millis: Option<i64> = row.get(at)?;
+        Ok(millis.and_then(DateTime::from_timestamp_millis))
+    };
+    let whole = |at: usize| -> rusqlite::Result<Option<u64>> {
+        let value: Option<i64> = row.get(at)?;
+        Ok(value.map(|value| value.max(0) as u64))
+    };
+    let status: String = row.get(1)?;
+    let request: Option<String> = row.get(2)?;
+    let counts: String = row.get(6)?;
+    Ok(Project {
+        id: uuid(row, 0)?,
+        status: ProjectStatus::parse(&status),
+        // Written by this version or an earlier one; one that a later version wrote cannot be read and is as none.
+        request: request.and_then(|text| serde_json::from_str(&text).ok()),
+        input_name: row.get(3)?,
+        input_bytes: whole(4)?,
+        rows: whole(5)?,
+        counts: serde_json::from_str(&counts).unwrap_or_default(),
+        created_at: moment(7)?.unwrap_or_default(),
+        ended_at: moment(8)?,
+        error: row.get(9)?,
+        token_digest: row.get(10)?,
+        input_at: whole(11)?.unwrap_or_default(),
+        output_at: whole(12)?.unwrap_or_default(),
+    })
+}
+
+/// Stores what is done with the file; `false` if the project was started meanwhile.
+pub(super) fn set_request(store: &Store, id: Uuid, request: &FileRequest) -> store::Result<bool> {
+    let text = serde_json::to_string(request).unwrap_or_default();
+    store.write(move |transaction| {
+        let changed = transaction
+            .prepare_cached(
+                "UPDATE geocoding_projects SET request = ?2 WHERE project_id = ?1 AND status = 'idle'",
+            )?
+            .execute((id.to_string(), text))?;
+        Ok(changed == 1)
+    })
+}
+
+/// Stores name and length of the file; `false` if the project was started meanwhile.
+pub(super) fn set_input(store: &Store, id: Uuid, name: &str, bytes: u64) -> store::Result<bool> {
+    let name = name.to_owned();
+    store.write(move |transaction| {
+        let changed = transaction
+            .prepare_cached(
+                "UPDATE geocoding_projects SET input_name = ?2, input_bytes = ?3
+                 WHERE project_id = ?1 AND status = 'idle'",
+            )?
+            .execute((id.to_string(), name, bytes as i64))?;
+        Ok(changed == 1)
+    })
+}
+
+/// Puts a project in the queue; `false` if it was started meanwhile.
+pub(super) fn start(store: &Store, id: Uuid, rows: u64, now: DateTime<Utc>) -> store::Result<bool> {
+    store.write(move |transaction| {
+        let changed = transaction
+            .prepare_cached(
+                "UPDATE geocoding_projects SET status = 'waiting', rows = ?2, started_at_ms = ?3
+                 WHERE project_id = ?1 AND status = 'idle'",
+            )?
+            .execute((id.to_string(), rows as i64, now.timestamp_millis()))?;
+        Ok(changed == 1)
+    })
+}
+
+/// How far a project is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProjectProgress {
+    pub counts: RowCounts,
+    pub input_at: u64,
+    pub output_at: u64,
+}
+
+/// Records how far a project is; `false` if it was deleted meanwhile.
+pub(super) fn advance(store: &Store, id: Uuid, progress: ProjectProgress) -> store::Result<bool> {
+    let counts = serde_json::to_string(&progress.counts).unwrap_or_default();
+    store.write(move |transaction| {
+        let changed = transaction
+            .prepare_cached(
+                "UPDATE geocoding_projects
+                 SET status = 'processing', counts = ?2, input_at = ?3, output_at = ?4 WHERE project_id = ?1",
+            )?
+            .execute((
+                id.to_string(),
+                counts,
+                progress.input_at as i64,
+                progress.output_at as i64,
+            ))?;
+        Ok(changed == 1)
+    })
+}
+
+/// Records the end of a project, with why it failed if it did.
+pub(super) fn end(
+    store: &Store,
+    id: Uuid,
+    error: Option<String>,
+    now: DateTime<Utc>,
+) -> store::Result<()> {
+    let status = match error {
+        None => ProjectStatus::Completed,
+        Some(_) => ProjectStatus::Failed,
+    };
+    store.write(move |transaction| {
+        transaction
+            .prepare_cached(
+                "UPDATE geocoding_projects SET status = ?2, error = ?3, ended_at_ms = ?4 WHERE project_id = ?1",
+            )?
+            .execute((id.to_string(), status.name(), error, now.timestamp_millis()))?;
+        Ok(())
+    })
+}
+
+/// Deletes a project.
+pub(super) fn delete(store: &Store, id: Uuid) -> store::Result<()> {
+    store.write(move |transaction| {
+        transaction
+            .prepare_cached("DELETE FROM geocoding_projects WHERE project_id = ?1")?
+            .execute([id.to_string()])?;
+        Ok(())
+    })
+}

@@ -1,0 +1,259 @@
+//! The thread that works projects off, one after the other.
+//!
+//! One process per data folder does so at a time: the one that holds the lock on [`LOCK_FILE`]. A turn answers one block,
+//! flushes the result, and then records how far it is. What was written after the record is cut off when a project
+//! is taken up again.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use super::record::{self, ProjectProgress};
+use super::{Error, INPUT, OUTPUT, Project, Projects, plan, remove};
+use crate::file::csv::{CsvPlan, RowCounts, next_block};
+use crate::file::records::RecordReader;
+use crate::file::rows::RowGeocoder;
+use crate::live::LiveGeocoder;
+use crate::search::Geocoder;
+use toise_base::leader::{Duty, Leader, Pace, Post, Stop};
+use toise_base::supervise::Supervisor;
+
+/// File in the data folder whose lock the working process holds.
+const LOCK_FILE: &str = "geocoding.lock";
+/// Projects of other processes are looked for at each tick.
+const PACE: Pace = Pace {
+    tick: Duration::from_secs(1),
+    lock_every: Duration::from_secs(1),
+    error_pause: Duration::from_secs(1),
+    stop_timeout: Duration::ZERO,
+};
+/// Interval between looks for projects that are kept no longer.
+const UPKEEP_EVERY: Duration = Duration::from_secs(3_600);
+
+/// The thread of running projects. Dropping it stops the thread after its block.
+#[derive(Debug)]
+pub struct ProjectRunner {
+    _leader: Leader<()>,
+}
+
+impl Projects {
+    /// Starts working projects off, on half of the cores, so that calls are still answered at once.
+    ///
+    /// # Errors
+    /// A thread or the lock file cannot be had, or it was started before.
+    pub fn run(
+        &self,
+        supervisor: &Supervisor,
+        addresses: LiveGeocoder,
+    ) -> io::Result<ProjectRunner> {
+        let inbox = self.inbox.lock().take();
+        let inbox = inbox.ok_or_else(|| io::Error::other("projects are worked off already"))?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(cores.div_ceil(2))
+            .thread_name(|number| format!("geocoding-{number}"))
+            .build()
+            .map_err(io::Error::other)?;
+        let Some(data) = self.folder.parent() else {
+            return Err(io::Error::other("the data folder has no path"));
+        };
+        let post = Post {
+            name: "geocoding-projects",
+            folder: data,
+            lock_file: LOCK_FILE,
+            pace: PACE,
+        };
+        let duty = RunnerLoop {
+            projects: self.clone(),
+            addresses,
+            pool,
+            current: None,
+            upkeep_at: Duration::ZERO,
+        };
+        let leader = Leader::start(supervisor, post, (self.notifier.clone(), inbox), duty)?;
+        Ok(ProjectRunner { _leader: leader })
+    }
+}
+
+struct RunnerLoop {
+    projects: Projects,
+    addresses: LiveGeocoder,
+    pool: ThreadPool,
+    current: Option<OpenProject>,
+    upkeep_at: Duration,
+}
+
+/// The project that is being worked off.
+struct OpenProject {
+    project: Project,
+    plan: CsvPlan,
+    records: RecordReader<File>,
+    rows: RowGeocoder,
+    output: File,
+    counts: RowCounts,
+    output_at: u64,
+    /// One edition from beginning to end, unless the process is restarted in between.
+    geocoder: Arc<Geocoder>,
+}
+
+impl Duty for RunnerLoop {
+    type Message = ();
+    type Error = Error;
+
+    fn take(&mut self, (): ()) {}
+
+    fn turn(&mut self) -> Result<(), Error> {
+        self.keep_up()?;
+        if self.current.is_none() {
+            let next = self.projects.store.read(record::next)?;
+            let Some(project) = next else {
+                return Ok(());
+            };
+            match self.open(&project) {
+                Ok(open) => self.current = Some(open),
+                Err(Error::Store(error)) => return Err(error.into()),
+                Err(error) => return self.end(&project, Some(error.to_string())),
+            }
+        }
+        let Some(open) = self.current.as_mut() else {
+            return Ok(());
+        };
+        match open.advance(&self.pool, &self.projects) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let project = self.current.take().map(|open| open.project);
+                project.map_or(Ok(()), |project| self.end(&project, None))
+            }
+            // What the store does not know yet is done again.
+            Err(Error::Store(error)) => {
+                self.current = None;
+                Err(error.into())
+            }
+            Err(Error::NotFound) => {
+                self.current = None;
+                Ok(())
+            }
+            Err(error) => {
+                let project = self.current.take().map(|open| open.project);
+                project.map_or(Ok(()), |project| {
+                    self.end(&project, Some(error.to_string()))
+                })
+            }
+        }
+    }
+
+    fn next_in(&self) -> Option<Duration> {
+        self.current.as_ref().map(|_| Duration::ZERO)
+    }
+
+    fn stop(&mut self) -> Result<Stop, Error> {
+        Ok(Stop::Done)
+    }
+}
+
+impl RunnerLoop {
+    fn open(&self, project: &Project) -> Result<OpenProject, Error> {
+        let folder = self.projects.folder_of(project.id);
+        let missing = || Error::WrongState("the project has no pipeline".to_owned());
+        let request = project.request.as_ref().ok_or_else(missing)?;
+        let plan = plan(&folder.join(INPUT), request)?;
+        let mut output = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(folder.join(OUTPUT))?;
+        output.set_len(project.output_at)?;
+        output.seek(SeekFrom::End(0))?;
+        let (mut input_at, mut output_at) = (project.input_at, project.output_at);
+        if output_at == 0 {
+            output.write_all(plan.header())?;
+            output_at = plan.header().len() as u64;
+            input_at = plan.first_record_at();
+        }
+        let mut input = File::open(folder.join(INPUT))?;
+        input.seek(SeekFrom::Start(input_at))?;
+        Ok(OpenProject {
+            project: project.clone(),
+            records: plan.records(input, input_at),
+            rows: plan.rows()?,
+            plan,
+            output,
+            counts: project.counts,
+            output_at,
+            geocoder: self.addresses.geocoder(),
+        })
+    }
+
+    fn end(&self, project: &Project, error: Option<String>) -> Result<(), Error> {
+        let id = project.id;
+        match &error {
+            None => tracing::info!(%id, "geocoding project completed"),
+            Some(error) => tracing::warn!(%id, error, "geocoding project failed"),
+        }
+        Ok(record::end(
+            &self.projects.store,
+            id,
+            error,
+            self.projects.clock.now(),
+        )?)
+    }
+
+    /// Deletes projects that are kept no longer, and folders that no project names.
+    fn keep_up(&mut self) -> Result<(), Error> {
+        let now = self.projects.clock.monotonic();
+        if now < self.upkeep_at {
+            return Ok(());
+        }
+        self.upkeep_at = now + UPKEEP_EVERY;
+        let store = &self.projects.store;
+        let today = self.projects.clock.now();
+        for id in store.read(|connection| record::expired(connection, today))? {
+            record::delete(store, id)?;
+        }
+        let Ok(folders) = fs::read_dir(&self.projects.folder) else {
+            return Ok(());
+        };
+        for folder in folders.flatten() {
+            let name = folder.file_name();
+            let id = name.to_str().and_then(|name| name.parse().ok());
+            let Some(id) = id else { continue };
+            if !store.read(|connection| record::exists(connection, id))? {
+                remove(&folder.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OpenProject {
+    /// Answers one block; `false` at the end of the file.
+    fn advance(&mut self, pool: &ThreadPool, projects: &Projects) -> Result<bool, Error> {
+        let Self {
+            plan,
+            records,
+            rows,
+            geocoder,
+            ..
+        } = self;
+        let block = pool.install(|| next_block(plan, records, rows, geocoder))?;
+        let is_end = block.is_none();
+        if let Some(block) = block {
+            self.output.write_all(&block.text)?;
+            self.output_at += block.text.len() as u64;
+            self.counts.add(&block.counts);
+        }
+        self.output.sync_data()?;
+        let progress = ProjectProgress {
+            counts: self.counts,
+            input_at: self.records.position(),
+            output_at: self.output_at,
+        };
+        match record::advance(&projects.store, self.project.id, progress)? {
+            true => Ok(!is_end),
+            false => Err(Error::NotFound),
+        }
+    }
+}

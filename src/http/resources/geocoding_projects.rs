@@ -1,0 +1,451 @@
+//! Files of addresses that are geocoded in the background: a project is created, told what to do, sent its file and started.
+
+use std::fs::File;
+use std::io::Read;
+
+use bytes::{Bytes, BytesMut};
+use futures::FutureExt;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use warp::http::Method;
+use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+
+use super::geocoding_files::answer_name;
+use crate::App;
+use crate::call::{Call, read_json};
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
+use crate::error::ApiError;
+use crate::openapi::{Failure, Operation, enveloped};
+use crate::pieces::{self, BodyWriter};
+use crate::response::ApiResponse;
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
+use toise_contract::Fault;
+use toise_geocode::file::request::FileRequest;
+use toise_geocode::projects::{self, INPUT_BYTES_MAX, Project, ProjectStatus};
+
+/// Bytes of a result that are read at a time.
+const PIECE_BYTES: usize = 256 << 10;
+/// Keys of a pipeline.
+const PIPELINE: [&str; 10] = [
+    "operation",
+    "columns",
+    "result_columns",
+    "postcode",
+    "citycode",
+    "type",
+    "lat",
+    "lon",
+    "encoding",
+    "delimiter",
+];
+
+/// The endpoints.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::POST,
+        path: "/geocoding/async/projects",
+        access: Access::scoped(Scope::Geocoding, "geocoding.projects.create"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| create(call).boxed(),
+        operation: Some(create_operation),
+    },
+    Endpoint {
+        method: Method::PUT,
+        path: "/geocoding/async/projects/{id}/pipeline",
+        access: Access::scoped(Scope::Geocoding, "geocoding.projects.pipeline"),
+        counting: Counting::Free,
+        body: JSON_BODY,
+        time: Time::Request,
+        handler: |call| set_pipeline(call).boxed(),
+        operation: Some(pipeline_operation),
+    },
+    Endpoint {
+        method: Method::PUT,
+        path: "/geocoding/async/projects/{id}/input-file",
+        access: Access::scoped(Scope::Geocoding, "geocoding.projects.input"),
+        counting: Counting::Free,
+        body: BodyRule::Upload {
+            bytes_max: INPUT_BYTES_MAX,
+        },
+        time: Time::Upload,
+        handler: |call| set_input(call).boxed(),
+        operation: Some(input_operation),
+    },
+    Endpoint {
+        method: Method::POST,
+        path: "/geocoding/async/projects/{id}/start",
+        access: Access::scoped(Scope::Geocoding, "geocoding.projects.start"),
+        counting: Counting::As(Consumption::GeocodingCsv),
+        body: BodyRule::None,
+        time: Time::Upload,
+        handler: |call| start(call).boxed(),
+        operation: Some(start_operation),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/geocoding/async/projects/{id}",
+        access: Access::scoped(Scope::Geocoding, "geocoding.projects.get"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| get(call).boxed(),
+        operation: Some(get_operation),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/geocoding/async/projects/{id}/output-file/{token}",
+        access: Access::scoped(Scope::Geocoding, "geocoding.projects.output"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| output(call).boxed(),
+        operation: Some(output_operation),
+    },
+    Endpoint {
+        method: Method::DELETE,
+        path: "/geocoding/async/projects/{id}",
+        access: Access::scoped(Scope::Geocoding, "geocoding.projects.delete"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| delete(call).boxed(),
+        operation: Some(delete_operation),
+    },
+];
+
+fn create_operation() -> Operation {
+    Operation::new("geocodingProjectCreate", "Begins the geocoding of a large file")
+        .with_description(
+            "Then PUT its pipeline and its input-file, POST start, GET it until it is completed, and GET its output-file. \
+             A project survives restarts of the service and is kept for 14 days. An account has at most 50",
+        )
+        .with_answer(enveloped(json!({
+            "type": "object",
+            "required": ["id", "token"],
+            "properties": {
+                "id": {"type": "string", "format": "uuid", "description": "Identifier of the project"},
+                "token": {"type": "string", "description": "Reads the result; told here only"},
+            },
+        })))
+        .failing(Failure::WrongState)
+}
+
+fn pipeline_operation() -> Operation {
+    let column = |about: &str| json!({"type": "string", "description": about});
+    let columns = |about: &str| json!({"type": "array", "items": {"type": "string"}, "maxItems": 100, "description": about});
+    Operation::new("geocodingProjectPipeline", "Says what is done with the file of a project")
+        .with_request(json!({
+            "type": "object",
+            "required": ["operation"],
+            "additionalProperties": false,
+            "properties": {
+                "operation": {"type": "string", "enum": ["search", "reverse"], "description": "What the rows ask"},
+                "columns": columns("Columns that make up the address, in order; all if none is named"),
+                "result_columns": columns("Columns to append; the usual ones if none is named"),
+                "postcode": column("Column of a postal code that results must have"),
+                "citycode": column("Column of an INSEE code that results must lie in"),
+                "type": column("Column of a kind of result"),
+                "lat": column("Column of a latitude"),
+                "lon": column("Column of a longitude"),
+                "encoding": column("Encoding of the file, such as utf-8 or windows-1252"),
+                "delimiter": column("Delimiter of the file: one character, or tab"),
+            },
+        }))
+        .with_answer(enveloped(project_schema()))
+        .failing(Failure::WrongState)
+}
+
+fn input_operation() -> Operation {
+    Operation::new("geocodingProjectInput", "Sends the file of a project")
+        .with_description(
+            "The CSV file as the body, at most 1 GiB; sent again it replaces the former",
+        )
+        .requested_as("text/csv", json!({"type": "string", "format": "binary"}))
+        .with_answer(enveloped(project_schema()))
+        .failing(Failure::WrongState)
+}
+
+fn start_operation() -> Operation {
+    Operation::new("geocodingProjectStart", "Starts a project")
+        .with_answer(enveloped(project_schema()))
+        .failing(Failure::WrongState)
+        .failing(Failure::Refused)
+}
+
+fn get_operation() -> Operation {
+    Operation::new("geocodingProjectGet", "How far a project is")
+        .with_answer(enveloped(project_schema()))
+}
+
+fn output_operation() -> Operation {
+    Operation::new("geocodingProjectOutput", "The result of a project")
+        .answering_as("text/csv", json!({"type": "string"}))
+        .failing(Failure::WrongState)
+}
+
+fn delete_operation() -> Operation {
+    Operation::new("geocodingProjectDelete", "Deletes a project and its files")
+        .with_answer(enveloped(json!({
+            "type": "object",
+            "required": ["id"],
+            "properties": {"id": {"type": "string", "format": "uuid", "description": "Identifier of the project"}},
+        })))
+}
+
+fn project_schema() -> Value {
+    let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
+    let moment =
+        |about: &str| json!({"type": "string", "format": "date-time", "description": about});
+    json!({
+        "type": "object",
+        "required": ["id", "status", "rows_done", "created_at", "expires_at"],
+        "properties": {
+            "id": {"type": "string", "format": "uuid", "description": "Identifier of the project"},
+            "status": {"type": "string", "enum": ProjectStatus::ALL.map(ProjectStatus::name), "description": "State"},
+            "operation": {"type": "string", "enum": ["search", "reverse"], "description": "What the rows ask"},
+            "input_bytes": count("Length of the file"),
+            "rows": count("Rows of the file, once it was started"),
+            "rows_done": count("Rows answered so far"),
+            "rows_by_status": {
+                "type": "object",
+                "description": "Rows answered so far by what became of them",
+                "properties": {
+                    "ok": count("With a result"),
+                    "not_found": count("Without"),
+                    "skipped": count("Empty"),
+                    "error": count("Unreadable"),
+                },
+            },
+            "created_at": moment("When it was created"),
+            "ended_at": moment("When it was completed or failed"),
+            "expires_at": moment("When it is deleted"),
+            "error": {"type": "string", "description": "Why it failed"},
+        },
+    })
+}
+
+async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let account = call.key()?.account_id;
+    let (id, token) = call
+        .blocking(move |app| Ok(app.projects.create(account)?))
+        .await?;
+    Ok(ApiResponse::data(json!({"id": id, "token": token})))
+}
+
+async fn set_pipeline(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let request = pipeline(&read_json(&call.body)?)?;
+    on_project(call, move |app, account, id| {
+        app.projects.set_request(account, id, &request)
+    })
+    .await
+}
+
+async fn start(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    on_project(call, |app, account, id| app.projects.start(account, id)).await
+}
+
+async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    on_project(call, |_, _, _| Ok(())).await
+}
+
+async fn delete(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let (account, id) = (call.key()?.account_id, project_id(call)?);
+    call.blocking(move |app| Ok(app.projects.delete(account, id)?))
+        .await?;
+    Ok(ApiResponse::data(json!({"id": id})))
+}
+
+/// Receives the file: written to disk as it comes, and made the input once it is whole.
+async fn set_input(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let (account, id) = (call.key()?.account_id, project_id(call)?);
+    let draft = call
+        .blocking(move |app| Ok(app.projects.draft(account, id)?))
+        .await?;
+    let file = draft.file.try_clone().map_err(ApiError::internal)?;
+    let mut file = tokio::fs::File::from_std(file);
+    let mut upload = call.upload.lock().await;
+    let mut received = 0;
+    while let Some(piece) = upload.chunk().await? {
+        received += piece.len();
+        if received > INPUT_BYTES_MAX {
+            return Err(ApiError::TooLarge {
+                bytes_max: INPUT_BYTES_MAX,
+            });
+        }
+        file.write_all(&piece).await.map_err(ApiError::internal)?;
+    }
+    file.flush().await.map_err(ApiError::internal)?;
+    if received == 0 {
+        return Err(Fault::new("body", "must be a CSV file").into());
+    }
+    let name = file_name(call);
+    on_project(call, move |app, account, id| {
+        let set = app.projects.set_input(account, id, draft, &name);
+        set.map(drop)
+    })
+    .await
+}
+
+/// Does something with the project of a call, and answers with the project as it is then.
+async fn on_project(
+    call: &Call<'_>,
+    job: impl FnOnce(&App, uuid::Uuid, uuid::Uuid) -> Result<(), projects::Error> + Send + 'static,
+) -> Result<ApiResponse, ApiError> {
+    let (account, id) = (call.key()?.account_id, project_id(call)?);
+    let project = call
+        .blocking(move |app| {
+            job(app, account, id)?;
+            Ok(app.projects.get(account, id)?)
+        })
+        .await?;
+    Ok(ApiResponse::data(project_json(&project)))
+}
+
+async fn output(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let (account, id) = (call.key()?.account_id, project_id(call)?);
+    let token = call.param(1).to_owned();
+    let (file, project) = call
+        .blocking(move |app| Ok(app.projects.output(account, id, &token)?))
+        .await?;
+    let (writer, pieces) = pieces::body();
+    tokio::spawn(send_file(file, writer));
+    let name = answer_name(project.input_name.as_deref().unwrap_or_default());
+    Ok(ApiResponse::typed("text/csv", Bytes::new())
+        .with_header(CONTENT_TYPE, "text/csv")
+        .with_header(
+            CONTENT_DISPOSITION,
+            &format!("attachment; filename=\"{name}\""),
+        )
+        .with_rest(pieces))
+}
+
+/// Sends a file piece by piece while the client reads.
+async fn send_file(mut file: File, writer: BodyWriter) {
+    loop {
+        let read = tokio::task::spawn_blocking(move || {
+            let mut piece = BytesMut::zeroed(PIECE_BYTES);
+            let read = file.read(&mut piece)?;
+            piece.truncate(read);
+            std::io::Result::Ok((file, piece.freeze()))
+        });
+        let Ok(Ok((same, piece))) = read.await else {
+            tracing::warn!("a result of geocoding cannot be read");
+            return;
+        };
+        if piece.is_empty() {
+            writer.finish();
+            return;
+        }
+        if !writer.write(piece).await {
+            return;
+        }
+        file = same;
+    }
+}
+
+fn project_id(call: &Call<'_>) -> Result<uuid::Uuid, ApiError> {
+    call.uuid().map_err(|_| ApiError::NotFound("project"))
+}
+
+/// The name that the sender gave the file, if it did.
+fn file_name(call: &Call<'_>) -> String {
+    let disposition = call.headers.get(CONTENT_DISPOSITION);
+    let text = disposition.and_then(|value| value.to_str().ok());
+    let name = text.and_then(|text| text.split_once("filename="));
+    name.map_or_else(String::new, |(_, name)| {
+        let name = name.split(';').next().unwrap_or_default();
+        name.trim().trim_matches('"').to_owned()
+    })
+}
+
+fn project_json(project: &Project) -> Value {
+    let mut data = json!({
+        "id": project.id,
+        "status": project.status.name(),
+        "rows_done": project.counts.rows(),
+        "rows_by_status": project.counts,
+        "created_at": moment(project.created_at),
+        "expires_at": moment(project.expires_at()),
+    });
+    let optional = [
+        (
+            "operation",
+            project
+                .request
+                .as_ref()
+                .map(|request| json!(request.operation().name())),
+        ),
+        ("input_bytes", project.input_bytes.map(|bytes| json!(bytes))),
+        ("rows", project.rows.map(|rows| json!(rows))),
+        ("ended_at", project.ended_at.map(|at| json!(moment(at)))),
+        ("error", project.error.as_ref().map(|error| json!(error))),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            data[name] = value;
+        }
+    }
+    data
+}
+
+fn moment(at: chrono::DateTime<chrono::Utc>) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+fn pipeline(body: &Value) -> Result<FileRequest, Fault> {
+    let Some(fields) = body.as_object() else {
+        return Err(Fault::new("", "must be an object"));
+    };
+    let is_reverse = match fields.get("operation").and_then(Value::as_str) {
+        Some("search") => false,
+        Some("reverse") => true,
+        _ => return Err(Fault::new("operation", "must be one of: search, reverse")),
+    };
+    let mut request = FileRequest {
+        is_reverse,
+        ..FileRequest::default()
+    };
+    for (name, value) in fields {
+        match (name.as_str(), value) {
+            ("operation", _) => {}
+            ("columns" | "result_columns", Value::Array(items)) => {
+                for (index, item) in items.iter().enumerate() {
+                    let Some(text) = item.as_str() else {
+                        return Err(Fault::new(format!("{name}[{index}]"), "must be a string"));
+                    };
+                    request.set(name, text.to_owned());
+                }
+            }
+            ("columns" | "result_columns", _) => {
+                return Err(Fault::new(name, "must be a list of strings"));
+            }
+            (known, Value::String(text)) if PIPELINE.contains(&known) => {
+                request.set(name, text.clone());
+            }
+            (known, _) if PIPELINE.contains(&known) => {
+                return Err(Fault::new(name, "must be a string"));
+            }
+            _ => {
+                let message = format!("is not known; must be one of: {}", PIPELINE.join(", "));
+                return Err(Fault::new(name, message));
+            }
+        }
+    }
+    request.check()?;
+    Ok(request)
+}
+
+impl From<projects::Error> for ApiError {
+    fn from(error: projects::Error) -> Self {
+        match error {
+            projects::Error::NotFound => ApiError::NotFound("project"),
+            projects::Error::WrongState(reason) => ApiError::WrongState(reason),
+            projects::Error::Request(fault) => ApiError::Invalid(fault),
+            projects::Error::Store(error) => error.into(),
+            projects::Error::Io(error) => ApiError::internal(error),
+        }
+    }
+}
