@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use super::place_names::{city_of, fold, index};
+use super::place_names::{fold, index};
 use super::places::{Place, PlaceKind, Places};
 use super::{departments, regions};
 
@@ -102,7 +102,7 @@ impl KnownName {
     /// A commune, a divided city, an arrondissement or a former commune.
     fn commune(folded: &str, wanted: PlaceCode) -> Option<Self> {
         let mut found: Vec<&'static Place> = index().today(folded).collect();
-        if found.len() > 1 && city_of(folded) == folded && is_divided(&found) {
+        if found.len() > 1 && is_divided(&found) {
             return Self::divided_city(&found, wanted);
         }
         if found.is_empty() {

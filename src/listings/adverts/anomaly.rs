@@ -230,6 +230,9 @@ mod tests {
             reasons(json!({"/offer/type": "OFFER_RENT", "/currentPrice/value": 980})).is_empty()
         );
         assert!(reasons(json!({"/type": "CLASS_HOUSE", "/location/inseeCode": "48095", "/currentPrice/value": 20_000})).is_empty());
+        // Maripasoula in Guiana reaches far beyond its town.
+        let far = json!({"inseeCode": "97353", "locationCoordinate": {"location": [-53.2, 2.6]}});
+        assert!(reasons(json!({"/location": far})).is_empty());
     }
 
     #[test]
