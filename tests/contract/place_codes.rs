@@ -86,7 +86,7 @@ async fn alerts_and_adverts_tell_the_code_of_a_place() {
         ),
         (
             "adverts",
-            "filterAdvert",
+            "filterAd",
             json!({"inseeCode": "Mende"}),
             "location",
         ),
