@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Builds data/places.csv.gz from the official tables named in data/README.md.
 
-Usage: data/places.py COMMUNES.json.gz CENTRES.csv.gz LA_POSTE.csv.gz CONTOURS.geojson.gz OUT.csv.gz
+Usage: data/places.py COMMUNES.json.gz CENTRES.csv.gz LA_POSTE.csv.gz CONTOURS.geojson.gz TOWN_CENTRES.csv OUT.csv.gz
 
 One row per place: communes (C), municipal arrondissements (A), former communes that are delegated (D) or associated (S)
 parts of a commune, other former names the post still delivers to (O), and codes of former communes without a name (F).
-A commune without a centre takes the middle of its contour, of those of its former communes, or the mean of
-the communes of its postal code; any other place without a position takes that of its parent when the table is read.
+The official centre is the middle of the territory, which may be a mountain or the sea. TOWN_CENTRES
+(data/town_centres.csv) replaces it where the town lies more than 2 km away. A commune without a centre takes the middle
+of its contour, of those of its former communes, or the mean of the communes of its postal code; any other place without a position takes that of its parent when the table is read.
 """
 
 import csv
@@ -55,10 +56,12 @@ def middles(path):
 
 
 def main():
-    communes, centres, la_poste, contours, out = sys.argv[1:6]
+    communes, centres, la_poste, contours, towns, out = sys.argv[1:7]
     rows = json.load(gzip.open(communes))
     points = {}
     for row in csv.DictReader(gzip.open(centres, "rt", encoding="utf-8")):
+        points[row["code"]] = (row["lat"], row["lon"])
+    for row in csv.DictReader(open(towns, encoding="utf-8")):
         points[row["code"]] = (row["lat"], row["lon"])
     codes = {}
     old = []

@@ -31,6 +31,7 @@ mod contract {
     mod listings;
     mod openapi;
     mod opendata;
+    mod place_codes;
     mod policy;
     mod samples;
     mod searches;

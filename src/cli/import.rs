@@ -13,6 +13,7 @@ use super::{CommandResult, Common};
 use toise_app::contours;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
+use toise_geo::code_hints::{PlaceCode, hint};
 use toise_geo::departments;
 use toise_geocode::folder as index;
 use toise_lake::Lake;
@@ -146,7 +147,9 @@ fn day(text: &str) -> Result<String, String> {
 fn department(text: &str) -> Result<String, String> {
     let code = cell::code(text, 2).to_uppercase();
     if departments::rank(&code) == 0 {
-        return Err("unknown department".into());
+        let hint = hint(text, PlaceCode::Department);
+        let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        return Err(format!("unknown department{hint}"));
     }
     Ok(code)
 }

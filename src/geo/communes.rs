@@ -1,240 +1,93 @@
-//! The built-in communes: finds a commune by code, postal code, name or position.
+//! Finds the commune that a code, a postal code, a name or a position means, in the table of [`Places`].
 //!
-//! All 35,000 communes are listed with their postal codes (`data/postal_codes.csv.gz`), so the communes of a postal
-//! code are complete. About 3,000 have a centre, namely every town and some villages (`data/communes.csv`), accurate to
-//! a kilometre or two. All functions return nothing rather than guess. The tables are read on first use, which takes
-//! about 50 ms.
+//! For what users and adverts write: all functions return nothing rather than guess, so that what is derived from a
+//! place is right. Communes of overseas collectivities, which belong to no department, are not found. A former commune is
+//! found by its own code; its name gives the commune of today. Every lookup is by hash.
 
-use std::collections::HashMap;
-use std::io::Read;
-use std::sync::LazyLock;
-
-use flate2::read::GzDecoder;
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
-
+use super::contours::commune_at;
 use super::departments;
-use super::distance::planar_distance_m;
+use super::place_names::{city_of, fold, index};
+use super::places::{Place, PlaceKind, Places};
 
-/// Maximum distance from a position to the centres that determine its department, in metres.
-const DEPARTMENT_REACH_M: f64 = 20_000.0;
-/// Number of nearest centres that must agree on a department.
-const DEPARTMENT_WITNESSES: usize = 3;
+/// Distance within which a position must have one department, in metres: contours are simplified to 100 m.
+const BORDER_M: f64 = 200.0;
+/// Metres of one degree of latitude.
+const DEGREE_M: f64 = 111_195.0;
 
-/// A commune, or an arrondissement of Paris, Lyon or Marseille.
-#[derive(Debug)]
-pub struct Commune {
-    /// INSEE code.
-    pub insee_code: &'static str,
-    /// Official name.
-    pub name: &'static str,
-    /// Postal codes, never empty.
-    pub postal_codes: Vec<&'static str>,
-    /// Department code.
-    pub department: &'static str,
-    /// Approximate centre, latitude and longitude in WGS 84 degrees, if known.
-    pub centre: Option<(f64, f64)>,
-    /// Name normalised by [`fold`].
-    folded: String,
-}
-
-struct CommuneTable {
-    communes: Vec<Commune>,
-    by_insee_code: HashMap<&'static str, usize>,
-    by_postal_code: HashMap<&'static str, Vec<usize>>,
-    by_name: HashMap<(&'static str, String), Vec<usize>>,
-}
-
-static TABLE: LazyLock<CommuneTable> = LazyLock::new(|| {
-    let lines = include_str!("../../data/communes.csv").lines().skip(1);
-    let centres: HashMap<&str, (f64, f64)> = lines.filter_map(centre).collect();
-    let mut text = String::new();
-    let packed = include_bytes!("../../data/postal_codes.csv.gz");
-    if let Err(error) = GzDecoder::new(&packed[..]).read_to_string(&mut text) {
-        // The tests verify that the built-in table can be read.
-        tracing::error!(%error, "the table of communes cannot be read");
-    }
-    // Leaked once: the table lives as long as the process.
-    let text: &'static str = text.leak();
-    let lines = text.lines().skip(1);
-    let communes: Vec<Commune> = lines.filter_map(|line| parse(line, &centres)).collect();
-    let mut table = CommuneTable {
-        by_insee_code: HashMap::with_capacity(communes.len()),
-        by_postal_code: HashMap::with_capacity(communes.len()),
-        by_name: HashMap::with_capacity(communes.len()),
-        communes: Vec::new(),
+/// The place with an INSEE code: a commune, an arrondissement or a former commune. A former commune whose name is not
+/// known gives the commune it belongs to.
+pub fn find_by_code(insee_code: &str) -> Option<&'static Place> {
+    let places = Places::get();
+    let place = places.place(places.find(insee_code)?)?;
+    let place = match place.kind {
+        PlaceKind::FormerCode => today(place)?,
+        _ => place,
     };
-    for (index, commune) in communes.iter().enumerate() {
-        table.by_insee_code.insert(commune.insee_code, index);
-        for code in &commune.postal_codes {
-            table.by_postal_code.entry(code).or_default().push(index);
-        }
-        let name = (commune.department, commune.folded.clone());
-        table.by_name.entry(name).or_default().push(index);
-    }
-    table.communes = communes;
-    table
-});
-
-/// Parses the code and centre of a commune.
-fn centre(line: &str) -> Option<(&str, (f64, f64))> {
-    let mut fields = line.split(',');
-    let insee_code = fields.next()?;
-    let mut fields = fields.skip(5);
-    let latitude = fields.next()?.parse().ok()?;
-    Some((insee_code, (latitude, fields.next()?.parse().ok()?)))
+    (!place.department.is_empty()).then_some(place)
 }
 
-fn parse(line: &'static str, centres: &HashMap<&str, (f64, f64)>) -> Option<Commune> {
-    let mut fields = line.split(',');
-    let (insee_code, name) = (fields.next()?, fields.next()?);
-    let postal_codes = fields.next()?.split('|').collect();
-    let department = departments::for_commune(insee_code)?;
-    Some(Commune {
-        insee_code,
-        name,
-        postal_codes,
-        department,
-        centre: centres.get(insee_code).copied(),
-        folded: fold(name),
-    })
+/// All communes of a postal code; Paris, Lyon and Marseille by arrondissement.
+pub fn find_by_postal_code(postal_code: &str) -> impl Iterator<Item = &'static Place> {
+    let places = Places::get();
+    let found = places.of_postal_code(postal_code).iter();
+    found
+        .filter_map(|index| places.place(*index))
+        .filter(|place| !place.department.is_empty())
 }
 
-/// The commune with an INSEE code.
-pub fn find_by_code(insee_code: &str) -> Option<&'static Commune> {
-    let table = &*TABLE;
-    table
-        .by_insee_code
-        .get(insee_code)
-        .map(|index| &table.communes[*index])
-}
-
-/// All communes of a postal code.
-pub fn find_by_postal_code(postal_code: &str) -> impl Iterator<Item = &'static Commune> {
-    let table = &*TABLE;
-    let found = table
-        .by_postal_code
-        .get(postal_code)
-        .map_or(&[][..], Vec::as_slice);
-    found.iter().map(|index| &table.communes[*index])
-}
-
-/// The commune of a department with a name, in any spelling; `None` if there is none or more than one.
-pub fn named(name: &str, department: &str) -> Option<&'static Commune> {
-    let table = &*TABLE;
-    let department = departments::CODES
-        .iter()
-        .find(|code| **code == department)?;
-    match table.by_name.get(&(department, fold(name)))?.as_slice() {
-        [index] => Some(&table.communes[*index]),
-        _ => None,
-    }
+/// The commune of a department with a name, in any spelling; `None` if there is none or more than one. A name that no
+/// commune has today may be that of a former one.
+pub fn named(name: &str, department: &str) -> Option<&'static Place> {
+    only_of_name(&fold(name), |place| place.department == department)
 }
 
 /// The commune identified by a postal code and a name together: `75013` and `Paris` give its 13th arrondissement.
-pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'static Commune> {
+pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'static Place> {
     let name = fold(name);
-    let city = city_of(&name);
-    let mut found = find_by_postal_code(postal_code)
-        .filter(|commune| commune.folded == name || city_of(&commune.folded) == city);
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
+    only_of_name(city_of(&name), |place| {
+        place.postal_codes.contains(&postal_code)
+    })
 }
 
-/// The department of a postal code. Wrong for a few border communes whose post is delivered from the neighbouring
-/// department.
-pub fn department_of_postal_code(postal_code: &str) -> Option<&'static str> {
-    let department = match postal_code.get(..3)? {
-        "200" | "201" => "2A",
-        "202" | "206" => "2B",
-        overseas if overseas.starts_with("97") => overseas,
-        _ => postal_code.get(..2)?,
-    };
-    departments::CODES
-        .iter()
-        .find(|code| **code == department)
-        .copied()
-}
-
-/// The department of a position, if the known centres around it agree; `None` near borders and far from towns.
+/// The department of a position; `None` within 200 m of another department, at sea and abroad.
 ///
-/// Scans all communes: about ten microseconds.
+/// Takes about five microseconds; the contours are read on first use, which takes about 50 ms.
 pub fn department_at(latitude: f64, longitude: f64) -> Option<&'static str> {
-    let mut nearest: Vec<(f64, &'static str)> = TABLE
-        .communes
-        .iter()
-        .filter_map(|commune| {
-            let (lat, lon) = commune.centre?;
-            let metres = planar_distance_m(latitude, longitude, lat, lon);
-            Some((metres, commune.department))
-        })
-        .filter(|(metres, _)| *metres <= DEPARTMENT_REACH_M)
-        .collect();
-    nearest.sort_by(|one, other| one.0.total_cmp(&other.0));
-    nearest.truncate(DEPARTMENT_WITNESSES);
-    let (_, department) = *nearest.first()?;
-    nearest
-        .iter()
-        .all(|(_, other)| *other == department)
+    let north = BORDER_M / DEGREE_M;
+    let east = north / latitude.to_radians().cos().max(f64::EPSILON);
+    let at = |latitude, longitude| departments::for_commune(commune_at(latitude, longitude)?);
+    let department = at(latitude, longitude)?;
+    // Off a coast, the points around may lie in no commune.
+    [(north, 0.0), (-north, 0.0), (0.0, east), (0.0, -east)]
+        .into_iter()
+        .filter_map(|(north, east)| at(latitude + north, longitude + east))
+        .all(|other| other == department)
         .then_some(department)
 }
 
-/// Removes the arrondissement from Paris, Lyon and Marseille; returns other names unchanged.
-fn city_of(folded: &str) -> &str {
-    ["paris", "lyon", "marseille"]
-        .into_iter()
-        .find(|city| {
-            folded.strip_prefix(city).is_some_and(|rest| {
-                rest.is_empty()
-                    || rest
-                        .trim_start()
-                        .starts_with(|first: char| first.is_ascii_digit())
-            })
-        })
-        .unwrap_or(folded)
+/// The only commune of today with a folded name, else the one that the former communes of that name belong to.
+fn only_of_name(folded: &str, is: impl Fn(&Place) -> bool) -> Option<&'static Place> {
+    let mut found = index().today(folded).filter(|place| is(place));
+    if let Some(first) = found.next() {
+        return found.next().is_none().then_some(first);
+    }
+    let mut found = index().former(folded).filter(|place| is(place));
+    let first = today(found.next()?)?;
+    let is_same = |place| today(place).is_some_and(|other| other.code == first.code);
+    found.all(is_same).then_some(first)
 }
 
-/// Normalises a name: no case, accents, hyphens or `cedex`; `st` and `ste` are written out.
-fn fold(name: &str) -> String {
-    let plain: String = name
-        .replace(['œ', 'Œ'], "oe")
-        .nfd()
-        .filter(|sign| !is_combining_mark(*sign))
-        .flat_map(char::to_lowercase)
-        .map(|sign| if sign.is_alphanumeric() { sign } else { ' ' })
-        .collect();
-    let words = plain.split_whitespace().take_while(|word| *word != "cedex");
-    let words: Vec<&str> = words
-        .map(|word| match word {
-            "st" => "saint",
-            "ste" => "sainte",
-            word => word,
-        })
-        .collect();
-    words.join(" ")
+/// The commune that a former commune belongs to.
+fn today(former: &Place) -> Option<&'static Place> {
+    Places::get().place(former.parent?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn code(commune: Option<&'static Commune>) -> Option<&'static str> {
-        commune.map(|commune| commune.insee_code)
-    }
-
-    #[test]
-    fn the_tables_are_read_completely() {
-        // Without the two communes of Saint-Pierre-et-Miquelon, which is not a department.
-        assert_eq!(TABLE.communes.len(), 34_977);
-        let centred = TABLE.communes.iter().filter(|one| one.centre.is_some());
-        let lines = include_str!("../../data/communes.csv").lines().count() - 1;
-        assert_eq!(centred.count(), lines);
-        assert!(
-            TABLE
-                .communes
-                .iter()
-                .all(|commune| !commune.postal_codes.is_empty())
-        );
+    fn code(commune: Option<&'static Place>) -> Option<&'static str> {
+        commune.map(|commune| commune.code)
     }
 
     #[test]
@@ -251,14 +104,28 @@ mod tests {
             );
         }
         assert_eq!(code(find_by_postal_code_and_name("75013", "Lyon")), None);
+        assert_eq!(code(named("Paris", "75")), None, "one of twenty");
+    }
+
+    #[test]
+    fn a_former_commune_keeps_its_code_and_its_name_gives_the_commune_of_today() {
         assert_eq!(code(find_by_code("75113")), Some("75113"));
+        assert_eq!(code(find_by_code("93059")), Some("93059"));
+        assert_eq!(code(named("Pierrefitte-sur-Seine", "93")), Some("93066"));
+        let found = find_by_postal_code_and_name("93380", "PIERREFITTE SUR SEINE");
+        assert_eq!(code(found), Some("93066"));
+        assert_eq!(code(find_by_code("98818")), None, "Nouméa");
+        let unnamed = Places::get().all().iter();
+        let mut unnamed = unnamed.filter(|place| place.kind == PlaceKind::FormerCode);
+        let former = unnamed.next().unwrap();
+        assert!(!find_by_code(former.code).unwrap().name.is_empty());
     }
 
     #[test]
     fn a_postal_code_gives_all_its_communes() {
         let codes = |postal_code| -> Vec<&str> {
             let found = find_by_postal_code(postal_code);
-            found.map(|commune| commune.insee_code).collect()
+            found.map(|commune| commune.code).collect()
         };
         assert_eq!(codes("75013"), ["75113"]);
         // Mende and two villages.
@@ -267,29 +134,13 @@ mod tests {
     }
 
     #[test]
-    fn a_postal_code_gives_its_department() {
-        for (postal_code, department) in [
-            ("75013", Some("75")),
-            ("20000", Some("2A")),
-            ("20200", Some("2B")),
-            ("97410", Some("974")),
-            ("00000", None),
-            ("98000", None),
-        ] {
-            assert_eq!(
-                department_of_postal_code(postal_code),
-                department,
-                "{postal_code}"
-            );
-        }
-    }
-
-    #[test]
     fn a_position_gives_its_department_only_away_from_borders() {
         assert_eq!(department_at(44.518, 3.501), Some("48"));
         assert_eq!(department_at(43.2965, 5.3698), Some("13"));
+        assert_eq!(department_at(-12.7809, 45.2279), Some("976"));
         assert_eq!(department_at(46.0, -6.0), None, "at sea");
+        assert_eq!(department_at(f64::NAN, 2.0), None);
         // Between Paris and Montreuil.
-        assert_eq!(department_at(48.857, 2.418), None);
+        assert_eq!(department_at(48.857, 2.4145), None);
     }
 }

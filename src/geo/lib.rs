@@ -1,5 +1,7 @@
-//! Geography of France: planar distance, projections, the Hilbert order of files, departments, communes, price levels.
+//! Geography of France: planar distance, projections, the Hilbert order of files, departments and
+//! communes, price levels.
 
+pub mod code_hints;
 pub mod columns;
 pub mod communes;
 pub mod contours;
@@ -7,6 +9,7 @@ pub mod departments;
 pub mod distance;
 pub mod iris;
 pub mod order;
+mod place_names;
 pub mod places;
 pub mod price_levels;
 pub mod projection;

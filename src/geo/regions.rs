@@ -1,149 +1,136 @@
-//! Names of French departments and of the regions they belong to.
+//! French regions: their codes, names and departments.
 
-use super::departments::CODES;
+/// A region.
+#[derive(Debug)]
+pub struct Region {
+    /// INSEE code, two digits.
+    pub code: &'static str,
+    /// Official name.
+    pub name: &'static str,
+    /// Codes of its departments, in their official order.
+    pub departments: &'static [&'static str],
+}
 
-/// Name and region of each department, in the order of [`CODES`].
-const NAMES: [(&str, &str); 101] = [
-    ("Ain", ARA),
-    ("Aisne", HDF),
-    ("Allier", ARA),
-    ("Alpes-de-Haute-Provence", PAC),
-    ("Hautes-Alpes", PAC),
-    ("Alpes-Maritimes", PAC),
-    ("Ardèche", ARA),
-    ("Ardennes", GES),
-    ("Ariège", OCC),
-    ("Aube", GES),
-    ("Aude", OCC),
-    ("Aveyron", OCC),
-    ("Bouches-du-Rhône", PAC),
-    ("Calvados", NOR),
-    ("Cantal", ARA),
-    ("Charente", NAQ),
-    ("Charente-Maritime", NAQ),
-    ("Cher", CVL),
-    ("Corrèze", NAQ),
-    ("Côte-d'Or", BFC),
-    ("Côtes-d'Armor", BRE),
-    ("Creuse", NAQ),
-    ("Dordogne", NAQ),
-    ("Doubs", BFC),
-    ("Drôme", ARA),
-    ("Eure", NOR),
-    ("Eure-et-Loir", CVL),
-    ("Finistère", BRE),
-    ("Corse-du-Sud", COR),
-    ("Haute-Corse", COR),
-    ("Gard", OCC),
-    ("Haute-Garonne", OCC),
-    ("Gers", OCC),
-    ("Gironde", NAQ),
-    ("Hérault", OCC),
-    ("Ille-et-Vilaine", BRE),
-    ("Indre", CVL),
-    ("Indre-et-Loire", CVL),
-    ("Isère", ARA),
-    ("Jura", BFC),
-    ("Landes", NAQ),
-    ("Loir-et-Cher", CVL),
-    ("Loire", ARA),
-    ("Haute-Loire", ARA),
-    ("Loire-Atlantique", PDL),
-    ("Loiret", CVL),
-    ("Lot", OCC),
-    ("Lot-et-Garonne", NAQ),
-    ("Lozère", OCC),
-    ("Maine-et-Loire", PDL),
-    ("Manche", NOR),
-    ("Marne", GES),
-    ("Haute-Marne", GES),
-    ("Mayenne", PDL),
-    ("Meurthe-et-Moselle", GES),
-    ("Meuse", GES),
-    ("Morbihan", BRE),
-    ("Moselle", GES),
-    ("Nièvre", BFC),
-    ("Nord", HDF),
-    ("Oise", HDF),
-    ("Orne", NOR),
-    ("Pas-de-Calais", HDF),
-    ("Puy-de-Dôme", ARA),
-    ("Pyrénées-Atlantiques", NAQ),
-    ("Hautes-Pyrénées", OCC),
-    ("Pyrénées-Orientales", OCC),
-    ("Bas-Rhin", GES),
-    ("Haut-Rhin", GES),
-    ("Rhône", ARA),
-    ("Haute-Saône", BFC),
-    ("Saône-et-Loire", BFC),
-    ("Sarthe", PDL),
-    ("Savoie", ARA),
-    ("Haute-Savoie", ARA),
-    ("Paris", IDF),
-    ("Seine-Maritime", NOR),
-    ("Seine-et-Marne", IDF),
-    ("Yvelines", IDF),
-    ("Deux-Sèvres", NAQ),
-    ("Somme", HDF),
-    ("Tarn", OCC),
-    ("Tarn-et-Garonne", OCC),
-    ("Var", PAC),
-    ("Vaucluse", PAC),
-    ("Vendée", PDL),
-    ("Vienne", NAQ),
-    ("Haute-Vienne", NAQ),
-    ("Vosges", GES),
-    ("Yonne", BFC),
-    ("Territoire de Belfort", BFC),
-    ("Essonne", IDF),
-    ("Hauts-de-Seine", IDF),
-    ("Seine-Saint-Denis", IDF),
-    ("Val-de-Marne", IDF),
-    ("Val-d'Oise", IDF),
-    ("Guadeloupe", "Guadeloupe"),
-    ("Martinique", "Martinique"),
-    ("Guyane", "Guyane"),
-    ("La Réunion", "La Réunion"),
-    ("Mayotte", "Mayotte"),
+/// The 18 regions, by code.
+pub static REGIONS: [Region; 18] = [
+    Region {
+        code: "01",
+        name: "Guadeloupe",
+        departments: &["971"],
+    },
+    Region {
+        code: "02",
+        name: "Martinique",
+        departments: &["972"],
+    },
+    Region {
+        code: "03",
+        name: "Guyane",
+        departments: &["973"],
+    },
+    Region {
+        code: "04",
+        name: "La Réunion",
+        departments: &["974"],
+    },
+    Region {
+        code: "06",
+        name: "Mayotte",
+        departments: &["976"],
+    },
+    Region {
+        code: "11",
+        name: "Île-de-France",
+        departments: &["75", "77", "78", "91", "92", "93", "94", "95"],
+    },
+    Region {
+        code: "24",
+        name: "Centre-Val de Loire",
+        departments: &["18", "28", "36", "37", "41", "45"],
+    },
+    Region {
+        code: "27",
+        name: "Bourgogne-Franche-Comté",
+        departments: &["21", "25", "39", "58", "70", "71", "89", "90"],
+    },
+    Region {
+        code: "28",
+        name: "Normandie",
+        departments: &["14", "27", "50", "61", "76"],
+    },
+    Region {
+        code: "32",
+        name: "Hauts-de-France",
+        departments: &["02", "59", "60", "62", "80"],
+    },
+    Region {
+        code: "44",
+        name: "Grand Est",
+        departments: &["08", "10", "51", "52", "54", "55", "57", "67", "68", "88"],
+    },
+    Region {
+        code: "52",
+        name: "Pays de la Loire",
+        departments: &["44", "49", "53", "72", "85"],
+    },
+    Region {
+        code: "53",
+        name: "Bretagne",
+        departments: &["22", "29", "35", "56"],
+    },
+    Region {
+        code: "75",
+        name: "Nouvelle-Aquitaine",
+        departments: &[
+            "16", "17", "19", "23", "24", "33", "40", "47", "64", "79", "86", "87",
+        ],
+    },
+    Region {
+        code: "76",
+        name: "Occitanie",
+        departments: &[
+            "09", "11", "12", "30", "31", "32", "34", "46", "48", "65", "66", "81", "82",
+        ],
+    },
+    Region {
+        code: "84",
+        name: "Auvergne-Rhône-Alpes",
+        departments: &[
+            "01", "03", "07", "15", "26", "38", "42", "43", "63", "69", "73", "74",
+        ],
+    },
+    Region {
+        code: "93",
+        name: "Provence-Alpes-Côte d'Azur",
+        departments: &["04", "05", "06", "13", "83", "84"],
+    },
+    Region {
+        code: "94",
+        name: "Corse",
+        departments: &["2A", "2B"],
+    },
 ];
 
-const ARA: &str = "Auvergne-Rhône-Alpes";
-const BFC: &str = "Bourgogne-Franche-Comté";
-const BRE: &str = "Bretagne";
-const COR: &str = "Corse";
-const CVL: &str = "Centre-Val de Loire";
-const GES: &str = "Grand Est";
-const HDF: &str = "Hauts-de-France";
-const IDF: &str = "Île-de-France";
-const NAQ: &str = "Nouvelle-Aquitaine";
-const NOR: &str = "Normandie";
-const OCC: &str = "Occitanie";
-const PAC: &str = "Provence-Alpes-Côte d'Azur";
-const PDL: &str = "Pays de la Loire";
-
-/// Name of a department and of its region; `None` for an unknown code.
-pub fn department_and_region(code: &str) -> Option<(&'static str, &'static str)> {
-    let index = CODES.iter().position(|known| *known == code)?;
-    NAMES.get(index).copied()
+/// The region of a department; `None` for an unknown code.
+pub fn for_department(department: &str) -> Option<&'static Region> {
+    REGIONS
+        .iter()
+        .find(|region| region.departments.contains(&department))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::departments;
 
     #[test]
-    fn names_stand_in_the_order_of_codes() {
-        for (code, name, region) in [
-            ("01", "Ain", ARA),
-            ("2A", "Corse-du-Sud", COR),
-            ("48", "Lozère", OCC),
-            ("69", "Rhône", ARA),
-            ("75", "Paris", IDF),
-            ("95", "Val-d'Oise", IDF),
-            ("974", "La Réunion", "La Réunion"),
-        ] {
-            assert_eq!(department_and_region(code), Some((name, region)), "{code}");
+    fn each_department_lies_in_one_region() {
+        for code in departments::CODES {
+            let regions = REGIONS.iter();
+            let count = regions.filter(|region| region.departments.contains(&code));
+            assert_eq!(count.count(), 1, "{code}");
         }
-        assert_eq!(department_and_region("20"), None);
+        assert_eq!(for_department("48").map(|region| region.code), Some("76"));
+        assert!(for_department("20").is_none());
     }
 }

@@ -458,12 +458,10 @@ fn label(name: &str, postal_code: &str, city: &str) -> String {
 
 /// `48, Lozère, Occitanie`.
 fn context(department: &str) -> String {
-    match regions::department_and_region(department) {
-        Some((name, region)) if name == region => format!("{department}, {name}"),
-        Some((name, region)) => format!("{department}, {name}, {region}"),
-        None => departments::CODES
-            .iter()
-            .find(|code| **code == department)
-            .map_or_else(String::new, |code| (*code).to_owned()),
+    let region = regions::for_department(department).map(|region| region.name);
+    match (departments::name(department), region) {
+        (Some(name), Some(region)) if name == region => format!("{department}, {name}"),
+        (Some(name), Some(region)) => format!("{department}, {name}, {region}"),
+        _ => department.to_owned(),
     }
 }

@@ -153,6 +153,11 @@ fn inside(kind: FieldKind) -> BoxedStrategy<Value> {
                     .into()
             })
             .boxed(),
+        FieldKind::Code(code) => {
+            let pattern = code.pattern.trim_matches(['^', '$']);
+            let codes = prop::string::string_regex(pattern).unwrap();
+            codes.prop_map(Value::from).boxed()
+        }
         FieldKind::Address(_) => "https://[a-z]{1,20}\\.example/[a-z0-9]{0,20}"
             .prop_map(Value::from)
             .boxed(),
@@ -247,6 +252,7 @@ fn outside(kind: FieldKind) -> Vec<(String, Value)> {
         FieldKind::Text | FieldKind::Address(_) => here(vec![json!(1), Value::Null]),
         FieldKind::TextUpTo(most) => here(vec![json!(1), long(most)]),
         FieldKind::Words(most) => here(vec![json!(1), json!(" "), long(most)]),
+        FieldKind::Code(_) => here(vec![json!(1), json!(""), json!("Mende")]),
         FieldKind::Named(naming) => here(vec![json!(1), json!(""), long(naming.chars_max)]),
         FieldKind::OneOf(_) | FieldKind::Enum(_) => here(vec![json!(1), json!("nothing of this")]),
         FieldKind::AnyOf(_) => vec![("[0]".into(), json!(["nothing of this"]))],

@@ -11,8 +11,8 @@ use toise::contract::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use toise::contract::listings::place::Location;
 use toise::contract::listings::{Advert, LiteProperty, Property};
 use toise::contract::read::read;
-use toise::geo::departments;
 use toise::geo::distance::planar_distance_m;
+use toise::geo::{communes, departments};
 use toise::http::resources::samples::{Sample, sample};
 
 use crate::support::{Service, error_of};
@@ -72,29 +72,14 @@ fn samples_are_served_as_json() {
     }
 }
 
-/// Name, postal codes, department and centre of each commune, by INSEE code.
-fn communes() -> HashMap<&'static str, [&'static str; 5]> {
-    include_str!("../../data/communes.csv")
-        .lines()
-        .skip(1)
-        .map(|line| {
-            let columns: Vec<&str> = line.split(',').collect();
-            let [insee, name, postal, department, _, _, lat, lon] = columns[..] else {
-                panic!("{line}");
-            };
-            (insee, [name, postal, department, lat, lon])
-        })
-        .collect()
-}
-
 fn check_place(place: &Location) {
-    let communes = communes();
     let insee = place.insee_code.as_ref().unwrap().as_str();
-    let [name, postal_codes, department, lat, lon] = communes[insee];
+    let commune = communes::find_by_code(insee).unwrap();
+    let (name, department) = (commune.name, commune.department);
     assert_eq!(place.city.as_deref(), Some(name));
     let postal_code = place.postal_code.as_ref().unwrap().as_str();
     assert!(
-        postal_codes.split('|').any(|code| code == postal_code),
+        commune.postal_codes.contains(&postal_code),
         "{postal_code} is not in {name}"
     );
     assert_eq!(place.department.as_ref().unwrap().as_str(), department);
@@ -102,10 +87,12 @@ fn check_place(place: &Location) {
     if let Some(iris) = &place.iris_code {
         assert!(iris.as_str().starts_with(insee), "{iris} is not in {name}");
     }
-    let centre: (f64, f64) = (lat.parse().unwrap(), lon.parse().unwrap());
     for coordinate in [&place.city_coordinate, &place.location_coordinate] {
         let position = coordinate.as_ref().unwrap().location.unwrap();
-        assert!(near(position, centre), "{position:?} is far from {name}");
+        assert!(
+            near(position, commune.centre),
+            "{position:?} is far from {name}"
+        );
     }
 }
 

@@ -167,9 +167,9 @@ fn lies_in(position: &Value, kind: &str, shape: &Value) -> bool {
         }
         "geoDistance" => within(degrees(&shape["pin"]["lat"]), degrees(&shape["pin"]["lon"])),
         // The centres of Mende, Badaroux and Chastel-Nouvel.
-        "geoInseeCodeDistance" if shape["inseeCode"] == "48095" => within(44.5227, 3.4984),
-        "geoInseeCodeDistance" if shape["inseeCode"] == "48013" => within(44.5350, 3.5473),
-        "geoInseeCodeDistance" if shape["inseeCode"] == "48042" => within(44.5595, 3.5028),
+        "geoInseeCodeDistance" if shape["inseeCode"] == "48095" => within(44.535, 3.491),
+        "geoInseeCodeDistance" if shape["inseeCode"] == "48013" => within(44.548, 3.561),
+        "geoInseeCodeDistance" if shape["inseeCode"] == "48042" => within(44.567, 3.490),
         other => panic!("{other}"),
     }
 }

@@ -70,6 +70,8 @@ pub enum FieldKind {
     Words(usize),
     /// A string that a function validates.
     Named(&'static Naming),
+    /// A code with a fixed format.
+    Code(&'static CodeFormat),
     /// An address with a maximum length, in characters. Whether it may be called is decided by the caller.
     Address(usize),
     /// One of a closed set of strings, listed in place.
@@ -134,6 +136,15 @@ pub struct Naming {
     pub is: fn(&str) -> bool,
     /// The rule, used as the message for an invalid text.
     pub rule: &'static str,
+}
+
+/// The format of a code.
+#[derive(Clone, Copy, Debug)]
+pub struct CodeFormat {
+    /// Regular expression, for the reference.
+    pub pattern: &'static str,
+    /// The message for a text that is no such code; `None` for one that is.
+    pub refusal: fn(&str) -> Option<String>,
 }
 
 /// Reads a value at its path.

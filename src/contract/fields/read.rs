@@ -11,7 +11,17 @@ use crate::dates::{DATE_RULE, DateOrInstant};
 use crate::distances::{DISTANCE_RULE, parse_metres};
 use crate::fault::Fault;
 use crate::walk::{JsonPath, flag, list, number, number_between, object, one_of, text};
+use toise_geo::code_hints::{PlaceCode, hint};
 
+/// Keys under which a town may be named by mistake; records of open data have the first two.
+const TOWN_KEYS: [&str; 6] = [
+    "city",
+    "nom_commune_ban",
+    "commune",
+    "nom_commune",
+    "town",
+    "ville",
+];
 /// The rule for an identifier.
 const UUID_RULE: &str = "must be a UUID";
 
@@ -78,7 +88,8 @@ fn walk<'v>(
     let mut values = Values::with_capacity(fields.len());
     for (key, value) in fields {
         let Some(field) = table.iter().find(|field| field.name == key) else {
-            return Err(at.unknown_key(key, names(table)));
+            let fault = at.unknown_key(key, names(table));
+            return Err(with_code(fault, key, value, table));
         };
         values.push(
             field,
@@ -89,6 +100,22 @@ fn walk<'v>(
         refuse_missing(&values, table, at)?;
     }
     Ok(values)
+}
+
+/// Adds the INSEE code of a town that is named under a key of its own, where the table asks for codes.
+fn with_code(fault: Fault, key: &str, value: &Value, table: &'static [Field]) -> Fault {
+    let asks_for_codes = || {
+        let mut kinds = table.iter().map(|field| field.kind);
+        kinds.any(|kind| matches!(kind, FieldKind::Code(_)))
+    };
+    let hint = value
+        .as_str()
+        .filter(|_| TOWN_KEYS.contains(&key) && asks_for_codes())
+        .and_then(|text| hint(text, PlaceCode::Insee));
+    match hint {
+        Some(hint) => Fault::new(fault.path, format!("{}; {hint}", fault.message)),
+        None => fault,
+    }
 }
 
 fn refuse_missing(values: &Values<'_>, table: &[Field], at: JsonPath<'_>) -> Result<(), Fault> {
@@ -165,6 +192,7 @@ fn taken<'v>(
         | FieldKind::TextUpTo(_)
         | FieldKind::Words(_)
         | FieldKind::Named(_)
+        | FieldKind::Code(_)
         | FieldKind::Address(_)
         | FieldKind::Uuid => of_text(text(value, at)?, kind, at),
     }
@@ -182,6 +210,10 @@ fn of_text<'v>(text: &'v str, kind: FieldKind, at: JsonPath<'_>) -> Result<Taken
             refuse(format!("must hold 1 to {most} characters, not only blanks"))
         }
         FieldKind::Named(naming) if !(naming.is)(text) => refuse(naming.rule.to_owned()),
+        FieldKind::Code(code) => match (code.refusal)(text) {
+            Some(refusal) => refuse(refusal),
+            None => Ok(Taken::Text(text)),
+        },
         FieldKind::Uuid => Uuid::try_parse(text)
             .map(Taken::Uuid)
             .map_err(|_| at.fault(UUID_RULE)),

@@ -129,6 +129,7 @@ pub fn kind(takes: FieldKind, found: &mut Components) -> Value {
         FieldKind::Named(naming) => {
             json!({"type": "string", "minLength": 1, "maxLength": naming.chars_max})
         }
+        FieldKind::Code(code) => json!({"type": "string", "pattern": code.pattern}),
         FieldKind::Address(most) => {
             json!({"type": "string", "format": "uri", "minLength": 1, "maxLength": most})
         }

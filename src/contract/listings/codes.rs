@@ -14,6 +14,8 @@ use uuid::Uuid;
 
 use super::scalars::write_number;
 use crate::dates::{DATE_RULE, DateOrInstant};
+use crate::fields::CodeFormat;
+use toise_geo::code_hints::{PlaceCode, hint};
 use toise_geo::departments;
 
 /// Length of a UUID with hyphens, in characters.
@@ -23,6 +25,8 @@ const UUID_CHARS: usize = 36;
 trait Coded: Sized {
     /// The rule, as it follows "must be".
     const RULE: &'static str;
+    /// The kind of place it is a code of.
+    const PLACE: Option<PlaceCode> = None;
 
     fn parse(text: &str) -> Option<Self>;
 }
@@ -37,7 +41,15 @@ impl<T: Coded> Visitor<'_> for TextOf<T> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
-        T::parse(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+        T::parse(text).ok_or_else(|| E::custom(refusal::<T>(text)))
+    }
+}
+
+/// The rule for a code; where a place is named instead, with its code.
+fn refusal<T: Coded>(text: &str) -> String {
+    match T::PLACE.and_then(|code| hint(text, code)) {
+        Some(hint) => format!("must be {}; {hint}", T::RULE),
+        None => format!("must be {}", T::RULE),
     }
 }
 
@@ -146,12 +158,21 @@ coded!(
 );
 
 macro_rules! codes {
-    ($($(#[doc = $about:literal])+ $name:ident: $rule:literal, $pattern:literal, $is:expr;)+) => {$(
+    ($($(#[doc = $about:literal])+ $name:ident: $rule:literal, $pattern:literal, $place:expr, $is:expr;)+) => {$(
         $(#[doc = $about])+
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(Box<str>);
 
         impl $name {
+            /// The format, for tables of fields.
+            pub const FORMAT: CodeFormat = CodeFormat {
+                pattern: $pattern,
+                refusal: |text| match Self::parse(text) {
+                    Some(_) => None,
+                    None => Some(refusal::<Self>(text)),
+                },
+            };
+
             /// The code.
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -160,6 +181,7 @@ macro_rules! codes {
 
         impl Coded for $name {
             const RULE: &'static str = $rule;
+            const PLACE: Option<PlaceCode> = $place;
 
             fn parse(text: &str) -> Option<Self> {
                 let is: fn(&str) -> bool = $is;
@@ -180,18 +202,19 @@ macro_rules! codes {
 
 codes! {
     /// Postal code, five digits; a commune may have several, and a code several communes.
-    PostalCode: "five digits", "^[0-9]{5}$", |text| has_digits(text, 5);
+    PostalCode: "five digits", "^[0-9]{5}$", Some(PlaceCode::Postal), |text| has_digits(text, 5);
     /// INSEE code of a commune, five characters; Paris, Lyon and Marseille by arrondissement.
     InseeCode: "an INSEE code of five characters, such as \"48095\" or \"2A004\"",
-        "^([0-9]{2}|2[AB])[0-9]{3}$", |text| is_place_code(text, 5);
+        "^([0-9]{2}|2[AB])[0-9]{3}$", Some(PlaceCode::Insee), |text| is_place_code(text, 5);
     /// Code of a department: two characters, 2A and 2B included, or three overseas.
     Department: "the code of a French department, such as \"48\", \"2A\" or \"971\"",
-        "^(0[1-9]|1[0-9]|2[1-9AB]|[3-8][0-9]|9[0-5]|97[1-46])$", |text| departments::CODES.contains(&text);
+        "^(0[1-9]|1[0-9]|2[1-9AB]|[3-8][0-9]|9[0-5]|97[1-46])$", Some(PlaceCode::Department),
+        |text| departments::CODES.contains(&text);
     /// Code of an IRIS district: the commune's INSEE code and four digits, 0000 where it has no districts.
     IrisCode: "an IRIS code of nine characters, such as \"751135001\"",
-        "^([0-9]{2}|2[AB])[0-9]{7}$", |text| is_place_code(text, 9);
+        "^([0-9]{2}|2[AB])[0-9]{7}$", None, |text| is_place_code(text, 9);
     /// SIREN number of a company, nine digits.
-    Siren: "nine digits", "^[0-9]{9}$", |text| has_digits(text, 9);
+    Siren: "nine digits", "^[0-9]{9}$", None, |text| has_digits(text, 9);
 }
 
 fn has_digits(text: &str, length: usize) -> bool {
@@ -362,6 +385,26 @@ mod tests {
         assert!(Department::parse("2B").is_some() && Department::parse("20").is_none());
         assert!(IrisCode::parse("2A0040101").is_some() && IrisCode::parse("75113").is_none());
         assert_eq!(message::<PostalCode>(json!(48000)), "must be five digits");
+    }
+
+    #[test]
+    fn the_name_of_a_place_gives_its_code() {
+        let rule = "must be an INSEE code of five characters, such as \"48095\" or \"2A004\"";
+        assert_eq!(
+            message::<InseeCode>(json!("Mende")),
+            format!("{rule}; Mende is 48095 (postal code 48000)")
+        );
+        assert_eq!(message::<InseeCode>(json!("4809")), rule);
+        assert_eq!(
+            message::<PostalCode>(json!("Mende")),
+            "must be five digits; Mende is 48000 (INSEE code 48095)"
+        );
+        assert_eq!(
+            message::<Department>(json!("lozère")),
+            "must be the code of a French department, such as \"48\", \"2A\" or \"971\"; Lozère is 48"
+        );
+        assert_eq!((InseeCode::FORMAT.refusal)("48095"), None);
+        assert_eq!((InseeCode::FORMAT.refusal)("4809").as_deref(), Some(rule));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::places::{self, NAME_WORDS_MAX, NamedPlace};
 use crate::text::fold::{self, Token};
 use crate::text::lexicon;
-use toise_geo::communes::department_of_postal_code;
+use toise_geo::departments::for_postal_code as department_of_postal_code;
 use toise_geo::places::Places;
 
 /// Maximum tokens of a query that are read.

@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 use super::prices;
 use super::random::{mix2, to_unit, weighted_at};
 use super::streets::{KINDS, NAMES};
+use toise_geo::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
+use toise_geo::regions;
 
 /// A commune (or an arrondissement of Paris, Lyon or Marseille).
 #[derive(Debug)]
@@ -43,24 +45,28 @@ pub struct SynthCommune {
 }
 
 static PLACES: LazyLock<Vec<SynthCommune>> = LazyLock::new(|| {
-    include_str!("../../../data/communes.csv")
-        .lines()
-        .skip(1)
-        .enumerate()
-        .filter_map(|(rank, line)| parse(line, rank as u64))
+    let mut places: Vec<&Place> = Places::get()
+        .all()
+        .iter()
+        .filter(|place| is_drawn(place))
+        .collect();
+    places.sort_by_key(|place| place.code);
+    let ranks = 0..;
+    ranks
+        .zip(places)
+        .filter_map(|(rank, place)| commune(place, rank))
         .collect()
 });
 
-fn parse(line: &'static str, key: u64) -> Option<SynthCommune> {
-    let mut fields = line.split(',');
-    let insee = fields.next()?;
-    let name = fields.next()?;
-    let postal_codes = fields.next()?.split('|').collect();
-    let department = fields.next()?;
-    let region = fields.next()?;
-    let population: f64 = fields.next()?.parse().ok()?;
-    let lat = fields.next()?.parse().ok()?;
-    let lon = fields.next()?.parse().ok()?;
+/// Communes of departments that people live in; Paris, Lyon and Marseille by arrondissement, as in the sources of sales.
+fn is_drawn(place: &Place) -> bool {
+    let is_today = matches!(place.kind, PlaceKind::Commune | PlaceKind::Arrondissement);
+    is_today && !DIVIDED_CITIES.contains(&place.code) && place.population > 0
+}
+
+fn commune(place: &'static Place, key: u64) -> Option<SynthCommune> {
+    let (insee, department) = (place.code, place.department);
+    let population = f64::from(place.population);
     let density_per_km2 = match department {
         "75" => 20_000.0,
         "92" | "93" | "94" => 8_000.0,
@@ -74,12 +80,13 @@ fn parse(line: &'static str, key: u64) -> Option<SynthCommune> {
         _ if is_city_district(insee) => 0.95,
         _ => (population.max(1.0).log10() / 1.75 - 2.05).clamp(0.04, 0.95),
     };
+    let (lat, lon) = place.centre;
     Some(SynthCommune {
         insee,
-        name,
-        postal_codes,
+        name: place.name,
+        postal_codes: place.postal_codes.clone(),
         department,
-        region,
+        region: regions::for_department(department)?.code,
         population,
         lat,
         lon,
@@ -324,7 +331,7 @@ mod tests {
     use toise_geo::departments;
 
     #[test]
-    fn the_table_covers_every_department_with_plausible_positions() {
+    fn every_department_is_drawn_with_plausible_positions() {
         for code in departments::CODES {
             assert!(all().iter().any(|place| place.department == code), "{code}");
         }

@@ -11,8 +11,11 @@ use toise_geo::communes;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::price_levels;
 
-/// Maximum distance of a position from its commune's centre, metres; the largest commune of France reaches 30 km.
+/// Maximum distance of a position from its commune's centre, metres; the largest commune of France reaches 30 km, but for
+/// those of Guiana.
 const COMMUNE_REACH_M: f64 = 40_000.0;
+/// The same in Guiana, whose communes reach from the coast far into the forest.
+const GUIANA_REACH_M: f64 = 250_000.0;
 /// Approximate yearly rent of a dwelling as a share of its price.
 const YEARLY_YIELD: f64 = 0.05;
 /// Price level where the department is unknown, EUR per m².
@@ -178,9 +181,13 @@ fn is_far_from_commune(advert: &Advert) -> bool {
         let commune = communes::find_by_code(place.insee_code.as_ref().map(InseeCode::as_str)?)?;
         let position = place.location_coordinate.as_ref()?.location?;
         let (latitude, longitude) = (position.latitude(), position.longitude());
-        let (lat, lon) = commune.centre?;
+        let (lat, lon) = commune.centre;
         let metres = planar_distance_m(lat, lon, latitude, longitude);
-        Some(metres > COMMUNE_REACH_M)
+        let reach_m = match commune.department {
+            "973" => GUIANA_REACH_M,
+            _ => COMMUNE_REACH_M,
+        };
+        Some(metres > reach_m)
     };
     far().unwrap_or(false)
 }
@@ -223,6 +230,9 @@ mod tests {
             reasons(json!({"/offer/type": "OFFER_RENT", "/currentPrice/value": 980})).is_empty()
         );
         assert!(reasons(json!({"/type": "CLASS_HOUSE", "/location/inseeCode": "48095", "/currentPrice/value": 20_000})).is_empty());
+        // Maripasoula in Guiana reaches far beyond its town.
+        let far = json!({"inseeCode": "97353", "locationCoordinate": {"location": [-53.2, 2.6]}});
+        assert!(reasons(json!({"/location": far})).is_empty());
     }
 
     #[test]

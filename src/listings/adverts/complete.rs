@@ -17,9 +17,9 @@ use toise_contract::listings::codes::{Department, InseeCode, IrisCode, Position,
 use toise_contract::listings::place::{AdCompleteLatLng, AdLocation};
 use toise_contract::listings::price::AdvertPrice;
 use toise_contract::listings::scalars::EurPerSquareMetre;
-use toise_geo::communes::{self, Commune};
-use toise_geo::departments;
 use toise_geo::iris::IrisIndex;
+use toise_geo::places::Place;
+use toise_geo::{communes, departments};
 
 /// Fields of an advert that were derived; bit `n` stands for the `n`-th path of the table below.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -172,7 +172,7 @@ fn complete_place(
         &mut location.insee_code,
         DerivedFields::INSEE_CODE,
         derived,
-        || InseeCode::parse(commune?.insee_code),
+        || InseeCode::parse(commune?.code),
     );
     let department = department_of(location, position);
     fill(
@@ -197,7 +197,7 @@ fn complete_place(
         },
     );
     let centre = commune.and_then(|commune| {
-        let (latitude, longitude) = commune.centre?;
+        let (latitude, longitude) = commune.centre;
         Position::new(longitude, latitude)
     });
     let point = |position: Option<Position>| {
@@ -259,7 +259,7 @@ fn has_communes(postal_code: Option<&PostalCode>) -> bool {
     })
 }
 
-fn commune_of(location: &AdLocation) -> Option<&'static Commune> {
+fn commune_of(location: &AdLocation) -> Option<&'static Place> {
     if let Some(code) = &location.insee_code {
         return communes::find_by_code(code.as_str());
     }
@@ -269,7 +269,7 @@ fn commune_of(location: &AdLocation) -> Option<&'static Commune> {
             let postal_code = postal_code.as_str();
             communes::find_by_postal_code_and_name(postal_code, city).or_else(|| {
                 let department =
-                    department.or_else(|| communes::department_of_postal_code(postal_code))?;
+                    department.or_else(|| departments::for_postal_code(postal_code))?;
                 communes::named(city, department)
             })
         }
@@ -290,7 +290,7 @@ fn department_of(location: &AdLocation, position: Option<Position>) -> Option<De
         .as_ref()
         .and_then(|code| departments::for_commune(code.as_str()));
     let find_by_postal_code =
-        || communes::department_of_postal_code(location.postal_code.as_ref()?.as_str());
+        || departments::for_postal_code(location.postal_code.as_ref()?.as_str());
     let of_position = || communes::department_at(position?.latitude(), position?.longitude());
     let code = for_commune
         .or_else(find_by_postal_code)

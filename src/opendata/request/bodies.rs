@@ -131,7 +131,7 @@ const fn many(items: &'static ListOf) -> [Field; 1] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use FieldKind::{AnyOf, Dates, Flag, OneOf, Place, Range, Text};
+    use FieldKind::{AnyOf, Code, Dates, Flag, OneOf, Place, Range, Text};
     use toise_lake::schema::ColumnKind;
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
             };
             for field in bodies.search_filters.iter().chain(bodies.match_filters) {
                 match field.kind {
-                    Text | OneOf(_) | AnyOf(_) => {
+                    Text | Code(_) | OneOf(_) | AnyOf(_) => {
                         check(field.name, &[ColumnKind::Text, ColumnKind::Category])
                     }
                     Range => check(field.name, &[ColumnKind::Number, ColumnKind::Integer]),

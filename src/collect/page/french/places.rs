@@ -1,7 +1,7 @@
 //! Places in French text: a postal code with its town, an arrondissement, a town with its department.
 
 use super::tokens::Token;
-use toise_geo::communes;
+use toise_geo::{communes, departments};
 
 /// Maximum words of a town's name.
 const NAME_WORDS_MAX: usize = 5;
@@ -39,7 +39,7 @@ fn with_postal_code(tokens: &[Token], place: usize) -> Option<TextPlace> {
     let Token::Number(_, digits) = &tokens[place] else {
         return None;
     };
-    if digits.len() != 5 || communes::department_of_postal_code(digits).is_none() {
+    if digits.len() != 5 || departments::for_postal_code(digits).is_none() {
         return None;
     }
     let after = name_after(&tokens[place + 1..]);
@@ -111,7 +111,7 @@ fn with_department(tokens: &[Token], place: usize) -> Option<TextPlace> {
         (0..before.len()).find_map(|first| communes::named(&before[first..].join(" "), digits))?;
     Some(TextPlace {
         postal_code: None,
-        insee_code: Some(commune.insee_code.to_owned()),
+        insee_code: Some(commune.code.to_owned()),
         city: Some(commune.name.to_owned()),
     })
 }

@@ -88,13 +88,7 @@ fn commune_distance(value: &Value, at: JsonPath<'_>) -> Result<ClauseTest, Fault
                 let code = read::<InseeCode>(value).map_err(|fault| here.fault(fault.message))?;
                 let found = communes::find_by_code(code.as_str());
                 let found = found.ok_or_else(|| here.fault("there is no such commune"))?;
-                centre = Some(found.centre.ok_or_else(|| {
-                    let rule = "is not known; use geoDistance with a pin";
-                    here.fault(format!(
-                        "the centre of this commune ({}) {rule}",
-                        found.name
-                    ))
-                })?);
+                centre = Some(found.centre);
             }
             "distanceKm" => radius_m = Some(metres(value, here)?),
             _ => return Err(at.unknown_key(key, ["inseeCode", "distanceKm"])),

@@ -191,9 +191,9 @@ fn each_kind_of_fault_has_its_path_and_what_is_allowed() {
             format!("{at}.polygon: unknown field; must be one of: geoBoundingBox, geoDistance, geoInseeCodeDistance")),
         (around(r#"{"geoInseeCodeDistance": {"inseeCode": "48999", "distanceKm": 1}}"#),
             format!("{at}.geoInseeCodeDistance.inseeCode: there is no such commune")),
-        (around(r#"{"geoInseeCodeDistance": {"inseeCode": "10002", "distanceKm": 1}}"#),
-            format!("{at}.geoInseeCodeDistance.inseeCode: the centre of this commune (Ailleville) is not known; use \
-                geoDistance with a pin")),
+        (around(r#"{"geoInseeCodeDistance": {"inseeCode": "Bar-sur-Aube", "distanceKm": 1}}"#),
+            format!("{at}.geoInseeCodeDistance.inseeCode: must be an INSEE code of five characters, such as \"48095\" \
+                or \"2A004\"; Bar-sur-Aube is 10033 (postal code 10200)")),
         (boxed(pin, r#"{"lat": 45, "lon": 4}"#),
             format!("{at}.geoBoundingBox.topLeft.lat: must be above bottomRight.lat")),
         (boxed(pin, r#"{"lat": 44, "lon": 3}"#),

@@ -59,6 +59,8 @@ const DAY_S: i64 = 86_400;
 pub const UNTIL_S: i64 = 1_793_491_200;
 /// Adverts per inhabitant in two years: the density of the whole market.
 const ADVERTS_PER_INHABITANT: f64 = 0.05;
+/// Minimum inhabitants of a town.
+const TOWN_INHABITANTS_MIN: f64 = 5_000.0;
 /// Number that distinguishes these random streams from those of sales and diagnostics.
 const DATASET: u64 = 4;
 
@@ -67,7 +69,7 @@ const DATASET: u64 = 4;
 pub enum MarketDensity {
     /// All of France, at any density.
     Country,
-    /// Only as many communes as give the density of the whole market, to measure deduplication.
+    /// Only as many towns as give the density of the whole market, to measure deduplication.
     Dense,
 }
 
@@ -126,8 +128,6 @@ impl MarketGenerator {
         };
         let places = CommuneSampler::new(|place: &SynthCommune| match &chosen {
             Some(chosen) if !chosen.contains(&place.insee) => 0.0,
-            // Villages in the table represent the many small communes that it lacks.
-            None if place.population < 5_000.0 => place.population.max(100.0) * 4.0,
             _ => place.population.max(100.0),
         });
         Self { request, places }
@@ -348,12 +348,14 @@ fn shuffled(stream: &mut Stream) -> [u8; ASSETS_PER_GROUP as usize] {
     counts
 }
 
-/// Draws communes until they contain enough inhabitants.
+/// Draws towns until they contain enough inhabitants. Villages, where few homes are alike, would make deduplication look
+/// better than it is.
 fn dense(request: &AdvertsRequest) -> Vec<&'static str> {
     let wanted = request.adverts as f64 / ADVERTS_PER_INHABITANT;
     let mut drawn: Vec<(f64, &SynthCommune)> = communes::all()
         .iter()
         .enumerate()
+        .filter(|(_, place)| place.population >= TOWN_INHABITANTS_MIN)
         .map(|(rank, place)| (to_unit(mix2(request.seed, rank as u64)), place))
         .collect();
     drawn.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -363,7 +365,7 @@ fn dense(request: &AdvertsRequest) -> Vec<&'static str> {
         if inhabitants >= wanted {
             break;
         }
-        inhabitants += place.population.max(100.0);
+        inhabitants += place.population;
         chosen.push(place.insee);
     }
     chosen

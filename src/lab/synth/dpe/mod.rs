@@ -36,7 +36,6 @@ impl DiagnosticGenerator {
         let places = CommuneSampler::new(|place| match place.population {
             // Diagnostics overseas are recent and few.
             population if place.department.starts_with("97") => population * 0.05,
-            population if population < 5_000.0 => population.max(100.0) * 4.0,
             population => population,
         });
         Self {

@@ -79,12 +79,9 @@ pub struct SaleGenerator {
 impl SaleGenerator {
     /// Creates a generator of `count` sales.
     pub fn new(count: u64, seed: u64) -> Self {
-        // Villages in the table represent the many small communes that it lacks.
         let places = CommuneSampler::new(|place: &SynthCommune| {
             if WITHOUT_SALES.contains(&place.department) {
                 0.0
-            } else if place.population < 5_000.0 {
-                place.population.max(100.0) * 4.0
             } else {
                 place.population
             }

@@ -45,11 +45,28 @@ fn a_postal_code_of_several_communes_gives_only_the_department() {
         assert!(!place.contains_key(derived), "{place:?}");
     }
     assert!(completed.warnings.is_empty(), "{:?}", completed.warnings);
-    // A village is a known commune even if its centre is unknown.
+}
+
+#[test]
+fn a_village_has_a_centre_and_a_former_commune_is_known() {
     let (advert, completed) =
-        self::completed(json!({"location": {"postalCode": "10200", "city": "AILLEVILLE"}}));
-    assert_eq!(advert["location"]["inseeCode"], "10002");
-    assert!(advert["location"].get("locationCoordinate").is_none());
+        completed(json!({"location": {"postalCode": "10200", "city": "AILLEVILLE"}}));
+    let place = &advert["location"];
+    assert_eq!(place["inseeCode"], "10002");
+    assert_eq!(place["locationCoordinate"], place["cityCoordinate"]);
+    assert!(place.get("locationCoordinate").is_some());
+    assert!(completed.warnings.is_empty());
+
+    let (advert, completed) = self::completed(
+        json!({"location": {"postalCode": "93380", "city": "Pierrefitte sur Seine"}}),
+    );
+    assert_eq!(
+        advert["location"]["inseeCode"], "93066",
+        "Saint-Denis since 2025"
+    );
+    assert!(completed.warnings.is_empty());
+    let (advert, _) = self::completed(json!({"location": {"inseeCode": "93059"}}));
+    assert_eq!(advert["location"]["city"], "Pierrefitte-sur-Seine");
     assert!(completed.warnings.is_empty());
 }
 

@@ -3,8 +3,9 @@
 use super::{DatasetBodies, IRIS_TYPES, filter, items, many, matching, search, target};
 use crate::{dpe, dvf};
 use toise_contract::fields::{Field, FieldKind, ListOf};
+use toise_contract::listings::codes::{Department, InseeCode, PostalCode};
 
-use FieldKind::{AnyOf, Between, Dates, Flag, Integer, Number, OneOf, Place, Range, Text};
+use FieldKind::{AnyOf, Between, Code, Dates, Flag, Integer, Number, OneOf, Place, Range, Text};
 
 const PLACE_ABOUT: &str = "Position within a planar distance of a pin, boundary included";
 
@@ -34,11 +35,15 @@ const DPE_SEARCH_FILTERS: &[Field] = &[
         "Identifier in the national address base",
     ),
     filter("numero_voie_ban", Text, "House number"),
-    filter("code_insee_ban", Text, "INSEE code of the commune"),
-    filter("code_postal_ban", Text, "Postal code"),
+    filter(
+        "code_insee_ban",
+        Code(&InseeCode::FORMAT),
+        "INSEE code of the commune",
+    ),
+    filter("code_postal_ban", Code(&PostalCode::FORMAT), "Postal code"),
     filter(
         "code_departement_ban",
-        Text,
+        Code(&Department::FORMAT),
         "Department code, 2A, 2B and three characters overseas included",
     ),
     filter("code_region_ban", Text, "Region code"),
@@ -129,9 +134,17 @@ const DPE_SORT_KEYS: &[&str] = &[
 ];
 
 const DPE_MATCH_FILTERS: &[Field] = &[
-    filter("code_departement_ban", Text, "Department code"),
-    filter("code_insee_ban", Text, "INSEE code of the commune"),
-    filter("code_postal_ban", Text, "Postal code"),
+    filter(
+        "code_departement_ban",
+        Code(&Department::FORMAT),
+        "Department code",
+    ),
+    filter(
+        "code_insee_ban",
+        Code(&InseeCode::FORMAT),
+        "INSEE code of the commune",
+    ),
+    filter("code_postal_ban", Code(&PostalCode::FORMAT), "Postal code"),
     filter("numero_dpe", Text, "Number of the diagnostic"),
     filter(
         "type_batiment",
@@ -231,11 +244,15 @@ const DVF_SEARCH_FILTERS: &[Field] = &[
     filter("location", Place, PLACE_ABOUT),
     filter(
         "departement_code",
-        Text,
+        Code(&Department::FORMAT),
         "Department code, 2A, 2B and three characters overseas included",
     ),
-    filter("insee_code", Text, "INSEE code of the commune"),
-    filter("postal_code", Text, "Postal code"),
+    filter(
+        "insee_code",
+        Code(&InseeCode::FORMAT),
+        "INSEE code of the commune",
+    ),
+    filter("postal_code", Code(&PostalCode::FORMAT), "Postal code"),
     filter("iris_code", Text, "IRIS code"),
     filter("iris_type", AnyOf(&IRIS_TYPES), "IRIS type"),
     filter(
@@ -267,9 +284,17 @@ const DVF_SORT_KEYS: &[&str] = &[
 ];
 
 const DVF_MATCH_FILTERS: &[Field] = &[
-    filter("departement_code", Text, "Department code"),
-    filter("insee_code", Text, "INSEE code of the commune"),
-    filter("postal_code", Text, "Postal code"),
+    filter(
+        "departement_code",
+        Code(&Department::FORMAT),
+        "Department code",
+    ),
+    filter(
+        "insee_code",
+        Code(&InseeCode::FORMAT),
+        "INSEE code of the commune",
+    ),
+    filter("postal_code", Code(&PostalCode::FORMAT), "Postal code"),
     filter("id", Text, "Identifier of the sale"),
     filter(
         "property_type",

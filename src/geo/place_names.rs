@@ -1,0 +1,161 @@
+//! Names of places as people write them, and which places bear a name.
+//!
+//! The index is built on first use, which takes about 30 ms after the table of places; a name is then one hash lookup.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
+
+/// Places by folded name, as indexes into [`Places::all`]; only those of departments.
+pub(crate) struct NameIndex {
+    /// Communes and arrondissements. Paris, Lyon and Marseille stand for their arrondissements; an arrondissement is
+    /// also named without the word, as in `paris 13`.
+    today: HashMap<String, Vec<u32>>,
+    /// Former communes.
+    former: HashMap<String, Vec<u32>>,
+}
+
+static INDEX: LazyLock<NameIndex> = LazyLock::new(NameIndex::new);
+
+/// The index of names.
+pub(crate) fn index() -> &'static NameIndex {
+    &INDEX
+}
+
+impl NameIndex {
+    fn new() -> Self {
+        let places = Places::get();
+        let mut index = Self {
+            today: HashMap::with_capacity(places.all().len()),
+            former: HashMap::new(),
+        };
+        for (number, place) in places.all().iter().enumerate() {
+            if !place.department.is_empty() && !place.name.is_empty() {
+                index.add(place, number as u32);
+            }
+        }
+        index
+    }
+
+    fn add(&mut self, place: &Place, number: u32) {
+        let name = fold(place.name);
+        match place.kind {
+            PlaceKind::Commune if DIVIDED_CITIES.contains(&place.code) => {}
+            PlaceKind::Commune => self.today.entry(name).or_default().push(number),
+            PlaceKind::Arrondissement => {
+                let city = city_of(&name).to_owned();
+                let short = name.trim_end_matches(" arrondissement");
+                let digits = short.trim_end_matches(|letter: char| letter.is_alphabetic());
+                for form in [digits, short, &city] {
+                    self.today.entry(form.to_owned()).or_default().push(number);
+                }
+                self.today.entry(name).or_default().push(number);
+            }
+            PlaceKind::Former => self.former.entry(name).or_default().push(number),
+            PlaceKind::FormerCode => {}
+        }
+    }
+
+    /// Communes and arrondissements with a folded name.
+    pub(crate) fn today(&self, folded: &str) -> impl Iterator<Item = &'static Place> {
+        found(&self.today, folded)
+    }
+
+    /// Former communes with a folded name.
+    pub(crate) fn former(&self, folded: &str) -> impl Iterator<Item = &'static Place> {
+        found(&self.former, folded)
+    }
+
+    /// Every folded name, of communes and then of former communes.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.today
+            .keys()
+            .chain(self.former.keys())
+            .map(String::as_str)
+    }
+}
+
+fn found(names: &HashMap<String, Vec<u32>>, folded: &str) -> impl Iterator<Item = &'static Place> {
+    let numbers = names.get(folded).map_or(&[][..], Vec::as_slice);
+    numbers
+        .iter()
+        .filter_map(|number| Places::get().place(*number))
+}
+
+/// Removes the arrondissement from the folded names of Paris, Lyon and Marseille; returns other names unchanged.
+pub(crate) fn city_of(folded: &str) -> &str {
+    ["paris", "lyon", "marseille"]
+        .into_iter()
+        .find(|city| {
+            folded.strip_prefix(city).is_some_and(|rest| {
+                rest.is_empty()
+                    || rest
+                        .trim_start()
+                        .starts_with(|first: char| first.is_ascii_digit())
+            })
+        })
+        .unwrap_or(folded)
+}
+
+/// Normalises a name: no case, accents, hyphens or `cedex`; `st` and `ste` are written out.
+pub(crate) fn fold(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    for sign in name.chars() {
+        match sign {
+            _ if sign.is_ascii_alphanumeric() => plain.push(sign.to_ascii_lowercase()),
+            _ if sign.is_ascii() => plain.push(' '),
+            'œ' | 'Œ' => plain.push_str("oe"),
+            _ => plain.extend(letters(sign)),
+        }
+    }
+    let mut folded = String::with_capacity(plain.len());
+    for word in plain.split_ascii_whitespace() {
+        let word = match word {
+            "cedex" => break,
+            "st" => "saint",
+            "ste" => "sainte",
+            word => word,
+        };
+        if !folded.is_empty() {
+            folded.push(' ');
+        }
+        folded.push_str(word);
+    }
+    folded
+}
+
+/// The letters of a sign without its accents; a blank for a sign that is no letter.
+fn letters(sign: char) -> impl Iterator<Item = char> {
+    std::iter::once(sign)
+        .nfd()
+        .filter(|part| !is_combining_mark(*part))
+        .flat_map(char::to_lowercase)
+        .map(|part| if part.is_alphanumeric() { part } else { ' ' })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_folded() {
+        for name in ["Saint-Étienne", "ST ETIENNE", "saint etienne cedex 2"] {
+            assert_eq!(fold(name), "saint etienne", "{name}");
+        }
+        assert_eq!(fold("Œuilly-l’Écluse"), "oeuilly l ecluse");
+    }
+
+    #[test]
+    fn an_arrondissement_has_several_names() {
+        for name in ["paris 13", "paris 13e", "paris 13e arrondissement"] {
+            let codes: Vec<&str> = index().today(name).map(|place| place.code).collect();
+            assert_eq!(codes, ["75113"], "{name}");
+        }
+        assert_eq!(index().today("paris").count(), 20);
+        assert_eq!(index().today("lyon").count(), 9);
+    }
+}
