@@ -16,6 +16,8 @@ use toise_geo::places::{DIVIDED_CITIES, PlaceKind, Places};
 const FUZZY_MIN: usize = 5;
 /// Maximum places that the beginning of a name gives, the most populous first.
 const PREFIX_PLACES_MAX: usize = 24;
+/// Names that share a beginning, above which its most populous places are listed once.
+const SHARED_NAMES: usize = 64;
 /// Quality of a name with one edit, less one letter's share.
 const EDITED: f32 = 1.0;
 /// Quality of a name whose article was left out or added.
@@ -35,11 +37,80 @@ pub struct NamedPlace {
 }
 
 struct NameIndex {
-    exact: HashMap<String, Vec<NamedPlace>>,
-    /// Hash of a name with at most one letter left out, and the name's number.
-    deletions: HashMap<u64, Vec<u32>>,
+    exact: HashMap<String, Vec<NamedPlace>, foldhash::fast::FixedState>,
+    deletions: Deletions,
     /// Names in ascending order, for beginnings.
     names: Vec<(String, u32)>,
+    /// The most populous places of beginnings that many names share.
+    beginnings: HashMap<String, Vec<NamedPlace>, foldhash::fast::FixedState>,
+    /// Bytes of the longest name.
+    bytes_max: usize,
+}
+
+/// Names by the digest of what is left of them when at most one letter is left out.
+///
+/// 40,000 names leave half a million digests, 6 MB. Most texts are no name's neighbour, which a filter of one bit per
+/// digest, 1 MiB, says of each digest with one read.
+#[derive(Default)]
+struct Deletions {
+    filter: Vec<u64>,
+    /// Where the entries of a bucket begin.
+    starts: Vec<u32>,
+    /// Middle bits of the digest, and the number of the name.
+    entries: Vec<(u32, u32)>,
+}
+
+impl Deletions {
+    /// Bits of a digest that choose its bit of the filter.
+    const FILTER_BITS: u32 = 23;
+    /// Bits of a digest that choose its bucket.
+    const BUCKET_BITS: u32 = 18;
+
+    fn new(names: &[(String, u32)]) -> Self {
+        let mut all = Vec::new();
+        for (number, (name, _)) in names.iter().enumerate() {
+            if name.len() >= FUZZY_MIN {
+                each_deletion(name, |digest| all.push((digest, number as u32)));
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        let mut filter = vec![0; 1 << (Self::FILTER_BITS - 6)];
+        let mut starts = vec![0; (1 << Self::BUCKET_BITS) + 1];
+        for (digest, _) in &all {
+            let bit = digest >> (64 - Self::FILTER_BITS);
+            filter[(bit >> 6) as usize] |= 1_u64 << (bit & 63);
+            starts[Self::bucket(*digest) + 1] += 1;
+        }
+        for bucket in 1..starts.len() {
+            starts[bucket] += starts[bucket - 1];
+        }
+        let entries = all.into_iter().map(|(digest, name)| (digest as u32, name));
+        Self {
+            filter,
+            starts,
+            entries: entries.collect(),
+        }
+    }
+
+    fn bucket(digest: u64) -> usize {
+        (digest >> (64 - Self::BUCKET_BITS)) as usize
+    }
+
+    /// Calls `each` with the numbers of the names that have this digest.
+    fn each_name(&self, digest: u64, mut each: impl FnMut(u32)) {
+        let bit = digest >> (64 - Self::FILTER_BITS);
+        if self.filter[(bit >> 6) as usize] & 1 << (bit & 63) == 0 {
+            return;
+        }
+        let bucket = Self::bucket(digest);
+        let range = self.starts[bucket] as usize..self.starts[bucket + 1] as usize;
+        for (rest, name) in &self.entries[range] {
+            if *rest == digest as u32 {
+                each(*name);
+            }
+        }
+    }
 }
 
 static INDEX: LazyLock<NameIndex> = LazyLock::new(NameIndex::new);
@@ -72,18 +143,23 @@ pub fn named(key: &str) -> &'static [NamedPlace] {
     INDEX.exact.get(key).map_or(&[], Vec::as_slice)
 }
 
+/// Bytes of the longest key that can name a place, with an edit.
+pub fn key_bytes_max() -> usize {
+    INDEX.bytes_max + 1
+}
+
 /// Places whose name these words are but for one edit; none for a short name.
 pub fn nearly_named(key: &str) -> Vec<NamedPlace> {
     let mut found: Vec<NamedPlace> = Vec::new();
     // A letter may be missing from the key.
-    if key.len() + 1 < FUZZY_MIN {
+    if key.len() + 1 < FUZZY_MIN || key.len() > key_bytes_max() {
         return found;
     }
-    for form in deletions(key) {
-        for number in INDEX.deletions.get(&form).map_or(&[][..], Vec::as_slice) {
-            let (name, place) = &INDEX.names[*number as usize];
+    each_deletion(key, |digest| {
+        INDEX.deletions.each_name(digest, |number| {
+            let (name, place) = &INDEX.names[number as usize];
             if found.iter().any(|other| other.place == *place) {
-                continue;
+                return;
             }
             if let Some(1) = distance(key.as_bytes(), name.as_bytes(), 1) {
                 let quality = EDITED - 1.0 / key.len().max(name.len()) as f32;
@@ -93,57 +169,115 @@ pub fn nearly_named(key: &str) -> Vec<NamedPlace> {
                     is_begun: false,
                 });
             }
-        }
-    }
+        });
+    });
     found
 }
 
-/// The most populous places whose name begins with these words.
+/// The most populous places whose name begins with these words and goes on.
 pub fn beginning(key: &str) -> Vec<NamedPlace> {
+    match INDEX.beginnings.get(key) {
+        Some(found) => found.clone(),
+        None => most_populous(&INDEX.names, key),
+    }
+}
+
+/// The names that begin with a key and go on.
+fn names_from<'n>(names: &'n [(String, u32)], key: &str) -> &'n [(String, u32)] {
+    let first = names.partition_point(|(name, _)| name.as_str() <= key);
+    let count = names[first..].partition_point(|(name, _)| name.starts_with(key));
+    &names[first..first + count]
+}
+
+fn most_populous(names: &[(String, u32)], key: &str) -> Vec<NamedPlace> {
     let places = Places::get();
-    let names = &INDEX.names;
-    let first = names.partition_point(|(name, _)| name.as_str() < key);
-    let matching = names[first..]
-        .iter()
-        .take_while(|(name, _)| name.starts_with(key));
-    let mut found: Vec<NamedPlace> = matching
-        .map(|(name, place)| NamedPlace {
-            place: *place,
-            quality: PREFIX + (1.0 - PREFIX) * key.len() as f32 / name.len().max(1) as f32,
-            is_begun: true,
+    let population = |place: u32| places.place(place).map_or(0, |place| place.population);
+    let matching = names_from(names, key).iter();
+    let mut found: Vec<(u32, NamedPlace)> = matching
+        .map(|(name, place)| {
+            let named = NamedPlace {
+                place: *place,
+                quality: PREFIX + (1.0 - PREFIX) * key.len() as f32 / name.len().max(1) as f32,
+                is_begun: true,
+            };
+            (population(*place), named)
         })
         .collect();
-    let population = |found: &NamedPlace| {
-        places
-            .place(found.place)
-            .map_or(0, |place| place.population)
-    };
-    found.sort_by_key(|one| std::cmp::Reverse(population(one)));
+    found.sort_by_key(|(population, _)| std::cmp::Reverse(*population));
     found.truncate(PREFIX_PLACES_MAX);
-    found
+    found.into_iter().map(|(_, named)| named).collect()
 }
 
-/// Digests of a name, whole and with each letter left out.
-fn deletions(name: &str) -> impl Iterator<Item = u64> {
-    let bytes = name.as_bytes();
-    (0..=bytes.len()).map(move |left_out| {
-        let kept = bytes
-            .iter()
-            .enumerate()
-            .filter(move |(at, _)| *at != left_out);
-        kept.fold(0xcbf2_9ce4_8422_2325_u64, |hash, (_, byte)| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        })
-    })
+/// Beginnings that more than [`SHARED_NAMES`] names share, with their most populous places.
+fn shared_beginnings(
+    names: &[(String, u32)],
+) -> HashMap<String, Vec<NamedPlace>, foldhash::fast::FixedState> {
+    let mut shared = HashMap::default();
+    for pair in names.chunks(SHARED_NAMES).map(|chunk| &chunk[0].0) {
+        // A beginning of more names than a chunk holds is one of the first name of some chunk.
+        for length in 1..pair.len() {
+            let Some(key) = pair.get(..length) else {
+                continue;
+            };
+            if shared.contains_key(key) {
+                continue;
+            }
+            if names_from(names, key).len() <= SHARED_NAMES {
+                break;
+            }
+            shared.insert(key.to_owned(), most_populous(names, key));
+        }
+    }
+    shared
+}
+
+/// Calls `each` with the digests of a name, whole and with each letter left out.
+///
+/// The digest of a text is a polynomial of its bytes, so that one letter less costs two multiplications.
+fn each_deletion(name: &str, mut each: impl FnMut(u64)) {
+    const BASE: u64 = 0x0100_0000_01b3;
+    let mix = |sum: u64| {
+        let sum = (sum ^ (sum >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (sum ^ (sum >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    };
+    let value = |byte: &u8| u64::from(*byte) + 1;
+    let whole = name.bytes().fold(0_u64, |sum, byte| {
+        sum.wrapping_mul(BASE).wrapping_add(value(&byte))
+    });
+    each(mix(whole));
+    // `after` is the sum of the bytes behind the letter, `power` its factor of what stands before.
+    let (mut after, mut power) = (0_u64, 1_u64);
+    let mut before = whole;
+    // The base is odd, so dividing by it is multiplying by its inverse.
+    let inverse = inverse(BASE);
+    for byte in name.as_bytes().iter().rev() {
+        before = before.wrapping_sub(value(byte)).wrapping_mul(inverse);
+        each(mix(before.wrapping_mul(power).wrapping_add(after)));
+        after = after.wrapping_add(power.wrapping_mul(value(byte)));
+        power = power.wrapping_mul(BASE);
+    }
+}
+
+/// The inverse of an odd number modulo 2⁶⁴, by Newton's method.
+const fn inverse(odd: u64) -> u64 {
+    let mut inverse = odd;
+    let mut round = 0;
+    while round < 6 {
+        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
+        round += 1;
+    }
+    inverse
 }
 
 impl NameIndex {
     fn new() -> Self {
         let places = Places::get();
         let mut index = Self {
-            exact: HashMap::new(),
-            deletions: HashMap::new(),
+            exact: HashMap::default(),
+            deletions: Deletions::default(),
             names: Vec::new(),
+            beginnings: HashMap::default(),
+            bytes_max: 0,
         };
         for (number, place) in places.all().iter().enumerate() {
             if place.name.is_empty() || place.department.is_empty() {
@@ -167,14 +301,10 @@ impl NameIndex {
         }
         index.names.sort();
         index.names.dedup();
-        for (number, (name, _)) in index.names.iter().enumerate() {
-            if name.len() < FUZZY_MIN {
-                continue;
-            }
-            for form in deletions(name) {
-                index.deletions.entry(form).or_default().push(number as u32);
-            }
-        }
+        index.deletions = Deletions::new(&index.names);
+        index.beginnings = shared_beginnings(&index.names);
+        let lengths = index.exact.keys().map(String::len);
+        index.bytes_max = lengths.max().unwrap_or(0);
         index
     }
 

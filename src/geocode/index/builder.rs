@@ -4,11 +4,15 @@
 //! streets are ordered by area (commune and former commune) and name, and the house numbers of a street are cut into
 //! blocks of at most [`BLOCK_NUMBERS`] neighbours along the street.
 //!
-//! A block is a run of varints: the count; then for each house number the difference of the number (zigzag), the suffix
-//! code twice plus one if the identifier is not the usual one, the differences of latitude and longitude in millionths of
-//! a degree (zigzag; the first from the street), and for an unusual identifier its length and text.
+//! All house numbers of a block have one postal code.
+//!
+//! A block is a run of varints: the count twice, plus one if the postal code is not the street's, which then follows; then
+//! for each house number the difference of the number (zigzag), the suffix code twice plus one if the identifier is not
+//! the usual one, the differences of latitude and longitude in millionths of a degree (zigzag; the first from the
+//! street), for the code [`lexicon::OTHER_SUFFIX`] the length and text of the suffix, and for an unusual identifier its
+//! length and text.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
 use geo_index::rtree::RTreeBuilder;
@@ -77,6 +81,10 @@ struct Street {
 struct HouseNumber {
     number: u32,
     suffix: u8,
+    /// The suffix, where it has no code.
+    other_suffix: String,
+    /// 0 where unknown.
+    postal_code: u32,
     lat: i32,
     lon: i32,
     /// Identifier, where it is not the usual one.
@@ -89,10 +97,16 @@ pub struct SegmentBuilder {
     streets: HashMap<String, Street>,
 }
 
+/// Code of a suffix, if it is read back as it was written.
+fn suffix_code(suffix: &str) -> Option<u8> {
+    lexicon::suffix_code(suffix).filter(|code| lexicon::suffix_text(*code) == suffix)
+}
+
 /// Street part of an identifier, and whether number and suffix follow it in the usual way.
 fn split_id(row: &AddressRow) -> (String, bool) {
     let Some(number) = row.number else {
-        return (row.id.clone(), true);
+        let street = row.id.strip_suffix("_99999").unwrap_or(&row.id);
+        return (street.to_owned(), true);
     };
     let tail = match row.suffix.is_empty() {
         true => format!("_{number:05}"),
@@ -101,7 +115,7 @@ fn split_id(row: &AddressRow) -> (String, bool) {
     match row.id.strip_suffix(&tail) {
         Some(street) => (
             street.to_owned(),
-            lexicon::suffix_code(&row.suffix).is_some() || row.suffix.is_empty(),
+            suffix_code(&row.suffix).is_some() || row.suffix.is_empty(),
         ),
         // The street part still groups: everything before the second underscore.
         None => {
@@ -145,16 +159,25 @@ impl SegmentBuilder {
             is_place: true,
             ..Street::default()
         });
-        if let Ok(code) = row.postal_code.parse() {
-            *street.postal_codes.entry(code).or_default() += 1;
+        let postal_code = row.postal_code.parse().unwrap_or(0);
+        if postal_code != 0 {
+            *street.postal_codes.entry(postal_code).or_default() += 1;
         }
         let (lat, lon) = (parts(row.lat), parts(row.lon));
         match row.number {
             Some(number) if number != NO_NUMBER && number != 0 => {
                 street.is_place = false;
+                let code = suffix_code(&row.suffix);
+                let is_other = code.is_none() && !row.suffix.is_empty();
                 street.numbers.push(HouseNumber {
                     number,
-                    suffix: lexicon::suffix_code(&row.suffix).unwrap_or(0),
+                    suffix: code.unwrap_or(if is_other { lexicon::OTHER_SUFFIX } else { 0 }),
+                    other_suffix: if is_other {
+                        row.suffix.clone()
+                    } else {
+                        String::new()
+                    },
+                    postal_code,
                     lat,
                     lon,
                     id: (!is_usual).then(|| row.id.clone()),
@@ -294,6 +317,23 @@ fn write_areas(streets: &[Street], text: &mut Text, sections: &mut Sections) {
         .flat_map(|area| [area.commune.as_str(), area.former_name.as_str()]);
     sections.set_u32(Section::AreaNameAt, &text.append(names));
     sections.set(Section::Areas, codes);
+    let postal_codes: Vec<BTreeSet<u32>> = first
+        .windows(2)
+        .map(|ends| {
+            let of_area = streets[ends[0] as usize..ends[1] as usize].iter();
+            of_area
+                .flat_map(|street| street.postal_codes.keys().copied())
+                .collect()
+        })
+        .collect();
+    sections.set_u32(
+        Section::AreaPostalCodeAt,
+        &starts(postal_codes.iter().map(BTreeSet::len)),
+    );
+    sections.set_u32(
+        Section::AreaPostalCodes,
+        &postal_codes.iter().flatten().copied().collect::<Vec<_>>(),
+    );
     sections.set_u32(Section::AreaStreetAt, &first);
 }
 
@@ -307,18 +347,22 @@ fn write_streets(streets: &mut [Street], text: &mut Text, sections: &mut Section
             .postal_codes
             .iter()
             .max_by_key(|(code, count)| (**count, u32::MAX - **code));
-        postal_codes.push(most.map_or(0, |(code, _)| *code));
+        let own_code = most.map_or(0, |(code, _)| *code);
+        postal_codes.push(own_code);
         kinds.push(u32::from(street.is_place));
         positions.extend([position.0, position.1]);
         counts.push(street.numbers.len() as u32);
+        let rank = |one: &HouseNumber| (one.number, one.suffix, one.other_suffix.clone());
+        street.numbers.sort_by_cached_key(rank);
         street
             .numbers
-            .sort_by_key(|number| (number.number, number.suffix));
-        street
-            .numbers
-            .dedup_by_key(|number| (number.number, number.suffix, number.id.clone()));
-        for chunk in street.numbers.chunks(BLOCK_NUMBERS) {
-            blocks.push(chunk, position);
+            .dedup_by(|one, other| rank(one) == rank(other) && one.id == other.id);
+        let is_one_code =
+            |one: &HouseNumber, other: &HouseNumber| one.postal_code == other.postal_code;
+        for of_code in street.numbers.chunk_by(is_one_code) {
+            for chunk in of_code.chunks(BLOCK_NUMBERS) {
+                blocks.push(chunk, position, own_code);
+            }
         }
         if street.numbers.is_empty() {
             blocks.push_street(index as u32, position);
@@ -381,12 +425,20 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn push(&mut self, numbers: &[HouseNumber], street: (i32, i32)) {
+    fn push(&mut self, numbers: &[HouseNumber], street: (i32, i32), street_code: u32) {
         self.items.push(self.first.len() as u32);
         self.first
             .push(numbers.first().map_or(0, |first| first.number));
         self.at.push(self.bytes.len() as u32);
-        varint::push(numbers.len() as u32, &mut self.bytes);
+        let code = numbers.first().map_or(0, |first| first.postal_code);
+        let differs = code != street_code && code != 0;
+        varint::push(
+            numbers.len() as u32 * 2 + u32::from(differs),
+            &mut self.bytes,
+        );
+        if differs {
+            varint::push(code, &mut self.bytes);
+        }
         let (mut number, mut lat, mut lon) = (0, street.0, street.1);
         let mut area = [i32::MAX, i32::MAX, i32::MIN, i32::MIN];
         for house in numbers {
@@ -400,9 +452,11 @@ impl Blocks {
             );
             varint::push(varint::zigzag(house.lat - lat), &mut self.bytes);
             varint::push(varint::zigzag(house.lon - lon), &mut self.bytes);
+            if house.suffix == lexicon::OTHER_SUFFIX {
+                self.push_text(&house.other_suffix);
+            }
             if let Some(id) = &house.id {
-                varint::push(id.len() as u32, &mut self.bytes);
-                self.bytes.extend_from_slice(id.as_bytes());
+                self.push_text(id);
             }
             (number, lat, lon) = (house.number as i32, house.lat, house.lon);
             area = [
@@ -413,6 +467,11 @@ impl Blocks {
             ];
         }
         self.boxes.push(area);
+    }
+
+    fn push_text(&mut self, text: &str) {
+        varint::push(text.len() as u32, &mut self.bytes);
+        self.bytes.extend_from_slice(text.as_bytes());
     }
 
     fn push_street(&mut self, street: u32, position: (i32, i32)) {

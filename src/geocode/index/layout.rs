@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 /// First bytes of a segment.
-pub const MAGIC: &[u8; 8] = b"TOISEGC1";
+pub const MAGIC: &[u8; 8] = b"TOISEGC2";
 /// Bytes of an entry of the section table: offset and length.
 const ENTRY_BYTES: usize = 16;
 /// Alignment of sections.
@@ -67,10 +67,14 @@ pub enum Section {
     Tree,
     /// `u32`: what an item of the tree is: a block, or a street with the highest bit set.
     TreeItems,
+    /// `u32`: where the postal codes of an area begin in `AreaPostalCodes`.
+    AreaPostalCodeAt,
+    /// `u32`: postal codes of an area's addresses, as numbers, ascending.
+    AreaPostalCodes,
 }
 
 /// Number of sections.
-pub const SECTIONS: usize = Section::TreeItems as usize + 1;
+pub const SECTIONS: usize = Section::AreaPostalCodes as usize + 1;
 /// Bytes of the codes of an area.
 pub const AREA_BYTES: usize = 10;
 /// Marks an item of the tree as a street.

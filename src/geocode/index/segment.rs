@@ -12,6 +12,7 @@ use memmap2::Mmap;
 use super::builder::DEGREE_PARTS;
 use super::layout::{AREA_BYTES, SECTIONS, STREET_ITEM, Section, read_table};
 use super::word_kind::WordKind;
+use crate::text::lexicon::{OTHER_SUFFIX, suffix_text};
 use crate::text::likeness::BaseWord;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::varint;
@@ -47,14 +48,28 @@ pub struct Segment {
 pub struct HouseNumber {
     /// The number.
     pub number: u32,
-    /// Suffix code, as [`crate::text::lexicon::suffix_text`] reads it.
+    /// Suffix code, as [`crate::text::lexicon::suffix_text`] reads it; see [`HouseNumber::suffix_label`].
     pub suffix: u8,
+    /// The suffix, where it has no code.
+    pub other_suffix: Option<Box<str>>,
+    /// Its own postal code as a number, which on a long street may not be the street's; 0 where unknown.
+    pub postal_code: u32,
     /// Latitude, degrees.
     pub lat: f64,
     /// Longitude, degrees.
     pub lon: f64,
     /// Identifier, where it is not the usual one.
     pub id: Option<String>,
+}
+
+impl HouseNumber {
+    /// The suffix as the base writes it, in lower case: `bis`, `b`, `a bis`; empty without one.
+    pub fn suffix_label(&self) -> &str {
+        match &self.other_suffix {
+            Some(suffix) => suffix,
+            None => suffix_text(self.suffix),
+        }
+    }
 }
 
 /// An area: a commune, or a former commune within it.
@@ -79,6 +94,70 @@ pub struct Neighbour {
     pub number: Option<HouseNumber>,
     /// Distance, metres.
     pub metres: f64,
+}
+
+/// The words of a segment and of its streets: slices taken once for many reads.
+#[derive(Clone, Copy)]
+pub(crate) struct WordsView<'s> {
+    text: &'s [u8],
+    at: &'s [u32],
+    signatures: &'s [u64],
+    sounds: &'s [u32],
+    kinds: &'s [u32],
+    street_word_at: &'s [u32],
+    street_words: &'s [u32],
+}
+
+impl<'s> WordsView<'s> {
+    /// A word.
+    pub fn word(&self, word: u32) -> BaseWord<'s> {
+        let word = word as usize;
+        let text = item(self.at, word).and_then(|range| self.text.get(range));
+        BaseWord {
+            text: std::str::from_utf8(text.unwrap_or(&[])).unwrap_or_default(),
+            signature: self.signatures.get(word).copied().unwrap_or(0),
+            sound: self.sounds.get(word).copied().unwrap_or(0),
+        }
+    }
+
+    /// Length in bytes, signature and sound of a word.
+    pub fn outline(&self, word: u32) -> (usize, u64, u32) {
+        let word = word as usize;
+        let length = item(self.at, word).map_or(0, |range| range.len());
+        let signature = self.signatures.get(word).copied().unwrap_or(0);
+        (
+            length,
+            signature,
+            self.sounds.get(word).copied().unwrap_or(0),
+        )
+    }
+
+    /// What a word tells of a street.
+    pub fn kind(&self, word: u32) -> WordKind {
+        WordKind::from_bits(self.kinds.get(word as usize).copied().unwrap_or(0))
+    }
+
+    /// Words of a street's name, in order.
+    pub fn of_street(&self, street: u32) -> &'s [u32] {
+        let range = item(self.street_word_at, street as usize);
+        range
+            .and_then(|range| self.street_words.get(range))
+            .unwrap_or(&[])
+    }
+}
+
+/// Takes a text that its length precedes; empty when the bytes end within it.
+fn take_text(bytes: &mut &[u8]) -> String {
+    let length = varint::take(bytes).unwrap_or(0) as usize;
+    let (text, rest) = bytes.split_at_checked(length).unwrap_or((&[], &[]));
+    *bytes = rest;
+    String::from_utf8_lossy(text).into_owned()
+}
+
+/// Where the item with an index lies.
+fn item(at: &[u32], index: usize) -> Option<Range<usize>> {
+    let ends = at.get(index..index + 2)?;
+    Some(ends[0] as usize..ends[1] as usize)
 }
 
 impl Segment {
@@ -129,6 +208,7 @@ impl Segment {
             && length(Section::StreetPosition) == 2 * streets
             && length(Section::AreaNameAt) == 2 * self.areas() + 1
             && length(Section::AreaStreetAt) == self.areas() + 1
+            && length(Section::AreaPostalCodeAt) == self.areas() + 1
     }
 
     fn bytes(&self, section: Section) -> &[u8] {
@@ -155,6 +235,19 @@ impl Segment {
             .get(self.list(at, index))
             .unwrap_or(&[]);
         std::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// What aligning streets reads of the segment, as slices.
+    pub(crate) fn words_view(&self) -> WordsView<'_> {
+        WordsView {
+            text: self.bytes(Section::Text),
+            at: self.u32s(Section::WordAt),
+            signatures: try_cast_slice(self.bytes(Section::WordSignature)).unwrap_or(&[]),
+            sounds: self.u32s(Section::WordSound),
+            kinds: self.u32s(Section::WordKind),
+            street_word_at: self.u32s(Section::StreetWordAt),
+            street_words: self.u32s(Section::StreetWords),
+        }
     }
 
     /// Department code.
@@ -253,6 +346,14 @@ impl Segment {
         }
     }
 
+    /// Postal codes of an area's addresses, as numbers, ascending.
+    pub fn area_postal_codes(&self, area: usize) -> &[u32] {
+        let range = self.list(Section::AreaPostalCodeAt, area);
+        self.u32s(Section::AreaPostalCodes)
+            .get(range)
+            .unwrap_or(&[])
+    }
+
     /// The streets of an area.
     pub fn area_streets(&self, area: usize) -> Range<u32> {
         let range = self.list(Section::AreaStreetAt, area);
@@ -348,8 +449,12 @@ impl Segment {
         let mut bytes = self.bytes(Section::BlockBytes).get(range).unwrap_or(&[]);
         let (mut lat, mut lon) = self.street_parts(street);
         let mut number = 0;
-        let count = varint::take(&mut bytes).unwrap_or(0);
-        for _ in 0..count {
+        let head = varint::take(&mut bytes).unwrap_or(0);
+        let postal_code = match head & 1 == 1 {
+            true => varint::take(&mut bytes).unwrap_or(0),
+            false => self.street_postal_code(street),
+        };
+        for _ in 0..head >> 1 {
             let mut next = || varint::take(&mut bytes);
             let (Some(step), Some(suffix), Some(north), Some(east)) =
                 (next(), next(), next(), next())
@@ -359,18 +464,15 @@ impl Segment {
             number += varint::unzigzag(step);
             lat += varint::unzigzag(north);
             lon += varint::unzigzag(east);
-            let mut id = None;
-            if suffix & 1 == 1 {
-                let length = varint::take(&mut bytes).unwrap_or(0) as usize;
-                let Some((text, rest)) = bytes.split_at_checked(length) else {
-                    return;
-                };
-                id = Some(String::from_utf8_lossy(text).into_owned());
-                bytes = rest;
-            }
+            let (has_id, suffix) = (suffix & 1 == 1, (suffix >> 1) as u8);
+            let has_text = suffix == OTHER_SUFFIX;
+            let other_suffix = has_text.then(|| take_text(&mut bytes)).map(Into::into);
+            let id = has_id.then(|| take_text(&mut bytes));
             each(HouseNumber {
                 number: number as u32,
-                suffix: (suffix >> 1) as u8,
+                suffix,
+                other_suffix,
+                postal_code,
                 lat: f64::from(lat) / DEGREE_PARTS,
                 lon: f64::from(lon) / DEGREE_PARTS,
                 id,

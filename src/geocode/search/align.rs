@@ -1,13 +1,11 @@
 //! Aligns the words of a query with the words of a street, one to one, and says how much of each the other explains.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use super::query::{Query, Reading, bit};
-use crate::index::segment::Segment;
+use crate::index::segment::WordsView;
 use crate::index::word_kind::WordKind;
+use crate::text::fold::Token;
 use crate::text::lexicon;
-use crate::text::likeness::QueryWord;
+use crate::text::likeness::{OPEN_PREFIX, QueryWord};
 
 /// Factor for a query's words before its house number: usually a building or a residence.
 const PREFIX_FACTOR: f32 = 0.3;
@@ -32,28 +30,41 @@ const STREET_WORDS_MAX: usize = 24;
 
 /// Bit of a word of the base that may be written together with a neighbour in the query, or the reverse.
 const GLUE: u64 = 1 << 63;
+/// Slots of an empty table of rows, a power of two: the distinct words of a middling commune fit without growing it.
+const SLOTS: usize = 1 << 9;
 
 /// How alike the tokens of a query and the words of the base met so far are. Shared by all readings.
 pub struct Likenesses {
     words: Vec<QueryWord>,
-    rows: HashMap<u64, Row, BuildHasherDefault<KeyHasher>>,
+    /// Tokens that may be more than a near miss of a word of the base, by its first byte.
+    by_first: [u64; 256],
+    /// Tokens by their last byte.
+    by_last: [u64; 256],
+    /// Tokens that some reading may need: all but noise.
+    needed: u64,
+    /// Open addressing: segment and word plus one, and the row; 0 is free.
+    slots: Vec<(u64, u32)>,
+    rows: Vec<Row>,
     values: Vec<f32>,
 }
 
 /// The likenesses of one word of the base, and what kind of word it is.
 #[derive(Clone, Copy)]
 struct Row {
-    /// Where they begin.
-    at: u32,
     /// Tokens that are alike, as bits.
     alike: u64,
+    /// Tokens compared so far, as bits.
+    compared: u64,
+    /// Where the likenesses begin.
+    at: u32,
     kind: WordKind,
 }
 
 impl Row {
     const NONE: Self = Self {
-        at: 0,
         alike: 0,
+        compared: 0,
+        at: 0,
         kind: WordKind {
             is_article: false,
             is_street_type: false,
@@ -62,26 +73,9 @@ impl Row {
     };
 }
 
-/// Spreads keys that are numbers already.
-#[derive(Default)]
-pub struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(self.0 ^ u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = (key ^ (key >> 32))
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(29);
-    }
+/// Spreads a key that is a number already.
+fn spread(key: u64) -> usize {
+    (key ^ (key >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 20
 }
 
 impl Likenesses {
@@ -89,60 +83,135 @@ impl Likenesses {
     pub fn new(query: &Query, is_open: bool) -> Self {
         let last = query.tokens.len().saturating_sub(1);
         let tokens = query.tokens.iter().enumerate();
+        let words: Vec<QueryWord> = tokens
+            .map(|(at, token)| QueryWord::new(&token.text, is_open && at == last))
+            .collect();
+        let (mut by_first, mut by_last) = ([0; 256], [0; 256]);
+        for (at, word) in words.iter().enumerate() {
+            let last = word.text().bytes().last().unwrap_or(0);
+            by_last[usize::from(last)] |= bit(at);
+            for first in word.first_bytes() {
+                by_first[usize::from(first)] |= bit(at);
+            }
+            // A number of the base may be any word of the query.
+            for digit in b'0'..=b'9' {
+                by_first[usize::from(digit)] |= bit(at);
+            }
+        }
         Self {
-            words: tokens
-                .map(|(at, token)| QueryWord::new(&token.text, is_open && at == last))
-                .collect(),
-            rows: HashMap::default(),
+            needed: !query.noise,
+            words,
+            by_first,
+            by_last,
+            slots: vec![(0, 0); SLOTS],
+            rows: Vec::with_capacity(SLOTS / 2),
             values: Vec::new(),
         }
     }
 
-    fn row(&mut self, segment: &Segment, number: usize, word: u32) -> Row {
-        let key = (number as u64) << 32 | u64::from(word);
-        if let Some(row) = self.rows.get(&key) {
-            return *row;
+    /// A token's word.
+    pub fn word(&self, token: usize) -> &QueryWord {
+        &self.words[token]
+    }
+
+    /// Number of the row of a word, compared with all of `tokens`.
+    fn row(&mut self, view: &WordsView<'_>, segment: usize, word: u32, tokens: u64) -> u32 {
+        let key = ((segment as u64) << 32 | u64::from(word)) + 1;
+        let mask = self.slots.len() - 1;
+        let mut slot = spread(key) & mask;
+        loop {
+            match self.slots[slot] {
+                (found, row) if found == key => {
+                    if tokens & !self.rows[row as usize].compared != 0 {
+                        self.compare(view, word, row, tokens);
+                    }
+                    return row;
+                }
+                (0, _) => break,
+                _ => slot = (slot + 1) & mask,
+            }
         }
-        let base = segment.word(word);
-        let mut row = Row {
-            at: self.values.len() as u32,
+        let row = self.rows.len() as u32;
+        self.slots[slot] = (key, row);
+        self.rows.push(Row {
             alike: 0,
-            kind: segment.word_kind(word),
-        };
-        for (token, word) in self.words.iter().enumerate() {
-            let likeness = word.likeness(base);
-            if likeness >= LIKENESS_MIN {
-                row.alike |= bit(token);
-            }
-            if word.may_be_glued(base.text) {
-                row.alike |= GLUE;
-            }
-            self.values.push(likeness);
+            compared: !self.needed,
+            at: self.values.len() as u32,
+            kind: view.kind(word),
+        });
+        self.values
+            .resize(self.values.len() + self.words.len(), 0.0);
+        self.compare(view, word, row, tokens);
+        if self.rows.len() * 2 > self.slots.len() {
+            self.grow();
         }
-        self.rows.insert(key, row);
         row
     }
 
+    /// Compares a word of the base with those of `tokens` that it was not compared with yet.
+    fn compare(&mut self, view: &WordsView<'_>, word: u32, row: u32, tokens: u64) {
+        let row = &mut self.rows[row as usize];
+        let due = tokens & !row.compared;
+        row.compared |= tokens;
+        let base = view.word(word);
+        let ends = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or(0));
+        let of_first = self.by_first[ends(base.text.as_bytes().first())];
+        let of_ends = of_first | self.by_last[ends(base.text.as_bytes().last())];
+        let mut left = due;
+        while left != 0 {
+            let at = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let Some(word) = self.words.get(at) else {
+                break;
+            };
+            if of_first & bit(at) != 0
+                || word.may_be_near(base.text.len(), base.signature)
+                || word.sounds_like(base.sound)
+            {
+                let likeness = word.likeness(base);
+                self.values[row.at as usize + at] = likeness;
+                if likeness >= LIKENESS_MIN {
+                    row.alike |= bit(at);
+                }
+            }
+            if of_ends & bit(at) != 0 && word.may_be_glued(base.text) {
+                row.alike |= GLUE;
+            }
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = self.slots.len() * 2;
+        let former = std::mem::replace(&mut self.slots, vec![(0, 0); size]);
+        for (key, row) in former.into_iter().filter(|(key, _)| *key != 0) {
+            let mut slot = spread(key) & (size - 1);
+            while self.slots[slot].0 != 0 {
+                slot = (slot + 1) & (size - 1);
+            }
+            self.slots[slot] = (key, row);
+        }
+    }
+
     fn likeness(&self, row: Row, token: usize) -> f32 {
-        self.values
-            .get(row.at as usize + token)
-            .copied()
-            .unwrap_or(0.0)
+        let value = self.values.get(row.at as usize + token);
+        value.copied().unwrap_or(0.0)
     }
 }
 
 /// A word of the query that describes its street.
 struct DescribingWord {
-    word: QueryWord,
     /// Its token.
     at: usize,
     weight: f32,
     is_type: bool,
     is_number: bool,
+    /// Bytes of its text.
+    length: usize,
 }
 
 /// The words of a query that describe its street in one reading.
-pub struct StreetQuery {
+pub struct StreetQuery<'q> {
+    query: &'q Query,
     words: Vec<DescribingWord>,
     /// Their tokens, as bits.
     tokens: u64,
@@ -180,31 +249,18 @@ struct Alignment {
     used: u64,
 }
 
-impl StreetQuery {
+impl<'q> StreetQuery<'q> {
     /// The street's words in a reading. The last word may be open, while it is being typed.
-    pub fn new(query: &Query, reading: &Reading, is_open: bool) -> Self {
-        let last = query.tokens.len().saturating_sub(1);
-        let mut words = Vec::new();
+    pub fn new(query: &'q Query, reading: &Reading, is_open: bool) -> Self {
+        let mut words = Vec::with_capacity(query.tokens.len());
         for (at, token) in query.tokens.iter().enumerate() {
-            if !query.describes_street(reading, at) {
-                continue;
+            if query.describes_street(reading, at) {
+                words.push(DescribingWord::new(query, at, token));
             }
-            let text = token.text.as_str();
-            let mut meant = lexicon::expansions(text).iter().chain([&text]);
-            words.push(DescribingWord {
-                word: QueryWord::new(text, is_open && at == last),
-                at,
-                weight: match () {
-                    () if lexicon::is_article(text) => WordKind::ARTICLE_WEIGHT,
-                    () if token.is_number() => 0.0,
-                    () => 1.0,
-                },
-                is_type: meant.any(|word| lexicon::is_street_type(word)),
-                is_number: token.is_number(),
-            });
         }
         discount_prefix(&mut words);
         Self {
+            query,
             tokens: words.iter().fold(0, |tokens, one| tokens | bit(one.at)),
             words,
             is_open,
@@ -216,73 +272,109 @@ impl StreetQuery {
         self.words.iter().all(|one| one.weight < PREFIX_FACTOR)
     }
 
-    /// Words that tell one street from another.
-    pub fn telling(&self) -> impl Iterator<Item = &QueryWord> {
+    /// Tokens of the words that tell one street from another.
+    pub fn telling(&self) -> impl Iterator<Item = usize> {
         let telling = self
             .words
             .iter()
             .filter(|one| one.weight >= 1.0 && !one.is_type);
-        telling.map(|one| &one.word)
+        telling.map(|one| one.at)
     }
 
-    /// All words.
-    pub fn words(&self) -> impl Iterator<Item = &QueryWord> {
-        self.words.iter().map(|one| &one.word)
+    /// Number of words that are no articles.
+    pub fn weighty(&self) -> usize {
+        let texts = self.words.iter().map(|one| self.text(one));
+        texts.filter(|text| !lexicon::is_article(text)).count()
     }
 
-    /// How a street of the segment with a number fits; `None` when no telling word does.
-    pub fn fit(
+    fn text(&self, word: &DescribingWord) -> &'q str {
+        &self.query.tokens[word.at].text
+    }
+
+    /// How a street of a segment fits; `None` when no telling word does, or its score is certainly under `least`.
+    /// `segment` is the number of the segment that `view` shows.
+    pub(crate) fn fit(
         &self,
         likenesses: &mut Likenesses,
-        segment: &Segment,
-        number: usize,
+        view: &WordsView<'_>,
+        segment: usize,
         street: u32,
+        least: f32,
     ) -> Option<Fit> {
-        let street_words = segment.street_words(street);
+        let street_words = view.of_street(street);
         let street_words = &street_words[..street_words.len().min(STREET_WORDS_MAX)];
-        let mut rows = [Row::NONE; STREET_WORDS_MAX];
-        let rows = &mut rows[..street_words.len()];
-        for (row, word) in rows.iter_mut().zip(street_words) {
-            *row = likenesses.row(segment, number, *word);
+        let mut numbers = [0_u32; STREET_WORDS_MAX];
+        for (number, word) in numbers.iter_mut().zip(street_words) {
+            *number = likenesses.row(view, segment, *word, self.tokens);
         }
-        let has_type = has_type(rows);
-        let telling = rows[usize::from(has_type)..]
-            .iter()
-            .filter(|row| !row.kind.is_article);
-        let telling = telling.fold(0, |alike, row| alike | row.alike);
-        let is_all_articles = rows.iter().all(|row| row.kind.is_article);
-        let is_beginning = self.is_open && self.begins(segment, street_words);
+        let numbers = &numbers[..street_words.len()];
+        let rows = |at: usize| &likenesses.rows[numbers[at] as usize];
+        let (mut telling, mut articles) = (0, 0);
+        // Weights of the words, and of those that some word of the query may explain.
+        let (mut all, mut explained) = (0.0, 0.0);
+        for at in (0..numbers.len()).rev() {
+            let row = rows(at);
+            articles += usize::from(row.kind.is_article);
+            let is_type = at == 0 && row.kind.is_street_type && articles + 1 < numbers.len();
+            if is_type {
+                continue;
+            }
+            all += row.kind.weight;
+            if row.alike & (self.tokens | GLUE) != 0 {
+                explained += row.kind.weight;
+            }
+            if !row.kind.is_article {
+                telling |= row.alike;
+            }
+        }
+        if !self.is_open && STREET_SHARE * explained < (least - 1.0 + STREET_SHARE) * all {
+            return None;
+        }
+        let is_all_articles = articles == numbers.len();
+        if telling & (self.tokens | GLUE) == 0 && !is_all_articles && !self.is_open {
+            return None;
+        }
+        let mut copies = [Row::NONE; STREET_WORDS_MAX];
+        for (copy, number) in copies.iter_mut().zip(numbers) {
+            *copy = likenesses.rows[*number as usize];
+        }
+        let rows = &copies[..numbers.len()];
+        let is_beginning = self.is_open && self.begins(likenesses, rows);
         if telling & (self.tokens | GLUE) == 0 && !is_all_articles && !is_beginning {
             return None;
         }
         let mut alignment = self.align(likenesses, rows);
         if telling & GLUE != 0 {
-            self.align_glued(segment, street_words, &mut alignment);
+            self.align_glued(view, street_words, &mut alignment);
         }
         if alignment.used == 0 {
             return None;
         }
-        self.measure(rows, has_type, &alignment, is_beginning)
+        self.measure(rows, has_type(rows), &alignment, is_beginning)
     }
 
     /// Whether the street's name begins with the words of the query, in order, the last as far as it is typed.
-    fn begins(&self, segment: &Segment, street_words: &[u32]) -> bool {
-        let first = self
-            .words
-            .iter()
-            .position(|one| !one.is_number && lexicon::suffix_code(one.word.text()).is_none());
+    fn begins(&self, likenesses: &Likenesses, rows: &[Row]) -> bool {
+        let is_name =
+            |one: &DescribingWord| !one.is_number && lexicon::suffix_code(self.text(one)).is_none();
+        let first = self.words.iter().position(is_name);
         let Some(words) = first.map(|first| &self.words[first..]) else {
             return false;
         };
         let Some((open, whole)) = words.split_last() else {
             return false;
         };
-        let text = |at: usize| street_words.get(at).map(|word| segment.word(*word).text);
-        text(whole.len()).is_some_and(|text| text.starts_with(open.word.text()))
-            && whole.iter().enumerate().all(|(at, one)| {
-                let meant = lexicon::expansions(one.word.text());
-                text(at).is_some_and(|text| text == one.word.text() || meant.contains(&text))
+        let is_like = |at: usize, one: &DescribingWord, least: f32| {
+            let row = rows.get(at);
+            row.is_some_and(|row| {
+                row.alike & bit(one.at) != 0 && likenesses.likeness(*row, one.at) >= least
             })
+        };
+        is_like(whole.len(), open, OPEN_PREFIX)
+            && whole
+                .iter()
+                .enumerate()
+                .all(|(at, one)| is_like(at, one, SAME))
     }
 
     /// Aligns words that are the same first, so that none is taken by one that is merely alike.
@@ -339,33 +431,32 @@ impl StreetQuery {
         best
     }
 
-    /// `Pré Haut` and `Préhaut`, both ways.
-    fn align_glued(&self, segment: &Segment, street_words: &[u32], alignment: &mut Alignment) {
+    /// `Pré Haut` and `Préhaut`, both ways, and `ruedelapaix`.
+    fn align_glued(&self, view: &WordsView<'_>, street_words: &[u32], alignment: &mut Alignment) {
         for token in 0..self.words.len() {
             if alignment.used & bit(token) != 0 {
                 continue;
             }
-            let text = self.words[token].word.text();
+            let text = self.text(&self.words[token]);
             let next = self.words.get(token + 1);
             let next = next.filter(|_| alignment.used & bit(token + 1) == 0);
             for at in 0..street_words.len() {
-                if alignment.of[at].is_some() {
-                    continue;
-                }
-                let base = segment.word(street_words[at]).text;
-                let follower = street_words
-                    .get(at + 1)
-                    .filter(|_| alignment.of[at + 1].is_none());
-                let is_both =
-                    |follower: &u32| text.strip_prefix(base) == Some(segment.word(*follower).text);
-                if text.len() >= GLUED_MIN && follower.is_some_and(is_both) {
-                    alignment.of[at] = Some((token, GLUED));
-                    alignment.of[at + 1] = Some((token, GLUED));
+                let joined = match text.len() >= GLUED_MIN {
+                    true => joined_words(view, &street_words[at..], text),
+                    false => 0,
+                };
+                let is_free = |of: &Option<(usize, f32)>| of.is_none_or(|(_, alike)| alike < GLUED);
+                if joined > 1 && alignment.of[at..at + joined].iter().all(is_free) {
+                    alignment.of[at..at + joined].fill(Some((token, GLUED)));
                     alignment.used |= bit(token);
                     break;
                 }
+                if alignment.of[at].is_some() {
+                    continue;
+                }
+                let base = view.word(street_words[at]).text;
                 let is_split =
-                    |next: &DescribingWord| base.strip_prefix(text) == Some(next.word.text());
+                    |next: &DescribingWord| base.strip_prefix(text) == Some(self.text(next));
                 if base.len() >= GLUED_MIN && next.is_some_and(is_split) {
                     alignment.of[at] = Some((token, GLUED));
                     alignment.used |= bit(token) | bit(token + 1);
@@ -434,8 +525,7 @@ impl StreetQuery {
             let is_used = alignment.used & bit(word) != 0;
             // The kind of way leads the name; elsewhere such a word is part of it.
             let before = word.checked_sub(1).map(|before| &self.words[before]);
-            let leads =
-                before.is_none_or(|before| before.is_number || before.word.text().len() <= 3);
+            let leads = before.is_none_or(|before| before.is_number || before.length <= 3);
             if one.is_type && leads && !is_used && !has_type && !type_is_aligned {
                 has_type = true;
                 continue;
@@ -458,6 +548,42 @@ impl StreetQuery {
     }
 }
 
+impl DescribingWord {
+    fn new(query: &Query, at: usize, token: &Token) -> Self {
+        let text = token.text.as_str();
+        let before = at.checked_sub(1).map(|before| &query.tokens[before]);
+        let is_suffix = lexicon::suffix_code(text).is_some()
+            && lexicon::expansions(text).is_empty()
+            && before.is_some_and(Token::is_number);
+        let mut meant = lexicon::expansions(text).iter().chain([&text]);
+        Self {
+            at,
+            weight: match () {
+                () if lexicon::is_article(text) || is_suffix => WordKind::ARTICLE_WEIGHT,
+                () if token.is_number() || query.trailing & bit(at) != 0 => 0.0,
+                () => 1.0,
+            },
+            is_type: meant.any(|word| lexicon::is_street_type(word)),
+            is_number: token.is_number(),
+            length: text.len(),
+        }
+    }
+}
+
+/// How many words of a street, from the first, written together are the text; 0 if they are not.
+fn joined_words(view: &WordsView<'_>, street_words: &[u32], text: &str) -> usize {
+    let mut rest = text;
+    for (count, word) in street_words.iter().enumerate() {
+        let word = view.word(*word).text;
+        match rest.strip_prefix(word) {
+            Some("") => return count + 1,
+            Some(left) => rest = left,
+            None => return 0,
+        }
+    }
+    0
+}
+
 /// Whether a name begins with a kind of way that is not the whole of it.
 fn has_type(rows: &[Row]) -> bool {
     let [first, rest @ ..] = rows else {
@@ -468,7 +594,7 @@ fn has_type(rows: &[Row]) -> bool {
 
 /// A residence or a company may stand before the house number.
 fn discount_prefix(words: &mut [DescribingWord]) {
-    let is_house_number = |one: &DescribingWord| one.is_number && one.word.text().len() <= 4;
+    let is_house_number = |one: &DescribingWord| one.is_number && one.length <= 4;
     let Some(number) = words
         .iter()
         .skip(1)

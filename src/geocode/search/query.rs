@@ -68,7 +68,7 @@ pub struct Reading {
 }
 
 /// The communes, as indexes into the table of places, in which addresses have a postal code.
-pub type PostalCodeLookup<'a> = dyn Fn(&str) -> Vec<u32> + 'a;
+pub type PostalCodeLookup<'a> = dyn Fn(&str) -> &'a [u32] + 'a;
 
 /// What is known of a query besides its text.
 #[derive(Default)]
@@ -90,12 +90,30 @@ pub struct Query {
     pub tokens: Vec<Token>,
     /// Tokens that say nothing of the street: postal codes, CEDEX, floors, boxes; as bits.
     pub noise: u64,
+    /// Tokens after the address that may belong to it all the same: `France`, as in `rue de France`; as bits.
+    pub trailing: u64,
     /// The postal code it contains, or is narrowed to.
     pub postal_code: Option<String>,
     /// Token of the postal code.
     pub postal_code_at: Option<usize>,
     /// Readings, the strongest evidence first.
     pub readings: Vec<Reading>,
+}
+
+/// Runs of tokens that may be a name.
+#[derive(Default)]
+struct Spans {
+    /// Text that the keys are cut from.
+    keys: String,
+    all: Vec<Span>,
+}
+
+struct Span {
+    tokens: Range<usize>,
+    /// Where its key lies in the text of keys.
+    key: Range<usize>,
+    /// Places of this name.
+    exact: &'static [NamedPlace],
 }
 
 /// The bit of a token.
@@ -119,8 +137,10 @@ impl Query {
             None
         };
         let in_text = postal_code_at.map(|at| tokens[at].text.clone());
+        let noise = noise(&tokens, [postal_code_at, skipped]) | postal_code_at.map_or(0, bit);
         let mut query = Self {
-            noise: noise(&tokens, [postal_code_at, skipped]) | postal_code_at.map_or(0, bit),
+            trailing: trailing(&tokens, noise),
+            noise,
             tokens,
             postal_code: narrowing.postal_code.clone().or(in_text),
             postal_code_at,
@@ -137,23 +157,27 @@ impl Query {
 
     fn find_readings(&mut self, narrowing: &Narrowing<'_>) {
         let mut readings = Vec::new();
-        for (span, key) in self.spans() {
-            let exact = places::named(&key);
-            let is_last = span.end == self.tokens.len();
-            if !exact.is_empty() {
-                self.push_readings(span, exact, narrowing, &mut readings);
-            } else if narrowing.is_open && is_last && key.len() >= BEGINNING_MIN {
-                self.push_readings(span, &places::beginning(&key), narrowing, &mut readings);
+        let spans = self.spans();
+        for span in &spans.all {
+            let key = &spans.keys[span.key.clone()];
+            let is_last = span.tokens.end == self.tokens.len();
+            if !span.exact.is_empty() {
+                self.push_readings(&span.tokens, span.exact, narrowing, &mut readings);
+            }
+            if narrowing.is_open && is_last && key.len() >= BEGINNING_MIN {
+                let begun = places::beginning(key);
+                self.push_readings(&span.tokens, &begun, narrowing, &mut readings);
             }
         }
         let is_certain = readings.iter().any(|one: &Reading| one.evidence > CERTAIN);
         if !is_certain {
-            for (span, key) in self.spans() {
-                let is_edge =
-                    span.start == 0 || self.is_end(span.end) || self.is_beside_postal_code(&span);
-                if is_edge && places::named(&key).is_empty() {
-                    let found = places::nearly_named(&key);
-                    self.push_readings(span, &found, narrowing, &mut readings);
+            for span in spans.all.iter().filter(|span| span.exact.is_empty()) {
+                let is_edge = span.tokens.start == 0
+                    || self.is_end(span.tokens.end)
+                    || self.is_beside_postal_code(&span.tokens);
+                if is_edge {
+                    let found = places::nearly_named(&spans.keys[span.key.clone()]);
+                    self.push_readings(&span.tokens, &found, narrowing, &mut readings);
                 }
             }
         }
@@ -177,17 +201,26 @@ impl Query {
         self.readings = readings;
     }
 
-    /// Runs of tokens that may be a name, with their key.
-    fn spans(&self) -> Vec<(Range<usize>, String)> {
-        let mut spans = Vec::new();
+    /// Runs of tokens that may be a name, with their key and the places of that name.
+    fn spans(&self) -> Spans {
+        let mut spans = Spans::default();
         for start in 0..self.tokens.len() {
-            let mut key = String::new();
+            let begin = spans.keys.len();
+            // The runs from one token share their key's text, since each begins with the shorter ones.
             for at in start..(start + NAME_WORDS_MAX).min(self.tokens.len()) {
                 if !self.may_be_name(start, at) {
                     break;
                 }
-                key.push_str(places::expand(&self.tokens[at].text));
-                spans.push((start..at + 1, key.clone()));
+                spans.keys.push_str(places::expand(&self.tokens[at].text));
+                let key = begin..spans.keys.len();
+                if key.len() > places::key_bytes_max() {
+                    break;
+                }
+                spans.all.push(Span {
+                    tokens: start..at + 1,
+                    exact: places::named(&spans.keys[key.clone()]),
+                    key,
+                });
             }
         }
         spans
@@ -206,7 +239,7 @@ impl Query {
     }
 
     fn is_end(&self, end: usize) -> bool {
-        (end..self.tokens.len()).all(|at| self.noise & bit(at) != 0)
+        (end..self.tokens.len()).all(|at| (self.noise | self.trailing) & bit(at) != 0)
     }
 
     fn is_beside_postal_code(&self, span: &Range<usize>) -> bool {
@@ -217,13 +250,16 @@ impl Query {
     /// Adds a reading for each way the postal code agrees with the places of a name.
     fn push_readings(
         &self,
-        span: Range<usize>,
+        span: &Range<usize>,
         named: &[NamedPlace],
         narrowing: &Narrowing<'_>,
         readings: &mut Vec<Reading>,
     ) {
+        if named.is_empty() {
+            return;
+        }
         let is_begun = named.iter().all(|one| one.is_begun);
-        let position = if self.is_end(span.end) || self.is_beside_postal_code(&span) {
+        let position = if self.is_end(span.end) || self.is_beside_postal_code(span) {
             1.0
         } else if span.start == 0 {
             AT_THE_START
@@ -286,7 +322,7 @@ impl Query {
         let code = self.postal_code.as_ref()?;
         let mut found = Places::get().of_postal_code(code).to_vec();
         let others = narrowing.with_postal_code.map(|others| others(code));
-        found.extend(others.unwrap_or_default());
+        found.extend_from_slice(others.unwrap_or_default());
         found.sort_unstable();
         found.dedup();
         let allowed = narrowing.places.as_ref();
@@ -347,6 +383,13 @@ fn noise(tokens: &[Token], skipped: [Option<usize>; 2]) -> u64 {
         at += 1;
     }
     noise
+}
+
+/// The name of the country behind the address.
+fn trailing(tokens: &[Token], noise: u64) -> u64 {
+    let last = (0..tokens.len()).rev().find(|at| noise & bit(*at) == 0);
+    let country = last.filter(|at| *at > 0 && tokens[*at].text == "france");
+    country.map_or(0, bit)
 }
 
 /// Whether a token may number a door, a floor or a box.

@@ -5,7 +5,7 @@ use super::calibration::{self, FEATURES};
 use super::query::{Agreement, Query};
 use super::{Candidate, Geocoder, NumberMatch, ResultKind, SearchRequest, Target};
 use toise_geo::distance::planar_distance_m;
-use toise_geo::places::{Place, Places};
+use toise_geo::places::Places;
 
 /// Greatest evidence a reading may have.
 const EVIDENCE_MAX: f32 = 1.12;
@@ -15,7 +15,7 @@ const PLACE_SHARE: f32 = 0.5;
 const COMMUNE_BEST: f32 = 0.95;
 /// What a house number of the base adds, and one that is not in it costs.
 const NUMBER_FOUND: f32 = 0.02;
-const NUMBER_MISSING: f32 = 0.04;
+const NUMBER_MISSING: f32 = 0.06;
 /// Greatest preference for what lies near the position given, and the distance at which it falls to 1/e, metres.
 const NEAR: f32 = 0.1;
 const NEAR_M: f64 = 20_000.0;
@@ -25,8 +25,14 @@ const IMPORTANCE_WEIGHT: f32 = 0.01;
 const EXACT: f32 = 0.95;
 /// Below this a result is none.
 const SCORE_MIN: f32 = 0.2;
-/// Maximum matches whose parts are compared.
+/// Maximum candidates that are ranked.
 const MATCHES_MAX: usize = 50;
+/// Candidates ranked beyond those asked for.
+const MATCHES_BEYOND: usize = 8;
+/// Distance within which two results are one spot, metres.
+const SPOT_M: f64 = 100.0;
+/// Greatest margin to the next result that counts.
+const MARGIN_MAX: f32 = 0.3;
 
 /// How a part of an address agrees with the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +113,11 @@ pub(super) fn best_score(evidence: f32) -> f32 {
     1.0 - PLACE_SHARE + PLACE_SHARE * place + NUMBER_FOUND
 }
 
+/// The fit below which a street of a reading with this evidence cannot reach a score.
+pub(super) fn least_fit(evidence: f32, score: f32) -> f32 {
+    (score - NUMBER_FOUND) / (best_score(evidence) - NUMBER_FOUND)
+}
+
 /// The score of a commune.
 pub(super) fn commune_score(evidence: f32) -> f32 {
     COMMUNE_BEST * (evidence / EVIDENCE_MAX).clamp(0.0, 1.0)
@@ -115,6 +126,21 @@ pub(super) fn commune_score(evidence: f32) -> f32 {
 /// Importance as the base's publisher computes it.
 fn importance(population: u32, numbers: u32) -> f32 {
     (((1.0 + population as f32 / 3.0).ln() + (1.0 + numbers as f32).ln()) / 20.0).clamp(0.0, 1.0)
+}
+
+/// A candidate in its place among the results.
+struct Ranked<'c> {
+    order: f32,
+    candidate: &'c Candidate,
+    about: About,
+}
+
+/// What a candidate is.
+struct About {
+    place: u32,
+    kind: ResultKind,
+    importance: f32,
+    position: (f64, f64),
 }
 
 pub(super) fn rank(
@@ -128,80 +154,142 @@ pub(super) fn rank(
             .iter_mut()
             .for_each(|one| one.number = NumberMatch::NotAsked);
     }
-    let mut found: Vec<(f32, Match)> = Vec::with_capacity(candidates.len());
+    // What is near may rise above what fits better.
+    let enough = match request.near {
+        Some(_) => MATCHES_MAX,
+        None => (request.limit + MATCHES_BEYOND).min(MATCHES_MAX),
+    };
+    let mut found: Vec<Ranked<'_>> = Vec::with_capacity(enough);
+    candidates.retain(|one| one.score >= SCORE_MIN);
     candidates.sort_by(|one, other| other.score.total_cmp(&one.score));
     for candidate in &candidates {
-        let Some(one) = to_match(geocoder, query, candidate).filter(|one| one.score >= SCORE_MIN)
-        else {
-            continue;
-        };
-        if !is_wanted(geocoder, request, &one)
-            || found.iter().any(|(_, other)| is_same(&one, other))
+        let is_tied = |last: &Ranked<'_>| candidate.score + IMPORTANCE_WEIGHT >= last.order;
+        if found.len() >= MATCHES_MAX
+            || (found.len() >= enough && !found.last().is_some_and(is_tied))
+        {
+            break;
+        }
+        if found
+            .iter()
+            .any(|other| is_same(candidate, other.candidate))
         {
             continue;
         }
-        let order = one.score
-            + IMPORTANCE_WEIGHT * one.importance
-            + nearness(geocoder, request, candidate, &one);
-        found.push((order, one));
-        if found.len() >= MATCHES_MAX {
-            break;
+        let Some(about) = about(geocoder, candidate) else {
+            continue;
+        };
+        if !is_wanted(geocoder, request, candidate, &about) {
+            continue;
         }
+        let order = candidate.score
+            + IMPORTANCE_WEIGHT * about.importance
+            + nearness(request, candidate, about.position);
+        found.push(Ranked {
+            order,
+            candidate,
+            about,
+        });
     }
-    found.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let mut matches: Vec<Match> = found.into_iter().map(|(_, one)| one).collect();
-    give_probabilities(geocoder, &mut matches);
-    matches.truncate(request.limit);
+    found.sort_by(|one, other| other.order.total_cmp(&one.order));
+    let margins: Vec<f32> = (0..found.len().min(request.limit))
+        .map(|index| margin(&found, index))
+        .collect();
+    let best = found.iter().zip(margins);
+    let mut matches: Vec<Match> = best
+        .map(|(one, margin)| to_match(geocoder, query, one, margin))
+        .collect();
+    give_probabilities(&mut matches);
     matches
 }
 
-fn is_same(one: &Match, other: &Match) -> bool {
-    match (one.street, other.street) {
-        (Some(one), Some(other)) => one == other,
-        (None, None) => root(one.place) == root(other.place),
+fn is_same(one: &Candidate, other: &Candidate) -> bool {
+    match (&one.target, &other.target) {
+        (Target::Commune(one), Target::Commune(other)) => root(*one) == root(*other),
+        (
+            Target::Street { segment, street },
+            Target::Street {
+                segment: other_segment,
+                street: other_street,
+            },
+        ) => street == other_street && segment == other_segment,
         _ => false,
     }
 }
 
 /// The commune of today that a place belongs to.
-fn root(place: Option<u32>) -> Option<u32> {
-    let place = place?;
-    Places::get().place(place)?.parent.or(Some(place))
+fn root(place: u32) -> u32 {
+    let parent = Places::get().place(place).and_then(|place| place.parent);
+    parent.unwrap_or(place)
 }
 
-fn is_wanted(geocoder: &Geocoder, request: &SearchRequest, one: &Match) -> bool {
-    if request.kind.is_some_and(|kind| kind != one.kind) {
+fn about(geocoder: &Geocoder, candidate: &Candidate) -> Option<About> {
+    let places = Places::get();
+    let (place, kind, numbers, position) = match &candidate.target {
+        Target::Commune(place) => {
+            let centre = places.place(*place)?.centre;
+            (*place, ResultKind::Municipality, 0, centre)
+        }
+        Target::Street { segment, street } => {
+            let of = &geocoder.segments[*segment];
+            let place = places.find(of.area(of.area_of(*street)).insee_code)?;
+            let (kind, position) = match &candidate.number {
+                NumberMatch::Found(house) | NumberMatch::OtherSuffix(house) => {
+                    (ResultKind::HouseNumber, (house.lat, house.lon))
+                }
+                _ if of.is_place(*street) => (ResultKind::Locality, of.street_position(*street)),
+                _ => (ResultKind::Street, of.street_position(*street)),
+            };
+            (place, kind, of.street_numbers(*street), position)
+        }
+    };
+    Some(About {
+        place,
+        kind,
+        importance: importance(places.place(place)?.population, numbers),
+        position,
+    })
+}
+
+/// The postal code of a candidate's house number or street; 0 for a commune, which may have several.
+fn own_postal_code(geocoder: &Geocoder, candidate: &Candidate) -> u32 {
+    match (&candidate.number, &candidate.target) {
+        (NumberMatch::Found(house) | NumberMatch::OtherSuffix(house), _) => house.postal_code,
+        (_, Target::Street { segment, street }) => {
+            geocoder.segments[*segment].street_postal_code(*street)
+        }
+        _ => 0,
+    }
+}
+
+fn is_wanted(
+    geocoder: &Geocoder,
+    request: &SearchRequest,
+    candidate: &Candidate,
+    about: &About,
+) -> bool {
+    if request.kind.is_some_and(|kind| kind != about.kind) {
         return false;
     }
     let Some(code) = &request.postal_code else {
         return true;
     };
-    match one.street {
-        Some((segment, street)) => {
-            code.parse() == Ok(geocoder.segments[segment].street_postal_code(street))
-        }
-        None => one
-            .place
-            .and_then(|place| Places::get().place(place))
+    match candidate.target {
+        Target::Street { .. } => code.parse() == Ok(own_postal_code(geocoder, candidate)),
+        Target::Commune(place) => Places::get()
+            .place(place)
             .is_some_and(|place| place.postal_codes.contains(&code.as_str())),
     }
 }
 
 /// Preference for what lies near; never above a town that the query names.
-fn nearness(
-    geocoder: &Geocoder,
-    request: &SearchRequest,
-    candidate: &Candidate,
-    one: &Match,
-) -> f32 {
+fn nearness(request: &SearchRequest, candidate: &Candidate, position: (f64, f64)) -> f32 {
     let Some((lat, lon)) = request.near else {
         return 0.0;
     };
-    if candidate.name_quality > 0.0 && one.street.is_some() {
+    if candidate.name_quality > 0.0 && candidate.fit.is_some() {
         return 0.0;
     }
-    let at = position(geocoder, one);
-    let metres = planar_distance_m(lat, lon, at.0, at.1);
+    let metres = planar_distance_m(lat, lon, position.0, position.1);
     NEAR * (-metres / NEAR_M).exp() as f32
 }
 
@@ -217,41 +305,38 @@ pub fn position(geocoder: &Geocoder, one: &Match) -> (f64, f64) {
     }
 }
 
-fn to_match(geocoder: &Geocoder, query: &Query, candidate: &Candidate) -> Option<Match> {
-    let places = Places::get();
-    let (street, place, kind, numbers) = match &candidate.target {
-        Target::Commune(place) => (None, Some(*place), ResultKind::Municipality, 0),
-        Target::Street { segment, street } => {
-            let of = &geocoder.segments[*segment];
-            let code = of.area(of.area_of(*street)).insee_code;
-            let kind = match candidate.number {
-                NumberMatch::Found(_) | NumberMatch::OtherSuffix(_) => ResultKind::HouseNumber,
-                _ if of.is_place(*street) => ResultKind::Locality,
-                _ => ResultKind::Street,
-            };
-            (
-                Some((*segment, *street)),
-                places.find(code),
-                kind,
-                of.street_numbers(*street),
-            )
-        }
-    };
-    let about = place.and_then(|place| places.place(place))?;
-    Some(Match {
-        street,
-        place,
-        kind,
-        probability: 0.0,
-        score: candidate.score,
-        matched: matched(geocoder, query, candidate, about),
-        features: calibration::features(candidate),
-        importance: importance(about.population, numbers),
-        number: candidate.number.clone(),
-    })
+/// How much better a result is than the best other one at another spot.
+fn margin(found: &[Ranked<'_>], index: usize) -> f32 {
+    let here = found[index].about.position;
+    let other = found.iter().enumerate().find(|(other, one)| {
+        let there = one.about.position;
+        // Two names of one spot do not make each other doubtful.
+        *other != index && planar_distance_m(here.0, here.1, there.0, there.1) > SPOT_M
+    });
+    found[index].candidate.score - other.map_or(0.0, |(_, one)| one.candidate.score)
 }
 
-fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: &Place) -> Matched {
+fn to_match(geocoder: &Geocoder, query: &Query, one: &Ranked<'_>, margin: f32) -> Match {
+    let candidate = one.candidate;
+    let mut features = calibration::features(candidate);
+    features[calibration::MARGIN] = margin.clamp(-MARGIN_MAX, MARGIN_MAX);
+    Match {
+        street: match candidate.target {
+            Target::Street { segment, street } => Some((segment, street)),
+            Target::Commune(_) => None,
+        },
+        place: Some(one.about.place),
+        kind: one.about.kind,
+        probability: calibration::probability(&features),
+        score: candidate.score,
+        matched: matched(geocoder, query, candidate, one.about.place),
+        features,
+        importance: one.about.importance,
+        number: candidate.number.clone(),
+    }
+}
+
+fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: u32) -> Matched {
     let house_number = match &candidate.number {
         NumberMatch::Found(_) => PartMatch::Exact,
         NumberMatch::OtherSuffix(_) => PartMatch::Fuzzy,
@@ -265,16 +350,14 @@ fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: &Pl
         }
         Some(_) => PartMatch::Fuzzy,
     };
-    let own_code = match &candidate.target {
-        Target::Street { segment, street } => {
-            geocoder.segments[*segment].street_postal_code(*street)
-        }
-        Target::Commune(_) => 0,
-    };
+    let own_code = own_postal_code(geocoder, candidate);
+    let codes = Places::get()
+        .place(place)
+        .map_or(&[][..], |place| &place.postal_codes);
     let postal_code = match &query.postal_code {
         None => PartMatch::Missing,
         Some(code) if code.parse() == Ok(own_code) => PartMatch::Exact,
-        Some(code) if place.postal_codes.contains(&code.as_str()) => PartMatch::Exact,
+        Some(code) if codes.contains(&code.as_str()) => PartMatch::Exact,
         Some(_) if candidate.postal_code == Agreement::Department => PartMatch::Fuzzy,
         Some(_) => PartMatch::Conflict,
     };
@@ -295,24 +378,10 @@ fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: &Pl
 }
 
 /// The first match is as probable as calibration says; the rest share what it leaves, as far as they fit.
-fn give_probabilities(geocoder: &Geocoder, matches: &mut [Match]) {
-    let scores: Vec<f32> = matches.iter().map(|one| one.score).collect();
-    let next_other = |index: usize| {
-        let here = position(geocoder, &matches[index]);
-        let other = matches.iter().enumerate().find(|(other, one)| {
-            let there = position(geocoder, one);
-            // Two names of one spot do not make each other doubtful.
-            *other != index && planar_distance_m(here.0, here.1, there.0, there.1) > 100.0
-        });
-        other.map_or(0.0, |(other, _)| scores[other])
-    };
-    let margins: Vec<f32> = (0..matches.len())
-        .map(|index| scores[index] - next_other(index))
-        .collect();
+fn give_probabilities(matches: &mut [Match]) {
     let mut ceiling = 1.0_f32;
     for (index, one) in matches.iter_mut().enumerate() {
-        one.features[calibration::MARGIN] = margins[index].clamp(-0.3, 0.3);
-        let probability = calibration::probability(&one.features).min(ceiling);
+        let probability = one.probability.min(ceiling);
         one.probability = probability;
         ceiling = match index {
             0 => probability.min(1.0 - probability).max(probability * 0.5),

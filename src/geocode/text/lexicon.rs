@@ -188,7 +188,7 @@ const STREET_TYPES: &[&str] = &[
 /// Words that say nothing of their own, in ascending order.
 const ARTICLES: &[&str] = &[
     "a", "au", "aux", "d", "de", "des", "du", "en", "et", "l", "la", "le", "les", "lieu", "ou",
-    "par", "pres", "sous", "sur",
+    "sous", "sur",
 ];
 
 /// Ordinals and small numbers as names write them: token, and the words it may stand for; ascending.
@@ -255,7 +255,10 @@ pub fn suffix_code(word: &str) -> Option<u8> {
     })
 }
 
-/// The suffix of a code of [`suffix_code`]; empty for 0.
+/// Code of a suffix that has none of its own, such as `a bis`, `b1` or `2`: the index stores its text.
+pub const OTHER_SUFFIX: u8 = 31;
+
+/// The suffix of a code of [`suffix_code`]; empty for 0 and for [`OTHER_SUFFIX`].
 pub fn suffix_text(code: u8) -> &'static str {
     const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
     match code {
@@ -310,7 +313,7 @@ pub fn is_box(word: &str) -> bool {
 
 /// Words that say nothing of where an address is.
 pub fn is_noise(word: &str) -> bool {
-    matches!(word, "france" | "cedex" | "fr" | "rdc")
+    matches!(word, "cedex" | "fr" | "rdc")
 }
 
 #[cfg(test)]
