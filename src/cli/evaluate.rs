@@ -1,4 +1,4 @@
-//! `toise evaluate`: measures quality on records of the lake, on later sales and on labelled adverts.
+//! `toise evaluate`: measures quality on records of the lake, on later sales, on addresses and on labelled adverts.
 
 use clap::{Args, Subcommand};
 use comfy_table::CellAlignment;
@@ -23,7 +23,11 @@ Example: deduplicate 20,000 adverts at each noise level and compare with the gro
 
 Example: estimate prices of 2023 from sales known at the end of 2022
 
-  toise evaluate estimate --train-until 2022-12-31 --test 2023")]
+  toise evaluate estimate --train-until 2022-12-31 --test 2023
+
+Example: find 2,000 addresses of the base, written in 23 ways, and others that are withheld
+
+  toise evaluate geocode")]
 pub struct EvaluateArgs {
     #[command(subcommand)]
     what: EvaluateTarget,
@@ -35,6 +39,8 @@ enum EvaluateTarget {
     Match(EvaluateMatchArgs),
     /// Train the estimator on sales up to a day, and evaluate it on later sales
     Estimate(super::evaluate_estimate::EvaluateEstimateArgs),
+    /// Find addresses of the base as people write them, and measure accuracy, calibration and speed
+    Geocode(super::evaluate_geocode::EvaluateGeocodeArgs),
     /// Deduplicate synthetic adverts with known assets, and measure precision and recall
     Dedup(super::evaluate_dedup::DedupArgs),
 }
@@ -57,6 +63,9 @@ pub fn run(common: &Common, arguments: &EvaluateArgs) -> CommandResult {
         EvaluateTarget::Match(arguments) => arguments,
         EvaluateTarget::Estimate(arguments) => {
             return super::evaluate_estimate::run(common, arguments);
+        }
+        EvaluateTarget::Geocode(arguments) => {
+            return super::evaluate_geocode::run(common, arguments);
         }
         EvaluateTarget::Dedup(arguments) => return super::evaluate_dedup::run(common, arguments),
     };

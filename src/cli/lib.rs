@@ -12,6 +12,7 @@ mod estimate;
 pub mod evaluate;
 pub mod evaluate_dedup;
 pub mod evaluate_estimate;
+pub mod evaluate_geocode;
 mod explain;
 pub mod import;
 mod ingest;

@@ -52,3 +52,63 @@ fn addresses_of_a_department_are_found_from_the_spelling_of_another_base() {
     }
     assert!(all > 590 && right * 1_000 >= all * 995, "{right} of {all}");
 }
+
+/// Shares of right first results, percent: what the geocoder reaches on these addresses lies above them.
+const LEAST: [(&str, f64); 7] = [
+    ("clean", 99.5),
+    ("upper case", 99.5),
+    ("no postcode", 99.5),
+    ("city first", 99.0),
+    ("typo in street", 98.5),
+    ("noise", 99.0),
+    ("bis", 98.0),
+];
+/// Greatest share of withheld addresses that may be answered with another town at the threshold, percent.
+const OTHER_TOWN_MAX: f64 = 2.0;
+/// Greatest calibration error.
+const CALIBRATION_ERROR_MAX: f64 = 0.05;
+
+#[test]
+fn addresses_of_a_department_are_found_as_people_write_them_and_withheld_ones_are_declined() {
+    let Some(real) = folder() else { return };
+    let data = tempfile::tempdir().unwrap();
+    let data = data.path();
+    run(
+        data,
+        &["import", "ban", text(&real.join("ban/adresses-48.csv.gz"))],
+    );
+    let cases = real.join("geocoder/bano48_query_to_ban48.csv");
+    let written = data.join("questions.csv");
+    let command = ["evaluate", "geocode", "--sample", "300", "--seed", "2"];
+    let files = ["--cases", text(&cases), "--write-cases", text(&written)];
+    let report = &run(data, &[&command[..], &files].concat())["report"];
+    let percent = |value: &serde_json::Value| 100.0 * value.as_f64().unwrap();
+    let classes = report["classes"].as_array().unwrap();
+    for (name, least) in LEAST {
+        let class = classes.iter().find(|one| one["class"] == name).unwrap();
+        assert!(percent(&class["right"]) >= least, "{class}");
+    }
+    for absent in report["absent"].as_array().unwrap() {
+        assert!(percent(&absent["other_town"]) <= OTHER_TOWN_MAX, "{absent}");
+    }
+    let error = report["calibration"]["error"].as_f64().unwrap();
+    assert!(
+        error <= CALIBRATION_ERROR_MAX,
+        "{error}: {}",
+        report["calibration"]
+    );
+    assert_eq!(report["cases"][0]["n"], 4_185);
+    assert!(
+        percent(&report["cases"][0]["right"]) >= 99.5,
+        "{}",
+        report["cases"]
+    );
+    // Whatever is drawn, drawing again gives the same.
+    let again = &run(data, &command)["report"];
+    assert_eq!(again["classes"], report["classes"]);
+    assert_eq!(again["calibration"], report["calibration"]);
+    let reports = std::fs::read_dir(data.join("reports")).unwrap().flatten();
+    let names = reports.map(|file| file.file_name().to_string_lossy().into_owned());
+    let kinds = names.filter(|name| name.starts_with("evaluate-geocode-"));
+    assert_eq!(kinds.count(), 6, "JSON, Markdown and SVG of either");
+}

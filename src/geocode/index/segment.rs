@@ -443,6 +443,15 @@ impl Segment {
         found
     }
 
+    /// The house numbers of a street, ascending.
+    pub fn numbers(&self, street: u32) -> Vec<HouseNumber> {
+        let mut found = Vec::with_capacity(self.street_numbers(street) as usize);
+        for block in self.list(Section::StreetBlockAt, street as usize) {
+            self.each_number(street, block, |house| found.push(house));
+        }
+        found
+    }
+
     /// Calls `each` with the house numbers of a block of a street.
     fn each_number(&self, street: u32, block: usize, mut each: impl FnMut(HouseNumber)) {
         let range = self.list(Section::BlockAt, block);

@@ -1,0 +1,211 @@
+//! `toise evaluate geocode`: asks the geocoder for addresses of its base as people write them, and for others that it does
+//! not have.
+
+use std::path::PathBuf;
+
+use chrono::SecondsFormat;
+use clap::Args;
+use comfy_table::{CellAlignment, Table};
+use serde_json::json;
+
+use super::{CommandResult, Common};
+use toise_base::clock::Clock;
+use toise_base::reports::FOLDER;
+use toise_geocode::folder;
+use toise_lab::geocode::{self, GeocodeOptions, GeocodeReport};
+
+/// Wrong answers of each class that are listed in the report, unless told.
+const FAILURES: usize = 5;
+/// Withheld addresses drawn for one address of the classes, unless told: a third of what calibration is measured on.
+const WITHHELD_SHARE: usize = 2;
+
+/// Arguments of `evaluate geocode`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example: judge on three departments, and ask for addresses of a fourth that the geocoder is not given
+
+  toise evaluate geocode --departments 05,15,43 --leave-out 12
+
+Example: judge on cases of geocoder-tester too, and write the questions for another geocoder
+
+  toise evaluate geocode --cases test_addresses.csv --write-cases questions.csv")]
+pub struct EvaluateGeocodeArgs {
+    /// Number of addresses to draw; every class of errors is asked for each
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    sample: usize,
+    /// Number of addresses to draw and withhold from the geocoder: half as streets, half as departments
+    /// [default: half of --sample]
+    #[arg(long, value_name = "N")]
+    without: Option<usize>,
+    /// Seed; the same seed draws the same addresses and generates the same errors
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Departments to draw from [default: all]
+    #[arg(long, value_name = "CODES", value_delimiter = ',')]
+    departments: Vec<String>,
+    /// Departments withheld from the geocoder throughout [default: each in turn, for the questions about it]
+    #[arg(long, value_name = "CODES", value_delimiter = ',')]
+    leave_out: Vec<String>,
+    /// File of queries with expected results, in the CSV format of geocoder-tester; repeatable
+    #[arg(long, value_name = "FILE.csv")]
+    cases: Vec<PathBuf>,
+    /// Write the questions to a file in that format, to judge another geocoder by them
+    #[arg(long, value_name = "FILE.csv")]
+    write_cases: Option<PathBuf>,
+    /// Wrong answers of each class to list in the report
+    #[arg(long, value_name = "N", default_value_t = FAILURES)]
+    failures: usize,
+}
+
+/// Runs `evaluate geocode`.
+pub fn run(common: &Common, arguments: &EvaluateGeocodeArgs) -> CommandResult {
+    let geocoder = folder::open(&common.data)?;
+    let options = GeocodeOptions {
+        sample: arguments.sample,
+        without: arguments
+            .without
+            .unwrap_or(arguments.sample / WITHHELD_SHARE),
+        seed: arguments.seed,
+        departments: arguments.departments.clone(),
+        left_out: arguments.leave_out.clone(),
+        cases: arguments.cases.clone(),
+        write_cases: arguments.write_cases.clone(),
+        failures: arguments.failures,
+    };
+    let report = geocode::evaluate(&geocoder, &options)?;
+    let moment = Clock::system()
+        .now()
+        .to_rfc3339_opts(SecondsFormat::Millis, true);
+    let stamp: String = moment.chars().filter(char::is_ascii_alphanumeric).collect();
+    let name = format!("evaluate-geocode-{stamp}");
+    let files = report.write(&common.data.join(FOLDER), &name)?;
+    if common.json {
+        println!("{}", json!({"report": report, "files": files}));
+        return Ok(());
+    }
+    print(&report);
+    for file in files {
+        eprintln!("report: {}", file.display());
+    }
+    Ok(())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2}", 100.0 * share)
+}
+
+fn show(mut table: Table, left: usize) {
+    for column in table.column_iter_mut().skip(left) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}\n");
+}
+
+fn print(report: &GeocodeReport) {
+    let mut table = crate::table();
+    table.set_header([
+        "class",
+        "changed",
+        "n",
+        "right %",
+        "in five %",
+        "score",
+        "other town %",
+    ]);
+    for one in &report.classes {
+        table.add_row([
+            one.class.to_owned(),
+            one.about.to_owned(),
+            one.n.to_string(),
+            percent(one.right),
+            percent(one.among),
+            format!("{:.3}", one.score),
+            percent(one.other_town),
+        ]);
+    }
+    show(table, 2);
+    println!(
+        "{} addresses of {}, seed {}; {} streets searched. 99 % of the right answers score at least {:.3}; other town: \
+         the first result does too, and lies elsewhere.\n",
+        report.sample,
+        report.departments.join(", "),
+        report.seed,
+        report.streets,
+        report.threshold
+    );
+    print_absent(report);
+    println!(
+        "Calibration error {:.3} over {} first results, {:.0} % of them for withheld addresses; # right, | score. A town or \
+         a street alone counts if it is the one meant; if only what was asked for counts, the error is {:.3}.\n{}",
+        report.calibration.error,
+        report.calibration.n,
+        100.0 * report.calibration.absent,
+        report.strict_calibration.error,
+        report.calibration.plot()
+    );
+    print_cases(report);
+    let mut table = crate::table();
+    table.set_header([
+        "on one core",
+        "n",
+        "a second",
+        "a CPU second",
+        "p50 µs",
+        "p99 µs",
+    ]);
+    for one in &report.speed {
+        table.add_row([
+            one.kind.to_owned(),
+            one.n.to_string(),
+            format!("{:.0}", one.per_second),
+            one.told_per_cpu_second(),
+            format!("{:.1}", one.p50_us),
+            format!("{:.1}", one.p99_us),
+        ]);
+    }
+    show(table, 1);
+}
+
+fn print_absent(report: &GeocodeReport) {
+    let mut table = crate::table();
+    table.set_header([
+        "withheld",
+        "written",
+        "n",
+        "other town %",
+        "wrong street of the town %",
+        "town alone %",
+        "declined %",
+        "right %",
+    ]);
+    for one in &report.absent {
+        table.add_row([
+            one.withheld.to_owned(),
+            one.written.to_owned(),
+            one.n.to_string(),
+            percent(one.other_town),
+            percent(one.same_town),
+            percent(one.town_alone),
+            percent(one.declined),
+            percent(one.right),
+        ]);
+    }
+    show(table, 2);
+}
+
+fn print_cases(report: &GeocodeReport) {
+    if report.cases.is_empty() {
+        return;
+    }
+    let mut table = crate::table();
+    table.set_header(["cases", "n", "right %", "not covered"]);
+    for one in &report.cases {
+        table.add_row([
+            one.group.clone(),
+            one.n.to_string(),
+            percent(one.right),
+            one.not_covered.to_string(),
+        ]);
+    }
+    show(table, 1);
+}

@@ -1,0 +1,183 @@
+//! Asks a geocoder and judges its first results.
+
+use toise_geo::distance::planar_distance_m;
+use toise_geo::places::Places;
+use toise_geocode::Geocoder;
+use toise_geocode::search::{Match, NumberMatch, ResultKind, SearchRequest, position};
+use toise_geocode::text::{fold::folded, lexicon};
+
+use super::classes::{Class, Wanted};
+use super::sample::Address;
+
+/// Distance within which a house is the one meant, metres.
+pub const HOUSE_M: f64 = 30.0;
+/// Number of results asked for.
+pub const RESULTS: usize = 5;
+
+/// A query and what is known of its answer.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// What is asked.
+    pub request: SearchRequest,
+    /// The address that is meant.
+    pub address: &'a Address,
+    /// What should be found of it.
+    pub wanted: Wanted,
+}
+
+/// What came of a question.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Whether the first result is the one meant.
+    pub is_right: bool,
+    /// Whether the first result is right as far as it goes: a town alone is the right town, a street alone the right street.
+    pub is_true: bool,
+    /// Whether one of the first five is right.
+    pub is_among: bool,
+    /// Probability that the geocoder gives its first result; 0 without one.
+    pub probability: f32,
+    /// Whether there is a first result, and it lies in another commune.
+    pub is_other_town: bool,
+    /// Whether the first result is a street or a house.
+    pub is_street: bool,
+    /// The first result as a person reads it; empty without one.
+    pub label: String,
+}
+
+impl<'a> Question<'a> {
+    /// A query of a class for an address.
+    pub fn new(class: &Class, address: &'a Address, text: String) -> Self {
+        Self {
+            request: SearchRequest {
+                text,
+                limit: RESULTS,
+                autocomplete: class.is_typing,
+                insee_code: class.is_typing.then(|| address.insee_code.clone()),
+                ..SearchRequest::default()
+            },
+            address,
+            wanted: class.wanted,
+        }
+    }
+
+    /// Asks and judges.
+    pub fn ask(&self, geocoder: &Geocoder) -> Outcome {
+        let found = geocoder.search(&self.request);
+        let first = found.first();
+        let is_right = |one: &Match| self.is_right(geocoder, one);
+        Outcome {
+            is_right: first.is_some_and(is_right),
+            is_true: first.is_some_and(|one| self.is_true(geocoder, one)),
+            is_among: found.iter().any(is_right),
+            probability: first.map_or(0.0, |one| one.probability),
+            is_other_town: first.is_some_and(|one| {
+                commune_of_today(commune(geocoder, one))
+                    != commune_of_today(&self.address.insee_code)
+            }),
+            is_street: first.is_some_and(|one| one.street.is_some()),
+            label: first.map_or_else(String::new, |one| label(geocoder, one)),
+        }
+    }
+
+    /// What a result says of itself: its kind tells how far it goes.
+    fn is_true(&self, geocoder: &Geocoder, one: &Match) -> bool {
+        let meant = self.address;
+        let code = commune(geocoder, one);
+        match one.kind {
+            ResultKind::HouseNumber => self.is_right(geocoder, one),
+            ResultKind::Street | ResultKind::Locality => {
+                code == meant.insee_code && folded(name(geocoder, one)) == folded(&meant.street)
+            }
+            ResultKind::Municipality => {
+                commune_of_today(code) == commune_of_today(&meant.insee_code)
+            }
+        }
+    }
+
+    /// A house is right within [`HOUSE_M`] of the one meant, since two addresses may have one door; a street by its name
+    /// and its commune.
+    fn is_right(&self, geocoder: &Geocoder, one: &Match) -> bool {
+        let meant = self.address;
+        match self.wanted {
+            Wanted::House => {
+                let (lat, lon) = position(geocoder, one);
+                one.kind == ResultKind::HouseNumber
+                    && planar_distance_m(meant.lat, meant.lon, lat, lon) <= HOUSE_M
+            }
+            Wanted::Street => {
+                one.kind != ResultKind::HouseNumber
+                    && commune(geocoder, one) == meant.insee_code
+                    && folded(name(geocoder, one)) == folded(&meant.street)
+            }
+        }
+    }
+}
+
+/// INSEE code of a result.
+pub fn commune<'g>(geocoder: &'g Geocoder, one: &Match) -> &'g str {
+    match one.street {
+        Some((segment, street)) => {
+            let segment = &geocoder.segments()[segment];
+            segment.area(segment.area_of(street)).insee_code
+        }
+        None => one
+            .place
+            .and_then(|place| Places::get().place(place))
+            .map_or("", |place| place.code),
+    }
+}
+
+/// Index of the commune that a code of any year belongs to today; an arrondissement's city.
+fn commune_of_today(code: &str) -> Option<u32> {
+    let places = Places::get();
+    let place = places.find(code)?;
+    places.place(place)?.parent.or(Some(place))
+}
+
+/// Name of the street or the commune of a result.
+pub fn name<'g>(geocoder: &'g Geocoder, one: &Match) -> &'g str {
+    match one.street {
+        Some((segment, street)) => geocoder.segments()[segment].street_name(street),
+        None => one
+            .place
+            .and_then(|place| Places::get().place(place))
+            .map_or("", |place| place.name),
+    }
+}
+
+/// House number of a result with its suffix; empty without one.
+pub fn house_number(one: &Match) -> String {
+    match &one.number {
+        NumberMatch::Found(house) | NumberMatch::OtherSuffix(house) => {
+            format!("{}{}", house.number, lexicon::suffix_text(house.suffix))
+        }
+        NumberMatch::NotAsked | NumberMatch::Missing => String::new(),
+    }
+}
+
+/// Postal code of a result that is no commune; empty for a commune.
+pub fn postal_code(geocoder: &Geocoder, one: &Match) -> String {
+    one.street.map_or_else(String::new, |(segment, street)| {
+        let code = geocoder.segments()[segment].street_postal_code(street);
+        format!("{code:05}")
+    })
+}
+
+/// A result as a person reads it: `12bis Rue de la République 48000 Mende`.
+pub fn label(geocoder: &Geocoder, one: &Match) -> String {
+    let city = one
+        .place
+        .and_then(|place| Places::get().place(place))
+        .map_or("", |place| place.name);
+    let parts = match one.street {
+        Some(_) => vec![
+            house_number(one),
+            name(geocoder, one).to_owned(),
+            postal_code(geocoder, one),
+            city.to_owned(),
+        ],
+        None => vec![city.to_owned()],
+    };
+    let told: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    told.join(" ")
+}
