@@ -1,4 +1,4 @@
-//! Converts the projected coordinates that French sources publish to degrees: Lambert-93 in mainland France, the
+//! Converts the projected coordinates that French sources publish to degrees and back: Lambert-93 in mainland France, the
 //! official projection of each overseas department elsewhere.
 
 use std::sync::LazyLock;
@@ -60,18 +60,36 @@ static PROJECTIONS: LazyLock<Projections> = LazyLock::new(|| {
     }
 });
 
-/// Latitude and longitude in degrees of a projected point, given in metres; `None` outside the projection.
-pub fn to_degrees(department: &str, x: f64, y: f64) -> Option<(f64, f64)> {
+/// The plane projection of a department.
+fn plane(department: &str) -> Option<&'static Proj> {
     let projections = &*PROJECTIONS;
     let overseas = projections
         .overseas
         .iter()
         .find(|(code, _)| *code == department);
-    let from = overseas.map_or(projections.mainland.as_ref(), |(_, projection)| {
+    overseas.map_or(projections.mainland.as_ref(), |(_, projection)| {
         projection.as_ref()
-    })?;
+    })
+}
+
+/// Projected coordinates in metres, (easting, northing), of a position in degrees; `None` outside the projection.
+pub fn from_degrees(department: &str, lat: f64, lon: f64) -> Option<(f64, f64)> {
+    let degrees = PROJECTIONS.degrees.as_ref()?;
+    let mut point = (lon.to_radians(), lat.to_radians(), 0.0);
+    transform(degrees, plane(department)?, &mut point).ok()?;
+    let (x, y, _) = point;
+    (x.is_finite() && y.is_finite()).then_some((x, y))
+}
+
+/// Latitude and longitude in degrees of a projected point, given in metres; `None` outside the projection.
+pub fn to_degrees(department: &str, x: f64, y: f64) -> Option<(f64, f64)> {
     let mut point = (x, y, 0.0);
-    transform(from, projections.degrees.as_ref()?, &mut point).ok()?;
+    transform(
+        plane(department)?,
+        PROJECTIONS.degrees.as_ref()?,
+        &mut point,
+    )
+    .ok()?;
     let (lon, lat) = (point.0.to_degrees(), point.1.to_degrees());
     // 1e-7 degrees is about a centimetre, more precise than any source, and keeps responses short.
     let rounded = |degrees: f64| (degrees * 1e7).round() / 1e7;
@@ -111,6 +129,16 @@ mod tests {
                 (got_lat - lat).abs() < 1e-6 && (got_lon - lon).abs() < 1e-6,
                 "{got_lat} {got_lon}"
             );
+        }
+    }
+
+    #[test]
+    fn degrees_come_back_from_the_plane() {
+        for (department, lat, lon) in [("48", 44.52, 3.5), ("974", -20.944, 55.444)] {
+            let (x, y) = from_degrees(department, lat, lon).unwrap();
+            let (got_lat, got_lon) = to_degrees(department, x, y).unwrap();
+            assert!((got_lat - lat).abs() < 2e-7, "{got_lat}");
+            assert!((got_lon - lon).abs() < 2e-7, "{got_lon}");
         }
     }
 
