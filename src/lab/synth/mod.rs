@@ -11,7 +11,8 @@
 //! width).
 //!
 //! Structure: [`blocks`] divides a file into blocks and generates them in parallel; [`dvf`] and [`dpe`] draw the rows
-//! of a block from [`communes`] (communes and stable addresses) and [`prices`]; [`text`] writes cells. [`ban`] goes commune by commune instead.
+//! of a block from [`communes`] (communes and stable addresses) and [`prices`]; [`text`] writes cells. [`ban`] goes commune
+//! by commune instead.
 
 pub mod adverts;
 pub mod alerts;
