@@ -144,7 +144,8 @@ fn day(text: &str) -> Result<String, String> {
     }
 }
 
-fn department(text: &str) -> Result<String, String> {
+/// The code of a department, as an argument.
+pub(super) fn department(text: &str) -> Result<String, String> {
     let code = cell::code(text, 2).to_uppercase();
     if departments::rank(&code) == 0 {
         let hint = hint(text, PlaceCode::Department);

@@ -1,5 +1,7 @@
-//! `toise synth`: generates synthetic sales and diagnostics in the official file formats, portfolios to match against
-//! them, and adverts in the ingestion format; or imports all of it directly into a data folder.
+//! `toise synth`: generates synthetic sales, diagnostics and addresses in the official file formats, portfolios to match
+//! against them, and adverts in the ingestion format; or imports all but the addresses directly into a data folder.
+
+mod ban;
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -14,6 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::evaluate_dedup::NoiseLevel;
+use super::import::department;
 use super::{CommandResult, Common};
 use toise_app::contours;
 use toise_base::progress::Progress;
@@ -33,6 +36,12 @@ Example: small files of sales and diagnostics, and 1,000 queries on the diagnost
 Example: adverts of four portals, with the asset that each one shows
 
   toise synth --adverts 30000 --labels --output ./synthetic
+
+Example: as many addresses as a department has, and as the whole country has (26 million, 940 MB compressed)
+
+  toise synth --ban --departments 48 --output ./synthetic
+  toise import ban ./synthetic/adresses-48.csv.gz ./synthetic/lieux-dits-48-beta.csv.gz
+  toise synth --ban --output ./synthetic
 
 Example: two million properties in a separate data folder, for performance measurements
 
@@ -54,6 +63,13 @@ pub struct SynthOptions {
     /// Also write the asset of each advert (labels-synth.csv: url, asset)
     #[arg(long, requires = "adverts")]
     labels: bool,
+    /// Addresses to generate, in two official files for each department (adresses-48.csv.gz, lieux-dits-48-beta.csv.gz)
+    /// [default: 26 million for the whole country, fewer for fewer departments]
+    #[arg(long, value_name = "N", num_args = 0..=1)]
+    ban: Option<Option<u64>>,
+    /// Departments of the addresses, separated by commas [default: all]
+    #[arg(long, value_delimiter = ',', value_parser = department, value_name = "CODES", requires = "ban")]
+    departments: Vec<String>,
     /// Queries to generate for bulk match, on the items that --dvf or --dpe generates with the same seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     portfolio: u64,
@@ -63,10 +79,11 @@ pub struct SynthOptions {
     /// Seed; the same seed and sizes give the same bytes
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Folder for dvf-synth.csv, dpe-synth.csv, portfolio-synth.csv, adverts-synth.ndjson and labels-synth.csv
+    /// Folder for dvf-synth.csv, dpe-synth.csv, portfolio-synth.csv, adverts-synth.ndjson, labels-synth.csv and the files
+    /// of addresses
     #[arg(long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
-    /// Compress the files (.gz)
+    /// Compress the files (.gz); those of addresses always are, as the official ones
     #[arg(long)]
     gzip: bool,
     /// Import sales, diagnostics and adverts into the data folder instead of writing files; adverts and their
@@ -98,6 +115,9 @@ struct SynthOutput {
     /// Properties that the adverts formed; `None` when they went to a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     properties: Option<u64>,
+    /// Number of files in the folder `path`; `None` when it is a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<u64>,
     /// `None` when no file was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_uncompressed: Option<u64>,
@@ -112,9 +132,17 @@ struct SynthReport {
 
 /// Runs the command.
 pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
-    if options.dvf == 0 && options.dpe == 0 && options.adverts == 0 {
+    let is_idle = options.dvf == 0 && options.dpe == 0 && options.adverts == 0;
+    if is_idle && options.ban.is_none() {
         return Err(
-            "nothing to generate: give at least one of --dvf N, --dpe N and --adverts N".into(),
+            "nothing to generate: give at least one of --dvf N, --dpe N, --ban and --adverts N"
+                .into(),
+        );
+    }
+    if options.lake && options.ban.is_some() {
+        return Err(
+            "--ban writes files only: leave out --lake, then import them with `toise import ban`"
+                .into(),
         );
     }
     let portfolio = portfolio_request(options)?;
@@ -129,6 +157,9 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
     }
     if let Some(source) = portfolio {
         made.push(write_portfolio(options, source)?);
+    }
+    if let Some(addresses) = options.ban {
+        made.extend(ban::write(options, addresses)?);
     }
     if options.adverts > 0 {
         let request =
@@ -244,6 +275,7 @@ fn fill_listings(
         items: filled.adverts,
         rows: filled.sightings,
         properties: Some(filled.properties),
+        files: None,
         bytes_uncompressed: None,
         seconds: started.elapsed().as_secs_f64(),
     })
@@ -328,6 +360,7 @@ fn report(
         items: summary.items,
         rows: summary.rows,
         properties: None,
+        files: None,
         bytes_uncompressed: Some(summary.bytes),
         seconds: started.elapsed().as_secs_f64(),
     }
@@ -351,6 +384,9 @@ fn print_report(common: &Common, report: &SynthReport) -> CommandResult {
         }
         if let Some(bytes) = made.bytes_uncompressed {
             write!(out, "{:.1} MB, ", bytes as f64 / 1e6)?;
+        }
+        if let Some(files) = made.files {
+            write!(out, "{files} files, ")?;
         }
         writeln!(out, "to {place} in {:.1} s", made.seconds)?;
     }

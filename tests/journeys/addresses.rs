@@ -196,3 +196,47 @@ fn a_file_that_is_no_list_of_addresses_is_one_clear_error() {
         "{error}"
     );
 }
+
+#[test]
+fn a_made_up_base_is_imported_without_a_rejected_row_and_found() {
+    let folders = tempfile::tempdir().unwrap();
+    let (data, files) = (&folders.path().join("data"), folders.path());
+    let made = files.join("made-up");
+    let folder = made.display().to_string();
+    let report = run(
+        data,
+        &[
+            "synth",
+            "--ban",
+            "3000",
+            "--departments",
+            "48,974",
+            "--output",
+            &folder,
+        ],
+    );
+    assert_eq!(report["made"][0]["rows"], 3_000);
+    assert_eq!(report["made"][0]["files"], 2);
+    let places = report["made"][1]["rows"].as_u64().unwrap();
+    let report = run(data, &["import", "ban", &folder]);
+    assert_eq!(report["rows_read"], 3_000 + places);
+    assert_eq!(report["rows_kept"], report["rows_read"]);
+    assert_eq!(report["unknown_columns"], json!([]));
+    assert_eq!(report["rejected"], json!({}));
+
+    let packed = fs::File::open(made.join("adresses-48.csv.gz")).unwrap();
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(b';')
+        .from_reader(flate2::read::GzDecoder::new(packed));
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let row = &rows[rows.len() / 2];
+    let query = format!(
+        "{} {} {} {} {}",
+        &row[2], &row[3], &row[4], &row[5], &row[7]
+    );
+    assert_eq!(
+        best(data, &query),
+        Some(format!("{} {}", &row[2], &row[4])),
+        "{query}"
+    );
+}

@@ -1,5 +1,5 @@
-//! Synthetic open data in the official file formats, sales (geo-dvf CSV) and diagnostics (ADEME CSV), and adverts of
-//! invented portals, of any size.
+//! Synthetic open data in the official file formats, sales (geo-dvf CSV), diagnostics (ADEME CSV) and addresses (BAN
+//! CSV), and adverts of invented portals, of any size.
 //!
 //! `toise demo` fills its lake with it, `toise synth` writes files, and benchmarks and bulk matches use it. Everything
 //! is drawn from a seed: the same seed and size give the same bytes with any number of threads (across platforms, the
@@ -11,10 +11,12 @@
 //! width).
 //!
 //! Structure: [`blocks`] divides a file into blocks and generates them in parallel; [`dvf`] and [`dpe`] draw the rows
-//! of a block from [`communes`] (communes and stable addresses) and [`prices`]; [`text`] writes cells.
+//! of a block from [`communes`] (communes and stable addresses) and [`prices`]; [`text`] writes cells. [`ban`] goes commune
+//! by commune instead.
 
 pub mod adverts;
 pub mod alerts;
+pub mod ban;
 pub mod blocks;
 pub mod communes;
 pub mod dpe;
