@@ -12,6 +12,7 @@ pub mod live;
 pub mod parcels;
 pub mod places;
 pub mod request;
+pub mod resolve;
 pub mod reverse;
 pub mod search;
 pub mod service;
