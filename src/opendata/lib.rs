@@ -108,6 +108,8 @@ pub struct SearchAnswer {
 pub struct MatchRequest {
     /// Conditions that restrict the candidates.
     pub filter: Filter,
+    /// An address that stands for one more condition; see [`MatchRequest::locate`].
+    pub address: Option<String>,
     /// Values by which candidates are ranked.
     pub targets: Vec<ScoringTarget>,
     /// Number of candidates to return, 1 to 20.
