@@ -61,6 +61,7 @@ pub(super) fn match_answer(dataset: Dataset) -> Value {
                 "properties": {
                     "ambiguous": {"type": "boolean", "description": "The two best scores are 5 or less apart"},
                     "total": {"type": "integer", "minimum": 0, "description": "Candidates that passed the filters"},
+                    "address": super::geocoding::understood("How `filters.address` was understood, where it was given"),
                 },
             },
         },
