@@ -327,6 +327,12 @@ impl LazyGeocoder {
         }
     }
 
+    /// Why the index could not be opened, if it was tried in vain.
+    pub fn failure(&self) -> Option<&str> {
+        let opened = self.shared.opened.get()?;
+        opened.as_ref().err().map(String::as_str)
+    }
+
     /// The index; the first call opens it, which takes milliseconds for a department. Without imported addresses it
     /// knows the communes alone.
     ///

@@ -17,6 +17,9 @@ pub mod import;
 mod import_tests;
 pub mod json_text;
 pub mod matching;
+pub mod placing;
+#[cfg(test)]
+mod placing_tests;
 pub mod portfolio;
 pub mod report;
 pub mod request;
