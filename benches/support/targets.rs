@@ -32,6 +32,7 @@ pub fn diagnostics(sql: &Sql, count: usize) -> Vec<MatchRequest> {
                 goal: TargetValue::Number(number(index, row).round()),
             };
             requests.push(MatchRequest {
+                address: None,
                 filter: all([
                     is("code_insee_ban", communes.as_string::<i32>().value(row)),
                     is("type_batiment", kinds.as_string::<i32>().value(row)),

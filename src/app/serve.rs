@@ -55,7 +55,11 @@ pub fn serve(
     let supervisor = Supervisor::default();
     let store = Store::open_supervised(data, &supervisor)?;
     let clock = Clock::system();
-    let listings = Listings::new(store.clone(), clock.clone()).with_contours(contours::kept(data));
+    let addresses = LiveGeocoder::open(data);
+    let _watching_addresses = addresses.watch(&supervisor)?;
+    let listings = Listings::new(store.clone(), clock.clone())
+        .with_contours(contours::kept(data))
+        .with_addresses(addresses.clone());
     listings.load_alerts()?;
     let properties = Arc::new(Projection::open(
         listings,
@@ -66,8 +70,6 @@ pub fn serve(
     let _keeping = properties.start_workers(&supervisor)?;
     let models = LiveModel::open(data, config.estimate.adjustments());
     let _watching_models = models.watch(&supervisor)?;
-    let addresses = LiveGeocoder::open(data);
-    let _watching_addresses = addresses.watch(&supervisor)?;
     let geocoding = GeocodingService::new(data, addresses.clone(), contours::kept(data));
     let app = app(
         &supervisor,

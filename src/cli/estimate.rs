@@ -12,6 +12,7 @@ use toise_base::progress::Progress;
 use toise_estimate::bulk::{self, BulkEstimateOptions, BulkEstimateReport, COMPARABLES_MAX};
 use toise_estimate::valuer::{Adjustments, Valuer};
 use toise_estimate::{Detail, Model, store};
+use toise_geocode::resolve::LazyGeocoder;
 
 /// Arguments of `estimate`.
 #[derive(Args, Debug)]
@@ -20,12 +21,16 @@ Each row of the portfolio is a home. Required columns: longitude, latitude, type
 house, Appartement or Maison) and surface_m2. Optional columns: id, room_count, bedroom_count, land_surface_m2,
 construction_year, epc_energy, epc_climate (A to G), floor, valuation_date (default: today; later data is not used),
 total_floor, general_condition, furniture, has_balcony, has_cellar, has_garage, has_lift, has_parking, has_pool,
-has_terrace. The output has one row per home, in the order of the portfolio: id, price, lower, upper (EUR; four sales in
-five lie between lower and upper), confidence, fallback and error.
+has_terrace. Instead of longitude and latitude a row may give its address in the columns address, postcode (or
+postal_code) and city; import addresses first (toise import ban). The output has one row per home, in the order of the portfolio: id, price, lower, upper (EUR; four sales in
+five lie between lower and upper), confidence, fallback and error; with addresses also address_label, address_score,
+address_confidence and address_precision (ADDRESS, STREET, TOWN). A home of which only the town is found is valued from the
+centre of the town, with confidence LOW.
 
 Examples:
   toise estimate --input portfolio.csv --output valued.parquet
-  toise estimate --input flats.parquet --output valued.csv --map ref=id --map area=surface_m2 --comparables 3")]
+  toise estimate --input flats.parquet --output valued.csv --map ref=id --map area=surface_m2 --comparables 3
+  toise estimate --input addresses.csv --output valued.csv --map adresse=address --map code_postal=postcode --map ville=city")]
 pub struct EstimateArgs {
     /// Portfolio: csv, csv.gz, parquet or ndjson
     #[arg(long, value_name = "FILE")]
@@ -65,6 +70,7 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
             has_contributions: arguments.contributions,
         },
         today: Clock::system().now().date_naive(),
+        geocoder: LazyGeocoder::new(common.data.clone()),
         progress: Progress::new(common.json),
     };
     let report = bulk::run(&valuer, &options)?;
@@ -96,6 +102,9 @@ fn print(report: &BulkEstimateReport, output: &Path) {
             by(&report.confidence),
             by(&report.fallback)
         );
+    }
+    if !report.located.is_empty() {
+        println!("located by address: {}", by(&report.located));
     }
     let mut reasons: Vec<_> = report.errors_by_reason.iter().collect();
     reasons.sort_by(|one, other| other.1.cmp(one.1));

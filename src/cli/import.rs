@@ -16,6 +16,7 @@ use toise_base::progress::Progress;
 use toise_geo::code_hints::{PlaceCode, hint};
 use toise_geo::departments;
 use toise_geocode::folder as index;
+use toise_geocode::resolve::LazyGeocoder;
 use toise_lake::Lake;
 use toise_net::{Client, RetryPolicy};
 use toise_opendata::fetch::{self, FetchedSources};
@@ -174,6 +175,7 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
                 years: arguments.years.clone(),
                 edition: arguments.edition.clone(),
                 iris: contours::open_or_keep(&common.data, arguments.iris.as_deref())?,
+                geocoder: LazyGeocoder::new(common.data.clone()),
                 progress,
                 clock,
                 ..ImportOptions::default()
@@ -190,6 +192,7 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
             let options = ImportOptions {
                 departments: shared.departments.clone(),
                 since: arguments.since.as_deref().and_then(cell::day),
+                geocoder: LazyGeocoder::new(common.data.clone()),
                 progress,
                 clock,
                 ..ImportOptions::default()

@@ -22,6 +22,7 @@ use table::Mapping;
 use toise_app::contours;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
+use toise_geocode::live::LiveGeocoder;
 use toise_listings::Listings;
 use toise_listings::load::ingest::GROUP_MAX;
 use toise_opendata::import::iso;
@@ -90,7 +91,9 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     let mapping = Mapping::new(&arguments.maps)?;
     let sources = sources(&arguments.files)?;
     let store = Store::open(&common.data)?;
-    let listings = Listings::new(store, clock.clone()).with_contours(contours::kept(&common.data));
+    let listings = Listings::new(store, clock.clone())
+        .with_contours(contours::kept(&common.data))
+        .with_addresses(LiveGeocoder::open(&common.data));
     let mut report = IngestReport::begin(iso(&clock));
     let progress = Progress::new(common.json);
     for source in &sources {

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::{CommandResult, Common};
 use toise_base::progress::Progress;
+use toise_geocode::resolve::LazyGeocoder;
 use toise_opendata::bulk::{self, BulkOptions, BulkReport};
 use toise_opendata::{Dataset, OpenData};
 
@@ -14,11 +15,16 @@ use toise_opendata::{Dataset, OpenData};
 #[command(after_help = "\
 Each row of the portfolio is one match. Its columns are the fields of the match body: filters and scoring targets by
 name, ranges as surface_habitable_logement_min and _max, days as date_etablissement_dpe_from and _to, a place as lat, lon
-and distance (\"500m\"), and size. The output has one row per candidate; an invalid row has an error instead.
+and distance (\"500m\"), and size. Instead of a place a row may give its address in the columns address, postcode (or
+postal_code) and city: candidates lie within 50 m of a house number, within 300 m of the middle of a street, or in the
+commune; import addresses first (toise import ban). The output has one row per candidate; an invalid row, or one whose
+address is not found, has an error instead. With addresses it also has address_label, address_score, address_confidence and
+address_precision (ADDRESS, STREET, TOWN).
 
 Examples:
   toise match dpe --input portfolio.csv --output candidates.parquet
-  toise match dvf --input flats.parquet --output sales.csv --map commune=insee_code --map price=price_eur --size 3")]
+  toise match dvf --input flats.parquet --output sales.csv --map commune=insee_code --map price=price_eur --size 3
+  toise match dpe --input addresses.csv --output candidates.csv --map adresse=address --map ville=city --key ref")]
 pub struct MatchArgs {
     /// Table to match against
     pub table: MatchTable,
@@ -79,6 +85,7 @@ pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
         keys: arguments.keys.clone(),
         size: arguments.size,
         columns: arguments.columns.clone(),
+        geocoder: LazyGeocoder::new(common.data.clone()),
         progress: Progress::new(common.json),
     };
     let report = bulk::run(&open_data, &options)?;
@@ -105,6 +112,13 @@ fn print(report: &BulkReport, output: &std::path::Path) {
         "first candidates: {} HIGH, {} MEDIUM, {} LOW, {} REJECT",
         first.high, first.medium, first.low, first.reject
     );
+    if !report.located.is_empty() {
+        let located = report.located.iter();
+        let located: Vec<String> = located
+            .map(|(precision, count)| format!("{count} {precision}"))
+            .collect();
+        println!("located by address: {}", located.join(", "));
+    }
     if !report.ignored_columns.is_empty() {
         println!("columns not used: {}", report.ignored_columns.join(", "));
     }

@@ -324,6 +324,10 @@ wire_enums! {
         WrongLocation = "WRONG_LOCATION", Duplicate = "DUPLICATE", WrongAgency = "WRONG_AGENCY", Other = "OTHER",
     }
 
+    /// How precise a position is that was found from an address, a town or a postal code: a house number, a street or
+    /// named place, the centre of a commune.
+    EnumLocationPrecision { Address = "ADDRESS", Street = "STREET", Town = "TOWN" }
+
     /// What happened to an advert: its price changed, it came back online, it went offline.
     EnumAdvertEvent { Price = "PRICE", Republished = "REPUBLISHED", Unpublished = "UNPUBLISHED" }
 }

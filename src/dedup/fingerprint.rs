@@ -8,6 +8,7 @@ use super::images::{self, Photos};
 use super::inline_vec::InlineVec;
 use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, references, seller};
 use super::text::{FoldedText, Sketch, TextFigures};
+use toise_contract::enums::EnumLocationPrecision;
 use toise_contract::enums::{
     EnumEnergyClassification as Energy, EnumGreenhouseClassification as Greenhouse,
     EnumPropertyClass, EnumPropertyGeneralCondition as General,
@@ -24,6 +25,8 @@ const CENTRE_RADIUS_M: f64 = 30.0;
 pub const COMMUNE_BLUR_M: u16 = 5_000;
 /// Uncertainty of a position with more than two decimals, metres: portals blur without saying so.
 pub const USUAL_BLUR_M: u16 = 300;
+/// Uncertainty of the middle of a street, metres.
+const STREET_BLUR_M: u16 = 1_000;
 
 /// What a comparison needs of an advert.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -284,10 +287,11 @@ fn spot(advert: &Advert) -> Option<ApproximatePosition> {
     Some(ApproximatePosition {
         lat_e6: (position.latitude() * 1e6).round() as i32,
         lon_e6: (position.longitude() * 1e6).round() as i32,
-        blur_m: if at_centre {
-            COMMUNE_BLUR_M
-        } else {
-            blur_m(position)
+        blur_m: match location.precision {
+            Some(EnumLocationPrecision::Town) => COMMUNE_BLUR_M,
+            _ if at_centre => COMMUNE_BLUR_M,
+            Some(EnumLocationPrecision::Street) => STREET_BLUR_M,
+            Some(EnumLocationPrecision::Address) | None => blur_m(position),
         },
     })
 }

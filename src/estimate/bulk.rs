@@ -3,6 +3,9 @@
 //! [`portfolio`] reads the rows and writes the results. This module converts each block of rows to homes, with the
 //! field table that also parses request bodies, and values each home with the same [`Valuer`] as HTTP. A row that
 //! cannot be valued gets an error message instead of a price.
+//!
+//! A row may give an address instead of a position. If only its town is found, it is valued from the town's centre, and
+//! its confidence is LOW: `address_precision` tells such rows.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,11 +20,14 @@ use serde::Serialize;
 use super::json::{comparables, contributions};
 use super::valuer::Valuer;
 use super::{Detail, Estimate, EstimateConfidence, Fallback};
-use crate::request::fields::{HomeField, REQUIRED_COLUMNS, columns};
+use crate::request::fields::{HomeField, POSITION_COLUMNS, REQUIRED_COLUMNS, columns};
 use crate::request::parse_cells;
 use toise_base::progress::Progress;
+use toise_geocode::Geocoder;
+use toise_geocode::resolve::{LazyGeocoder, RepeatedAddresses, Resolved};
 use toise_opendata::portfolio::{
-    self, Error, InputRows, OpenPortfolio, Portfolio, PortfolioColumns, PortfolioOutput,
+    self, ADDRESS_FIELDS, AddressAnswerBuilder, AddressColumns, Error, InputRows, OpenPortfolio,
+    Portfolio, PortfolioColumns, PortfolioOutput,
 };
 
 /// Maximum comparables per row.
@@ -46,6 +52,8 @@ pub struct BulkEstimateOptions {
     pub detail: Detail,
     /// Valuation date of rows that give none.
     pub today: NaiveDate,
+    /// Locates the addresses of rows; opened only if there are columns of them.
+    pub geocoder: LazyGeocoder,
     /// Progress bar on standard error.
     pub progress: Progress,
 }
@@ -65,6 +73,9 @@ pub struct BulkEstimateReport {
     pub confidence: BTreeMap<&'static str, u64>,
     /// Valued rows by fallback.
     pub fallback: BTreeMap<&'static str, u64>,
+    /// Rows located by their address, by precision.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub located: BTreeMap<&'static str, u64>,
     /// Portfolio columns that were ignored.
     pub ignored_columns: Vec<String>,
     /// Elapsed time from opening the portfolio until the output is on disk, in seconds.
@@ -110,6 +121,9 @@ impl BulkEstimateReport {
         for (fallback, count) in &other.fallback {
             *self.fallback.entry(fallback).or_default() += count;
         }
+        for (precision, count) in &other.located {
+            *self.located.entry(precision).or_default() += count;
+        }
     }
 }
 
@@ -123,7 +137,12 @@ struct EstimateRun {
     id: Option<usize>,
     /// Input columns that say something of a home.
     fields: Vec<(usize, &'static HomeField)>,
+    /// Input columns of addresses, and what locates them; `None` if there are none.
+    addresses: Option<(AddressColumns, Arc<Geocoder>)>,
 }
+
+/// A row's estimate or why there is none, and what its address was understood as.
+type RowAnswer = (Result<Estimate, String>, Option<Resolved>);
 
 /// Values every row of a portfolio. Returns once the complete output is on disk. Blocks and computes on the global
 /// rayon pool, so it must not be called from one of its workers.
@@ -137,7 +156,12 @@ pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimat
     let portfolio = Portfolio {
         input: options.input.clone(),
         what: "a home".into(),
-        fields: [ID.to_owned()].into_iter().chain(names).collect(),
+        fields: [ID.to_owned()]
+            .into_iter()
+            .chain(names)
+            .chain(ADDRESS_FIELDS.map(str::to_owned))
+            .collect(),
+        only_if_named: ADDRESS_FIELDS.map(str::to_owned).to_vec(),
         renames: options.renames.clone(),
         keys: Vec::new(),
         default_keys: &[],
@@ -168,30 +192,48 @@ impl EstimateRun {
         options: &BulkEstimateOptions,
         found: &PortfolioColumns,
     ) -> Result<Self, Error> {
-        // The first name of the portfolio is the id, the others are the fields in their order.
+        // The first name of the portfolio is the id, then come the fields in their order and the parts of an address.
         let known: Vec<&'static HomeField> = columns().collect();
         let mut id = None;
         let mut fields = Vec::new();
+        let mut of_address = Vec::new();
         for (column, name) in &found.fields {
             match name.checked_sub(1) {
-                Some(field) => fields.push((*column, known[field])),
+                Some(field) if field < known.len() => fields.push((*column, known[field])),
+                Some(field) => of_address.push((*column, ADDRESS_FIELDS[field - known.len()])),
                 None => id = Some(*column),
             }
         }
+        let addresses = AddressColumns::find(of_address.iter().copied());
         for required in REQUIRED_COLUMNS {
-            if !fields.iter().any(|(_, field)| field.column == required) {
+            let is_position = POSITION_COLUMNS.contains(&required);
+            if !fields.iter().any(|(_, field)| field.column == required)
+                && !(is_position && addresses.are_given())
+            {
+                let instead = match is_position {
+                    true => ", or an address, postcode or city instead of longitude and latitude",
+                    false => "",
+                };
                 return Err(Error::Option(format!(
-                    "the portfolio has no column {required}, which every home needs (see --map)"
+                    "the portfolio has no column {required}, which every home needs{instead} (see --map)"
                 )));
             }
         }
+        let addresses = match addresses.are_given() {
+            true => {
+                let geocoder = options.geocoder.get().map_err(Error::Addresses)?;
+                Some((addresses, Arc::clone(geocoder)))
+            }
+            false => None,
+        };
         Ok(Self {
             valuer: valuer.clone(),
             detail: options.detail,
             today: options.today,
-            schema: schema(options.detail),
+            schema: schema(options.detail, addresses.is_some()),
             id,
             fields,
+            addresses,
         })
     }
 
@@ -199,6 +241,10 @@ impl EstimateRun {
     fn answer(&self, rows: &InputRows) -> Result<(RecordBatch, BulkEstimateReport), Error> {
         let mut table = EstimateTableBuilder::default();
         let mut counts = BulkEstimateReport::default();
+        let mut addresses = self
+            .addresses
+            .as_ref()
+            .map(|(_, geocoder)| RepeatedAddresses::new(geocoder));
         for row in 0..rows.block.len() {
             counts.rows += 1;
             match self.id {
@@ -207,8 +253,13 @@ impl EstimateRun {
                     .ids
                     .append_value((rows.first_row + row as u64).to_string()),
             }
-            match self.value(rows, row) {
+            let (value, address) = self.value(rows, row, &mut addresses);
+            table.addresses.push(address.as_ref());
+            match value {
                 Ok(estimate) => {
+                    if let Some(found) = address {
+                        *counts.located.entry(found.precision.name()).or_default() += 1;
+                    }
                     counts.price(estimate.confidence, estimate.fallback);
                     table.price(&estimate);
                 }
@@ -222,20 +273,57 @@ impl EstimateRun {
     }
 
     /// The estimate of one row, or why there is none.
-    fn value(&self, rows: &InputRows, row: usize) -> Result<Estimate, String> {
+    fn value<'b>(
+        &self,
+        rows: &'b InputRows,
+        row: usize,
+        addresses: &mut Option<RepeatedAddresses<'_, 'b>>,
+    ) -> RowAnswer {
         if let Some(fault) = rows.faults.get(&row) {
-            return Err(fault.clone());
+            return (Err(fault.clone()), None);
         }
+        let address = match self.locate(rows, row, addresses) {
+            None => None,
+            Some(Ok(found)) => Some(found),
+            Some(Err((reason, best))) => return (Err(reason), best),
+        };
         let cells = self.fields.iter();
         let cells = cells.map(|(column, field)| (*field, rows.block.cell(row, *column)));
-        let home = parse_cells(cells, self.today).map_err(|fault| fault.to_string())?;
-        let estimate = self.valuer.value(&home, self.detail);
-        estimate.map_err(|error| error.to_string())
+        let position = address.as_ref().map(Resolved::position);
+        let home = parse_cells(cells, position, self.today).map_err(|fault| fault.to_string());
+        let estimate = home.and_then(|home| {
+            let estimate = self.valuer.value(&home, self.detail);
+            estimate.map_err(|error| error.to_string())
+        });
+        let estimate = estimate.map(|estimate| estimate.located_by(address.as_ref()));
+        (estimate, address)
+    }
+
+    /// What the address of a row means; `None` if it has none, or a position.
+    fn locate<'b>(
+        &self,
+        rows: &'b InputRows,
+        row: usize,
+        addresses: &mut Option<RepeatedAddresses<'_, 'b>>,
+    ) -> Option<Result<Resolved, (String, Option<Resolved>)>> {
+        let (columns, _) = self.addresses.as_ref()?;
+        let address = columns.of_row(&rows.block, row);
+        let has_position = self.fields.iter().any(|(column, field)| {
+            POSITION_COLUMNS.contains(&field.column)
+                && !rows.block.cell(row, *column).trim().is_empty()
+        });
+        if has_position || address.is_empty() {
+            return None;
+        }
+        Some(match addresses.as_mut()?.locate(address) {
+            Ok(found) => Ok(found.clone()),
+            Err(reason) => Err((format!("address: {reason}"), reason.best().cloned())),
+        })
     }
 }
 
 /// Columns of the output.
-fn schema(detail: Detail) -> SchemaRef {
+fn schema(detail: Detail, has_addresses: bool) -> SchemaRef {
     let mut columns = vec![
         Column::new(ID, DataType::Utf8, false),
         Column::new("price", DataType::Int64, true),
@@ -251,6 +339,9 @@ fn schema(detail: Detail) -> SchemaRef {
     if detail.has_contributions {
         columns.push(Column::new("contributions", DataType::Utf8, true));
     }
+    if has_addresses {
+        columns.extend(AddressAnswerBuilder::fields());
+    }
     Arc::new(Schema::new(columns))
 }
 
@@ -265,6 +356,7 @@ struct EstimateTableBuilder {
     errors: StringBuilder,
     comparables: StringBuilder,
     contributions: StringBuilder,
+    addresses: AddressAnswerBuilder,
 }
 
 impl EstimateTableBuilder {
@@ -313,6 +405,9 @@ impl EstimateTableBuilder {
         }
         if run.detail.has_contributions {
             columns.push(Arc::new(self.contributions.finish()));
+        }
+        if run.addresses.is_some() {
+            columns.extend(self.addresses.finish());
         }
         Ok(RecordBatch::try_new(Arc::clone(&run.schema), columns)?)
     }

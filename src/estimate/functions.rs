@@ -157,7 +157,8 @@ impl ScalarUDFImpl for EstimateFunction {
         let value = |row: usize| -> std::result::Result<Estimate, String> {
             let said = arguments.iter().filter(|(_, texts)| texts.is_valid(row));
             let cells = said.map(|(field, texts)| (*field, texts.value(row)));
-            let home = parse_cells(cells, self.source.today).map_err(|fault| fault.to_string())?;
+            let home =
+                parse_cells(cells, None, self.source.today).map_err(|fault| fault.to_string())?;
             let estimate = valuer.value(&home, Detail::default());
             estimate.map_err(|error| error.to_string())
         };

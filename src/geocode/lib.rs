@@ -14,6 +14,7 @@ pub mod parcels;
 pub mod places;
 pub mod projects;
 pub mod request;
+pub mod resolve;
 pub mod reverse;
 pub mod search;
 pub mod service;

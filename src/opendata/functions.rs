@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 use super::Dataset;
 use super::score::{Measure, rules, surface_column};
 use super::scorer::Scorer;
+use crate::request::address::ADDRESS_PATH;
 use crate::request::parse_match;
 use toise_lake::schema::{LATITUDE, LONGITUDE};
 
@@ -69,6 +70,11 @@ impl MatchScore {
         let body = serde_json::from_str(body)
             .map_err(|error| fault(format!("the body is not JSON: {error}")))?;
         let request = parse_match(self.dataset, &body).map_err(|found| fault(found.to_string()))?;
+        if request.address.is_some() {
+            return Err(fault(format!(
+                "{ADDRESS_PATH}: is not taken here; give location"
+            )));
+        }
         Ok(Scorer::new(self.dataset, &request))
     }
 }

@@ -22,6 +22,7 @@ use super::source::{ByteMeter, Error, SourceFormat, SourceLocation, open};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geo::iris::IrisIndex;
+use toise_geocode::resolve::LazyGeocoder;
 use toise_lake::{Provenance, RowSink, Slice};
 
 /// Maximum blocks read ahead of conversion.
@@ -44,6 +45,8 @@ pub struct ImportOptions {
     pub edition: Option<String>,
     /// IRIS contours that fill `iris_code` and `iris_type` of sales.
     pub iris: Option<Arc<IrisIndex>>,
+    /// Places rows that have an address and no position; the default places none.
+    pub geocoder: LazyGeocoder,
     /// Names of sources whose rows are scattered, so that their mutations are grouped in memory.
     pub group_in_memory: HashSet<String>,
     /// Progress bars on standard error.
@@ -117,7 +120,15 @@ pub fn import_files<S: RowSink>(
                 ));
             }
             Err(error) => return Err(error),
-            Ok(imported) => return Ok((sink, imported)),
+            Ok(imported) => {
+                let failure = options.geocoder.failure();
+                report
+                    .notes
+                    .extend(failure.map(|reason| {
+                        format!("rows without a position were not placed: {reason}")
+                    }));
+                return Ok((sink, imported));
+            }
         }
     }
 }

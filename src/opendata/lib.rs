@@ -17,6 +17,9 @@ pub mod import;
 mod import_tests;
 pub mod json_text;
 pub mod matching;
+pub mod placing;
+#[cfg(test)]
+mod placing_tests;
 pub mod portfolio;
 pub mod report;
 pub mod request;
@@ -108,6 +111,8 @@ pub struct SearchAnswer {
 pub struct MatchRequest {
     /// Conditions that restrict the candidates.
     pub filter: Filter,
+    /// An address that stands for one more condition; see [`MatchRequest::locate`].
+    pub address: Option<String>,
     /// Values by which candidates are ranked.
     pub targets: Vec<ScoringTarget>,
     /// Number of candidates to return, 1 to 20.

@@ -27,6 +27,8 @@ pub struct Converted {
     pub rows_kept: u64,
     /// Source rows outside what was asked for.
     pub rows_not_asked_for: u64,
+    /// Records placed by their address.
+    pub placed: u64,
     /// What was wrong.
     pub findings: ConversionFindings,
     /// Communes and years of the rows kept.
@@ -134,6 +136,8 @@ pub struct ImportReport {
     pub rows_not_asked_for: u64,
     /// Number of records created.
     pub records: u64,
+    /// Number of records without a position in their source that were placed by their address.
+    pub placed: u64,
     /// Rejected rows, by reason.
     pub rejected: Tallies,
     /// Dropped values of imported rows, by reason.
@@ -193,6 +197,9 @@ impl ImportReport {
         line("rows not asked for", self.rows_not_asked_for.to_string());
         line("rows rejected", self.rows_rejected().to_string());
         line("records made", self.records.to_string());
+        if self.placed > 0 {
+            line("placed by their address", self.placed.to_string());
+        }
         if let Some(outcome) = &self.outcome {
             line("added", outcome.added.to_string());
             line("replaced", outcome.replaced.to_string());

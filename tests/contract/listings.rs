@@ -10,7 +10,10 @@ use toise::http::openapi::listings;
 const MODELS: &str = include_str!("listing_models.txt");
 
 /// Fields that are written if known although the contract's table does not list them.
-const BEYOND_THE_TABLE: [&str; 3] = [
+const BEYOND_THE_TABLE: [&str; 6] = [
+    "AdLocation address",
+    "AdLocation precision",
+    "Location precision",
     "Property process",
     "Advert process",
     "Features glazingTypes",

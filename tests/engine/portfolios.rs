@@ -37,6 +37,7 @@ fn options(dataset: Dataset, input: &Path, output: &Path) -> BulkOptions {
         keys: Vec::new(),
         size: None,
         columns: None,
+        geocoder: toise::geocode::resolve::LazyGeocoder::default(),
         progress: Progress::silent(),
     }
 }

@@ -84,6 +84,7 @@ fn estimate(valuer: &Valuer, input: &Path, output: &Path, day: &str) -> BulkEsti
         renames: vec![("ref".into(), "id".into())],
         detail: Detail::default(),
         today: day.parse().unwrap(),
+        geocoder: toise::geocode::resolve::LazyGeocoder::default(),
         progress: Progress::silent(),
     };
     bulk::run(valuer, &options).unwrap()
@@ -272,6 +273,7 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
         renames: Vec::new(),
         detail: Detail::default(),
         today: "2026-11-21".parse().unwrap(),
+        geocoder: toise::geocode::resolve::LazyGeocoder::default(),
         progress: Progress::silent(),
     };
     let error = bulk::run(&valuer, &options).unwrap_err().to_string();
@@ -300,6 +302,7 @@ fn comparables_and_contributions_come_as_columns_and_adjustments_can_be_left_out
                 has_contributions: true,
             },
             today: "2026-11-21".parse().unwrap(),
+            geocoder: toise::geocode::resolve::LazyGeocoder::default(),
             progress: Progress::silent(),
         };
         bulk::run(&Valuer::new(model.clone(), adjustments), &options).unwrap();

@@ -2,6 +2,7 @@
 
 use super::codes::{Department, InseeCode, IrisCode, Position, PostalCode};
 use super::record::record;
+use crate::enums::EnumLocationPrecision;
 
 record! {
     /// Where a property is.
@@ -21,6 +22,8 @@ record! {
         location_coordinate: Option<CompleteLatLng>,
         /// Postal code, five digits.
         postal_code: Option<PostalCode>,
+        /// How precise the position is, if it was found from an address, a town or a postal code.
+        precision: Option<EnumLocationPrecision>,
     }
 }
 
@@ -28,6 +31,8 @@ record! {
     /// Where the asset of an advert is.
     #[derive(Default)]
     AdLocation {
+        /// House number and street, or the whole address; gives the position if there is none.
+        address: Option<String>,
         /// Name of the commune, as on the portal.
         city: Option<String>,
         /// Centre of the commune.
@@ -42,6 +47,8 @@ record! {
         location_coordinate: Option<AdCompleteLatLng>,
         /// Postal code, five digits.
         postal_code: Option<PostalCode>,
+        /// How precise the position is, if it was found from an address, a town or a postal code.
+        precision: Option<EnumLocationPrecision>,
     }
 }
 

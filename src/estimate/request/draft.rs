@@ -36,6 +36,17 @@ pub(super) struct HomeDraft {
 pub(super) type NameOf = fn(&'static HomeField) -> Cow<'static, str>;
 
 impl HomeDraft {
+    /// Whether any part of a position was given.
+    pub(super) fn has_position(&self) -> bool {
+        self.longitude.is_some() || self.latitude.is_some()
+    }
+
+    /// Takes a position, latitude and longitude in degrees.
+    pub(super) fn set_position(&mut self, (lat, lon): (f64, f64)) {
+        self.set(HomeInput::Longitude, &Taken::Number(lon));
+        self.set(HomeInput::Latitude, &Taken::Number(lat));
+    }
+
     /// Takes one value.
     pub(super) fn set(&mut self, input: HomeInput, taken: &Taken<'_>) {
         self.said |= 1 << input as u32;

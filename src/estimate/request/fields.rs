@@ -10,6 +10,7 @@ use toise_contract::enums::{
     EnumPropertyGeneralCondition, WireEnum,
 };
 use toise_contract::fields::{Field, FieldKind, ListOf};
+use toise_geocode::request::TEXT_CHARS;
 
 /// Minimum habitable area, m²: smaller rooms are not sold as homes.
 pub const SURFACE_M2_MIN: f64 = 5.0;
@@ -35,6 +36,10 @@ pub const CLASSES: [&str; 2] = ["CLASS_FLAT", "CLASS_HOUSE"];
 pub const OFFERS: [&str; 1] = ["OFFER_BUY"];
 /// The keys that lead to the position in a body.
 pub const LOCATION: [&str; 3] = ["location", "locationCoordinate", "location"];
+/// Columns that give a position.
+pub const POSITION_COLUMNS: [&str; 2] = ["longitude", "latitude"];
+/// Where a body gives an address.
+pub const ADDRESS_PATH: &str = "location.address";
 /// Most homes of one `_many` call.
 pub const ESTIMATE_ITEMS_MAX: usize = 1_000;
 
@@ -65,6 +70,7 @@ pub enum HomeInput {
     Pool,
     Terrace,
     Offer,
+    Address,
 }
 
 /// One thing that may be said of a home.
@@ -80,7 +86,7 @@ pub struct HomeField {
     pub field: Field,
 }
 
-/// Columns that a portfolio must have.
+/// Columns that a portfolio must have; columns of an address may stand for the first two.
 pub const REQUIRED_COLUMNS: [&str; 4] = ["longitude", "latitude", "type", "surface_m2"];
 
 /// A thing a body must say.
@@ -136,10 +142,10 @@ const YEAR: FieldKind = FieldKind::Integer(YEAR_MIN, YEAR_MAX);
 const SURFACE: FieldKind = FieldKind::Between(SURFACE_M2_MIN, SURFACE_M2_MAX);
 
 /// Everything that may be said of a home, in the order of a portfolio's columns and of the arguments in SQL.
-pub static FIELDS: [HomeField; 23] = TABLE;
+pub static FIELDS: [HomeField; 24] = TABLE;
 
 #[rustfmt::skip]
-const TABLE: [HomeField; 23] = [
+const TABLE: [HomeField; 24] = [
     required(HomeInput::Longitude, &["location", "locationCoordinate", "location", "longitude"], "longitude", FieldKind::Between(-180.0, 180.0),
         "Longitude, degrees (WGS 84)"),
     required(HomeInput::Latitude, &["location", "locationCoordinate", "location", "latitude"], "latitude", FieldKind::Between(-90.0, 90.0),
@@ -179,6 +185,10 @@ const TABLE: [HomeField; 23] = [
     optional(HomeInput::Terrace, &["habitation", "characteristics", "hasTerrace"], "has_terrace", FieldKind::Flag, "A terrace"),
     required(HomeInput::Offer, &["offer", "type"], "", FieldKind::OneOf(&OFFERS),
         "How it is offered: only sales are valued"),
+    optional(HomeInput::Address, &["location", "address"], "", FieldKind::Words(*TEXT_CHARS.end()),
+        "Address in one line, with postal code and commune, instead of `locationCoordinate`, which wins if both are given. \
+        `metadata.address` says how it was understood; 422 if it is not found or not surely enough. A home of which only \
+        the town is known has a confidence of LOW"),
 ];
 
 /// The field of an input; [`HomeInput`] and [`FIELDS`] stand in one order.
@@ -203,11 +213,14 @@ const PIN: [Field; 1] = [Field::required(
     FieldKind::Pair(&POSITION),
     "Longitude, then latitude. A point outside France is valued at the national average",
 )];
-const COORDINATE: [Field; 1] = [must(within(
-    "locationCoordinate",
-    &PIN,
-    "Where the home is",
-))];
+const PLACE: [Field; 2] = [
+    within(
+        "locationCoordinate",
+        &PIN,
+        "Where the home is; required unless an address is given",
+    ),
+    of(HomeInput::Address),
+];
 const TOTAL: [Field; 1] = [of(HomeInput::Surface)];
 const CONDITION: [Field; 2] = [of(HomeInput::Year), of(HomeInput::Conditions)];
 const DIAGNOSTIC: [Field; 2] = [of(HomeInput::Energy), of(HomeInput::Climate)];
@@ -243,7 +256,7 @@ const OFFER: [Field; 1] = [of(HomeInput::Offer)];
 
 /// The body of an estimate.
 pub static ESTIMATE: [Field; 5] = [
-    must(within("location", &COORDINATE, "Where the home is")),
+    must(within("location", &PLACE, "Where the home is")),
     of(HomeInput::Class),
     must(within("habitation", &HABITATION, "The home itself")),
     within("land", &LAND, "The land that comes with it"),

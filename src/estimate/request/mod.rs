@@ -6,6 +6,7 @@
 
 mod draft;
 pub mod fields;
+pub mod located;
 #[cfg(test)]
 mod tests;
 
@@ -14,18 +15,21 @@ use std::borrow::Cow;
 use chrono::NaiveDate;
 use serde_json::{Number, Value};
 
+pub use located::{HomeRequest, LocatedHome};
+
 use crate::Home;
 use draft::HomeDraft;
 use fields::{ESTIMATE, ESTIMATE_MANY, FIELDS, HomeField, HomeInput, LOCATION, REQUIRED_COLUMNS};
+use located::HomePlace;
 use toise_contract::fault::Fault;
 use toise_contract::fields::{FieldKind, Taken, Values, read, read_part, read_value};
 use toise_contract::walk::JsonPath;
 
-/// Parses the body of an estimate; `today` is the default valuation date.
+/// Parses the body of an estimate; `today` is the default valuation date. Its address is not searched yet.
 ///
 /// # Errors
 /// The first fault in document order; missing required fields are reported after all others.
-pub fn parse_estimate(body: &Value, today: NaiveDate) -> Result<Home, Fault> {
+pub fn parse_estimate(body: &Value, today: NaiveDate) -> Result<HomeRequest, Fault> {
     home(body, today, JsonPath::Body)
 }
 
@@ -36,7 +40,7 @@ pub fn parse_estimate(body: &Value, today: NaiveDate) -> Result<Home, Fault> {
 pub fn parse_estimate_many(
     body: &Value,
     today: NaiveDate,
-) -> Result<Vec<Result<Home, Fault>>, Fault> {
+) -> Result<Vec<Result<HomeRequest, Fault>>, Fault> {
     let at = JsonPath::Body;
     let here = JsonPath::Key(&at, "items");
     let items: Vec<&Value> = read(body, &ESTIMATE_MANY, at)?.require("items")?;
@@ -46,7 +50,7 @@ pub fn parse_estimate_many(
         .collect())
 }
 
-fn home(body: &Value, today: NaiveDate, at: JsonPath<'_>) -> Result<Home, Fault> {
+fn home(body: &Value, today: NaiveDate, at: JsonPath<'_>) -> Result<HomeRequest, Fault> {
     // What is missing counts at the end of the whole body, by the path of the value itself.
     let values = read_part(body, &ESTIMATE, at)?;
     let mut draft = HomeDraft::default();
@@ -55,8 +59,19 @@ fn home(body: &Value, today: NaiveDate, at: JsonPath<'_>) -> Result<Home, Fault>
             draft.set(field.input, taken);
         }
     }
+    let address = values.at(["location", "address"].into_iter());
+    let place = match address {
+        Some(Taken::Text(_)) if draft.has_position() => HomePlace::CoordinateBesideAddress,
+        Some(Taken::Text(address)) => {
+            // Replaced by the position of the address before anything is valued.
+            draft.set_position((0.0, 0.0));
+            HomePlace::Address((*address).to_owned())
+        }
+        _ => HomePlace::Coordinate,
+    };
     let name_of = |field: &'static HomeField| Cow::Owned(field.path_in_body());
-    draft.finish(today, name_of, |field| field.field.is_required, at)
+    let home = draft.finish(today, name_of, |field| field.field.is_required, at)?;
+    Ok(HomeRequest::new(home, place))
 }
 
 /// What a body says of one thing.
@@ -64,7 +79,7 @@ fn said<'a>(field: &HomeField, values: &'a Values<'_>) -> Option<&'a Taken<'a>> 
     let place = match field.input {
         HomeInput::Longitude => 0,
         HomeInput::Latitude => 1,
-        HomeInput::Date => return None,
+        HomeInput::Date | HomeInput::Address => return None,
         _ => return values.at(field.path.iter().copied()),
     };
     match values.at(LOCATION.into_iter())? {
@@ -73,16 +88,21 @@ fn said<'a>(field: &HomeField, values: &'a Values<'_>) -> Option<&'a Taken<'a>> 
     }
 }
 
-/// Parses a home from the cells of a row, given as pairs of field and text; an empty text means unknown.
+/// Parses a home from the cells of a row, given as pairs of field and text; an empty text means unknown. A `position`,
+/// latitude and longitude in degrees, stands for cells that give none.
 ///
 /// # Errors
 /// The first fault in the order of the cells; its path is the column name.
 pub fn parse_cells<'c>(
     cells: impl Iterator<Item = (&'static HomeField, &'c str)>,
+    position: Option<(f64, f64)>,
     today: NaiveDate,
 ) -> Result<Home, Fault> {
     let at = JsonPath::Body;
     let mut draft = HomeDraft::default();
+    if let Some(position) = position {
+        draft.set_position(position);
+    }
     for (field, cell) in cells {
         let cell = cell.trim();
         if !cell.is_empty() {

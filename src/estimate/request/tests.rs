@@ -30,6 +30,11 @@ fn with(path: &str, value: Value) -> Value {
     body
 }
 
+/// The home of a body, located with no addresses but the communes.
+fn located(body: &Value) -> Result<LocatedHome, Fault> {
+    parse_estimate(body, today())?.locate(&toise_geocode::Geocoder::new(Vec::new()))
+}
+
 fn fault(body: &Value) -> String {
     parse_estimate(body, today()).unwrap_err().to_string()
 }
@@ -51,7 +56,7 @@ fn every_field_of_the_contract_is_read() {
         "type": "CLASS_HOUSE",
         "offer": {"type": "OFFER_BUY"},
     });
-    let home = parse_estimate(&body, today()).unwrap();
+    let home = located(&body).unwrap().home;
     let expected = Home {
         longitude: 5.93,
         latitude: 43.12,
@@ -107,7 +112,7 @@ fn every_field_of_the_contract_is_read() {
     let row = header
         .zip(cells)
         .map(|(name, cell)| (HomeField::of_column(name).unwrap(), cell));
-    assert_eq!(parse_cells(row, NaiveDate::MIN).unwrap(), expected);
+    assert_eq!(parse_cells(row, None, NaiveDate::MIN).unwrap(), expected);
 }
 
 #[test]
@@ -276,7 +281,7 @@ fn a_row_needs_position_class_and_surface_and_names_its_columns() {
         let row = cells
             .iter()
             .map(|(name, cell)| (HomeField::of_column(name).unwrap(), *cell));
-        parse_cells(row, today()).map_err(|fault| fault.to_string())
+        parse_cells(row, None, today()).map_err(|fault| fault.to_string())
     };
     let row = [
         ("longitude", "2.35"),
@@ -308,4 +313,54 @@ fn a_row_needs_position_class_and_surface_and_names_its_columns() {
     ] {
         assert_eq!(with(name, cell).unwrap_err(), format!("{name}: {message}"));
     }
+}
+
+#[test]
+fn an_address_stands_for_the_coordinate_which_wins_where_both_are_given() {
+    let beside = with("location.address", json!("48000 Mende"));
+    let home = located(&beside).unwrap();
+    assert_eq!((home.home.longitude, home.home.latitude), (2.35, 48.86));
+    assert_eq!(
+        (home.address, home.position_from),
+        (None, Some("locationCoordinate"))
+    );
+
+    let alone = with("location", json!({"address": "48000 Mende"}));
+    let home = located(&alone).unwrap();
+    let address = home.address.unwrap();
+    assert_eq!(
+        (home.home.latitude, home.home.longitude),
+        address.position()
+    );
+    assert_eq!(address.precision.name(), "TOWN");
+    assert_eq!(home.position_from, Some("address"));
+
+    let unknown = with("location", json!({"address": "Xqzzy Wvut"}));
+    let refused = located(&unknown).unwrap_err();
+    assert_eq!(refused.path, "location.address");
+    for (value, message) in [
+        (json!(" "), "must hold 1 to 200 characters, not only blanks"),
+        (json!({"city": "Mende"}), "must be a string"),
+    ] {
+        let body = with("location", json!({"address": value}));
+        assert_eq!(fault(&body), format!("location.address: {message}"));
+    }
+    let neither = with("location", json!({}));
+    assert_eq!(
+        fault(&neither),
+        "location.locationCoordinate.location[0]: is required"
+    );
+}
+
+#[test]
+fn the_position_of_an_address_stands_for_the_cells_of_a_row() {
+    let cells = [("type", "flat"), ("surface_m2", "50")];
+    let row = || {
+        cells
+            .iter()
+            .map(|(name, cell)| (HomeField::of_column(name).unwrap(), *cell))
+    };
+    let home = parse_cells(row(), Some((44.5, 3.5)), today()).unwrap();
+    assert_eq!((home.latitude, home.longitude), (44.5, 3.5));
+    assert!(parse_cells(row(), None, today()).is_err());
 }

@@ -75,7 +75,10 @@ fn estimate() -> Value {
                     "fallback": {"type": "string", "enum": ["none", "department", "national"],
                         "description": "What stood in for sales around the home"},
                     "confidence": {"type": "string", "enum": ["HIGH", "MEDIUM", "LOW"],
-                        "description": "By the width of the interval"},
+                        "description": "By the width of the interval; LOW where only the town of an address is known"},
+                    "address": super::geocoding::understood("How `location.address` was understood, where it was used"),
+                    "position_from": {"type": "string", "enum": ["address", "locationCoordinate"],
+                        "description": "Where the position comes from, if an address was given: the coordinate wins"},
                     "comparables": {
                         "type": "array",
                         "maxItems": COMPARABLES,

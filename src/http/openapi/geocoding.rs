@@ -7,6 +7,7 @@ use crate::resources::geocoding::BATCH_MAX;
 use toise_geocode::request::{
     LIMIT_DEFAULT, LIMITS, MAX_DISTANCE_MAX, REVERSE_LIMIT_DEFAULT, TEXT_CHARS,
 };
+use toise_geocode::resolve::Precision;
 use toise_geocode::search::{PartMatch, ResultKind};
 
 /// JSON Schema's type of texts.
@@ -200,6 +201,23 @@ fn collection() -> Value {
             "query": text("The text that was searched"),
             "limit": {"type": "integer", "description": "Maximum results"},
             "explain": {"type": "object", "description": "How the result came about, where asked for"},
+        },
+    })
+}
+
+/// Schema of how an address was understood, outside geocoding.
+pub(super) fn understood(about: &str) -> Value {
+    json!({
+        "type": "object",
+        "description": about,
+        "required": ["label", "score", "confidence", "precision"],
+        "properties": {
+            "label": text("The address in one line, as the base writes it"),
+            "score": {"type": "number", "minimum": 0, "maximum": 1,
+                "description": "Probability that it is the address meant"},
+            "confidence": {"type": TEXT, "enum": ["HIGH", "MEDIUM"], "description": "How far it can be trusted"},
+            "precision": {"type": TEXT, "enum": Precision::ALL.map(Precision::name),
+                "description": "A house number, a street or place, or only the town"},
         },
     })
 }

@@ -6,7 +6,9 @@ use super::{reference, type_name};
 use toise_contract::fields::schema::about as about_field;
 pub(super) use toise_contract::fields::schema::closed;
 use toise_contract::fields::schema::{self, Components, degrees};
+use toise_geocode::resolve::Precision;
 use toise_lake::schema::{ColumnKind, LATITUDE, LONGITUDE, RECORD};
+use toise_opendata::placing::{LOCATION_PRECISION, LOCATION_PRECISION_ABOUT};
 use toise_opendata::request::bodies::bodies;
 use toise_opendata::{Dataset, dpe, dvf};
 
@@ -61,6 +63,7 @@ pub(super) fn match_answer(dataset: Dataset) -> Value {
                 "properties": {
                     "ambiguous": {"type": "boolean", "description": "The two best scores are 5 or less apart"},
                     "total": {"type": "integer", "minimum": 0, "description": "Candidates that passed the filters"},
+                    "address": super::geocoding::understood("How `filters.address` was understood, where it was given"),
                 },
             },
         },
@@ -99,6 +102,14 @@ pub(super) fn record(dataset: Dataset) -> Value {
             "required": ["lat", "lon"],
             "properties": {"lat": degrees("Latitude", 90), "lon": degrees("Longitude", 180)},
             "description": "Where it is",
+        }),
+    );
+    properties.insert(
+        LOCATION_PRECISION.into(),
+        json!({
+            "type": "string",
+            "enum": [Precision::Address.name(), Precision::Street.name()],
+            "description": LOCATION_PRECISION_ABOUT,
         }),
     );
     json!({"type": "object", "properties": properties})

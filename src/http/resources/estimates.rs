@@ -30,9 +30,9 @@ use toise_contract::Fault;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
 use toise_estimate::json::{comparables, contributions, euros};
-use toise_estimate::request::{parse_estimate, parse_estimate_many};
+use toise_estimate::request::{LocatedHome, parse_estimate, parse_estimate_many};
 use toise_estimate::valuer::Valuer;
-use toise_estimate::{Detail, Estimate, Home, ModelMetadata, model};
+use toise_estimate::{Detail, Estimate, ModelMetadata, model};
 use toise_telemetry::Refusal;
 
 const DETAIL: Detail = Detail {
@@ -47,7 +47,8 @@ const NON_JSON_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"
 const ABOUT: &str = "The value on the open market, today, in whole EUR, with an interval that holds the price of four \
 sales in five. The price starts from the level of recorded sales around the position, goes on with sales like the home \
 and ends with what recorded sales do not tell (balcony, lift, condition, …) as bounded adjustments. Where no sale is \
-within reach it falls back to the department or the country, and says so. 503 while no model was trained";
+within reach it falls back to the department or the country, and says so. A home may be located by `location.address` \
+instead of its coordinate; one of which only the town is known has a confidence of LOW. 503 while no model was trained";
 
 /// The estimate endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -101,6 +102,7 @@ async fn lite(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let today = call.app.clock.now().date_naive();
     call.on_pool(Load::Single, move |app, body, _| {
         let home = parse_estimate(&read_body(body)?, today)?;
+        let home = home.locate(&app.geocoding.geocoder())?;
         let data = value(&*valuer(app)?, &home)?;
         Ok(json!({ "data": data }).to_string().into())
     })
@@ -127,12 +129,16 @@ fn many(
 ) -> Result<(Bytes, u64), ApiError> {
     let homes = parse_estimate_many(&read_body(body)?, today)?;
     let valuer = valuer(app)?;
+    let geocoder = app.geocoding.geocoder();
     let answers: Vec<Result<Value, ApiError>> = homes
         .into_par_iter()
         .enumerate()
         .map(|(index, home)| {
             interrupt.check().map_err(ApiError::internal)?;
-            value(&valuer, &home?).map_err(|error| match error {
+            let home = home?;
+            let located = home.locate(&geocoder).map_err(ApiError::from);
+            let answer = located.and_then(|home| value(&valuer, &home));
+            answer.map_err(|error| match error {
                 ApiError::Invalid(fault) => {
                     ApiError::Invalid(fault.within(&format!("items[{index}]")))
                 }
@@ -207,16 +213,28 @@ fn valuer(app: &App) -> Result<Arc<Valuer>, ApiError> {
     app.models.valuer().ok_or(ApiError::NoModel)
 }
 
-fn value(valuer: &Valuer, home: &Home) -> Result<Value, ApiError> {
-    let estimate = valuer.value(home, DETAIL).map_err(|error| match error {
-        // The valuation date is always today, so only the class can be unknown to the model.
-        model::Error::NothingOfClass { class } | model::Error::NothingBefore { class, .. } => {
-            let message = format!("the model knows no sale of a {class}, so none can be valued");
-            ApiError::Invalid(Fault::new("type", message))
-        }
-        other => ApiError::internal(other),
-    })?;
-    Ok(answer(&estimate, valuer.model().metadata()))
+fn value(valuer: &Valuer, home: &LocatedHome) -> Result<Value, ApiError> {
+    let estimate = valuer
+        .value(&home.home, DETAIL)
+        .map_err(|error| match error {
+            // The valuation date is always today, so only the class can be unknown to the model.
+            model::Error::NothingOfClass { class } | model::Error::NothingBefore { class, .. } => {
+                let message =
+                    format!("the model knows no sale of a {class}, so none can be valued");
+                ApiError::Invalid(Fault::new("type", message))
+            }
+            other => ApiError::internal(other),
+        })?;
+    let estimate = estimate.located_by(home.address.as_ref());
+    let mut answer = answer(&estimate, valuer.model().metadata());
+    let metadata = &mut answer["metadata"];
+    if let Some(found) = &home.address {
+        metadata["address"] = json!(found.summary());
+    }
+    if let Some(from) = home.position_from {
+        metadata["position_from"] = json!(from);
+    }
+    Ok(answer)
 }
 
 fn answer(estimate: &Estimate, model: &ModelMetadata) -> Value {

@@ -18,10 +18,16 @@ use crate::openapi::{Operation, enveloped, reference, type_name};
 use crate::response::ApiResponse;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
+use toise_contract::Fault;
 use toise_contract::cursor::{CursorKey, query_digest};
 use toise_engine::pool::Load;
+use toise_geocode::Geocoder;
+use toise_geocode::resolve::Resolved;
+use toise_opendata::request::address::ADDRESS_PATH;
 use toise_opendata::request::{parse_match, parse_match_many, parse_search};
-use toise_opendata::{Dataset, DatasetSearchRequest, MatchAnswer, SearchAnswer, score};
+use toise_opendata::{
+    Dataset, DatasetSearchRequest, MatchAnswer, MatchRequest, SearchAnswer, score,
+};
 
 /// The endpoints for diagnostics, then for sales.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -155,13 +161,14 @@ async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiErr
 /// Handles a match.
 async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
-        let request = parse_match(dataset, &read_json(body)?)?;
+        let mut request = parse_match(dataset, &read_json(body)?)?;
+        let address = locate(&mut request, dataset, &app.geocoding.geocoder())?;
         let answer = app
             .answers
             .find_matches(dataset, &request, interrupt)
             .map_err(ApiError::Internal)?;
         let mut bytes = BytesMut::with_capacity(match_answer_bytes(&answer));
-        write_match_answer(&mut bytes, dataset, &answer);
+        write_match_answer(&mut bytes, dataset, &answer, address.as_ref());
         Ok(bytes.freeze())
     })
     .await
@@ -170,7 +177,17 @@ async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, 
 /// Handles many matches, in order; the items are distributed over the pool's threads.
 async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Batch, move |app, body, interrupt| {
-        let requests = parse_match_many(dataset, &read_json(body)?)?;
+        let mut requests = parse_match_many(dataset, &read_json(body)?)?;
+        let geocoder = app.geocoding.geocoder();
+        let located: Result<Vec<Option<Resolved>>, ApiError> = requests
+            .iter_mut()
+            .enumerate()
+            .map(|(index, request)| {
+                locate(request, dataset, &geocoder)
+                    .map_err(|fault| fault.within(&format!("items[{index}]")).into())
+            })
+            .collect();
+        let located = located?;
         let answers: Result<Vec<MatchAnswer>, AnswerError> = requests
             .par_iter()
             .map(|request| app.answers.find_matches(dataset, request, interrupt))
@@ -179,16 +196,26 @@ async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<ApiRespo
         let length: usize = answers.iter().map(match_answer_bytes).sum();
         let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);
         bytes.put_slice(br#"{"data":["#);
-        for (index, answer) in answers.iter().enumerate() {
+        for (index, (answer, address)) in answers.iter().zip(&located).enumerate() {
             if index > 0 {
                 bytes.put_u8(b',');
             }
-            write_match_answer(&mut bytes, dataset, answer);
+            write_match_answer(&mut bytes, dataset, answer, address.as_ref());
         }
         bytes.put_slice(b"]}");
         Ok(bytes.freeze())
     })
     .await
+}
+
+/// Replaces the address of a request by the condition it stands for.
+fn locate(
+    request: &mut MatchRequest,
+    dataset: Dataset,
+    geocoder: &Geocoder,
+) -> Result<Option<Resolved>, Fault> {
+    let located = request.locate(dataset, geocoder);
+    located.map_err(|reason| Fault::new(ADDRESS_PATH, reason.to_string()))
 }
 
 fn page(
@@ -237,7 +264,12 @@ fn match_answer_bytes(answer: &MatchAnswer) -> usize {
     candidates + ENVELOPE_BYTES
 }
 
-fn write_match_answer(bytes: &mut BytesMut, dataset: Dataset, answer: &MatchAnswer) {
+fn write_match_answer(
+    bytes: &mut BytesMut,
+    dataset: Dataset,
+    answer: &MatchAnswer,
+    address: Option<&Resolved>,
+) {
     bytes.put_slice(br#"{"data":["#);
     for (index, candidate) in answer.candidates.iter().enumerate() {
         if index > 0 {
@@ -254,8 +286,13 @@ fn write_match_answer(bytes: &mut BytesMut, dataset: Dataset, answer: &MatchAnsw
         bytes.put_u8(b'}');
     }
     let meta = format!(
-        r#"],"meta":{{"ambiguous":{},"total":{}}}}}"#,
+        r#"],"meta":{{"ambiguous":{},"total":{}"#,
         answer.ambiguous, answer.total
     );
     bytes.put_slice(meta.as_bytes());
+    if let Some(found) = address {
+        let address = json!(found.summary());
+        bytes.put_slice(format!(r#","address":{address}"#).as_bytes());
+    }
+    bytes.put_slice(b"}}");
 }

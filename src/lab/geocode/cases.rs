@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::classes::{CLASSES, Wanted};
 use super::judge::{HOUSE_M, commune, house_number, label, name, postal_code};
 use super::{Asked, Failure};
-use toise_geo::communes::department_of_postal_code;
 use toise_geo::departments;
+use toise_geo::departments::for_postal_code;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::places::Places;
 use toise_geocode::Geocoder;
@@ -205,11 +205,11 @@ impl Case {
             .as_deref()
             .or(self.postcode.as_deref());
         if let Some(code) = told {
-            return department_of_postal_code(code);
+            return for_postal_code(code);
         }
         let words = tokens(&self.query).into_iter();
         let mut codes = words.filter(|word| word.is_number() && word.text.len() == 5);
-        codes.find_map(|word| department_of_postal_code(&word.text))
+        codes.find_map(|word| for_postal_code(&word.text))
     }
 
     fn judge(&self, geocoder: &Geocoder) -> (bool, Failure) {
@@ -221,7 +221,7 @@ impl Case {
             near: self.lat.zip(self.lon),
             postal_code: self.postcode.clone(),
             insee_code: self.citycode.clone(),
-            kind: None,
+            ..SearchRequest::default()
         });
         let failure = Failure {
             query: self.query.clone(),

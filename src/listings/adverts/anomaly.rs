@@ -203,6 +203,7 @@ fn has_no_images(advert: &Advert) -> bool {
 mod tests {
     use super::*;
     use crate::adverts::complete::complete;
+    use crate::adverts::locating::PlaceSources;
     use serde_json::{Value, json};
     use toise_contract::read::read;
 
@@ -218,7 +219,7 @@ mod tests {
             *advert.pointer_mut(path).unwrap() = value.clone();
         }
         let mut advert: Advert = read(&advert).unwrap();
-        complete(&mut advert, None);
+        complete(&mut advert, PlaceSources::default());
         Anomalies::detect(&advert).reasons().collect()
     }
 

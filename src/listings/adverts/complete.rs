@@ -2,13 +2,14 @@
 //!
 //! Called when a record is built for the store ([`super::prepare`]). Derived fields are recorded ([`DerivedFields`])
 //! and removed before the next update is merged, so that the INSEE code derived from an old postal code does not
-//! contradict a new one. A position that is only a commune's centre equals `cityCoordinate`: readers see its
-//! precision from that.
+//! contradict a new one. A derived position has a `precision`; one that is only a commune's centre equals
+//! `cityCoordinate`.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::locating::{self, PlaceSources};
 use toise_contract::enums::{
     EnumCurrency, EnumPricingScope, EnumPropertyClass, EnumPropertyOfferType,
 };
@@ -49,6 +50,7 @@ derived! {
     POSITION = 7: ["location", "locationCoordinate"];
     POSTAL_CODE = 8: ["location", "postalCode"];
     PRICE_PER_AREA = 9: ["currentPrice", "valuePerArea"];
+    PRECISION = 10: ["location", "precision"];
 }
 
 impl DerivedFields {
@@ -57,7 +59,7 @@ impl DerivedFields {
         self.0 & field.0 != 0
     }
 
-    fn add(&mut self, field: DerivedFields) {
+    pub(super) fn add(&mut self, field: DerivedFields) {
         self.0 |= field.0;
     }
 
@@ -92,7 +94,7 @@ pub struct Completion {
 }
 
 /// Fills in the missing fields that the others determine.
-pub fn complete(advert: &mut Advert, iris: Option<&IrisIndex>) -> Completion {
+pub fn complete(advert: &mut Advert, sources: PlaceSources<'_>) -> Completion {
     let mut completed = Completion::default();
     let derived = &mut completed.derived;
     fill(
@@ -112,8 +114,11 @@ pub fn complete(advert: &mut Advert, iris: Option<&IrisIndex>) -> Completion {
         },
     );
     if let Some(location) = &mut advert.location {
-        let unknown = complete_place(location, iris, derived);
-        completed.warnings.extend(unknown.map(Cow::Owned));
+        let (found, unlocated) = locating::locate(location, sources.geocoder, derived);
+        let unknown = complete_place(location, sources.iris, derived);
+        locating::finish(location, found.as_ref(), sources.geocoder, derived);
+        let warnings = unlocated.into_iter().chain(unknown);
+        completed.warnings.extend(warnings.map(Cow::Owned));
     }
     if let Some(per_area) = price_per_area(advert) {
         let price = advert

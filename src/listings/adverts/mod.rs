@@ -9,5 +9,6 @@ pub mod change;
 pub mod complete;
 pub mod identity;
 pub mod incoming;
+pub mod locating;
 pub mod member;
 pub mod prepare;

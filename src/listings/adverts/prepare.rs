@@ -15,6 +15,7 @@ use crate::adverts::anomaly::Anomalies;
 use crate::adverts::change::{AdvertHistory, Sighting};
 use crate::adverts::complete::{DerivedFields, complete, forget_price_per_area};
 use crate::adverts::incoming::IncomingAdvert;
+use crate::adverts::locating::PlaceSources;
 use toise_contract::Fault;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
@@ -22,7 +23,6 @@ use toise_contract::listings::deliveries::AdvertEvent;
 use toise_contract::listings::market::Meta;
 use toise_contract::read::read;
 use toise_dedup::Fingerprint;
-use toise_geo::iris::IrisIndex;
 use toise_store::document;
 
 /// Fields of a stored record that are not content: identity, history and derived flags.
@@ -143,7 +143,7 @@ pub enum SightingOutcome {
 pub fn prepare(
     incoming: &IncomingAdvert,
     stored: Option<&StoredAdvert>,
-    iris: Option<&IrisIndex>,
+    sources: PlaceSources<'_>,
 ) -> Result<IngestDecision, document::Error> {
     let outcome = match stored {
         None => AdvertState::begin(incoming),
@@ -156,7 +156,7 @@ pub fn prepare(
         SightingOutcome::Unchanged(flx_id) => IngestDecision::Unchanged(flx_id),
         SightingOutcome::Refused(fault) => IngestDecision::Reject(fault),
         SightingOutcome::Changed(delta) => {
-            IngestDecision::Write(Box::new(AdvertDraft::build(*delta, iris)?))
+            IngestDecision::Write(Box::new(AdvertDraft::build(*delta, sources)?))
         }
     })
 }
@@ -289,7 +289,9 @@ fn require(content: &Advert) -> Result<(), Fault> {
     )?;
     let is_placed = content.location.as_ref().is_some_and(|place| {
         let position = place.location_coordinate.as_ref();
-        place.postal_code.is_some()
+        let address = place.address.as_deref().unwrap_or_default();
+        !address.trim().is_empty()
+            || place.postal_code.is_some()
             || place.insee_code.is_some()
             || position.is_some_and(|position| position.location.is_some())
     });
@@ -298,7 +300,7 @@ fn require(content: &Advert) -> Result<(), Fault> {
     }
     Err(Fault::new(
         "location",
-        "must hold postalCode, inseeCode or locationCoordinate",
+        "must hold postalCode, inseeCode or locationCoordinate, or an address",
     ))
 }
 
@@ -307,7 +309,7 @@ impl AdvertDraft {
     ///
     /// # Errors
     /// The record cannot be encoded.
-    pub fn build(delta: AdvertDelta, iris: Option<&IrisIndex>) -> Result<Self, document::Error> {
+    pub fn build(delta: AdvertDelta, sources: PlaceSources<'_>) -> Result<Self, document::Error> {
         let AdvertDelta {
             known,
             events,
@@ -317,7 +319,7 @@ impl AdvertDraft {
         let mut advert = known.content;
         advert.flx_id = Some(known.flx_id);
         advert.url = known.url;
-        let completed = complete(&mut advert, iris);
+        let completed = complete(&mut advert, sources);
         let anomalies = Anomalies::detect(&advert);
         advert.has_anomaly = Some(!anomalies.is_empty());
         advert.first_seen_at = Some(history.first_seen_at);

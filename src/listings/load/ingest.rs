@@ -17,6 +17,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::adverts::incoming::IncomingAdvert;
+use crate::adverts::locating::PlaceSources;
 use crate::adverts::prepare::{ContentChange, IngestDecision, StoredAdvert, prepare};
 use crate::placement::find::PlannedPlacement;
 use crate::records::percolation::PercolationBuffer;
@@ -29,7 +30,6 @@ use toise_contract::Fault;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::deliveries::AdvertEvent;
-use toise_geo::iris::IrisIndex;
 use toise_store::document;
 
 /// Adverts per transaction: enough to share its fsync, few enough that other writers do not wait long.
@@ -138,7 +138,7 @@ impl Listings {
             self.percolator.catch_up(connection)?;
             ChangeBaseline::now(connection)
         })?;
-        let iris = self.contours.get()?;
+        let places = self.places()?;
         let mut seen = HashSet::with_capacity(read.len());
         let adverts: Vec<(std::result::Result<IncomingAdvert, Fault>, bool)> = read
             .into_iter()
@@ -156,7 +156,7 @@ impl Listings {
             };
             // A second sighting of one advert is prepared inside the transaction, after the first is stored.
             let plan = match is_first {
-                true => Some(self.plan(&incoming, iris.as_deref())?),
+                true => Some(self.plan(&incoming, places.sources())?),
                 false => None,
             };
             Ok(Ok(PreparedAdvert { incoming, plan }))
@@ -168,11 +168,11 @@ impl Listings {
     }
 
     /// Prepares an advert against what is stored now, and plans its placement.
-    fn plan(&self, incoming: &IncomingAdvert, iris: Option<&IrisIndex>) -> Result<WritePlan> {
+    fn plan(&self, incoming: &IncomingAdvert, sources: PlaceSources<'_>) -> Result<WritePlan> {
         let digest = incoming.url.digest();
         let by_url = |connection: &Connection| rows::by_url(connection, &digest);
         let stored = self.store.read_with(by_url)?;
-        let mut plan = WritePlan::new(incoming, stored.as_ref(), iris)?;
+        let mut plan = WritePlan::new(incoming, stored.as_ref(), sources)?;
         if let IngestDecision::Write(draft) = &plan.step {
             let planned = |connection: &Connection| {
                 PlannedPlacement::plan(connection, draft, stored.as_ref())
@@ -184,7 +184,7 @@ impl Listings {
 
     /// Writes a group. Returns once durable.
     fn write_group(&self, group: IngestGroup) -> Result<Vec<IngestOutcome>> {
-        let iris = self.contours.get()?;
+        let places = self.places()?;
         let percolator = Arc::clone(&self.percolator);
         let now_ms = self.clock.now().timestamp_millis();
         let written = self.store.write_with(move |transaction| -> Result<_> {
@@ -193,7 +193,7 @@ impl Listings {
                 ListingsWriter::begin(transaction, percolation)?.with_baseline(group.basis)?;
             let mut group = group;
             let outcomes = group.adverts.iter_mut().map(|prepared| match prepared {
-                Ok(prepared) => write_one(&mut tables, prepared, iris.as_deref()),
+                Ok(prepared) => write_one(&mut tables, prepared, places.sources()),
                 Err(fault) => Ok(Err(fault.clone())),
             });
             let outcomes = outcomes.collect::<Result<Vec<IngestOutcome>>>()?;
@@ -214,11 +214,11 @@ impl WritePlan {
     fn new(
         incoming: &IncomingAdvert,
         stored: Option<&StoredAdvert>,
-        iris: Option<&IrisIndex>,
+        sources: PlaceSources<'_>,
     ) -> std::result::Result<Self, document::Error> {
         Ok(Self {
             version: stored.map(|stored| (stored.advert, stored.sequence)),
-            step: prepare(incoming, stored, iris)?,
+            step: prepare(incoming, stored, sources)?,
             planned: None,
         })
     }
@@ -227,7 +227,7 @@ impl WritePlan {
 fn write_one(
     tables: &mut ListingsWriter<'_>,
     prepared: &mut PreparedAdvert,
-    iris: Option<&IrisIndex>,
+    sources: PlaceSources<'_>,
 ) -> Result<IngestOutcome> {
     let digest = prepared.incoming.url.digest();
     let version = tables.version(&digest)?;
@@ -235,7 +235,7 @@ fn write_one(
         Some(plan) if plan.version == version => plan,
         outdated => {
             let stored = rows::by_url(tables.connection(), &digest)?;
-            let plan = WritePlan::new(&prepared.incoming, stored.as_ref(), iris);
+            let plan = WritePlan::new(&prepared.incoming, stored.as_ref(), sources);
             outdated.insert(plan?)
         }
     };

@@ -151,6 +151,8 @@ fn location(present: &[&PropertyMember]) -> Option<Location> {
         .filter(|place| place.insee_code.is_some() && place.insee_code == best.insee_code);
     let whole = united(std::iter::once(best).chain(same_commune).map(Some))?;
     let AdLocation {
+        address: _,
+        precision: _,
         city,
         city_coordinate,
         department,
@@ -168,6 +170,8 @@ fn location(present: &[&PropertyMember]) -> Option<Location> {
         iris_code,
         location_coordinate: location_coordinate.map(|position| point(position.location)),
         postal_code,
+        // Of the advert that gave the position.
+        precision: best.precision,
     })
 }
 

@@ -5,11 +5,14 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::adverts::locating::PlaceSources;
 use crate::columns;
 use crate::properties::record_key::NUMBER_MAX;
 use toise_alerts::percolate::{self, ActiveAlertCounts, Percolator};
 use toise_base::clock::Clock;
 use toise_geo::iris::IrisIndex;
+use toise_geocode::Geocoder;
+use toise_geocode::live::LiveGeocoder;
 use toise_store::Store;
 use toise_store::document;
 
@@ -73,6 +76,22 @@ pub struct Listings {
     pub(crate) clock: Clock,
     pub(crate) contours: Arc<Contours>,
     pub(crate) percolator: Arc<Percolator>,
+    pub(crate) addresses: Option<LiveGeocoder>,
+}
+
+/// The contours and the addresses that complete the places of a group of adverts.
+pub(crate) struct PlaceTables {
+    iris: Option<Arc<IrisIndex>>,
+    geocoder: Option<Arc<Geocoder>>,
+}
+
+impl PlaceTables {
+    pub(crate) fn sources(&self) -> PlaceSources<'_> {
+        PlaceSources {
+            iris: self.iris.as_deref(),
+            geocoder: self.geocoder.as_deref(),
+        }
+    }
 }
 
 /// Contours that give the IRIS and commune of a position. They are read when the first advert needs them, which takes
@@ -105,6 +124,7 @@ impl Listings {
             clock,
             contours: Arc::default(),
             percolator: Arc::new(Percolator::new(columns::properties(), columns::adverts())),
+            addresses: None,
         }
     }
 
@@ -126,6 +146,20 @@ impl Listings {
     /// The clock.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Sets the index that gives the position of an address.
+    pub fn with_addresses(mut self, addresses: LiveGeocoder) -> Self {
+        self.addresses = Some(addresses);
+        self
+    }
+
+    /// The contours and addresses in use now. Reads the contours on first use, which takes seconds.
+    pub(crate) fn places(&self) -> Result<PlaceTables> {
+        Ok(PlaceTables {
+            iris: self.contours.get()?,
+            geocoder: self.addresses.as_ref().map(LiveGeocoder::geocoder),
+        })
     }
 
     /// Sets the file of contours that give the IRIS and commune of a position.

@@ -113,6 +113,7 @@ pub fn convert(
         rows_kept: batch.num_rows() as u64,
         batch,
         rows_not_asked_for,
+        placed: 0,
         findings,
         places,
     })

@@ -15,11 +15,14 @@ use arrow::datatypes::{
 };
 use serde_json::{Map, Value};
 
+use super::plan::PortfolioPlan;
 use super::{BulkReport, MatchRun};
-use crate::Dataset;
 use crate::matching::Ranking;
-use crate::portfolio::{Error, InputRows};
+use crate::portfolio::{AddressAnswerBuilder, Error, InputRows};
+use crate::request::address::clause;
 use crate::source::cell;
+use crate::{Dataset, MatchRequest};
+use toise_geocode::resolve::{RepeatedAddresses, Resolved};
 use toise_lake::schema::{ColumnKind, RECORD};
 
 /// Default output columns of a diagnostic.
@@ -65,15 +68,13 @@ pub(super) struct AnswerLayout {
     keys: usize,
     chosen: Vec<ChosenColumn>,
     needs_record: bool,
+    has_addresses: bool,
 }
 
 impl AnswerLayout {
     /// Determines the output columns. A key column whose name is also an output column is prefixed with `input_`.
-    pub(super) fn new(
-        dataset: Dataset,
-        keys: &[String],
-        columns: Option<&[String]>,
-    ) -> Result<Self, Error> {
+    pub(super) fn new(plan: &PortfolioPlan, columns: Option<&[String]>) -> Result<Self, Error> {
+        let (dataset, keys) = (plan.dataset, &plan.columns.keys);
         let table = dataset.schema();
         let default: Vec<String> = match dataset {
             Dataset::Dpe => DPE_COLUMNS.iter().map(|name| (*name).into()).collect(),
@@ -112,6 +113,9 @@ impl AnswerLayout {
                 .map(|column| Field::new(&column.name, answer_type(column.kind), true)),
         );
         answer.push(Field::new("error", DataType::Utf8, true));
+        if plan.has_addresses() {
+            answer.extend(AddressAnswerBuilder::fields());
+        }
         let mut fields: Vec<Field> = keys
             .iter()
             .map(|key| {
@@ -132,6 +136,7 @@ impl AnswerLayout {
             schema: Arc::new(Schema::new(fields)),
             keys: keys.len(),
             needs_record: chosen.iter().any(|column| column.decoded.is_none()),
+            has_addresses: plan.has_addresses(),
             chosen,
         })
     }
@@ -258,6 +263,7 @@ struct MatchTableBuilder<'r> {
     ids: StringBuilder,
     chosen: Vec<AnswerColumnBuilder>,
     errors: StringBuilder,
+    addresses: AddressAnswerBuilder,
 }
 
 impl<'r> MatchTableBuilder<'r> {
@@ -279,10 +285,13 @@ impl<'r> MatchTableBuilder<'r> {
                 .map(|column| AnswerColumnBuilder::new(column.kind))
                 .collect(),
             errors: StringBuilder::new(),
+            addresses: AddressAnswerBuilder::default(),
         }
     }
 
-    fn start(&mut self, rows: &InputRows, row: usize) {
+    /// Begins an output row of a portfolio row, which may have been located by its address.
+    fn start(&mut self, rows: &InputRows, row: usize, address: Option<&Resolved>) {
+        self.addresses.push(address);
         if self.keys.is_empty() {
             self.row_numbers
                 .append_value((rows.first_row + row as u64) as i64);
@@ -314,6 +323,7 @@ impl<'r> MatchTableBuilder<'r> {
         &mut self,
         rows: &InputRows,
         row: usize,
+        address: Option<&Resolved>,
         ranking: &Ranking,
         size: usize,
     ) -> Result<(), Error> {
@@ -328,7 +338,7 @@ impl<'r> MatchTableBuilder<'r> {
             Vec::new()
         };
         for (rank, ranked) in shown.iter().enumerate() {
-            self.start(rows, row);
+            self.start(rows, row, address);
             self.ranks.append_value(rank as i32 + 1);
             self.scores.append_value(ranked.score);
             self.confidences
@@ -381,6 +391,9 @@ impl<'r> MatchTableBuilder<'r> {
         columns.push(Arc::new(self.ids.finish()));
         columns.extend(self.chosen.into_iter().map(AnswerColumnBuilder::finish));
         columns.push(Arc::new(self.errors.finish()));
+        if self.run.layout.has_addresses {
+            columns.extend(self.addresses.finish());
+        }
         Ok(RecordBatch::try_new(
             Arc::clone(&self.run.layout.schema),
             columns,
@@ -388,35 +401,65 @@ impl<'r> MatchTableBuilder<'r> {
     }
 }
 
+/// A row's request, and the address it was located by.
+type RowRequest = (MatchRequest, Option<Resolved>);
+
+/// Why a row cannot be matched, and the result that its address is not surely enough.
+type RowFault = (String, Option<Resolved>);
+
+/// The request of a row; an address becomes one more condition.
+fn request<'b>(
+    run: &MatchRun,
+    rows: &'b InputRows,
+    row: usize,
+    addresses: &mut Option<RepeatedAddresses<'_, 'b>>,
+) -> Result<RowRequest, RowFault> {
+    if let Some(fault) = rows.faults.get(&row) {
+        return Err((fault.clone(), None));
+    }
+    let plan = &run.plan;
+    let request = plan.request(&rows.block, row);
+    let mut request = request.map_err(|fault| (fault, None))?;
+    let (Some(addresses), Some(address)) = (addresses, plan.address(&rows.block, row, &request))
+    else {
+        return Ok((request, None));
+    };
+    match addresses.locate(address) {
+        Ok(found) => {
+            request.filter.push(clause(plan.dataset, found));
+            Ok((request, Some(found.clone())))
+        }
+        Err(reason) => Err((format!("address: {reason}"), reason.best().cloned())),
+    }
+}
+
 /// Matches the rows of a block. CPU-bound.
 pub(super) fn answer(run: &MatchRun, rows: &InputRows) -> Result<(RecordBatch, BulkReport), Error> {
     let mut table = MatchTableBuilder::new(run);
     let mut counts = BulkReport::default();
+    let mut addresses = run.geocoder.as_deref().map(RepeatedAddresses::new);
     for row in 0..rows.block.len() {
         counts.rows += 1;
-        let request = match rows.faults.get(&row) {
-            Some(fault) => Err(fault.clone()),
-            None => run.plan.request(&rows.block, row),
-        };
-        let request = match request {
+        let (request, address) = match request(run, rows, row, &mut addresses) {
             Ok(request) => request,
-            Err(fault) => {
+            Err((fault, best)) => {
                 counts.errors += 1;
-                table.start(rows, row);
+                table.start(rows, row, best.as_ref());
                 table.empty(None, Some(&fault));
                 continue;
             }
         };
+        counts.count_located(address.as_ref());
         let ranking = run.open_data.rank(run.plan.dataset, &run.view, &request)?;
         if ranking.best.is_empty() {
             counts.without_candidates += 1;
-            table.start(rows, row);
+            table.start(rows, row, address.as_ref());
             table.empty(Some(0), None);
             continue;
         }
         counts.matched += 1;
         counts.confidence.count(ranking.confidence(0));
-        table.candidates(rows, row, &ranking, request.size)?;
+        table.candidates(rows, row, address.as_ref(), &ranking, request.size)?;
     }
     Ok((table.finish()?, counts))
 }

@@ -7,6 +7,7 @@
 mod answer;
 mod plan;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,6 +20,8 @@ use answer::AnswerLayout;
 use plan::PortfolioPlan;
 use toise_base::progress::Progress;
 use toise_engine as engine;
+use toise_geocode::Geocoder;
+use toise_geocode::resolve::{LazyGeocoder, Resolved};
 
 /// Default key columns; the first one present is used.
 const DEFAULT_KEYS: [&str; 2] = ["key", "id"];
@@ -40,6 +43,8 @@ pub struct BulkOptions {
     pub size: Option<usize>,
     /// Record columns to output; `None` means a default set for each table.
     pub columns: Option<Vec<String>>,
+    /// Locates the addresses of rows; opened only if there are columns of them.
+    pub geocoder: LazyGeocoder,
     /// Progress bar on standard error.
     pub progress: Progress,
 }
@@ -57,6 +62,9 @@ pub struct BulkReport {
     pub errors: u64,
     /// Best candidates by confidence.
     pub confidence: ByConfidence,
+    /// Rows located by their address, by precision.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub located: BTreeMap<&'static str, u64>,
     /// Portfolio columns that were ignored because they name no body field.
     pub ignored_columns: Vec<String>,
     /// Elapsed time from opening the portfolio until the output is on disk, in seconds.
@@ -88,11 +96,20 @@ impl ByConfidence {
 }
 
 impl BulkReport {
+    fn count_located(&mut self, found: Option<&Resolved>) {
+        if let Some(found) = found {
+            *self.located.entry(found.precision.name()).or_default() += 1;
+        }
+    }
+
     fn add(&mut self, other: &BulkReport) {
         self.rows += other.rows;
         self.matched += other.matched;
         self.without_candidates += other.without_candidates;
         self.errors += other.errors;
+        for (precision, count) in &other.located {
+            *self.located.entry(precision).or_default() += count;
+        }
         self.confidence.high += other.confidence.high;
         self.confidence.medium += other.confidence.medium;
         self.confidence.low += other.confidence.low;
@@ -106,6 +123,8 @@ struct MatchRun {
     view: Arc<engine::view::TableView>,
     plan: PortfolioPlan,
     layout: AnswerLayout,
+    /// Locates addresses, if there are columns of them.
+    geocoder: Option<Arc<Geocoder>>,
 }
 
 /// Matches every row of a portfolio. Returns once the complete output is on disk. Blocks and computes on the global
@@ -124,13 +143,20 @@ pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Er
         input: options.input.clone(),
         what: format!("a {} match", dataset.name()),
         fields: plan::field_names(dataset),
+        only_if_named: plan::address_names(dataset),
         renames: options.renames.clone(),
         keys: options.keys.clone(),
         default_keys: &DEFAULT_KEYS,
     };
     let opened = OpenPortfolio::new(&portfolio)?;
     let plan = PortfolioPlan::new(options, opened.columns.clone())?;
-    let layout = AnswerLayout::new(dataset, &plan.columns.keys, options.columns.as_deref())?;
+    let geocoder = match plan.has_addresses() {
+        true => Some(Arc::clone(
+            options.geocoder.get().map_err(Error::Addresses)?,
+        )),
+        false => None,
+    };
+    let layout = AnswerLayout::new(&plan, options.columns.as_deref())?;
     let output = PortfolioOutput::create(&options.output, layout.schema())?;
     let mut report = BulkReport {
         ignored_columns: plan.columns.ignored.clone(),
@@ -141,6 +167,7 @@ pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Er
         view,
         plan,
         layout,
+        geocoder,
     };
     portfolio::run(
         &portfolio,

@@ -4,16 +4,21 @@
 //! `date_etablissement_dpe_from` and `_to`, `lat`, `lon` and `distance`, each scoring target, `size`. [`parse_match`]
 //! validates the body, so a row is rejected for the same reasons and with the same messages as at the endpoint. Cells
 //! are text in every container; the field decides how a cell is parsed. An empty cell means an absent field.
+//!
+//! A row may also give an address in the columns `address`, `postcode` (or `postal_code`) and `city`. It becomes a
+//! condition like the filter `address`, unless the row has a position, or has no street and names its commune by code.
 
 use serde_json::{Map, Number, Value};
 
 use super::BulkOptions;
-use crate::portfolio::{Error, PortfolioColumns};
+use crate::portfolio::{ADDRESS_FIELDS, AddressColumns, Error, PortfolioColumns};
+use crate::request::address::{ADDRESS, commune_column};
 use crate::request::bodies::bodies;
 use crate::request::parse_match;
 use crate::source::Block;
 use crate::{Dataset, MatchRequest};
 use toise_contract::fields::FieldKind;
+use toise_geocode::resolve::PostalAddress;
 
 /// How to parse a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +37,8 @@ enum BodySlot {
     Bound(&'static str, &'static str),
     /// `scoring_targets.<name>`.
     Target(&'static str),
+    /// A part of an address, which is not in the body.
+    Address,
     Size,
 }
 
@@ -53,6 +60,8 @@ pub(super) struct PortfolioPlan {
     pub(super) columns: PortfolioColumns,
     /// Input columns that hold fields.
     fields: Vec<(usize, BodyField)>,
+    /// Input columns that give an address; none if only the filter `postal_code` is there.
+    addresses: Option<AddressColumns>,
 }
 
 /// All fields of a match body, as columns.
@@ -60,7 +69,8 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
     let bodies = bodies(dataset);
     let mut fields = Vec::new();
     let mut add = |name: String, slot, cell| fields.push(BodyField { name, slot, cell });
-    for filter in bodies.match_filters {
+    let filters = bodies.match_filters.iter();
+    for filter in filters.filter(|filter| filter.name != ADDRESS) {
         let name = filter.name;
         let bounds: &[&'static str] = match filter.kind {
             FieldKind::Range => &["min", "max"],
@@ -106,6 +116,16 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
         add(target.name.into(), BodySlot::Target(target.name), cell);
     }
     add("size".into(), BodySlot::Size, CellKind::Number);
+    // The postal code of a sale is a filter of its own, and part of the address beside it.
+    for name in ADDRESS_FIELDS {
+        if !fields.iter().any(|field| field.name == name) {
+            fields.push(BodyField {
+                name: name.into(),
+                slot: BodySlot::Address,
+                cell: CellKind::Text,
+            });
+        }
+    }
     fields
 }
 
@@ -119,14 +139,48 @@ impl PortfolioPlan {
         }
         let known = fields(dataset);
         let found = columns.fields.iter();
+        let fields: Vec<(usize, BodyField)> = found
+            .map(|(index, field)| (*index, known[*field].clone()))
+            .collect();
+        let of_address = |(_, field): &(usize, BodyField)| field.slot == BodySlot::Address;
+        let addresses = fields.iter().any(of_address).then(|| {
+            let named = fields.iter().map(|(column, field)| (*column, &*field.name));
+            let commune = commune_column(dataset);
+            AddressColumns {
+                insee_code: named
+                    .clone()
+                    .find(|(_, name)| *name == commune)
+                    .map(|(column, _)| column),
+                ..AddressColumns::find(named)
+            }
+        });
         Ok(Self {
             dataset,
             size: options.size,
-            fields: found
-                .map(|(index, field)| (*index, known[*field].clone()))
-                .collect(),
+            fields,
+            addresses,
             columns,
         })
+    }
+
+    /// Whether rows may give an address.
+    pub(super) fn has_addresses(&self) -> bool {
+        self.addresses.is_some()
+    }
+
+    /// The address that a row is to be located by: none beside a position, nor where a town is all it adds to the code of
+    /// a commune.
+    pub(super) fn address<'b>(
+        &self,
+        block: &'b Block,
+        row: usize,
+        request: &MatchRequest,
+    ) -> Option<PostalAddress<'b>> {
+        let address = self.addresses?.of_row(block, row);
+        let has = |column: &str| request.filter.iter().any(|clause| clause.column == column);
+        let adds_nothing = address.address.is_empty()
+            && (has(commune_column(self.dataset)) || address.city.is_empty() && has("postal_code"));
+        (!address.is_empty() && !adds_nothing && !has("location")).then_some(address)
     }
 
     /// The match request of a row, or why it is invalid.
@@ -160,6 +214,7 @@ impl PortfolioPlan {
                     targets.insert(name.into(), value);
                 }
                 BodySlot::Size => size = Some(value),
+                BodySlot::Address => {}
             }
         }
         // A radius set for all rows is dropped from a row without a position.
@@ -199,6 +254,15 @@ fn value(cell: &str, kind: CellKind) -> Value {
 pub(super) fn field_names(dataset: Dataset) -> Vec<String> {
     fields(dataset)
         .into_iter()
+        .map(|field| field.name)
+        .collect()
+}
+
+/// Column names of the parts of an address.
+pub(super) fn address_names(dataset: Dataset) -> Vec<String> {
+    fields(dataset)
+        .into_iter()
+        .filter(|field| field.slot == BodySlot::Address)
         .map(|field| field.name)
         .collect()
 }

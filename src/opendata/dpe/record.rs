@@ -5,7 +5,8 @@
 //! becomes 1 or 0, and codes get back the leading zeros that a spreadsheet removed.
 //!
 //! A value that is not a number or date where one is expected is dropped and counted; the row is kept for its 229 other
-//! columns. Only a row without a diagnostic number is rejected. Takes about 60 µs per row with all columns.
+//! columns. A row without coordinates is placed by its address if that is certain; its published values stay as they are,
+//! and `location_precision` says so. Only a row without a diagnostic number is rejected. Takes about 60 µs per row with all columns.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -21,12 +22,14 @@ use chrono::Datelike;
 use super::columns::all;
 use super::source::{DpeColumns, index_of};
 use crate::json_text::JsonObject;
+use crate::placing::{LOCATION_PRECISION, place};
 use crate::report::ConversionFindings;
 use crate::report::Converted;
 use crate::source::cell::{code, date_of, day, decimal, json_number};
 use crate::source::{Block, SourceLocation};
 use toise_geo::departments;
 use toise_geo::projection::{in_france, to_degrees};
+use toise_geocode::resolve::{LazyGeocoder, PostalAddress};
 use toise_lake::schema::ColumnKind;
 
 /// Selects the diagnostics to import; the default selects all.
@@ -69,9 +72,10 @@ pub fn convert(
     columns: &DpeColumns,
     file: &str,
     wanted: &DpeSelection,
+    geocoder: &LazyGeocoder,
 ) -> Result<Converted, ArrowError> {
     let mut findings = ConversionFindings::default();
-    let mut rows_not_asked_for = 0;
+    let (mut rows_not_asked_for, mut placed) = (0, 0);
     let mut places = BTreeSet::new();
     let mut builders: Vec<(usize, usize, DpeColumnBuilder)> = present(columns);
     let mut flx_ids = Int64Builder::new();
@@ -123,10 +127,18 @@ pub fn convert(
             let place = SourceLocation::line(file, block.line(row)).column("_geopoint");
             findings.drop_value("position unreadable or outside France", &place, value);
         });
+        let found = match position {
+            Some(_) => None,
+            None => place(geocoder, key.address(&cell)),
+        };
+        placed += u64::from(found.is_some());
+        let position = position.or(found.map(|found| found.position));
         lats.append_option(position.map(|(lat, _)| lat));
         lons.append_option(position.map(|(_, lon)| lon));
         record.raw("flx_id", &flx_id.to_string());
         record.location(position);
+        let precision = found.map(|found| found.precision.name());
+        record.optional_text(LOCATION_PRECISION, precision);
         text = record.finish();
         records.append_value(&text);
     }
@@ -156,6 +168,7 @@ pub fn convert(
         batch: RecordBatch::try_new(super::schema().arrow().clone(), arrays)?,
         rows_kept: rows as u64,
         rows_not_asked_for,
+        placed,
         findings,
         places: places
             .into_iter()
@@ -235,6 +248,8 @@ struct DpeKeyColumns {
     point: Option<usize>,
     x: Option<usize>,
     y: Option<usize>,
+    /// Address, postal code and commune as geocoded, then as entered.
+    addresses: [[Option<usize>; 3]; 2],
 }
 
 impl DpeKeyColumns {
@@ -248,6 +263,10 @@ impl DpeKeyColumns {
             point: position("_geopoint"),
             x: position("coordonnee_cartographique_x_ban"),
             y: position("coordonnee_cartographique_y_ban"),
+            addresses: [
+                ["adresse_ban", "code_postal_ban", "nom_commune_ban"].map(position),
+                ["adresse_brut", "code_postal_brut", "nom_commune_brut"].map(position),
+            ],
         }
     }
 
@@ -258,6 +277,20 @@ impl DpeKeyColumns {
         }
         let commune = code(cell(self.commune), 5);
         Cow::Borrowed(departments::for_commune(&commune).unwrap_or_default())
+    }
+
+    /// The address of a row: as geocoded, else as entered.
+    fn address<'b>(&self, cell: &impl Fn(Option<usize>) -> &'b str) -> PostalAddress<'b> {
+        let given = self.addresses.iter();
+        let mut given = given.map(|columns| columns.map(cell));
+        let found = given.find(|[address, ..]| !address.is_empty());
+        let [address, postal_code, city] = found.unwrap_or_default();
+        PostalAddress {
+            address,
+            postal_code,
+            city,
+            ..PostalAddress::default()
+        }
     }
 
     /// Latitude and longitude in degrees, from `_geopoint`, else from the projected coordinates and the department's

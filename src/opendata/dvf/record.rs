@@ -18,10 +18,12 @@ use super::derive::{SaleRecord, department, sales};
 use super::mutation::MutationBlock;
 use super::row::RowReader;
 use crate::json_text::JsonObject;
+use crate::placing::{LOCATION_PRECISION, place};
 use crate::report::ConversionFindings;
 use crate::report::Converted;
 use crate::source::cell::date_of;
 use toise_geo::iris::IrisIndex;
+use toise_geocode::resolve::{LazyGeocoder, PostalAddress, Precision};
 
 /// Selects the sales to import; the default selects all.
 #[derive(Clone, Debug, Default)]
@@ -32,18 +34,27 @@ pub struct DvfSelection {
     pub years: Option<RangeInclusive<i32>>,
 }
 
+/// What tells more of a sale's place than its rows do.
+#[derive(Clone, Copy)]
+pub struct PlaceSources<'s> {
+    /// Contours that give the IRIS of a position.
+    pub iris: Option<&'s IrisIndex>,
+    /// Gives the position of an address, for rows without one.
+    pub geocoder: &'s LazyGeocoder,
+}
+
 /// Converts complete mutations to records. CPU-bound.
 pub fn convert(
     mutations: &MutationBlock,
     columns: &DvfColumns,
     file: &str,
     wanted: &DvfSelection,
-    iris: Option<&IrisIndex>,
+    sources: PlaceSources<'_>,
 ) -> Result<Converted, ArrowError> {
     let reader = RowReader { columns, file };
     let mut findings = ConversionFindings::default();
     let mut columns_out = Builders::default();
-    let (mut rows_kept, mut rows_not_asked_for) = (0, 0);
+    let (mut rows_kept, mut rows_not_asked_for, mut placed) = (0, 0, 0);
     let mut places: BTreeSet<([u8; 5], i32)> = BTreeSet::new();
     let mut rows = Vec::new();
     for range in mutations.ranges() {
@@ -73,20 +84,39 @@ pub fn convert(
             rows_kept += 1;
             rows.push(row);
         }
-        for sale in sales(&rows) {
-            columns_out.push(&sale, iris);
+        for mut sale in sales(&rows) {
+            let precision = place_sale(&mut sale, sources.geocoder);
+            placed += u64::from(precision.is_some());
+            columns_out.push(&sale, precision, sources.iris);
         }
     }
     Ok(Converted {
         batch: columns_out.finish()?,
         rows_kept,
         rows_not_asked_for,
+        placed,
         findings,
         places: places
             .into_iter()
             .map(|(commune, year)| (String::from_utf8_lossy(&commune).into_owned(), year))
             .collect(),
     })
+}
+
+/// Gives a sale without a position that of its address; its identifier stays that of its rows.
+fn place_sale(sale: &mut SaleRecord, geocoder: &LazyGeocoder) -> Option<Precision> {
+    if sale.position.is_some() {
+        return None;
+    }
+    let address = PostalAddress {
+        address: sale.address.as_deref()?,
+        postal_code: sale.postal_code.as_deref().unwrap_or_default(),
+        city: sale.city.as_deref().unwrap_or_default(),
+        insee_code: &sale.insee_code,
+    };
+    let found = place(geocoder, address)?;
+    sale.position = Some(found.position);
+    Some(found.precision)
 }
 
 /// One builder per column, in the table's order.
@@ -133,8 +163,11 @@ const TEXT_NAMES: [&str; 7] = [
 ];
 
 impl Builders {
-    fn push(&mut self, sale: &SaleRecord, iris: Option<&IrisIndex>) {
+    /// Adds a sale; `placed` is the precision of its position if that was found from its address.
+    fn push(&mut self, sale: &SaleRecord, placed: Option<Precision>, iris: Option<&IrisIndex>) {
+        // The middle of a street may lie in another IRIS than the sale.
         let area = iris
+            .filter(|_| placed != Some(Precision::Street))
             .zip(sale.position)
             .and_then(|(iris, (lat, lon))| iris.find(lat, lon));
         let numbers = [
@@ -179,6 +212,7 @@ impl Builders {
             record.optional_text(name, text);
         }
         record.location(sale.position);
+        record.optional_text(LOCATION_PRECISION, placed.map(Precision::name));
         record.texts("parcel_ids", &sale.parcel_ids);
         record.number("lots", Some(sale.lots as f64));
         record.number("rows", Some(sale.rows as f64));

@@ -13,6 +13,7 @@ use crate::report::{Converted, ImportReport};
 use crate::source::{Block, Error, Header, SourceLocation};
 use crate::{ban, dpe, dvf};
 use toise_geo::iris::IrisIndex;
+use toise_geocode::resolve::LazyGeocoder;
 use toise_lake::RowSink;
 
 type Conversion = Receiver<Result<Converted, ArrowError>>;
@@ -32,6 +33,7 @@ struct ConversionContext {
     dpe: dpe::record::DpeSelection,
     ban: ban::record::BanSelection,
     iris: Option<Arc<IrisIndex>>,
+    geocoder: LazyGeocoder,
 }
 
 /// Converts blocks and pushes the batches in order.
@@ -73,6 +75,7 @@ impl<'c> BlockConsumer<'c> {
                 departments: options.departments.clone(),
             },
             iris: options.iris.clone(),
+            geocoder: options.geocoder.clone(),
         };
         Self {
             table,
@@ -179,8 +182,11 @@ impl<'c> BlockConsumer<'c> {
         }
         let context = Arc::clone(&self.context);
         self.spawn(move || {
-            let iris = context.iris.as_deref();
-            dvf::record::convert(&mutations, &columns, &context.file, &context.dvf, iris)
+            let sources = dvf::record::PlaceSources {
+                iris: context.iris.as_deref(),
+                geocoder: &context.geocoder,
+            };
+            dvf::record::convert(&mutations, &columns, &context.file, &context.dvf, sources)
         })
     }
 
@@ -190,7 +196,10 @@ impl<'c> BlockConsumer<'c> {
         columns: Arc<dpe::source::DpeColumns>,
     ) -> Result<(), Error> {
         let context = Arc::clone(&self.context);
-        self.spawn(move || dpe::record::convert(&block, &columns, &context.file, &context.dpe))
+        self.spawn(move || {
+            let geocoder = &context.geocoder;
+            dpe::record::convert(&block, &columns, &context.file, &context.dpe, geocoder)
+        })
     }
 
     fn convert_ban(
@@ -230,6 +239,7 @@ impl<'c> BlockConsumer<'c> {
             })?
             .map_err(toise_lake::Error::from)?;
         self.report.rows_kept += converted.rows_kept;
+        self.report.placed += converted.placed;
         self.report.rows_not_asked_for += converted.rows_not_asked_for;
         self.report.records += converted.batch.num_rows() as u64;
         self.report.add(converted.findings);

@@ -158,6 +158,7 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Erro
     // A renamed field is not read under its own name, nor is a field whose name is a key column.
     let own = portfolio.fields.iter().filter(|name| {
         !portfolio.renames.iter().any(|(_, theirs)| theirs == *name)
+            && !portfolio.only_if_named.contains(name)
             && !portfolio.default_keys.contains(&name.as_str())
     });
     for name in renamed

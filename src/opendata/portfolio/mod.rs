@@ -4,6 +4,7 @@
 //! writes the batches (`output`). Memory is limited to `BLOCKS_WAITING` blocks plus `BLOCKS_ANSWERING` per thread,
 //! whatever the file size. The caller supplies the meaning of a row and its results.
 
+mod addresses;
 mod columns;
 mod input;
 mod output;
@@ -19,6 +20,7 @@ use super::source;
 use toise_base::progress::Progress;
 use toise_engine as engine;
 
+pub use addresses::{ADDRESS_FIELDS, AddressAnswerBuilder, AddressColumns};
 pub use columns::PortfolioColumns;
 pub use input::{InputRows, OpenPortfolio};
 pub use output::PortfolioOutput;
@@ -37,6 +39,8 @@ pub struct Portfolio {
     pub what: String,
     /// Field names that a column may have.
     pub fields: Vec<String>,
+    /// Fields that change the output where they occur; of NDJSON they are read only if its first object names them.
+    pub only_if_named: Vec<String>,
     /// Pairs of input column and the field it stands for.
     pub renames: Vec<(String, String)>,
     /// Input columns to copy to the output.
@@ -62,6 +66,9 @@ pub enum Error {
     /// An option does not fit this portfolio or table.
     #[error("{0}")]
     Option(String),
+    /// The index of addresses cannot be read.
+    #[error("{0}")]
+    Addresses(String),
     /// The table cannot be read.
     #[error(transparent)]
     Engine(#[from] engine::Error),

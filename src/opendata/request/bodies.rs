@@ -131,7 +131,7 @@ const fn many(items: &'static ListOf) -> [Field; 1] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use FieldKind::{AnyOf, Code, Dates, Flag, OneOf, Place, Range, Text};
+    use FieldKind::{AnyOf, Code, Dates, Flag, OneOf, Place, Range, Text, Words};
     use toise_lake::schema::ColumnKind;
 
     #[test]
@@ -158,6 +158,8 @@ mod tests {
                         check("lat", &[ColumnKind::Number]);
                         check("lon", &[ColumnKind::Number]);
                     }
+                    // An address stands for a position or a commune.
+                    Words(_) => assert_eq!(field.name, "address"),
                     other => panic!("{other:?} is no filter"),
                 }
             }

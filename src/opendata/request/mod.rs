@@ -1,5 +1,6 @@
 //! Open-data requests: tables of their fields, and the parser that validates bodies against them.
 
+pub mod address;
 pub mod bodies;
 mod parse;
 

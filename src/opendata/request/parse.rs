@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use crate::request::address::ADDRESS;
 use crate::request::bodies::{MATCH_SIZE_DEFAULT, SEARCH_SIZE_DEFAULT, bodies};
 use crate::{Dataset, DatasetSearchRequest, MatchRequest, ScoringTarget, TargetValue};
 use toise_contract::cursor::{CursorKey, query_digest};
@@ -58,8 +59,11 @@ pub fn parse_match_many(dataset: Dataset, body: &Value) -> Result<Vec<MatchReque
 }
 
 fn match_request(mut values: Values<'_>) -> MatchRequest {
+    let mut given: Option<Values<'_>> = values.take("filters");
+    let address = given.as_mut().and_then(|given| given.take(ADDRESS));
     MatchRequest {
-        filter: filters(values.take("filters")),
+        filter: filters(given),
+        address,
         targets: targets(values.take("scoring_targets")),
         size: values.take("size").unwrap_or(MATCH_SIZE_DEFAULT),
     }

@@ -6,7 +6,7 @@ use toise_contract::read::read;
 
 fn completed(value: Value) -> (Value, Completion) {
     let mut advert: Advert = read(&value).unwrap();
-    let completed = complete(&mut advert, None);
+    let completed = complete(&mut advert, PlaceSources::default());
     (serde_json::to_value(advert).unwrap(), completed)
 }
 
@@ -91,7 +91,7 @@ fn contours_give_the_iris_and_commune_of_a_position() {
     let iris = IrisIndex::parse(contours.to_string().as_bytes(), "contours").unwrap();
     let mut advert: Advert =
         read(&json!({"location": {"locationCoordinate": {"location": [2.35, 48.83]}}})).unwrap();
-    complete(&mut advert, Some(&iris));
+    complete(&mut advert, PlaceSources::contours(Some(&iris)));
     let place = advert.location.unwrap();
     assert_eq!(place.iris_code.unwrap().as_str(), "751135125");
     assert_eq!(place.insee_code.unwrap().as_str(), "75113");

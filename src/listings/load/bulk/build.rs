@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{Error, Result};
 use crate::adverts::identity::UrlDigest;
 use crate::adverts::incoming::IncomingAdvert;
+use crate::adverts::locating::PlaceSources;
 use crate::adverts::prepare::{AdvertDelta, AdvertDraft, AdvertState, SightingOutcome};
 use crate::columns::{AdvertRows, PropertyRows};
 use crate::properties::made::BuiltProperty;
@@ -17,7 +18,6 @@ use crate::search::texts::BulkIndexer;
 use toise_contract::Fault;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
-use toise_geo::iris::IrisIndex;
 
 /// A property with its adverts, ready to be written.
 pub(super) struct BuiltAsset {
@@ -42,7 +42,7 @@ pub(super) struct BuiltBlock {
 pub(super) struct BlockBuilder<'w> {
     /// Indexes the texts of properties.
     pub words: BulkIndexer,
-    pub iris: Option<&'w IrisIndex>,
+    pub sources: PlaceSources<'w>,
     /// The time of arrival of all sightings.
     pub at: DateTime<Utc>,
     /// The last property number assigned; each block takes a range before it is written.
@@ -91,7 +91,7 @@ impl BlockBuilder<'_> {
         }
         let adverts: Vec<(UrlDigest, AdvertDraft)> = adverts
             .into_iter()
-            .map(|(digest, delta)| Ok((digest, AdvertDraft::build(delta, self.iris)?)))
+            .map(|(digest, delta)| Ok((digest, AdvertDraft::build(delta, self.sources)?)))
             .collect::<Result<_>>()?;
         let first = adverts.first();
         let Some(id) = first.and_then(|(_, draft)| draft.member.advert.flx_id) else {

@@ -26,6 +26,7 @@ use rayon::slice::ParallelSliceMut;
 use rusqlite::Transaction;
 use serde_json::Value;
 
+use crate::adverts::locating::PlaceSources;
 use crate::columns::{self, adverts, properties};
 use crate::properties::record_key::RecordKey;
 use crate::records::percolation::PercolationBuffer;
@@ -138,7 +139,7 @@ pub fn fill(
         refuse_listings(data, &lake, transaction)?;
         let builder = BlockBuilder {
             words: texts.fill()?,
-            iris,
+            sources: PlaceSources::contours(iris),
             at,
             numbers: AtomicI64::new(0),
         };

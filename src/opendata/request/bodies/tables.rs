@@ -1,13 +1,23 @@
 //! The fields of the open-data bodies: one table of filters, sort keys and targets per kind of body.
 
 use super::{DatasetBodies, IRIS_TYPES, filter, items, many, matching, search, target};
+use crate::request::address::ADDRESS;
 use crate::{dpe, dvf};
 use toise_contract::fields::{Field, FieldKind, ListOf};
 use toise_contract::listings::codes::{Department, InseeCode, PostalCode};
+use toise_geocode::request::TEXT_CHARS;
 
-use FieldKind::{AnyOf, Between, Code, Dates, Flag, Integer, Number, OneOf, Place, Range, Text};
+use FieldKind::{
+    AnyOf, Between, Code, Dates, Flag, Integer, Number, OneOf, Place, Range, Text, Words,
+};
 
 const PLACE_ABOUT: &str = "Position within a planar distance of a pin, boundary included";
+
+/// An address in one line.
+const ADDRESS_KIND: FieldKind = Words(*TEXT_CHARS.end());
+const ADDRESS_ABOUT: &str = "Address in one line, with postal code and commune: within 50 m of a house number, within \
+300 m of the middle of a street, in the commune of a mere town. It is one more condition; the answer's `meta.address` \
+says how it was understood. 422 if it is not found or not surely enough";
 
 const DPE_SEARCH_FILTERS: &[Field] = &[
     filter("numero_dpe", Text, "Number of the diagnostic"),
@@ -162,6 +172,7 @@ const DPE_MATCH_FILTERS: &[Field] = &[
         "Day the diagnostic was established",
     ),
     filter("location", Place, PLACE_ABOUT),
+    filter(ADDRESS, ADDRESS_KIND, ADDRESS_ABOUT),
 ];
 
 const DPE_TARGETS: &[Field] = &[
@@ -304,6 +315,7 @@ const DVF_MATCH_FILTERS: &[Field] = &[
     filter("surface_m2", Range, "Built surface, m2"),
     filter("transaction_date", Dates, "Day of the sale"),
     filter("location", Place, PLACE_ABOUT),
+    filter(ADDRESS, ADDRESS_KIND, ADDRESS_ABOUT),
 ];
 
 const DVF_TARGETS: &[Field] = &[

@@ -1,0 +1,128 @@
+//! An address among the filters of a match: the clause it stands for.
+//!
+//! A house number or a street restricts candidates to its surroundings, a mere town to its commune. The radii allow for
+//! records that are placed at the centre of their parcel, and for streets that are known by one point.
+
+use crate::{Dataset, MatchRequest};
+use toise_contract::filter::{Clause, ClauseTest};
+use toise_geocode::Geocoder;
+use toise_geocode::resolve::{PostalAddress, Precision, Resolved, Unlocated};
+
+/// Name of the filter.
+pub const ADDRESS: &str = "address";
+/// Path of the filter in a match body.
+pub const ADDRESS_PATH: &str = "filters.address";
+/// Radius around a house number, metres.
+pub const ADDRESS_RADIUS_M: f64 = 50.0;
+/// Radius around the middle of a street, metres.
+pub const STREET_RADIUS_M: f64 = 300.0;
+
+/// Column with the INSEE code of a record.
+pub fn commune_column(dataset: Dataset) -> &'static str {
+    match dataset {
+        Dataset::Dpe => "code_insee_ban",
+        Dataset::Dvf => "insee_code",
+    }
+}
+
+/// The condition that an address stands for.
+pub fn clause(dataset: Dataset, found: &Resolved) -> Clause {
+    let within = |radius_m| {
+        let (lat, lon) = found.position();
+        Clause::new("location", ClauseTest::Within { lat, lon, radius_m })
+    };
+    match found.precision {
+        Precision::Address => within(ADDRESS_RADIUS_M),
+        Precision::Street => within(STREET_RADIUS_M),
+        Precision::Town => Clause::new(
+            commune_column(dataset),
+            ClauseTest::OneOf(found.insee_codes()),
+        ),
+    }
+}
+
+impl MatchRequest {
+    /// Replaces the address by the condition it stands for, and tells how it was understood; `None` without an address.
+    ///
+    /// # Errors
+    /// It is not found, or not surely enough.
+    pub fn locate(
+        &mut self,
+        dataset: Dataset,
+        geocoder: &Geocoder,
+    ) -> Result<Option<Resolved>, Unlocated> {
+        let Some(address) = self.address.take() else {
+            return Ok(None);
+        };
+        let found = geocoder.locate(PostalAddress::line(&address))?;
+        self.filter.push(clause(dataset, &found));
+        Ok(Some(found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::parse_match;
+    use serde_json::json;
+    use toise_geocode::address::Confidence;
+
+    fn found(precision: Precision) -> Resolved {
+        Resolved {
+            lat: 44.5,
+            lon: 3.5,
+            label: "Paris".into(),
+            probability: 0.99,
+            confidence: Confidence::High,
+            precision,
+            insee_code: "75056".into(),
+        }
+    }
+
+    #[test]
+    fn the_less_is_known_the_wider_is_the_condition() {
+        let radius = |precision| match clause(Dataset::Dvf, &found(precision)).test {
+            ClauseTest::Within { radius_m, .. } => radius_m,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(radius(Precision::Address), 50.0);
+        assert_eq!(radius(Precision::Street), 300.0);
+        for (dataset, column) in [
+            (Dataset::Dvf, "insee_code"),
+            (Dataset::Dpe, "code_insee_ban"),
+        ] {
+            let clause = clause(dataset, &found(Precision::Town));
+            assert_eq!(clause.column, column);
+            let ClauseTest::OneOf(codes) = clause.test else {
+                panic!("not a commune");
+            };
+            assert_eq!((codes.len(), &*codes[19]), (20, "75120"));
+        }
+    }
+
+    #[test]
+    fn an_address_becomes_a_condition_or_is_refused() {
+        let nothing = Geocoder::new(Vec::new());
+        let request = |address: &str| {
+            parse_match(Dataset::Dvf, &json!({"filters": {"address": address}})).unwrap()
+        };
+        let mut town = request("48000 Mende");
+        assert!(town.filter.is_empty());
+        let understood = town.locate(Dataset::Dvf, &nothing).unwrap().unwrap();
+        assert_eq!(understood.precision, Precision::Town);
+        assert_eq!(
+            town.filter,
+            [Clause::new(
+                "insee_code",
+                ClauseTest::OneOf(vec!["48095".into()])
+            )]
+        );
+        assert!(
+            request("Xqzzy Wvut")
+                .locate(Dataset::Dvf, &nothing)
+                .is_err()
+        );
+        let mut without = parse_match(Dataset::Dvf, &json!({})).unwrap();
+        assert_eq!(without.locate(Dataset::Dvf, &nothing), Ok(None));
+    }
+}
