@@ -24,6 +24,7 @@ use toise_engine::pool::QueryPool;
 use toise_estimate::live::LiveModel;
 use toise_geocode::projects::Projects;
 use toise_geocode::service::GeocodingService;
+use toise_geocode::upstream::{BreakerState, Upstream};
 use toise_http::addresses::ReceiverChecker;
 use toise_http::idempotency::IdempotencyClaims;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
@@ -35,7 +36,7 @@ use toise_net::egress::EgressGuard;
 use toise_net::webhook_client::WebhookClient;
 use toise_opendata::OpenData;
 use toise_store::Store;
-use toise_telemetry::{Gauge, Metric, Metrics};
+use toise_telemetry::{Counter, Gauge, Metric, Metrics};
 
 /// Name of the secret that signs cursors.
 const CURSOR_SECRET: &str = "cursor";
@@ -60,6 +61,18 @@ const UNREADABLE_ALERTS: Metric<Gauge> = Metric::gauge(
     "toise_unreadable_alerts",
     "Active alerts this version cannot read: they match nothing until they are changed.",
 );
+const UPSTREAM_BREAKER: Metric<Gauge> = Metric::gauge(
+    "toise_geocoding_upstream_breaker",
+    "1 for the state of the circuit breaker of the upstream geocoding service, 0 for the others.",
+);
+const UPSTREAM_BREAKER_OPENED: Metric<Counter> = Metric::counter(
+    "toise_geocoding_upstream_breaker_opened_total",
+    "How often the circuit breaker of the upstream geocoding service opened.",
+);
+const UPSTREAM_QUESTIONS: Metric<Counter> = Metric::counter(
+    "toise_geocoding_upstream_questions_total",
+    "Questions for the upstream geocoding service, by what became of them.",
+);
 
 /// The service over a store and tables, not yet listening; it is ready only while the supervisor's workers live.
 pub fn app(
@@ -72,6 +85,11 @@ pub fn app(
     clock: &Clock,
     config: &Config,
 ) -> Result<App, Failure> {
+    let upstream = Upstream::new(&config.geocoding, store.clone(), clock.clone())?;
+    let geocoding = match &upstream {
+        Some(upstream) => geocoding.with_upstream(upstream.clone()),
+        None => geocoding,
+    };
     let pool = QueryPool::new(config.engine.threads(), config.engine.query_queue_max)?;
     let readiness = Readiness::of(supervisor);
     let metrics = Metrics::new()?;
@@ -81,6 +99,9 @@ pub fn app(
         gauges.set(READY, &[], f64::from(u8::from(observed.is_ready())));
         gauges.set(QUERY_POOL_JOBS, &[], depth.depth() as f64);
     });
+    if let Some(upstream) = upstream {
+        register_upstream_gauges(&metrics, upstream);
+    }
     Ok(App {
         answers,
         store: store.clone(),
@@ -113,6 +134,21 @@ pub fn app(
         metrics,
         request_timeout: config.server.request_timeout(),
     })
+}
+
+/// Registers the state and the counts of the upstream geocoding service.
+fn register_upstream_gauges(metrics: &Metrics, upstream: Upstream) {
+    metrics.register_gauges(move |gauges| {
+        let health = upstream.health();
+        for state in BreakerState::ALL {
+            let is_current = f64::from(u8::from(state == health.breaker));
+            gauges.set(UPSTREAM_BREAKER, &[("state", state.name())], is_current);
+        }
+        gauges.set_count(UPSTREAM_BREAKER_OPENED, &[], health.opened);
+        for (outcome, count) in health.questions {
+            gauges.set_count(UPSTREAM_QUESTIONS, &[("outcome", outcome)], count);
+        }
+    });
 }
 
 /// The dependencies of webhook delivery.

@@ -53,7 +53,8 @@ impl Confidence {
         }
     }
 
-    fn of_distance(metres: f64) -> Self {
+    /// Of what lies at a distance from the position asked, metres.
+    pub(crate) fn of_distance(metres: f64) -> Self {
         match metres {
             m if m <= HIGH_WITHIN_M => Confidence::High,
             m if m <= MEDIUM_WITHIN_M => Confidence::Medium,
@@ -418,7 +419,8 @@ fn of_place(index: u32, (lat, lon): (f64, f64)) -> Address<'static> {
     address
 }
 
-fn empty(lat: f64, lon: f64) -> Address<'static> {
+/// An address of which nothing but the position is known yet.
+pub(crate) fn empty(lat: f64, lon: f64) -> Address<'static> {
     Address {
         lat,
         lon,
@@ -457,7 +459,7 @@ fn label(name: &str, postal_code: &str, city: &str) -> String {
 }
 
 /// `48, Lozère, Occitanie`.
-fn context(department: &str) -> String {
+pub(crate) fn context(department: &str) -> String {
     let region = regions::for_department(department).map(|region| region.name);
     match (departments::name(department), region) {
         (Some(name), Some(region)) if name == region => format!("{department}, {name}"),

@@ -18,7 +18,9 @@ pub mod resolve;
 pub mod reverse;
 pub mod search;
 pub mod service;
+pub mod settings;
 pub mod table;
 pub mod text;
+pub mod upstream;
 
 pub use search::Geocoder;

@@ -1,13 +1,18 @@
-//! Answers searches and reverse searches: the current index, and what is added to each address on request.
+//! Answers searches and reverse searches: the current index, the upstream service where it is set, and what is added to
+//! each address on request.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::address::Address;
+use tokio::time::Instant;
+
+use crate::address::{Address, Confidence};
 use crate::live::LiveGeocoder;
 use crate::parcels::Parcels;
-use crate::request::{Additions, ReverseCall, SearchCall};
+use crate::request::{Additions, Parameters, ReverseCall, SearchCall, parse_reverse, parse_search};
 use crate::search::Geocoder;
+use crate::settings::UpstreamMode;
+use crate::upstream::{Unavailable, Upstream};
 use toise_contract::Fault;
 use toise_geo::iris::{self, IrisIndex};
 
@@ -25,12 +30,51 @@ pub enum Error {
     Iris(#[from] iris::Error),
 }
 
+/// One search or reverse search as asked.
+#[derive(Clone, Debug)]
+pub enum GeocodingCall {
+    /// An address to positions.
+    Search(SearchCall),
+    /// A position to addresses.
+    Reverse(ReverseCall),
+}
+
+/// What a call asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Positions of an address.
+    Search,
+    /// Addresses at a position.
+    Reverse,
+}
+
+impl GeocodingCall {
+    /// Reads the parameters of an operation.
+    ///
+    /// # Errors
+    /// The first value that is not allowed.
+    pub fn parse(operation: Operation, parameters: &Parameters) -> Result<Self, Fault> {
+        Ok(match operation {
+            Operation::Search => GeocodingCall::Search(parse_search(parameters)?),
+            Operation::Reverse => GeocodingCall::Reverse(parse_reverse(parameters)?),
+        })
+    }
+
+    fn additions(&self) -> Additions {
+        match self {
+            GeocodingCall::Search(call) => call.with,
+            GeocodingCall::Reverse(call) => call.with,
+        }
+    }
+}
+
 /// Geocoding over a data folder. Cheap to clone.
 #[derive(Clone)]
 pub struct GeocodingService {
     live: LiveGeocoder,
     parcels: Arc<Parcels>,
     iris: Arc<LazyIris>,
+    upstream: Option<Upstream>,
 }
 
 /// IRIS contours, read when first asked for: the national file takes seconds.
@@ -49,6 +93,80 @@ impl GeocodingService {
                 path: iris,
                 index: OnceLock::new(),
             }),
+            upstream: None,
+        }
+    }
+
+    /// With a service to ask for what the index does not hold, or instead of it.
+    pub fn with_upstream(self, upstream: Upstream) -> Self {
+        Self {
+            upstream: Some(upstream),
+            ..self
+        }
+    }
+
+    /// The upstream service.
+    pub fn upstream(&self) -> Option<&Upstream> {
+        self.upstream.as_ref()
+    }
+
+    /// Whether the upstream service is the only source.
+    pub fn is_upstream_only(&self) -> bool {
+        let mode = self.upstream.as_ref().map(Upstream::mode);
+        mode == Some(UpstreamMode::Only)
+    }
+
+    /// Whether the upstream service is to be asked for what the index answered with these addresses: they are none, or
+    /// the best is of low confidence.
+    pub fn asks_upstream(&self, addresses: &[Address<'_>]) -> bool {
+        self.upstream.is_some() && !is_any_trusted(addresses)
+    }
+
+    /// Asks the upstream service, beginning by `deadline` or not at all. With an index beside it, `None` where the
+    /// index's own answer stands: it has one, and upstream has none that is better than of low confidence.
+    ///
+    /// # Errors
+    /// It gives no answer. There is none where no upstream service is set.
+    pub async fn ask_upstream(
+        &self,
+        call: &GeocodingCall,
+        has_own: bool,
+        deadline: Instant,
+    ) -> Result<Option<Vec<Address<'static>>>, Unavailable> {
+        let Some(upstream) = &self.upstream else {
+            return Ok(None);
+        };
+        let addresses = match call {
+            GeocodingCall::Search(call) => upstream.search(call, deadline).await?,
+            GeocodingCall::Reverse(call) => upstream.reverse(call, deadline).await?,
+        };
+        Ok((!has_own || is_any_trusted(&addresses)).then_some(addresses))
+    }
+
+    /// Adds to addresses of the upstream service what a call asks to be added. Blocks as [`Self::answer`] does.
+    ///
+    /// # Errors
+    /// As [`Self::answer`].
+    pub fn complete(
+        &self,
+        call: &GeocodingCall,
+        addresses: &mut [Address<'_>],
+    ) -> Result<(), Error> {
+        self.add(call.additions(), addresses)
+    }
+
+    /// Answers a call from the index, best address first.
+    ///
+    /// # Errors
+    /// What is to be added cannot be read, or is not there.
+    pub fn answer<'g>(
+        &self,
+        geocoder: &'g Geocoder,
+        call: &GeocodingCall,
+    ) -> Result<Vec<Address<'g>>, Error> {
+        match call {
+            GeocodingCall::Search(call) => self.search(geocoder, call),
+            GeocodingCall::Reverse(call) => self.reverse(geocoder, call),
         }
     }
 
@@ -106,6 +224,11 @@ impl GeocodingService {
         }
         Ok(())
     }
+}
+
+fn is_any_trusted(addresses: &[Address<'_>]) -> bool {
+    let is_trusted = |address: &Address<'_>| address.properties.confidence != Confidence::Low;
+    addresses.iter().any(is_trusted)
 }
 
 impl LazyIris {

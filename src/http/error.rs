@@ -95,6 +95,12 @@ pub enum ApiError {
         "no model to estimate with: train one with `toise train`; the service loads it automatically"
     )]
     NoModel,
+    /// The only source of addresses gives no answer.
+    #[error("the upstream geocoding service gives no answer; retry after {retry_after_s} s")]
+    UpstreamUnavailable {
+        /// Time after which it may be asked again, in seconds.
+        retry_after_s: u32,
+    },
     /// The service is starting or draining.
     #[error("not ready: starting or draining")]
     NotReady,
@@ -133,9 +139,11 @@ impl ApiError {
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 10007),
             ApiError::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, 10007),
             ApiError::BodyInterrupted => (StatusCode::REQUEST_TIMEOUT, 10007),
-            ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut | ApiError::NoModel => {
-                (StatusCode::SERVICE_UNAVAILABLE, 10000)
-            }
+            ApiError::Overloaded
+            | ApiError::NotReady
+            | ApiError::TimedOut
+            | ApiError::NoModel
+            | ApiError::UpstreamUnavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, 10000),
             ApiError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, 10000),
         }
     }
@@ -169,6 +177,9 @@ impl ApiError {
             | ApiError::QuotaReached(refused)
             | ApiError::TooManyAtOnce(refused) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(refused.retry_after_s));
+            }
+            ApiError::UpstreamUnavailable { retry_after_s } => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(*retry_after_s));
             }
             ApiError::StillWaiting(_) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(BUSY_RETRY_AFTER_S));

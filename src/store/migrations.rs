@@ -9,9 +9,10 @@ use super::error::{Error, Result};
 pub(super) type Steps<'s> = [&'s str];
 
 /// Migrations of the store.
-pub(super) const STORE: [&str; 2] = [
+pub(super) const STORE: [&str; 3] = [
     include_str!("migrations/store_0001.sql"),
     include_str!("migrations/store_0002.sql"),
+    include_str!("migrations/store_0003.sql"),
 ];
 
 /// Migrations of the ledger.

@@ -24,6 +24,7 @@ use toise_alerts::settings::{AlertLimits, WebhookSettings};
 use toise_collect::settings::CollectSettings;
 use toise_engine::EngineSettings;
 use toise_estimate::settings::EstimateSettings;
+use toise_geocode::settings::GeocodingSettings;
 use toise_http::settings::ServerSettings;
 use toise_telemetry::logs::LogSettings;
 
@@ -79,6 +80,8 @@ pub struct Config {
     pub webhooks: WebhookSettings,
     /// Pages of listings, collected on demand.
     pub collect: CollectSettings,
+    /// Addresses to positions and back.
+    pub geocoding: GeocodingSettings,
     /// Credits by consumption type; every type is present.
     pub prices: BTreeMap<String, u32>,
 }
@@ -94,6 +97,7 @@ impl Default for Config {
             estimate: EstimateSettings::default(),
             webhooks: WebhookSettings::default(),
             collect: CollectSettings::default(),
+            geocoding: GeocodingSettings::default(),
             prices: prices::default_prices(),
         }
     }

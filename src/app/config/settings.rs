@@ -11,6 +11,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::ENVIRONMENT_PREFIX;
 use toise_accounts::prices::Consumption;
+use toise_geocode::settings::is_base_address;
 use toise_net::egress::AllowedHosts;
 
 /// Maximum of a setting in seconds: a day.
@@ -33,6 +34,8 @@ const RETENTION_DAYS_MAX: u64 = 3_650;
 const OUTBOX_MAX: u64 = 1_000_000_000;
 /// Maximum of a setting of collection, in seconds: a year.
 const COLLECT_SECONDS_MAX: u64 = 31_536_000;
+/// Maximum rate of requests to the upstream geocoding service, per second.
+const UPSTREAM_RATE_PER_S_MAX: u64 = 1_000;
 /// Maximum length of a text that goes into a header, in characters.
 const HEADER_CHARS_MAX: usize = 200;
 /// Maximum memory setting, in MiB: 16 TiB.
@@ -53,6 +56,8 @@ pub enum SettingKind {
     Whole(u64, u64),
     /// Host names and addresses separated by commas; empty for none.
     Hosts,
+    /// `http` or `https` address of a service; empty for none.
+    BaseAddress,
     /// Visible ASCII characters; empty for none.
     Header,
     /// `true` or `false`.
@@ -73,7 +78,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 9] = [
+pub const SECTIONS: [(&str, &str); 10] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of queries"),
@@ -85,11 +90,12 @@ pub const SECTIONS: [(&str, &str); 9] = [
     ("estimate", "Valuation of homes"),
     ("webhooks", "Deliveries of alerts to their receivers"),
     ("collect", "Pages of listings, collected on demand"),
+    ("geocoding", "Addresses to positions and back"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 40] = [
+const ROWS: [(&str, &str, SettingKind, &str); 44] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -171,6 +177,15 @@ const ROWS: [(&str, &str, SettingKind, &str); 40] = [
         "Retention of fetched pages, for disputes, in days; 0 stores none"),
     ("collect", "contact", SettingKind::Header,
         "Web or email address for portals, added to the user agent; empty for none"),
+    ("geocoding", "upstream", SettingKind::BaseAddress,
+        "Base address of a geocoding service of the same contract, such as https://data.geopf.fr/geocodage, asked as \
+         upstream_mode says; empty for none"),
+    ("geocoding", "upstream_mode", SettingKind::OneOf(&["fallback", "only"]),
+        "fallback to ask it where the index finds nothing better than of low confidence, only to ask it always and the index never"),
+    ("geocoding", "upstream_cache_days", SettingKind::Whole(0, RETENTION_DAYS_MAX),
+        "Retention of its answers in the store, in days; 0 keeps none. That nothing was found is kept for a day at most"),
+    ("geocoding", "upstream_rate_per_s", SettingKind::Whole(1, UPSTREAM_RATE_PER_S_MAX),
+        "Maximum requests to it per second; its Retry-After may demand less"),
 ];
 
 /// All settings, section by section.
@@ -238,6 +253,9 @@ impl SettingKind {
             }
             SettingKind::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
             SettingKind::Hosts => text.is_some_and(|text| AllowedHosts::parse(text).is_ok()),
+            SettingKind::BaseAddress => {
+                text.is_some_and(|text| text.is_empty() || is_base_address(text))
+            }
             SettingKind::Header => text.is_some_and(|text| {
                 text.len() <= HEADER_CHARS_MAX && text.bytes().all(|byte| byte.is_ascii_graphic())
             }),
@@ -265,6 +283,9 @@ impl SettingKind {
             SettingKind::OneOf(words) => format!("one of: {}", words.join(", ")),
             SettingKind::Hosts => {
                 "host names or addresses in quotes, separated by commas, empty for none".into()
+            }
+            SettingKind::BaseAddress => {
+                "an http or https address without user and query in quotes, empty for none".into()
             }
             SettingKind::Header => {
                 format!("at most {HEADER_CHARS_MAX} visible ASCII characters in quotes")

@@ -1,12 +1,16 @@
 //! Geocoding: addresses to positions and back, one at a time or a hundred. Files are in [`super::geocoding_files`].
 //!
-//! A search takes a fraction of a millisecond; parsing, searching and writing are one job on the query pool.
+//! A search takes a fraction of a millisecond; parsing, searching and writing are one job on the query pool. The upstream
+//! service, if one is set, is asked between two jobs.
+
+use std::time::Duration;
 
 use bytes::Bytes;
-use futures::FutureExt;
+use futures::{FutureExt, StreamExt, stream};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use warp::http::Method;
 
 use crate::App;
@@ -16,7 +20,7 @@ use crate::error::ApiError;
 use crate::openapi::geocoding::{
     batch_request, reverse_parameters, search_parameters, with_collection,
 };
-use crate::openapi::{Operation, enveloped, reference};
+use crate::openapi::{Operation as Documented, enveloped, reference};
 use crate::response::ApiResponse;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
@@ -24,11 +28,16 @@ use toise_contract::Fault;
 use toise_contract::query::pairs;
 use toise_engine::pool::Load;
 use toise_geocode::address::Address;
-use toise_geocode::request::{Parameters, parse_reverse, parse_search};
-use toise_geocode::service;
+use toise_geocode::request::Parameters;
+use toise_geocode::service::{self, GeocodingCall, Operation};
+use toise_geocode::upstream::{self, Unavailable};
 
 /// Maximum requests of a batch.
 pub const BATCH_MAX: usize = 100;
+/// How long a single call waits at most until the upstream service can be asked.
+const SINGLE_WAIT_MAX: Duration = Duration::from_secs(2);
+/// How long a batch waits at most until the upstream service can be asked for its last request.
+const BATCH_WAIT_MAX: Duration = Duration::from_secs(12);
 /// Whose data the answers are made of, as its licence asks for.
 const ATTRIBUTION: &str = "Base Adresse Nationale, DINUM, IGN, communes";
 /// The licence of the address base.
@@ -68,9 +77,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
     },
 ];
 
-fn search_operation() -> Operation {
+fn search_operation() -> Documented {
     with_collection(
-        Operation::new("geocodingSearch", "Where an address lies")
+        Documented::new("geocodingSearch", "Where an address lies")
             .with_description(
                 "The places an address may mean, the most probable first. The place is read first, then the streets of \
                  the communes it may be, then the house number: a wrong town is never accepted in silence. \
@@ -81,9 +90,9 @@ fn search_operation() -> Operation {
     )
 }
 
-fn reverse_operation() -> Operation {
+fn reverse_operation() -> Documented {
     with_collection(
-        Operation::new("geocodingReverse", "The addresses at a position")
+        Documented::new("geocodingReverse", "The addresses at a position")
             .with_description(
                 "The nearest addresses, nearest first. Inside France the answer is never empty unless it is filtered: \
                  where no address is within reach it is the commune around the position",
@@ -92,8 +101,8 @@ fn reverse_operation() -> Operation {
     )
 }
 
-fn batch_operation() -> Operation {
-    Operation::new("geocodingBatch", "Searches and reverse searches at once")
+fn batch_operation() -> Documented {
+    Documented::new("geocodingBatch", "Searches and reverse searches at once")
         .with_description("A request that is not valid has an error in its place and costs nothing")
         .with_request(batch_request())
         .with_answer(enveloped(json!({
@@ -135,78 +144,177 @@ impl<'a> Collection<'a> {
 
 /// `GET /geocoding/search`.
 async fn search(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let parameters = pairs(call.query)?;
-    call.on_pool(Load::Single, move |app, _, _| {
-        Ok(search_text(app, &parameters)?.into())
-    })
-    .await
+    single(call, Operation::Search).await
 }
 
 /// `GET /geocoding/reverse`.
 async fn reverse(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    single(call, Operation::Reverse).await
+}
+
+async fn single(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, ApiError> {
     let parameters = pairs(call.query)?;
-    call.on_pool(Load::Single, move |app, _, _| {
-        Ok(reverse_text(app, &parameters)?.into())
-    })
-    .await
+    let app = call.app.clone();
+    let client = call.key()?.key_id;
+    let job = move |_: &_| answer_from_index(&app, operation, &parameters);
+    let own = call.app.pool.run(client, Load::Single, job).await??;
+    let reply = with_upstream(call.app, own, Instant::now() + SINGLE_WAIT_MAX).await?;
+    let text = match reply {
+        Reply::Text(text) => text,
+        Reply::Upstream(asked, addresses) => {
+            let app = call.app.clone();
+            let job = move |_: &_| upstream_text(&app, &asked, addresses);
+            call.app.pool.run(client, Load::Single, job).await??
+        }
+    };
+    Ok(ApiResponse::json(text))
 }
 
 /// `POST /geocoding/batch`: requests in order; a fault of one affects only that one.
 async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (app, body) = (call.app.clone(), call.body.clone());
     let client = call.key()?.key_id;
-    let job = move |_: &_| batch_text(&app, &body);
+    let job = move |_: &_| -> Result<Vec<Result<OwnAnswer, ApiError>>, ApiError> {
+        let requests = batch_requests(&read_json(&body)?)?;
+        let answer = |(operation, parameters): &(Operation, Vec<(String, String)>)| {
+            answer_from_index(&app, *operation, parameters)
+        };
+        Ok(requests.par_iter().map(answer).collect())
+    };
+    let own = call.app.pool.run(client, Load::Batch, job).await??;
+    let deadline = Instant::now() + BATCH_WAIT_MAX;
+    let ask = |own: Result<OwnAnswer, ApiError>| async move {
+        with_upstream(call.app, own?, deadline).await
+    };
+    let replies: Vec<Result<Reply, ApiError>> = stream::iter(own.into_iter().map(ask))
+        .buffered(upstream::AT_ONCE_MAX)
+        .collect()
+        .await;
+    let app = call.app.clone();
+    let job = move |_: &_| batch_text(&app, replies);
     let (text, answered) = call.app.pool.run(client, Load::Batch, job).await??;
     Ok(ApiResponse::json(text).with_units(answered))
 }
 
-fn search_text(app: &App, parameters: &Parameters) -> Result<Vec<u8>, ApiError> {
-    let asked = parse_search(parameters)?;
-    let geocoder = app.geocoding.geocoder();
-    let addresses = app.geocoding.search(&geocoder, &asked)?;
-    let request = &asked.request;
-    Collection::new(&addresses, Some(&request.text), request.limit).text()
+/// What the index says to a call.
+struct OwnAnswer {
+    asked: GeocodingCall,
+    /// `None` where the upstream service is the only source.
+    text: Option<Vec<u8>>,
+    /// Whether it holds an address.
+    has_addresses: bool,
+    asks_upstream: bool,
 }
 
-fn reverse_text(app: &App, parameters: &Parameters) -> Result<Vec<u8>, ApiError> {
-    let asked = parse_reverse(parameters)?;
-    let geocoder = app.geocoding.geocoder();
-    let addresses = app.geocoding.reverse(&geocoder, &asked)?;
-    Collection::new(&addresses, None, asked.limit).text()
+/// The answer to a call: written, or addresses of the upstream service that are still to be.
+enum Reply {
+    Text(Vec<u8>),
+    Upstream(GeocodingCall, Vec<Address<'static>>),
 }
 
-fn batch_text(app: &App, body: &[u8]) -> Result<(Bytes, u64), ApiError> {
-    let requests = batch_requests(&read_json(body)?)?;
-    let answers: Vec<Result<Vec<u8>, ApiError>> = requests
-        .par_iter()
-        .map(|request| match request {
-            (true, parameters) => reverse_text(app, parameters),
-            (false, parameters) => search_text(app, parameters),
-        })
-        .collect();
-    let answered = answers.iter().filter(|answer| answer.is_ok()).count();
+/// Answers from the index, on the query pool.
+fn answer_from_index(
+    app: &App,
+    operation: Operation,
+    parameters: &Parameters,
+) -> Result<OwnAnswer, ApiError> {
+    let asked = GeocodingCall::parse(operation, parameters)?;
+    if app.geocoding.is_upstream_only() {
+        return Ok(OwnAnswer {
+            asked,
+            text: None,
+            has_addresses: false,
+            asks_upstream: true,
+        });
+    }
+    let geocoder = app.geocoding.geocoder();
+    let addresses = app.geocoding.answer(&geocoder, &asked)?;
+    Ok(OwnAnswer {
+        text: Some(collection_text(&asked, &addresses)?),
+        has_addresses: !addresses.is_empty(),
+        asks_upstream: app.geocoding.asks_upstream(&addresses),
+        asked,
+    })
+}
+
+/// Asks the upstream service where the index's answer is not enough. If it gives no answer, the index's stands.
+async fn with_upstream(app: &App, own: OwnAnswer, deadline: Instant) -> Result<Reply, ApiError> {
+    let OwnAnswer { asked, text, .. } = own;
+    let Some(text) = text else {
+        let found = app.geocoding.ask_upstream(&asked, false, deadline).await?;
+        return Ok(Reply::Upstream(asked, found.unwrap_or_default()));
+    };
+    if !own.asks_upstream {
+        return Ok(Reply::Text(text));
+    }
+    let asking = app
+        .geocoding
+        .ask_upstream(&asked, own.has_addresses, deadline);
+    Ok(match asking.await {
+        Ok(Some(found)) => Reply::Upstream(asked, found),
+        Ok(None) | Err(_) => Reply::Text(text),
+    })
+}
+
+/// Writes what the upstream service found, on the query pool.
+fn upstream_text(
+    app: &App,
+    asked: &GeocodingCall,
+    mut addresses: Vec<Address<'static>>,
+) -> Result<Vec<u8>, ApiError> {
+    app.geocoding.complete(asked, &mut addresses)?;
+    collection_text(asked, &addresses)
+}
+
+fn collection_text(asked: &GeocodingCall, addresses: &[Address<'_>]) -> Result<Vec<u8>, ApiError> {
+    let collection = match asked {
+        GeocodingCall::Search(call) => {
+            let request = &call.request;
+            Collection::new(addresses, Some(&request.text), request.limit)
+        }
+        GeocodingCall::Reverse(call) => Collection::new(addresses, None, call.limit),
+    };
+    collection.text()
+}
+
+/// The answers of a batch as one text, and how many there are.
+fn batch_text(app: &App, replies: Vec<Result<Reply, ApiError>>) -> Result<(Bytes, u64), ApiError> {
+    let mut answered = 0;
     let mut text = br#"{"data":["#.to_vec();
-    for (index, answer) in answers.into_iter().enumerate() {
+    for (index, reply) in replies.into_iter().enumerate() {
         if index > 0 {
             text.push(b',');
         }
-        match answer {
-            Ok(collection) => text.extend(collection),
-            Err(ApiError::Invalid(fault)) => {
-                let fault = ApiError::Invalid(fault.within(&format!("requests[{index}]")));
-                let (_, code) = fault.status_and_code();
-                let error = json!({"error": {"message": fault.to_string(), "code": code}});
-                text.extend(error.to_string().into_bytes());
+        let written = reply.and_then(|reply| match reply {
+            Reply::Text(text) => Ok(text),
+            Reply::Upstream(asked, addresses) => upstream_text(app, &asked, addresses),
+        });
+        match written {
+            Ok(collection) => {
+                answered += 1;
+                text.extend(collection);
             }
+            Err(ApiError::Invalid(fault)) => {
+                let fault = fault.within(&format!("requests[{index}]"));
+                text.extend(error_text(&ApiError::Invalid(fault)));
+            }
+            Err(error @ ApiError::UpstreamUnavailable { .. }) => text.extend(error_text(&error)),
             Err(ours) => return Err(ours),
         }
     }
     text.extend(b"]}");
-    Ok((text.into(), answered as u64))
+    Ok((text.into(), answered))
 }
 
-/// Whether each request of a batch is a reverse search, and its parameters.
-fn batch_requests(body: &Value) -> Result<Vec<(bool, Vec<(String, String)>)>, Fault> {
+/// An error in the place of an answer.
+fn error_text(error: &ApiError) -> Vec<u8> {
+    let (_, code) = error.status_and_code();
+    let error = json!({"error": {"message": error.to_string(), "code": code}});
+    error.to_string().into_bytes()
+}
+
+/// Operation and parameters of each request of a batch.
+fn batch_requests(body: &Value) -> Result<Vec<(Operation, Vec<(String, String)>)>, Fault> {
     let Some(requests) = body.get("requests").and_then(Value::as_array) else {
         return Err(Fault::new("requests", "is required and must be a list"));
     };
@@ -226,13 +334,13 @@ fn batch_requests(body: &Value) -> Result<Vec<(bool, Vec<(String, String)>)>, Fa
     requests.iter().enumerate().map(read).collect()
 }
 
-fn batch_parameters(request: &Value) -> Result<(bool, Vec<(String, String)>), Fault> {
+fn batch_parameters(request: &Value) -> Result<(Operation, Vec<(String, String)>), Fault> {
     let Some(fields) = request.as_object() else {
         return Err(Fault::new("", "must be an object"));
     };
-    let is_reverse = match fields.get("operation").and_then(Value::as_str) {
-        Some("search") => false,
-        Some("reverse") => true,
+    let operation = match fields.get("operation").and_then(Value::as_str) {
+        Some("search") => Operation::Search,
+        Some("reverse") => Operation::Reverse,
         _ => return Err(Fault::new("operation", "must be one of: search, reverse")),
     };
     let mut parameters = Vec::with_capacity(fields.len());
@@ -247,7 +355,17 @@ fn batch_parameters(request: &Value) -> Result<(bool, Vec<(String, String)>), Fa
             parameters.push((name.clone(), text));
         }
     }
-    Ok((is_reverse, parameters))
+    Ok((operation, parameters))
+}
+
+impl From<Unavailable> for ApiError {
+    fn from(error: Unavailable) -> Self {
+        let seconds = error.retry_after.as_secs_f64().ceil();
+        ApiError::UpstreamUnavailable {
+            // A pause lasts an hour at most.
+            retry_after_s: seconds as u32,
+        }
+    }
 }
 
 impl From<service::Error> for ApiError {

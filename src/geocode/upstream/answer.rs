@@ -1,0 +1,267 @@
+//! Addresses out of what the upstream service answers, and what we say of them.
+//!
+//! Nothing of the answer is trusted: a feature without the properties that our contract promises, with a score that is
+//! none or with a position that cannot be that of its commune is left out. The score stays as given. The public
+//! service's score says how alike two texts are, not how probable the address is, so [`Confidence`] is derived from it
+//! conservatively: high confidence also needs the town to be named in the query.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::address::{self, Address, AddressProperties, AddressSource, Confidence};
+use crate::request::{LIMITS, ReverseCall, SearchCall, parse_kind};
+use crate::search::{ResultKind, SearchRequest};
+use crate::text::fold;
+use toise_geo::distance::planar_distance_m;
+use toise_geo::places::Places;
+use toise_geo::{departments, projection};
+
+/// From this score on a result can be of high confidence.
+pub const HIGH_FROM: f64 = 0.95;
+/// From this score on a result is of medium confidence.
+pub const MEDIUM_FROM: f64 = 0.75;
+/// Maximum length of a property, bytes.
+const TEXT_BYTES_MAX: usize = 500;
+/// Maximum distance of an address from the centre of its commune, metres: the largest, in Guiana, reach that far.
+const COMMUNE_REACH_M_MAX: f64 = 200_000.0;
+/// Digits of a postal code.
+const POSTAL_CODE_DIGITS: usize = 5;
+
+/// An address that the upstream service found. It is what the cache keeps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    lat: f64,
+    lon: f64,
+    label: String,
+    score: f64,
+    id: String,
+    name: String,
+    house_number: Option<String>,
+    street: Option<String>,
+    postal_code: String,
+    insee_code: String,
+    city: String,
+    district: Option<String>,
+    former_city: Option<String>,
+    former_insee_code: Option<String>,
+    context: Option<String>,
+    kind: String,
+    importance: f64,
+}
+
+/// Reads the body of an answer; features that cannot be used are left out.
+///
+/// # Errors
+/// It is no GeoJSON feature collection.
+pub fn read(body: &[u8]) -> Result<Vec<Found>, &'static str> {
+    let Ok(body) = serde_json::from_slice::<Value>(body) else {
+        return Err("its answer is not JSON");
+    };
+    let is_collection = body.get("type").and_then(Value::as_str) == Some("FeatureCollection");
+    match body.get("features").and_then(Value::as_array) {
+        Some(features) if is_collection => Ok(features
+            .iter()
+            .filter_map(Found::read)
+            .take(*LIMITS.end())
+            .collect()),
+        _ => Err("its answer is not a GeoJSON feature collection"),
+    }
+}
+
+impl Found {
+    fn read(feature: &Value) -> Option<Self> {
+        let coordinates = feature.get("geometry")?.get("coordinates")?.as_array()?;
+        let [lon, lat] = coordinates.get(..2)? else {
+            return None;
+        };
+        let properties = feature.get("properties")?.as_object()?;
+        let given = |name| text(properties, name);
+        let label = given("label")?;
+        let found = Self {
+            lat: lat.as_f64()?,
+            lon: lon.as_f64()?,
+            score: properties.get("score")?.as_f64()?,
+            id: given("id")?,
+            name: given("name").unwrap_or_else(|| label.clone()),
+            house_number: given("housenumber"),
+            street: given("street"),
+            postal_code: given("postcode").unwrap_or_default(),
+            insee_code: given("citycode")?,
+            city: given("city")?,
+            district: given("district"),
+            former_city: given("oldcity"),
+            former_insee_code: given("oldcitycode"),
+            context: given("context"),
+            kind: given("type")?,
+            importance: properties
+                .get("importance")
+                .and_then(Value::as_f64)
+                .map_or(0.0, |importance| importance.clamp(0.0, 1.0)),
+            label,
+        };
+        found.is_plausible().then_some(found)
+    }
+
+    fn is_plausible(&self) -> bool {
+        let is_code = |code: &str, length: usize| {
+            code.len() == length && code.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
+        let is_postal_code =
+            self.postal_code.is_empty() || is_code(&self.postal_code, POSTAL_CODE_DIGITS);
+        (0.0..=1.0).contains(&self.score)
+            && is_code(&self.insee_code, 5)
+            && is_postal_code
+            && parse_kind(&self.kind).is_ok()
+            && self.is_where_it_says()
+    }
+
+    /// Whether the position may lie in the commune; of a commune that is not known, in France.
+    fn is_where_it_says(&self) -> bool {
+        if !(self.lat.abs() <= 90.0 && self.lon.abs() <= 180.0) {
+            return false;
+        }
+        let places = Places::get();
+        let found = places.find(&self.insee_code);
+        match found.and_then(|place| places.place(place)) {
+            Some(place) => {
+                let (lat, lon) = place.centre;
+                planar_distance_m(lat, lon, self.lat, self.lon) <= COMMUNE_REACH_M_MAX
+            }
+            None => projection::in_france(self.lat, self.lon),
+        }
+    }
+
+    fn kind(&self) -> Option<ResultKind> {
+        parse_kind(&self.kind).ok()
+    }
+
+    /// The address without what depends on the query.
+    fn address(self) -> Option<Address<'static>> {
+        let kind = self.kind()?;
+        let department = departments::for_commune(&self.insee_code).unwrap_or_default();
+        let (x, y) = projection::from_degrees(department, self.lat, self.lon).unzip();
+        let mut found = address::empty(self.lat, self.lon);
+        found.properties = AddressProperties {
+            label: self.label,
+            score: self.score,
+            id: Cow::Owned(self.id),
+            name: Cow::Owned(self.name),
+            house_number: self.house_number.map(Cow::Owned),
+            street: self.street.map(Cow::Owned),
+            postal_code: Cow::Owned(self.postal_code),
+            insee_code: Cow::Owned(self.insee_code),
+            city: Cow::Owned(self.city),
+            district: self.district.map(Cow::Owned),
+            former_city: self.former_city.map(Cow::Owned),
+            former_insee_code: self.former_insee_code.map(Cow::Owned),
+            context: self.context.unwrap_or_else(|| address::context(department)),
+            kind,
+            importance: self.importance,
+            x,
+            y,
+            source: AddressSource::Upstream,
+            ..found.properties
+        };
+        Some(found)
+    }
+}
+
+/// A property that is a text; an empty one and one too long to be part of an address are absent.
+fn text(properties: &Map<String, Value>, name: &str) -> Option<String> {
+    let text = properties.get(name)?.as_str()?.trim();
+    (!text.is_empty() && text.len() <= TEXT_BYTES_MAX).then(|| text.to_owned())
+}
+
+/// The answer to a search, highest score first.
+pub fn of_search(found: Vec<Found>, call: &SearchCall) -> Vec<Address<'static>> {
+    let request = &call.request;
+    let within = request.within.as_ref().map(|places| {
+        let all = Places::get();
+        let codes = |place: &u32| {
+            let own = all.place(*place).map(|place| place.code);
+            all.address_codes(*place).into_iter().chain(own)
+        };
+        places.iter().flat_map(codes).collect::<Vec<&str>>()
+    });
+    let is_wanted = |one: &Found| {
+        let is_within = within
+            .as_ref()
+            .is_none_or(|codes| codes.contains(&one.insee_code.as_str()));
+        is_within && request.kind.is_none_or(|kind| one.kind() == Some(kind))
+    };
+    let wanted = found.into_iter().filter(is_wanted);
+    let mut addresses: Vec<Address<'static>> = wanted.filter_map(Found::address).collect();
+    for address in &mut addresses {
+        address.properties.confidence = confidence(&address.properties, request);
+    }
+    addresses.sort_by(|one, other| other.properties.score.total_cmp(&one.properties.score));
+    addresses.truncate(request.limit);
+    addresses
+}
+
+/// The answer to a reverse search, nearest first. Distances are computed here.
+pub fn of_reverse(found: Vec<Found>, call: &ReverseCall) -> Vec<Address<'static>> {
+    let mut near: Vec<(f64, Address<'static>)> = found
+        .into_iter()
+        .filter(|one| call.filter.kind.is_none_or(|kind| one.kind() == Some(kind)))
+        .filter_map(Found::address)
+        .map(|address| {
+            let metres = planar_distance_m(call.lat, call.lon, address.lat, address.lon);
+            (metres, address)
+        })
+        .filter(|(metres, _)| call.metres_max.is_none_or(|most| *metres <= most))
+        .collect();
+    near.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    near.truncate(call.limit);
+    let placed = |(metres, mut address): (f64, Address<'static>)| {
+        let properties = &mut address.properties;
+        properties.distance = Some(metres.round() as u64);
+        // A commune is all that is known here, however near its centre is.
+        properties.confidence = match properties.kind {
+            ResultKind::Municipality => Confidence::Low,
+            _ => Confidence::of_distance(metres),
+        };
+        address
+    };
+    near.into_iter().map(placed).collect()
+}
+
+/// High from [`HIGH_FROM`] on, if the query names the town and the result has the house number asked for; medium from
+/// [`MEDIUM_FROM`] on. A result outside the postal codes that the query names is of low confidence.
+fn confidence(properties: &AddressProperties<'_>, request: &SearchRequest) -> Confidence {
+    let words: Vec<String> = fold::tokens(&request.text)
+        .into_iter()
+        .map(|token| token.text)
+        .collect();
+    let is_number = |word: &&String| word.bytes().all(|byte| byte.is_ascii_digit());
+    let mut codes = words
+        .iter()
+        .filter(is_number)
+        .filter(|word| word.len() == POSTAL_CODE_DIGITS)
+        .peekable();
+    let names_code = codes.peek().is_some();
+    let own = [&properties.postal_code, &properties.insee_code];
+    if names_code && !codes.any(|code| own.iter().any(|own| ***own == **code)) {
+        return Confidence::Low;
+    }
+    let names_city = || {
+        let city = fold::tokens(&properties.city);
+        !city.is_empty() && city.iter().all(|token| words.contains(&token.text))
+    };
+    let names_place = names_code
+        || request.postal_code.is_some()
+        || request.insee_code.is_some()
+        || request.within.is_some()
+        || names_city();
+    let asks_number = words
+        .first()
+        .is_some_and(|word| is_number(&word) && word.len() < POSTAL_CODE_DIGITS);
+    let lacks_number = asks_number && properties.house_number.is_none();
+    match properties.score {
+        score if score >= HIGH_FROM && names_place && !lacks_number => Confidence::High,
+        score if score >= MEDIUM_FROM => Confidence::Medium,
+        _ => Confidence::Low,
+    }
+}
