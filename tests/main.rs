@@ -24,6 +24,7 @@ mod contract {
     mod errors;
     mod estimates;
     mod fields;
+    mod geocoding_upstream;
     mod idempotency;
     mod ingestion;
     mod keys;

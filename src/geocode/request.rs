@@ -260,27 +260,33 @@ fn position(parameters: &Parameters) -> Result<Option<(f64, f64)>, Fault> {
     }
 }
 
+/// Whether a text has the form of a postal code.
+pub(crate) fn is_postal_code(text: &str) -> bool {
+    text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn postal_code(parameters: &Parameters) -> Result<Option<String>, Fault> {
     let code = last(parameters, "postcode");
-    let is_code = |code: &str| code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_digit());
     match code {
-        Some(code) if !is_code(code) => Err(Fault::new("postcode", "must be five digits")),
+        Some(code) if !is_postal_code(code) => Err(Fault::new("postcode", "must be five digits")),
         code => Ok(code.map(str::to_owned)),
     }
 }
 
+/// Whether a text has the form of a commune's INSEE code.
+pub(crate) fn is_insee_code(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_digit = |at: usize| bytes[at].is_ascii_digit();
+    bytes.len() == 5
+        && is_digit(0)
+        && (is_digit(1) || matches!(bytes[1], b'A' | b'B'))
+        && (2..5).all(is_digit)
+}
+
 fn insee_code(parameters: &Parameters) -> Result<Option<String>, Fault> {
     let code = last(parameters, "citycode").map(str::to_ascii_uppercase);
-    let is_code = |code: &str| {
-        let bytes = code.as_bytes();
-        let is_digit = |at: usize| bytes[at].is_ascii_digit();
-        bytes.len() == 5
-            && is_digit(0)
-            && (is_digit(1) || matches!(bytes[1], b'A' | b'B'))
-            && (2..5).all(is_digit)
-    };
     match code {
-        Some(code) if !is_code(&code) => Err(Fault::new(
+        Some(code) if !is_insee_code(&code) => Err(Fault::new(
             "citycode",
             "must be an INSEE code of five characters, such as 48095",
         )),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::address::{self, Address, AddressProperties, AddressSource, Confidence};
-use crate::request::{LIMITS, ReverseCall, SearchCall, parse_kind};
+use crate::request::{LIMITS, ReverseCall, SearchCall, is_insee_code, is_postal_code, parse_kind};
 use crate::search::{ResultKind, SearchRequest};
 use crate::text::fold;
 use toise_geo::distance::planar_distance_m;
@@ -26,8 +26,6 @@ pub const MEDIUM_FROM: f64 = 0.75;
 const TEXT_BYTES_MAX: usize = 500;
 /// Maximum distance of an address from the centre of its commune, metres: the largest, in Guiana, reach that far.
 const COMMUNE_REACH_M_MAX: f64 = 200_000.0;
-/// Digits of a postal code.
-const POSTAL_CODE_DIGITS: usize = 5;
 
 /// An address that the upstream service found. It is what the cache keeps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,14 +103,9 @@ impl Found {
     }
 
     fn is_plausible(&self) -> bool {
-        let is_code = |code: &str, length: usize| {
-            code.len() == length && code.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        };
-        let is_postal_code =
-            self.postal_code.is_empty() || is_code(&self.postal_code, POSTAL_CODE_DIGITS);
         (0.0..=1.0).contains(&self.score)
-            && is_code(&self.insee_code, 5)
-            && is_postal_code
+            && is_insee_code(&self.insee_code)
+            && (self.postal_code.is_empty() || is_postal_code(&self.postal_code))
             && parse_kind(&self.kind).is_ok()
             && self.is_where_it_says()
     }
@@ -235,12 +228,7 @@ fn confidence(properties: &AddressProperties<'_>, request: &SearchRequest) -> Co
         .into_iter()
         .map(|token| token.text)
         .collect();
-    let is_number = |word: &&String| word.bytes().all(|byte| byte.is_ascii_digit());
-    let mut codes = words
-        .iter()
-        .filter(is_number)
-        .filter(|word| word.len() == POSTAL_CODE_DIGITS)
-        .peekable();
+    let mut codes = words.iter().filter(|word| is_postal_code(word)).peekable();
     let names_code = codes.peek().is_some();
     let own = [&properties.postal_code, &properties.insee_code];
     if names_code && !codes.any(|code| own.iter().any(|own| ***own == **code)) {
@@ -255,9 +243,9 @@ fn confidence(properties: &AddressProperties<'_>, request: &SearchRequest) -> Co
         || request.insee_code.is_some()
         || request.within.is_some()
         || names_city();
-    let asks_number = words
-        .first()
-        .is_some_and(|word| is_number(&word) && word.len() < POSTAL_CODE_DIGITS);
+    let asks_number = words.first().is_some_and(|word| {
+        word.bytes().all(|byte| byte.is_ascii_digit()) && !is_postal_code(word)
+    });
     let lacks_number = asks_number && properties.house_number.is_none();
     match properties.score {
         score if score >= HIGH_FROM && names_place && !lacks_number => Confidence::High,

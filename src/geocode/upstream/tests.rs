@@ -25,7 +25,8 @@ impl Server {
     async fn start(answer: Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/geocodage/", listener.local_addr().unwrap());
-        let (paths, script) = (Arc::default(), Arc::new(Mutex::new(answer)));
+        let paths = Arc::<Mutex<Vec<String>>>::default();
+        let script = Arc::new(Mutex::new(answer));
         let (seen, answers) = (Arc::clone(&paths), Arc::clone(&script));
         tokio::spawn(async move {
             loop {
