@@ -85,11 +85,6 @@ pub fn app(
     clock: &Clock,
     config: &Config,
 ) -> Result<App, Failure> {
-    let upstream = Upstream::new(&config.geocoding, store.clone(), clock.clone())?;
-    let geocoding = match &upstream {
-        Some(upstream) => geocoding.with_upstream(upstream.clone()),
-        None => geocoding,
-    };
     let pool = QueryPool::new(config.engine.threads(), config.engine.query_queue_max)?;
     let readiness = Readiness::of(supervisor);
     let metrics = Metrics::new()?;
@@ -99,9 +94,7 @@ pub fn app(
         gauges.set(READY, &[], f64::from(u8::from(observed.is_ready())));
         gauges.set(QUERY_POOL_JOBS, &[], depth.depth() as f64);
     });
-    if let Some(upstream) = upstream {
-        register_upstream_gauges(&metrics, upstream);
-    }
+    let upstream = Upstream::new(&config.geocoding, store.clone(), clock.clone())?;
     Ok(App {
         answers,
         store: store.clone(),
@@ -118,7 +111,7 @@ pub fn app(
         ledger: Ledger::new(store),
         properties,
         models,
-        geocoding,
+        geocoding: with_upstream(geocoding, upstream, &metrics),
         projects: Projects::new(store.folder(), store.clone(), clock.clone()),
         geocoding_files: Arc::new(Semaphore::new(FILES_AT_ONCE_MAX)),
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
@@ -136,10 +129,18 @@ pub fn app(
     })
 }
 
-/// Registers the state and the counts of the upstream geocoding service.
-fn register_upstream_gauges(metrics: &Metrics, upstream: Upstream) {
+/// Adds the upstream geocoding service, if one is set, and registers its state and its counts.
+fn with_upstream(
+    geocoding: GeocodingService,
+    upstream: Option<Upstream>,
+    metrics: &Metrics,
+) -> GeocodingService {
+    let Some(upstream) = upstream else {
+        return geocoding;
+    };
+    let observed = upstream.clone();
     metrics.register_gauges(move |gauges| {
-        let health = upstream.health();
+        let health = observed.health();
         for state in BreakerState::ALL {
             let is_current = f64::from(u8::from(state == health.breaker));
             gauges.set(UPSTREAM_BREAKER, &[("state", state.name())], is_current);
@@ -149,6 +150,7 @@ fn register_upstream_gauges(metrics: &Metrics, upstream: Upstream) {
             gauges.set_count(UPSTREAM_QUESTIONS, &[("outcome", outcome)], count);
         }
     });
+    geocoding.with_upstream(upstream)
 }
 
 /// The dependencies of webhook delivery.

@@ -181,7 +181,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 44] = [
         "Base address of a geocoding service of the same contract, such as https://data.geopf.fr/geocodage, asked as \
          upstream_mode says; empty for none"),
     ("geocoding", "upstream_mode", SettingKind::OneOf(&["fallback", "only"]),
-        "fallback to ask it where the index finds nothing better than of low confidence, only to ask it always and the index never"),
+        "fallback to ask it where the index finds nothing better than of low confidence, only to ask it always \
+         and the index never"),
     ("geocoding", "upstream_cache_days", SettingKind::Whole(0, RETENTION_DAYS_MAX),
         "Retention of its answers in the store, in days; 0 keeps none. That nothing was found is kept for a day at most"),
     ("geocoding", "upstream_rate_per_s", SettingKind::Whole(1, UPSTREAM_RATE_PER_S_MAX),

@@ -190,9 +190,16 @@ async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .buffered(upstream::AT_ONCE_MAX)
         .collect()
         .await;
-    let app = call.app.clone();
-    let job = move |_: &_| batch_text(&app, replies);
-    let (text, answered) = call.app.pool.run(client, Load::Batch, job).await??;
+    let is_to_write = |reply: &Result<Reply, _>| matches!(reply, Ok(Reply::Upstream(..)));
+    let (text, answered) = match replies.iter().any(is_to_write) {
+        true => {
+            let app = call.app.clone();
+            let job = move |_: &_| batch_text(&app, replies);
+            call.app.pool.run(client, Load::Batch, job).await??
+        }
+        // Only joins what is written already.
+        false => batch_text(call.app, replies)?,
+    };
     Ok(ApiResponse::json(text).with_units(answered))
 }
 
