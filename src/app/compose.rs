@@ -222,7 +222,8 @@ mod tests {
             .unwrap();
         let rows = rows.snapshot().rows();
         let store = Store::open(data).unwrap();
-        let (clock, config) = (Clock::system(), Config::default());
+        let (clock, mut config) = (Clock::system(), Config::default());
+        config.geocoding.upstream = "https://geocoder.example/geocodage".into();
         let listings = Listings::new(store.clone(), clock.clone());
         let lake = Lake::open(data).unwrap();
         let properties = Arc::new(
@@ -258,6 +259,10 @@ mod tests {
             "toise_column_cache_capacity_bytes 2147483648".into(),
             "toise_column_cache_lookups_total{outcome=\"miss\"} 0".into(),
             "toise_ready 1".into(),
+            "toise_geocoding_upstream_breaker{state=\"closed\"} 1".into(),
+            "toise_geocoding_upstream_breaker{state=\"open\"} 0".into(),
+            "toise_geocoding_upstream_breaker_opened_total 0".into(),
+            "toise_geocoding_upstream_questions_total{outcome=\"kept\"} 0".into(),
         ] {
             assert!(
                 text.lines().any(|found| found == line),

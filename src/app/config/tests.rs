@@ -154,6 +154,11 @@ fn a_fault_in_the_file_is_reported_with_its_line_and_the_nearest_known_key() {
             "[server]\nlisten = \"8080\"",
             "2: server.listen must be HOST:PORT in quotes, as in \"127.0.0.1:8080\"; found \"8080\"",
         ),
+        (
+            "[geocoding]\nupstream = \"data.geopf.fr\"",
+            "2: geocoding.upstream must be an http or https address without user and query in quotes, empty for none; \
+             found \"data.geopf.fr\"",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(refusal(text), expected);

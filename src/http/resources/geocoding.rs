@@ -176,7 +176,7 @@ async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let client = call.key()?.key_id;
     let job = move |_: &_| -> Result<Vec<Result<OwnAnswer, ApiError>>, ApiError> {
         let requests = batch_requests(&read_json(&body)?)?;
-        let answer = |(operation, parameters): &(Operation, Vec<(String, String)>)| {
+        let answer = |(operation, parameters): &(Operation, OwnedParameters)| {
             answer_from_index(&app, *operation, parameters)
         };
         Ok(requests.par_iter().map(answer).collect())
@@ -202,6 +202,9 @@ async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     };
     Ok(ApiResponse::json(text).with_units(answered))
 }
+
+/// Parameters by name, in order.
+type OwnedParameters = Vec<(String, String)>;
 
 /// What the index says to a call.
 struct OwnAnswer {
@@ -321,7 +324,7 @@ fn error_text(error: &ApiError) -> Vec<u8> {
 }
 
 /// Operation and parameters of each request of a batch.
-fn batch_requests(body: &Value) -> Result<Vec<(Operation, Vec<(String, String)>)>, Fault> {
+fn batch_requests(body: &Value) -> Result<Vec<(Operation, OwnedParameters)>, Fault> {
     let Some(requests) = body.get("requests").and_then(Value::as_array) else {
         return Err(Fault::new("requests", "is required and must be a list"));
     };
@@ -341,7 +344,7 @@ fn batch_requests(body: &Value) -> Result<Vec<(Operation, Vec<(String, String)>)
     requests.iter().enumerate().map(read).collect()
 }
 
-fn batch_parameters(request: &Value) -> Result<(Operation, Vec<(String, String)>), Fault> {
+fn batch_parameters(request: &Value) -> Result<(Operation, OwnedParameters), Fault> {
     let Some(fields) = request.as_object() else {
         return Err(Fault::new("", "must be an object"));
     };
