@@ -7,3 +7,4 @@ pub mod builder;
 pub mod layout;
 pub mod segment;
 pub mod word_kind;
+pub(crate) mod words_view;
