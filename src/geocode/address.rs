@@ -8,7 +8,6 @@ use serde::{Serialize, Serializer};
 use crate::index::segment::{Area, HouseNumber, Neighbour, Segment};
 use crate::reverse::Near;
 use crate::search::{Geocoder, Match, Matched, NumberMatch, PartMatch, ResultKind, position};
-use crate::text::lexicon;
 use toise_geo::places::{Place, PlaceKind, Places};
 use toise_geo::{departments, projection, regions};
 
@@ -276,7 +275,13 @@ fn rounded(value: f64, parts: f64) -> f64 {
 
 /// House number with its suffix, as the base writes it: `12bis`.
 pub fn number_text(house: &HouseNumber) -> String {
-    format!("{}{}", house.number, lexicon::suffix_text(house.suffix))
+    let suffix = house.suffix_label();
+    // `12bis`, but `6 2`: two numbers side by side would be one.
+    let joint = match suffix.starts_with(|first: char| first.is_ascii_digit()) {
+        true => " ",
+        false => "",
+    };
+    format!("{}{joint}{suffix}", house.number)
 }
 
 /// Identifier of a house number: of its street, then number and suffix.
@@ -284,7 +289,7 @@ fn number_id(street_id: &str, house: &HouseNumber) -> String {
     if let Some(id) = &house.id {
         return id.clone();
     }
-    let suffix = lexicon::suffix_text(house.suffix);
+    let suffix = house.suffix_label();
     let joint = if suffix.is_empty() { "" } else { "_" };
     format!("{street_id}_{:05}{joint}{suffix}", house.number)
 }
@@ -297,7 +302,9 @@ fn of_street<'g>(
 ) -> Address<'g> {
     let area = segment.area(segment.area_of(street));
     let name = segment.street_name(street);
-    let postal_code = match segment.street_postal_code(street) {
+    let of_house = house.map_or(0, |house| house.postal_code);
+    let of_street = segment.street_postal_code(street);
+    let postal_code = match if of_house == 0 { of_street } else { of_house } {
         0 => String::new(),
         code => format!("{code:05}"),
     };
