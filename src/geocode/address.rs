@@ -7,7 +7,9 @@ use serde::{Serialize, Serializer};
 
 use crate::index::segment::{Area, HouseNumber, Neighbour, Segment};
 use crate::reverse::Near;
-use crate::search::{Geocoder, Match, Matched, NumberMatch, PartMatch, ResultKind, position};
+use crate::search::{
+    Geocoder, Match, Matched, NumberMatch, PartMatch, ResultKind, importance, position,
+};
 use toise_geo::places::{Place, PlaceKind, Places};
 use toise_geo::{departments, projection, regions};
 
@@ -215,7 +217,6 @@ impl Geocoder {
         };
         let properties = &mut address.properties;
         properties.score = rounded(f64::from(found.probability), 1e5);
-        properties.importance = rounded(f64::from(found.importance), 1e5);
         properties.confidence = Confidence::of_probability(found.probability);
         // Another street than the one asked is never sure, whatever its probability.
         if found.matched.street == PartMatch::Conflict && properties.confidence == Confidence::High
@@ -349,7 +350,7 @@ fn of_street<'g>(
             former_insee_code: given(area.former_code),
             context: context(department),
             kind,
-            importance: 0.0,
+            importance: importance_of(area.insee_code, segment.street_numbers(street)),
             x,
             y,
             distance: None,
@@ -418,6 +419,7 @@ fn of_place(index: u32, (lat, lon): (f64, f64)) -> Address<'static> {
         former_city: given(place.name),
         former_insee_code: given(place.code),
         context: context(place.department),
+        importance: importance_of(place.code, 0),
         x,
         y,
         ..address.properties
@@ -455,6 +457,13 @@ fn empty(lat: f64, lon: f64) -> Address<'static> {
             parcels: None,
         },
     }
+}
+
+fn importance_of(insee_code: &str, numbers: u32) -> f64 {
+    let places = Places::get();
+    let place = places.find(insee_code).and_then(|at| places.place(at));
+    let population = place.map_or(0, |place| place.population);
+    rounded(f64::from(importance(population, numbers)), 1e5)
 }
 
 fn label(name: &str, postal_code: &str, city: &str) -> String {

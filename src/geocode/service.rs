@@ -8,8 +8,12 @@ use crate::live::LiveGeocoder;
 use crate::parcels::Parcels;
 use crate::request::{Additions, ReverseCall, SearchCall};
 use crate::search::Geocoder;
+use crate::search::explain::Explanation;
 use toise_contract::Fault;
 use toise_geo::iris::{self, IrisIndex};
+
+/// Results that are explained at least.
+const RUNNERS_UP: usize = 5;
 
 /// Why a search cannot be answered.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +75,25 @@ impl GeocodingService {
             found.iter().map(|one| geocoder.address(one)).collect();
         self.add(call.with, &mut addresses)?;
         Ok(addresses)
+    }
+
+    /// Answers a search, and says how the result came about: with runners-up even where one result is wanted.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn search_explained<'g>(
+        &self,
+        geocoder: &'g Geocoder,
+        call: &SearchCall,
+    ) -> Result<(Vec<Address<'g>>, Explanation), Error> {
+        let mut request = call.request.clone();
+        request.limit = request.limit.max(RUNNERS_UP);
+        let found = geocoder.search(&request);
+        let explanation = geocoder.explain(&request, &found);
+        let wanted = found.iter().take(call.request.limit);
+        let mut addresses: Vec<Address<'g>> = wanted.map(|one| geocoder.address(one)).collect();
+        self.add(call.with, &mut addresses)?;
+        Ok((addresses, explanation))
     }
 
     /// Answers a reverse search, nearest address first.

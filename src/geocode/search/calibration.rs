@@ -58,3 +58,22 @@ pub fn probability(features: &[f32; FEATURES]) -> f32 {
         .sum::<f32>();
     1.0 / (1.0 + (-(sum + WEIGHTS[FEATURES])).exp())
 }
+
+/// Names of the features, in order.
+pub const NAMES: [&str; FEATURES] = [
+    "is_commune",
+    "street_explained",
+    "query_explained",
+    "street_type",
+    "weakest_word",
+    "place_evidence",
+    "postcode_agrees",
+    "postcode_conflicts",
+    "number_found",
+    "other_suffix",
+    "number_missing",
+    "elsewhere",
+    "place_name_edited",
+    "margin_to_next",
+    "words_left",
+];

@@ -3,6 +3,7 @@
 pub mod align;
 pub mod calibration;
 mod elsewhere;
+pub mod explain;
 pub mod likenesses;
 mod number;
 pub mod query;
@@ -19,6 +20,7 @@ use self::query::{Narrowing, PostalCodeLookup, Query, Reading};
 use crate::index::segment::{HouseNumber, Segment};
 use toise_geo::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
 
+pub(crate) use rank::importance;
 pub use rank::{Match, Matched, PartMatch, position};
 
 /// Candidates kept of one reading.
@@ -192,11 +194,7 @@ impl Geocoder {
 
     /// Finds what an address may mean, the most probable first.
     pub fn search(&self, request: &SearchRequest) -> Vec<Match> {
-        let with_postal_code = |code: &str| {
-            let communes = code.parse().ok();
-            let communes = communes.and_then(|code: u32| self.with_postal_code.get(&code));
-            communes.map_or(&[][..], Vec::as_slice)
-        };
+        let with_postal_code = |code: &str| self.with_postal_code(code);
         let narrowing = self.narrowing(request, &with_postal_code);
         let query = Query::read(&request.text, &narrowing);
         let mut likenesses = Likenesses::new(&query, request.autocomplete);
@@ -233,6 +231,13 @@ impl Geocoder {
             );
         }
         rank::rank(self, &query, request, candidates)
+    }
+
+    /// Communes in which addresses have a postal code.
+    fn with_postal_code(&self, code: &str) -> &[u32] {
+        let communes = code.parse().ok();
+        let communes = communes.and_then(|code: u32| self.with_postal_code.get(&code));
+        communes.map_or(&[], Vec::as_slice)
     }
 
     fn narrowing<'a>(

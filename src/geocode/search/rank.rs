@@ -126,7 +126,7 @@ pub(super) fn commune_score(evidence: f32) -> f32 {
 }
 
 /// Importance as the base's publisher computes it.
-fn importance(population: u32, numbers: u32) -> f32 {
+pub(crate) fn importance(population: u32, numbers: u32) -> f32 {
     (((1.0 + population as f32 / 3.0).ln() + (1.0 + numbers as f32).ln()) / 20.0).clamp(0.0, 1.0)
 }
 

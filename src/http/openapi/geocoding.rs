@@ -200,7 +200,17 @@ fn collection() -> Value {
             "licence": text("Its licence"),
             "query": text("The text that was searched"),
             "limit": {"type": "integer", "description": "Maximum results"},
-            "explain": {"type": "object", "description": "How the result came about, where asked for"},
+            "explain": {
+                "type": "object",
+                "description": "How the result came about, where asked for: how each word was read, the places the query may \
+                                name, and the parts of the scores of the best results",
+                "required": ["words", "readings", "results"],
+                "properties": {
+                    "words": {"type": "array", "items": {"type": "object"}},
+                    "readings": {"type": "array", "items": {"type": "object"}},
+                    "results": {"type": "array", "items": {"type": "object"}},
+                },
+            },
         },
     })
 }

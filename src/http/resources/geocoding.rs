@@ -25,6 +25,7 @@ use toise_contract::query::pairs;
 use toise_engine::pool::Load;
 use toise_geocode::address::Address;
 use toise_geocode::request::{Parameters, parse_reverse, parse_search};
+use toise_geocode::search::explain::Explanation;
 use toise_geocode::service;
 
 /// Maximum requests of a batch.
@@ -114,6 +115,8 @@ struct Collection<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     query: Option<&'a str>,
     limit: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Explanation>,
 }
 
 impl<'a> Collection<'a> {
@@ -125,6 +128,7 @@ impl<'a> Collection<'a> {
             licence: LICENCE,
             query,
             limit,
+            explain: None,
         }
     }
 
@@ -163,8 +167,14 @@ async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 fn search_text(app: &App, parameters: &Parameters) -> Result<Vec<u8>, ApiError> {
     let asked = parse_search(parameters)?;
     let geocoder = app.geocoding.geocoder();
-    let addresses = app.geocoding.search(&geocoder, &asked)?;
     let request = &asked.request;
+    if asked.explain {
+        let (addresses, explanation) = app.geocoding.search_explained(&geocoder, &asked)?;
+        let mut collection = Collection::new(&addresses, Some(&request.text), request.limit);
+        collection.explain = Some(explanation);
+        return collection.text();
+    }
+    let addresses = app.geocoding.search(&geocoder, &asked)?;
     Collection::new(&addresses, Some(&request.text), request.limit).text()
 }
 
