@@ -24,6 +24,7 @@ mod contract {
     mod errors;
     mod estimates;
     mod fields;
+    mod geocoding;
     mod idempotency;
     mod ingestion;
     mod keys;
@@ -58,6 +59,7 @@ mod journeys {
     mod crash_ingest;
     mod crash_ledger;
     mod dying_workers;
+    mod geocoding;
     mod ingesting;
     mod maintenance;
     mod operating;

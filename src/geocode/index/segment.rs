@@ -10,10 +10,11 @@ use geo_index::rtree::{NeighborsOptions, RTreeIndex, RTreeRef};
 use memmap2::Mmap;
 
 use super::builder::DEGREE_PARTS;
+pub use super::house_number::HouseNumber;
 use super::layout::{AREA_BYTES, SECTIONS, STREET_ITEM, Section, read_table};
 use super::word_kind::WordKind;
 use super::words_view::WordsView;
-use crate::text::lexicon::{OTHER_SUFFIX, suffix_text};
+use crate::text::lexicon::OTHER_SUFFIX;
 use crate::text::likeness::BaseWord;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::varint;
@@ -42,35 +43,6 @@ pub struct Segment {
     map: Mmap,
     ranges: [(usize, usize); SECTIONS],
     department: String,
-}
-
-/// A house number.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HouseNumber {
-    /// The number.
-    pub number: u32,
-    /// Suffix code, as [`crate::text::lexicon::suffix_text`] reads it; see [`HouseNumber::suffix_label`].
-    pub suffix: u8,
-    /// The suffix, where it has no code.
-    pub other_suffix: Option<Box<str>>,
-    /// Its own postal code as a number, which on a long street may not be the street's; 0 where unknown.
-    pub postal_code: u32,
-    /// Latitude, degrees.
-    pub lat: f64,
-    /// Longitude, degrees.
-    pub lon: f64,
-    /// Identifier, where it is not the usual one.
-    pub id: Option<String>,
-}
-
-impl HouseNumber {
-    /// The suffix as the base writes it, in lower case: `bis`, `b`, `a bis`; empty without one.
-    pub fn suffix_label(&self) -> &str {
-        match &self.other_suffix {
-            Some(suffix) => suffix,
-            None => suffix_text(self.suffix),
-        }
-    }
 }
 
 /// An area: a commune, or a former commune within it.

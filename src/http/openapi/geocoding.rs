@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Operation, reference};
-use crate::resources::geocoding::BATCH_MAX;
+use crate::limits::BATCH_MAX;
 use toise_geocode::request::{
     LIMIT_DEFAULT, LIMITS, MAX_DISTANCE_MAX, REVERSE_LIMIT_DEFAULT, TEXT_CHARS,
 };

@@ -13,6 +13,7 @@ use crate::App;
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
+use crate::limits::BATCH_MAX;
 use crate::openapi::geocoding::{
     batch_request, reverse_parameters, search_parameters, with_collection,
 };
@@ -28,8 +29,6 @@ use toise_geocode::request::{Parameters, parse_reverse, parse_search};
 use toise_geocode::search::explain::Explanation;
 use toise_geocode::service;
 
-/// Maximum requests of a batch.
-pub const BATCH_MAX: usize = 100;
 /// Whose data the answers are made of, as its licence asks for.
 const ATTRIBUTION: &str = "Base Adresse Nationale, DINUM, IGN, communes";
 /// The licence of the address base.
