@@ -50,6 +50,7 @@ mod engine {
     mod valuing;
 }
 mod journeys {
+    mod addressed_homes;
     mod addresses;
     mod alerts;
     mod backups;
@@ -75,6 +76,7 @@ mod lake {
     mod readers;
 }
 mod real {
+    mod addressed_homes;
     mod addresses;
     mod estimates;
     mod open_data;
