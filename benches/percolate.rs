@@ -62,7 +62,9 @@ fn batches() -> (Vec<RecordBatch>, Vec<RecordBatch>) {
         for seen in seen.by_ref().take(ROWS_MAX) {
             let advert = serde_json::to_value(seen.advert).unwrap();
             let incoming = IncomingAdvert::read(advert, Utc::now()).unwrap();
-            let IngestDecision::Write(draft) = prepare(&incoming, None, Default::default()).unwrap() else {
+            let IngestDecision::Write(draft) =
+                prepare(&incoming, None, Default::default()).unwrap()
+            else {
                 panic!("a new advert is written");
             };
             advert_rows.push(&draft.member.advert).unwrap();

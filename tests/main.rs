@@ -24,6 +24,7 @@ mod contract {
     mod errors;
     mod estimates;
     mod fields;
+    mod geocoding;
     mod geocoding_upstream;
     mod idempotency;
     mod ingestion;
@@ -50,6 +51,7 @@ mod engine {
     mod valuing;
 }
 mod journeys {
+    mod addressed_homes;
     mod addresses;
     mod alerts;
     mod backups;
@@ -59,6 +61,7 @@ mod journeys {
     mod crash_ingest;
     mod crash_ledger;
     mod dying_workers;
+    mod geocoding;
     mod ingesting;
     mod maintenance;
     mod operating;
@@ -74,6 +77,7 @@ mod lake {
     mod readers;
 }
 mod real {
+    mod addressed_homes;
     mod addresses;
     mod estimates;
     mod open_data;

@@ -111,6 +111,7 @@ fn print(report: &GeocodeReport) {
         "in five %",
         "score",
         "other town %",
+        "if absent %",
     ]);
     for one in &report.classes {
         table.add_row([
@@ -121,12 +122,13 @@ fn print(report: &GeocodeReport) {
             percent(one.among),
             format!("{:.3}", one.score),
             percent(one.other_town),
+            percent(one.absent_other_town),
         ]);
     }
     show(table, 2);
     println!(
         "{} addresses of {}, seed {}; {} streets searched. 99 % of the right answers score at least {:.3}; other town: \
-         the first result does too, and lies elsewhere.\n",
+         the first result does too, and lies elsewhere; if absent: the same for withheld addresses.\n",
         report.sample,
         report.departments.join(", "),
         report.seed,

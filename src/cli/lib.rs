@@ -14,6 +14,7 @@ pub mod evaluate_dedup;
 pub mod evaluate_estimate;
 pub mod evaluate_geocode;
 mod explain;
+mod geocode;
 pub mod import;
 mod ingest;
 mod jobs;
@@ -73,6 +74,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Run a read-only SQL query
     Sql(sql::SqlArgs),
+    /// Geocode a file of addresses, or of positions
+    Geocode(geocode::GeocodeArgs),
     /// Match a portfolio of dwellings or sales in bulk
     Match(matching::MatchArgs),
     /// Value a portfolio of homes in bulk
@@ -121,6 +124,7 @@ pub fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(common, &arguments),
         Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),
+        Command::Geocode(arguments) => geocode::run(common, &arguments),
         Command::Match(arguments) => matching::run(common, &arguments),
         Command::Estimate(arguments) => estimate::run(common, &arguments),
         Command::Train(arguments) => train::run(common, &arguments),

@@ -28,7 +28,7 @@ use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::projection::sql_tables;
-use toise_opendata::{dpe, dvf, functions};
+use toise_opendata::{address_functions, dpe, dvf, functions};
 use toise_store::Store;
 
 /// Maximum rows in a printed table.
@@ -144,6 +144,7 @@ fn session(
         None => Vec::new(),
     };
     let mut functions = functions::scalar_functions();
+    functions.extend(address_functions::scalar_functions(data));
     functions.extend(estimate::functions::scalar_functions(
         data,
         config.estimate.adjustments(),

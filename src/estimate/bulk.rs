@@ -205,20 +205,7 @@ impl EstimateRun {
             }
         }
         let addresses = AddressColumns::find(of_address.iter().copied());
-        for required in REQUIRED_COLUMNS {
-            let is_position = POSITION_COLUMNS.contains(&required);
-            if !fields.iter().any(|(_, field)| field.column == required)
-                && !(is_position && addresses.are_given())
-            {
-                let instead = match is_position {
-                    true => ", or an address, postcode or city instead of longitude and latitude",
-                    false => "",
-                };
-                return Err(Error::Option(format!(
-                    "the portfolio has no column {required}, which every home needs{instead} (see --map)"
-                )));
-            }
-        }
+        require_columns(&fields, addresses)?;
         let addresses = match addresses.are_given() {
             true => {
                 let geocoder = options.geocoder.get().map_err(Error::Addresses)?;
@@ -320,6 +307,28 @@ impl EstimateRun {
             Err(reason) => Err((format!("address: {reason}"), reason.best().cloned())),
         })
     }
+}
+
+/// Checks that the portfolio has the columns that every home needs; an address stands for a position.
+fn require_columns(
+    fields: &[(usize, &'static HomeField)],
+    addresses: AddressColumns,
+) -> Result<(), Error> {
+    for required in REQUIRED_COLUMNS {
+        let is_position = POSITION_COLUMNS.contains(&required);
+        let is_there = fields.iter().any(|(_, field)| field.column == required);
+        if is_there || is_position && addresses.are_given() {
+            continue;
+        }
+        let instead = match is_position {
+            true => ", or an address, postcode or city instead of longitude and latitude",
+            false => "",
+        };
+        return Err(Error::Option(format!(
+            "the portfolio has no column {required}, which every home needs{instead} (see --map)"
+        )));
+    }
+    Ok(())
 }
 
 /// Columns of the output.

@@ -7,8 +7,9 @@ use serde::{Serialize, Serializer};
 
 use crate::index::segment::{Area, HouseNumber, Neighbour, Segment};
 use crate::reverse::Near;
-use crate::search::{Geocoder, Match, Matched, NumberMatch, PartMatch, ResultKind, position};
-use crate::text::lexicon;
+use crate::search::{
+    Geocoder, Match, Matched, NumberMatch, PartMatch, ResultKind, importance, position,
+};
 use toise_geo::places::{Place, PlaceKind, Places};
 use toise_geo::{departments, projection, regions};
 
@@ -217,7 +218,6 @@ impl Geocoder {
         };
         let properties = &mut address.properties;
         properties.score = rounded(f64::from(found.probability), 1e5);
-        properties.importance = rounded(f64::from(found.importance), 1e5);
         properties.confidence = Confidence::of_probability(found.probability);
         // Another street than the one asked is never sure, whatever its probability.
         if found.matched.street == PartMatch::Conflict && properties.confidence == Confidence::High
@@ -277,7 +277,13 @@ fn rounded(value: f64, parts: f64) -> f64 {
 
 /// House number with its suffix, as the base writes it: `12bis`.
 pub fn number_text(house: &HouseNumber) -> String {
-    format!("{}{}", house.number, lexicon::suffix_text(house.suffix))
+    let suffix = house.suffix_label();
+    // `12bis`, but `6 2`: two numbers side by side would be one.
+    let joint = match suffix.starts_with(|first: char| first.is_ascii_digit()) {
+        true => " ",
+        false => "",
+    };
+    format!("{}{joint}{suffix}", house.number)
 }
 
 /// Identifier of a house number: of its street, then number and suffix.
@@ -285,7 +291,7 @@ fn number_id(street_id: &str, house: &HouseNumber) -> String {
     if let Some(id) = &house.id {
         return id.clone();
     }
-    let suffix = lexicon::suffix_text(house.suffix);
+    let suffix = house.suffix_label();
     let joint = if suffix.is_empty() { "" } else { "_" };
     format!("{street_id}_{:05}{joint}{suffix}", house.number)
 }
@@ -298,7 +304,9 @@ fn of_street<'g>(
 ) -> Address<'g> {
     let area = segment.area(segment.area_of(street));
     let name = segment.street_name(street);
-    let postal_code = match segment.street_postal_code(street) {
+    let of_house = house.map_or(0, |house| house.postal_code);
+    let of_street = segment.street_postal_code(street);
+    let postal_code = match if of_house == 0 { of_street } else { of_house } {
         0 => String::new(),
         code => format!("{code:05}"),
     };
@@ -343,7 +351,7 @@ fn of_street<'g>(
             former_insee_code: given(area.former_code),
             context: context(department),
             kind,
-            importance: 0.0,
+            importance: importance_of(area.insee_code, segment.street_numbers(street)),
             x,
             y,
             distance: None,
@@ -412,6 +420,7 @@ fn of_place(index: u32, (lat, lon): (f64, f64)) -> Address<'static> {
         former_city: given(place.name),
         former_insee_code: given(place.code),
         context: context(place.department),
+        importance: importance_of(place.code, 0),
         x,
         y,
         ..address.properties
@@ -450,6 +459,13 @@ pub(crate) fn empty(lat: f64, lon: f64) -> Address<'static> {
             parcels: None,
         },
     }
+}
+
+fn importance_of(insee_code: &str, numbers: u32) -> f64 {
+    let places = Places::get();
+    let place = places.find(insee_code).and_then(|at| places.place(at));
+    let population = place.map_or(0, |place| place.population);
+    rounded(f64::from(importance(population, numbers)), 1e5)
 }
 
 fn label(name: &str, postal_code: &str, city: &str) -> String {

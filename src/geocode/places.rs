@@ -377,6 +377,8 @@ pub fn narrowed(place: u32, postal_code: Option<&str>) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn codes(found: &[NamedPlace]) -> Vec<&'static str> {
@@ -411,6 +413,36 @@ mod tests {
         assert!(codes(&nearly_named("marveojls")).contains(&"48092"));
         assert!(codes(&nearly_named("marvjols")).contains(&"48092"));
         assert!(nearly_named("men").is_empty());
+    }
+
+    #[test]
+    fn beginnings_shared_by_many_names_are_listed_as_they_are_found() {
+        assert!(INDEX.beginnings.contains_key("saint"));
+        for (key, listed) in &INDEX.beginnings {
+            assert_eq!(*listed, most_populous(&INDEX.names, key), "{key}");
+        }
+        let (names, longest) = (&INDEX.names, "saintm");
+        assert!(names_from(names, longest).len() > SHARED_NAMES);
+        assert!(INDEX.beginnings.contains_key(longest));
+    }
+
+    proptest! {
+        #[test]
+        fn every_edit_of_a_name_shares_a_digest_with_it(name in "[a-e]{5,9}", at in 0_usize..5, letter in "[a-e]", edit in 0..3) {
+            let mut other = name.clone();
+            match edit {
+                0 => other.insert_str(at, &letter),
+                1 => other.replace_range(at..=at, ""),
+                _ => other.replace_range(at..=at, &letter),
+            }
+            let digests = |text: &str| {
+                let mut digests = Vec::new();
+                each_deletion(text, |digest| digests.push(digest));
+                digests
+            };
+            let (of_name, of_other) = (digests(&name), digests(&other));
+            prop_assert!(of_name.iter().any(|digest| of_other.contains(digest)), "{} {}", name, other);
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::address::Confidence;
 use crate::folder;
 use crate::request::{TEXT_CHARS, structured_text};
-use crate::search::{Geocoder, ResultKind, SearchRequest};
+use crate::search::{Geocoder, PartMatch, ResultKind, SearchRequest};
 use crate::text::fold::{self, Token};
 use toise_geo::places::Places;
 
@@ -139,6 +139,8 @@ pub struct Resolved {
     pub precision: Precision,
     /// INSEE code of the commune of today, or of the arrondissement.
     pub insee_code: String,
+    /// Whether the street or named place is the one written, abbreviations aside.
+    pub is_street_exact: bool,
 }
 
 impl Resolved {
@@ -255,6 +257,7 @@ impl Geocoder {
             probability: address.properties.score,
             confidence: address.properties.confidence,
             precision: Precision::of_kind(best.kind),
+            is_street_exact: best.matched.street == PartMatch::Exact,
             insee_code: address.properties.insee_code.into_owned(),
             label: address.properties.label,
         })

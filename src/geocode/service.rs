@@ -11,10 +11,14 @@ use crate::live::LiveGeocoder;
 use crate::parcels::Parcels;
 use crate::request::{Additions, Parameters, ReverseCall, SearchCall, parse_reverse, parse_search};
 use crate::search::Geocoder;
+use crate::search::explain::Explanation;
 use crate::settings::UpstreamMode;
 use crate::upstream::{Unavailable, Upstream};
 use toise_contract::Fault;
 use toise_geo::iris::{self, IrisIndex};
+
+/// Results that are explained at least.
+const RUNNERS_UP: usize = 5;
 
 /// Why a search cannot be answered.
 #[derive(Debug, thiserror::Error)]
@@ -155,7 +159,7 @@ impl GeocodingService {
         self.add(call.additions(), addresses)
     }
 
-    /// Answers a call from the index, best address first.
+    /// Answers a call from the index, best address first, and says how the result came about if the call asks so.
     ///
     /// # Errors
     /// What is to be added cannot be read, or is not there.
@@ -163,11 +167,15 @@ impl GeocodingService {
         &self,
         geocoder: &'g Geocoder,
         call: &GeocodingCall,
-    ) -> Result<Vec<Address<'g>>, Error> {
-        match call {
-            GeocodingCall::Search(call) => self.search(geocoder, call),
-            GeocodingCall::Reverse(call) => self.reverse(geocoder, call),
-        }
+    ) -> Result<(Vec<Address<'g>>, Option<Explanation>), Error> {
+        Ok(match call {
+            GeocodingCall::Search(call) if call.explain => {
+                let (addresses, explanation) = self.search_explained(geocoder, call)?;
+                (addresses, Some(explanation))
+            }
+            GeocodingCall::Search(call) => (self.search(geocoder, call)?, None),
+            GeocodingCall::Reverse(call) => (self.reverse(geocoder, call)?, None),
+        })
     }
 
     /// The current edition of the index. An answer is made with one edition from beginning to end.
@@ -189,6 +197,25 @@ impl GeocodingService {
             found.iter().map(|one| geocoder.address(one)).collect();
         self.add(call.with, &mut addresses)?;
         Ok(addresses)
+    }
+
+    /// Answers a search, and says how the result came about: with runners-up even where one result is wanted.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn search_explained<'g>(
+        &self,
+        geocoder: &'g Geocoder,
+        call: &SearchCall,
+    ) -> Result<(Vec<Address<'g>>, Explanation), Error> {
+        let mut request = call.request.clone();
+        request.limit = request.limit.max(RUNNERS_UP);
+        let found = geocoder.search(&request);
+        let explanation = geocoder.explain(&request, &found);
+        let wanted = found.iter().take(call.request.limit);
+        let mut addresses: Vec<Address<'g>> = wanted.map(|one| geocoder.address(one)).collect();
+        self.add(call.with, &mut addresses)?;
+        Ok((addresses, explanation))
     }
 
     /// Answers a reverse search, nearest address first.

@@ -15,8 +15,41 @@ use warp::http::HeaderMap;
 use warp::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use warp::{Filter, Rejection};
 
-use super::endpoint::BodyRule;
 use super::error::ApiError;
+
+/// The body an endpoint accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyRule {
+    /// None; a body that is sent is ignored.
+    None,
+    /// JSON with a maximum length.
+    Json {
+        /// Maximum length, in bytes.
+        bytes_max: usize,
+    },
+    /// A file of any media type, read by the handler piece by piece.
+    Upload {
+        /// Maximum length, in bytes.
+        bytes_max: usize,
+    },
+    /// A form with a file, read by the handler piece by piece.
+    Form {
+        /// Maximum length, in bytes.
+        bytes_max: usize,
+    },
+}
+
+impl BodyRule {
+    /// Maximum length in bytes; `None` if a body is ignored.
+    pub fn bytes_max(self) -> Option<usize> {
+        match self {
+            BodyRule::None => None,
+            BodyRule::Json { bytes_max }
+            | BodyRule::Upload { bytes_max }
+            | BodyRule::Form { bytes_max } => Some(bytes_max),
+        }
+    }
+}
 
 /// Maximum bytes discarded; if more come, the connection is closed.
 pub const DRAIN_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use warp::http::Method;
 
 use super::app::App;
+pub use super::body::BodyRule;
 use super::call::Call;
 use super::error::ApiError;
 use super::operation::Operation;
@@ -67,40 +68,6 @@ pub enum Counting {
     Free,
     /// A call of this type, priced by the price list.
     As(Consumption),
-}
-
-/// The body an endpoint accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyRule {
-    /// None; a body that is sent is ignored.
-    None,
-    /// JSON with a maximum length.
-    Json {
-        /// Maximum length, in bytes.
-        bytes_max: usize,
-    },
-    /// A file of any media type, read by the handler piece by piece.
-    Upload {
-        /// Maximum length, in bytes.
-        bytes_max: usize,
-    },
-    /// A form with a file, read by the handler piece by piece.
-    Form {
-        /// Maximum length, in bytes.
-        bytes_max: usize,
-    },
-}
-
-impl BodyRule {
-    /// Maximum length in bytes; `None` if a body is ignored.
-    pub fn bytes_max(self) -> Option<usize> {
-        match self {
-            BodyRule::None => None,
-            BodyRule::Json { bytes_max }
-            | BodyRule::Upload { bytes_max }
-            | BodyRule::Form { bytes_max } => Some(bytes_max),
-        }
-    }
 }
 
 /// Time limit of a call.

@@ -106,6 +106,10 @@ impl OpenData {
         view: &TableView,
         request: &MatchRequest,
     ) -> Result<Ranking, Error> {
+        debug_assert!(
+            request.address.is_none(),
+            "an address must be located before"
+        );
         let schema = dataset.schema();
         let predicate = Predicate::compile(schema, &request.filter)?;
         let scorer = Scorer::new(dataset, request);

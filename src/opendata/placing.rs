@@ -1,7 +1,8 @@
 //! Places sales and diagnostics whose row has an address and no position.
 //!
-//! Only what is certain is taken: a house number, street or named place of high confidence, never the centre of a town,
-//! which would put records where nothing is. A record says that it was placed: `location_precision` is in no source. The
+//! Only what is certain is taken: a house number, street or named place of high confidence whose name is written so, never
+//! the centre of a town, which would put records where nothing is. Names that are merely alike are often those of other
+//! streets of the commune. A record says that it was placed: `location_precision` is in no source. The
 //! index is opened by the first row without a position; without imported addresses nothing is placed.
 
 use toise_geocode::address::Confidence;
@@ -33,7 +34,9 @@ pub fn place(geocoder: &LazyGeocoder, address: PostalAddress<'_>) -> Option<Plac
         return None;
     }
     let found = geocoder.locate(address).ok()?;
-    let is_certain = found.confidence == Confidence::High && found.precision != Precision::Town;
+    let is_certain = found.confidence == Confidence::High
+        && found.precision != Precision::Town
+        && found.is_street_exact;
     is_certain.then(|| PlacedPosition {
         position: found.position(),
         precision: found.precision,

@@ -61,17 +61,20 @@ fn import(dataset: Dataset, text: &str, geocoder: LazyGeocoder) -> (Vec<Value>, 
     let (mut kept, mut report) = (Kept::default(), ImportReport::default());
     let (text, format) = (text.as_bytes(), SourceFormat::Detect);
     import_reader(dataset, text, "f", format, &mut kept, &options, &mut report).unwrap();
-    let batch = &kept.0[0];
-    let records = batch.column_by_name("record").unwrap().as_string::<i32>();
+    (kept.0.iter().flat_map(records).collect(), report)
+}
+
+/// The records of a batch, which tell the same as its column.
+fn records(batch: &arrow::array::RecordBatch) -> Vec<Value> {
+    let texts = batch.column_by_name("record").unwrap().as_string::<i32>();
     let lats = batch.column_by_name("lat").unwrap();
     let lats = lats.as_primitive::<Float64Type>().iter();
-    let records = records.iter().zip(lats).map(|(text, lat)| {
+    let records = texts.iter().zip(lats).map(|(text, lat)| {
         let record: Value = serde_json::from_str(text.unwrap()).unwrap();
-        // The column and the record tell the same.
         assert_eq!(record["location"]["lat"].as_f64(), lat);
         record
     });
-    (records.collect(), report)
+    records.collect()
 }
 
 const SALES: &str = "id_mutation,date_mutation,nature_mutation,valeur_fonciere,adresse_numero,adresse_nom_voie,\

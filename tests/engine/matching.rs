@@ -75,6 +75,10 @@ fn body(table: &Table, draw: &mut Draw) -> Value {
     let mut filters = serde_json::Map::new();
     for _ in 0..draw.below(3) {
         let field = draw.one_of(fields.match_filters);
+        // An address stands for another filter.
+        if field.name == "address" {
+            continue;
+        }
         let met = draw.one_of(&table.records).get(field.name);
         let filter = match (field.kind, met) {
             (FieldKind::Range, _) => {
@@ -88,6 +92,7 @@ fn body(table: &Table, draw: &mut Draw) -> Value {
             }
             (_, Some(met)) => met.clone(),
             (FieldKind::OneOf(values), None) => values[0].into(),
+            (FieldKind::Code(code), None) => rows::place_code(code, draw).into(),
             (_, None) => "48095".into(),
         };
         filters.insert(field.name.into(), filter);

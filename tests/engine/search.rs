@@ -58,6 +58,7 @@ fn filters(table: &Table, draw: &mut Draw) -> Value {
         let (first, second) = (met(), met());
         let filter = match field.kind {
             FieldKind::Text | FieldKind::OneOf(_) => first.unwrap_or("nowhere".into()),
+            FieldKind::Code(code) => first.unwrap_or_else(|| rows::place_code(code, draw).into()),
             FieldKind::AnyOf(values) => {
                 let count = draw.below(values.len() + 1);
                 (0..count)

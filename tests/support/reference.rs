@@ -73,8 +73,10 @@ fn end(text: &str) -> DateTime<Utc> {
 }
 
 fn metres(distance: &str) -> f64 {
-    let unit = distance.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
-    let number: f64 = distance[..distance.len() - unit.len()].parse().unwrap();
+    // The number may have an exponent: `4e3yd`.
+    let number = distance.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = &distance[number.len()..];
+    let number: f64 = number.parse().unwrap();
     number
         * match unit {
             "m" => 1.0,

@@ -12,7 +12,7 @@ use arrow::array::{
 };
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
-use toise::contract::fields::FieldKind;
+use toise::contract::fields::{CodeFormat, FieldKind};
 use toise::lake::schema::{ColumnKind, RECORD};
 use toise::lake::{ImportOutcome, Lake, RowSink, Slice};
 use toise::opendata::Dataset;
@@ -49,6 +49,7 @@ pub fn record(dataset: Dataset, id: &str, draw: &mut Draw) -> Record {
         }
         let value = match field.kind {
             FieldKind::Text => text(field.name, draw).into(),
+            FieldKind::Code(code) => place_code(code, draw).into(),
             FieldKind::AnyOf(values) | FieldKind::OneOf(values) => (*draw.one_of(values)).into(),
             FieldKind::Range if field.name == "flx_id" => json!(draw.bits() >> 11),
             FieldKind::Range => number(draw),
@@ -88,6 +89,21 @@ pub fn records(dataset: Dataset, first: usize, count: usize, draw: &mut Draw) ->
         .collect();
     draw.shuffle(&mut records);
     records
+}
+
+/// A code of its format, one of a few.
+pub fn place_code(format: &CodeFormat, draw: &mut Draw) -> String {
+    let number = draw.below(20);
+    let department = *draw.one_of(&["48", "2A", "2B", "974", "75"]);
+    let codes = [
+        department.to_owned(),
+        format!("{:05}", 48_000 + number),
+        format!("{:09}", 480_950_000 + number),
+    ];
+    let valid = codes
+        .into_iter()
+        .find(|code| (format.refusal)(code).is_none());
+    valid.unwrap_or_else(|| panic!("no code of {}", format.pattern))
 }
 
 fn text(column: &str, draw: &mut Draw) -> String {

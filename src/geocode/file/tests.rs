@@ -1,1 +1,275 @@
+//! Files as people send them: encodings, delimiters, quoted line breaks, broken rows, the same question twice.
 
+use proptest::prelude::*;
+
+use super::bulk::{FileJob, run};
+use super::csv::{CsvPlan, RowCounts, next_block};
+use super::records::{RecordReader, cells};
+use super::request::FileRequest;
+use super::text::{TextEncoding, detect_delimiter};
+use crate::search::Geocoder;
+
+/// Without segments, a geocoder knows the communes.
+fn communes() -> Geocoder {
+    Geocoder::new(Vec::new())
+}
+
+fn request(columns: &[&str]) -> FileRequest {
+    FileRequest {
+        columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+        result_columns: vec!["result_citycode".into(), "result_status".into()],
+        ..FileRequest::default()
+    }
+}
+
+fn geocoded(file: &[u8], request: &FileRequest) -> Result<(Vec<u8>, RowCounts), String> {
+    let encoding = TextEncoding::detect(file).unwrap();
+    let plan = CsvPlan::read(file, request, encoding).map_err(|error| error.to_string())?;
+    let first = plan.first_record_at();
+    let mut records = plan.records(&file[first as usize..], first);
+    let mut rows = plan.rows().unwrap();
+    let (mut text, mut counts) = (plan.header().to_vec(), RowCounts::default());
+    while let Some(block) = next_block(&plan, &mut records, &mut rows, &communes()).unwrap() {
+        text.extend(block.text);
+        counts.add(&block.counts);
+    }
+    Ok((text, counts))
+}
+
+fn text(file: &str, request: &FileRequest) -> String {
+    String::from_utf8(geocoded(file.as_bytes(), request).unwrap().0).unwrap()
+}
+
+#[test]
+fn every_byte_of_the_file_comes_back_with_results_behind_it() {
+    let file = "\u{feff}\"id\";town;note\r\n1;Mende;\"a \"\"quoted\"\"\r\nline; break\"\r\n2;  Marvejols ;\r\n";
+    let wanted = "\u{feff}\"id\";town;note;result_citycode;result_status\r\n\
+        1;Mende;\"a \"\"quoted\"\"\r\nline; break\";48095;ok\r\n2;  Marvejols ;;48092;ok\r\n";
+    assert_eq!(text(file, &request(&["town"])), wanted);
+}
+
+#[test]
+fn a_file_in_windows_1252_stays_in_it() {
+    let mut wanted = request(&["ville"]);
+    wanted.result_columns.push("result_city".into());
+    let file = b"ville\tprix \x80\nSaint-\xc9tienne\t1\n";
+    let (found, _) = geocoded(file, &wanted).unwrap();
+    let expected = b"ville\tprix \x80\tresult_citycode\tresult_status\tresult_city\n\
+        Saint-\xc9tienne\t1\t42218\tok\tSaint-\xc9tienne\n";
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn bad_rows_have_a_status_and_do_not_stop_the_file() {
+    let file = "id,town\n1,Mende\n2\n3,Mende,more\n4,\n\n5,Xyzzyville\n6,\"Mende\n7,Mende\n8,Mende";
+    let (found, counts) = geocoded(file.as_bytes(), &request(&["town"])).unwrap();
+    let wanted = "id,town,result_citycode,result_status\n1,Mende,48095,ok\n2,,,error\n3,Mende,more,,error\n\
+        4,,,skipped\n\n5,Xyzzyville,,not-found\n6,\"Mende,,error\n7,Mende,48095,ok\n8,Mende,48095,ok";
+    assert_eq!(String::from_utf8(found).unwrap(), wanted);
+    let expected = RowCounts {
+        ok: 3,
+        not_found: 1,
+        skipped: 1,
+        error: 3,
+    };
+    assert_eq!(counts, expected);
+}
+
+#[test]
+fn columns_of_the_same_name_are_numbered_and_unknown_ones_are_named() {
+    let mut wanted = request(&["town"]);
+    wanted.result_columns = vec!["latitude".into()];
+    let found = text("town,latitude\nMende,1\n", &wanted);
+    assert!(
+        found.starts_with("town,latitude,latitude_2\nMende,1,44.5"),
+        "{found}"
+    );
+    let refused =
+        |file: &str, request: &FileRequest| geocoded(file.as_bytes(), request).unwrap_err();
+    assert_eq!(
+        refused("a,b\n", &request(&["town"])),
+        "columns[0]: the file has no column \"town\"; its columns are: a, b"
+    );
+    assert_eq!(
+        refused("", &request(&[])),
+        "data: is empty or has no readable header"
+    );
+    wanted.result_columns = vec!["price".into()];
+    assert!(
+        refused("town\n", &wanted).starts_with("result_columns[0]: must be one of: latitude, ")
+    );
+    wanted.encoding = Some("utf-16".into());
+    wanted.result_columns.clear();
+    assert!(refused("town\n", &wanted).starts_with("encoding: must be utf-8 or"));
+}
+
+#[test]
+fn codes_that_a_spreadsheet_shortened_are_filled_up() {
+    let wanted = FileRequest {
+        insee_code: Some("code".into()),
+        ..request(&["town"])
+    };
+    let found = text(
+        "town,code\nBourg-en-Bresse,1053\nBourg-en-Bresse,1053.0\nBourg-en-Bresse,x\n",
+        &wanted,
+    );
+    assert!(
+        found.ends_with(
+            "1053,01053,ok\nBourg-en-Bresse,1053.0,01053,ok\nBourg-en-Bresse,x,,error\n"
+        ),
+        "{found}"
+    );
+}
+
+#[test]
+fn positions_are_turned_into_communes() {
+    let wanted = FileRequest {
+        is_reverse: true,
+        ..request(&[])
+    };
+    let found = text("Lat;Lon\n44,518;3,501\n0;0\nx;1\n;\n", &wanted);
+    assert!(
+        found.ends_with("44,518;3,501;48095;ok\n0;0;;not-found\nx;1;;error\n;;;skipped\n"),
+        "{found}"
+    );
+    let refused = geocoded(b"a;b\n", &wanted).unwrap_err();
+    assert!(
+        refused.starts_with("lat: must name the column"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn an_encoding_is_detected_across_pieces() {
+    let long = format!("{}é", "x".repeat((256 << 10) - 1));
+    assert_eq!(
+        TextEncoding::detect(long.as_bytes()).unwrap().name(),
+        "UTF-8"
+    );
+    assert_eq!(
+        TextEncoding::detect(&b"caf\xe9"[..]).unwrap().name(),
+        "windows-1252"
+    );
+    assert_eq!(
+        TextEncoding::detect(&b"caf\xc3"[..]).unwrap().name(),
+        "windows-1252"
+    );
+    assert_eq!(detect_delimiter(b"\"a;b;c\",d"), b',');
+}
+
+#[test]
+fn ndjson_and_parquet_keep_what_they_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (
+        folder.path().join("a.ndjson"),
+        folder.path().join("b.ndjson"),
+    );
+    std::fs::write(&input, "{\"town\": \"Mende\", \"n\": 1.50}\nnonsense\n{}\n").unwrap();
+    let wanted = request(&["town"]);
+    let job = FileJob {
+        input: &input,
+        output: &output,
+        request: &wanted,
+        progress: &|_| {},
+    };
+    let report = run(&job, &communes()).unwrap();
+    assert_eq!(
+        (report.rows, report.counts.ok, report.counts.error),
+        (3, 1, 1)
+    );
+    let found = std::fs::read_to_string(&output).unwrap();
+    let lines: Vec<&str> = found.lines().collect();
+    assert_eq!(
+        lines[0],
+        "{\"town\": \"Mende\", \"n\": 1.50,\"result_citycode\":\"48095\",\"result_status\":\"ok\"}"
+    );
+    assert_eq!(
+        lines[1],
+        "{\"line\":\"nonsense\",\"result_status\":\"error\"}"
+    );
+    assert_eq!(lines[2], "{\"result_status\":\"skipped\"}");
+}
+
+#[test]
+fn parquet_keeps_its_columns() {
+    use ::parquet::arrow::ArrowWriter;
+    use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use arrow::array::{ArrayRef, AsArray, Int32Array, RecordBatch, StringArray};
+    use std::fs::File;
+    use std::sync::Arc;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (
+        folder.path().join("a.parquet"),
+        folder.path().join("b.parquet"),
+    );
+    let columns: [(&str, ArrayRef); 2] = [
+        (
+            "town",
+            Arc::new(StringArray::from(vec![Some("Mende"), None])),
+        ),
+        ("code", Arc::new(Int32Array::from(vec![48_095, 48_095]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer =
+        ArrowWriter::try_new(File::create(&input).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let wanted = FileRequest {
+        insee_code: Some("code".into()),
+        result_columns: vec!["latitude".into(), "result_label".into()],
+        ..request(&["town"])
+    };
+    let job = FileJob {
+        input: &input,
+        output: &output,
+        request: &wanted,
+        progress: &|_| {},
+    };
+    run(&job, &communes()).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&output).unwrap()).unwrap();
+    let found = reader.build().unwrap().next().unwrap().unwrap();
+    assert_eq!(found.column(1), batch.column(1));
+    let latitudes = found
+        .column(2)
+        .as_primitive::<arrow::datatypes::Float64Type>();
+    assert!((latitudes.value(0) - 44.5).abs() < 0.1 && found.column(2).is_null(1));
+    assert_eq!(found.column(3).as_string::<i32>().value(0), "Mende");
+}
+
+proptest! {
+    /// Splitting loses and changes nothing, wherever reads end.
+    #[test]
+    fn records_are_the_file(file in "[a\",;\r\n]{0,60}", step in 1usize..7) {
+        struct Slow<'b>(&'b [u8], usize);
+        impl std::io::Read for Slow<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+                let count = self.1.min(self.0.len()).min(buffer.len());
+                buffer[..count].copy_from_slice(&self.0[..count]);
+                self.0 = &self.0[count..];
+                Ok(count)
+            }
+        }
+        let mut records = RecordReader::new(Slow(file.as_bytes(), step), b',', 0);
+        let mut joined = Vec::new();
+        while let Some(record) = records.next_record().unwrap() {
+            joined.extend_from_slice(record.bytes);
+            joined.extend_from_slice(record.line_break);
+        }
+        prop_assert_eq!(joined.as_slice(), file.as_bytes());
+        prop_assert_eq!(records.position(), file.len() as u64);
+    }
+
+    /// A record written by a CSV library is split as it was written.
+    #[test]
+    fn cells_are_read_as_others_write_them(row in prop::collection::vec("[a\",;\n é]{0,6}", 1..5)) {
+        let mut writer = ::csv::Writer::from_writer(Vec::new());
+        writer.write_record(&row).unwrap();
+        let written = writer.into_inner().unwrap();
+        let mut records = RecordReader::new(written.as_slice(), b',', 0);
+        let record = records.next_record().unwrap().unwrap();
+        let found: Vec<Vec<u8>> = cells(record.bytes, b',').iter().map(|cell| cell.to_vec()).collect();
+        let wanted: Vec<Vec<u8>> = row.iter().map(|cell| cell.clone().into_bytes()).collect();
+        prop_assert_eq!(found, wanted);
+    }
+}

@@ -4,6 +4,8 @@
 //! in the file. [`crate::folder`] publishes the segments of all departments together.
 
 pub mod builder;
+mod house_number;
 pub mod layout;
 pub mod segment;
 pub mod word_kind;
+pub(crate) mod words_view;

@@ -10,9 +10,11 @@ use geo_index::rtree::{NeighborsOptions, RTreeIndex, RTreeRef};
 use memmap2::Mmap;
 
 use super::builder::DEGREE_PARTS;
+pub use super::house_number::HouseNumber;
 use super::layout::{AREA_BYTES, SECTIONS, STREET_ITEM, Section, read_table};
 use super::word_kind::WordKind;
-use crate::text::lexicon::{OTHER_SUFFIX, suffix_text};
+use super::words_view::WordsView;
+use crate::text::lexicon::OTHER_SUFFIX;
 use crate::text::likeness::BaseWord;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::varint;
@@ -43,35 +45,6 @@ pub struct Segment {
     department: String,
 }
 
-/// A house number.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HouseNumber {
-    /// The number.
-    pub number: u32,
-    /// Suffix code, as [`crate::text::lexicon::suffix_text`] reads it; see [`HouseNumber::suffix_label`].
-    pub suffix: u8,
-    /// The suffix, where it has no code.
-    pub other_suffix: Option<Box<str>>,
-    /// Its own postal code as a number, which on a long street may not be the street's; 0 where unknown.
-    pub postal_code: u32,
-    /// Latitude, degrees.
-    pub lat: f64,
-    /// Longitude, degrees.
-    pub lon: f64,
-    /// Identifier, where it is not the usual one.
-    pub id: Option<String>,
-}
-
-impl HouseNumber {
-    /// The suffix as the base writes it, in lower case: `bis`, `b`, `a bis`; empty without one.
-    pub fn suffix_label(&self) -> &str {
-        match &self.other_suffix {
-            Some(suffix) => suffix,
-            None => suffix_text(self.suffix),
-        }
-    }
-}
-
 /// An area: a commune, or a former commune within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area<'s> {
@@ -96,68 +69,12 @@ pub struct Neighbour {
     pub metres: f64,
 }
 
-/// The words of a segment and of its streets: slices taken once for many reads.
-#[derive(Clone, Copy)]
-pub(crate) struct WordsView<'s> {
-    text: &'s [u8],
-    at: &'s [u32],
-    signatures: &'s [u64],
-    sounds: &'s [u32],
-    kinds: &'s [u32],
-    street_word_at: &'s [u32],
-    street_words: &'s [u32],
-}
-
-impl<'s> WordsView<'s> {
-    /// A word.
-    pub fn word(&self, word: u32) -> BaseWord<'s> {
-        let word = word as usize;
-        let text = item(self.at, word).and_then(|range| self.text.get(range));
-        BaseWord {
-            text: std::str::from_utf8(text.unwrap_or(&[])).unwrap_or_default(),
-            signature: self.signatures.get(word).copied().unwrap_or(0),
-            sound: self.sounds.get(word).copied().unwrap_or(0),
-        }
-    }
-
-    /// Length in bytes, signature and sound of a word.
-    pub fn outline(&self, word: u32) -> (usize, u64, u32) {
-        let word = word as usize;
-        let length = item(self.at, word).map_or(0, |range| range.len());
-        let signature = self.signatures.get(word).copied().unwrap_or(0);
-        (
-            length,
-            signature,
-            self.sounds.get(word).copied().unwrap_or(0),
-        )
-    }
-
-    /// What a word tells of a street.
-    pub fn kind(&self, word: u32) -> WordKind {
-        WordKind::from_bits(self.kinds.get(word as usize).copied().unwrap_or(0))
-    }
-
-    /// Words of a street's name, in order.
-    pub fn of_street(&self, street: u32) -> &'s [u32] {
-        let range = item(self.street_word_at, street as usize);
-        range
-            .and_then(|range| self.street_words.get(range))
-            .unwrap_or(&[])
-    }
-}
-
 /// Takes a text that its length precedes; empty when the bytes end within it.
 fn take_text(bytes: &mut &[u8]) -> String {
     let length = varint::take(bytes).unwrap_or(0) as usize;
     let (text, rest) = bytes.split_at_checked(length).unwrap_or((&[], &[]));
     *bytes = rest;
     String::from_utf8_lossy(text).into_owned()
-}
-
-/// Where the item with an index lies.
-fn item(at: &[u32], index: usize) -> Option<Range<usize>> {
-    let ends = at.get(index..index + 2)?;
-    Some(ends[0] as usize..ends[1] as usize)
 }
 
 impl Segment {

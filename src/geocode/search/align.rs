@@ -1,11 +1,12 @@
 //! Aligns the words of a query with the words of a street, one to one, and says how much of each the other explains.
 
+use super::likenesses::{GLUE, LIKENESS_MIN, Likenesses, Row};
 use super::query::{Query, Reading, bit};
-use crate::index::segment::WordsView;
 use crate::index::word_kind::WordKind;
+use crate::index::words_view::WordsView;
 use crate::text::fold::Token;
 use crate::text::lexicon;
-use crate::text::likeness::{OPEN_PREFIX, QueryWord};
+use crate::text::likeness::OPEN_PREFIX;
 
 /// Factor for a query's words before its house number: usually a building or a residence.
 const PREFIX_FACTOR: f32 = 0.3;
@@ -13,8 +14,6 @@ const PREFIX_FACTOR: f32 = 0.3;
 const STREET_SHARE: f32 = 0.62;
 /// What another kind of way costs.
 const KIND_COST: f32 = 0.04;
-/// Least likeness of an alignment.
-const LIKENESS_MIN: f32 = 0.5;
 /// Likeness of the same word, abbreviated or not.
 const SAME: f32 = 0.95;
 /// Preference for the token that follows the one aligned before.
@@ -27,176 +26,6 @@ const GLUED_MIN: usize = 5;
 const BEGINNING: f32 = 0.93;
 /// Maximum words of a street's name that are aligned.
 const STREET_WORDS_MAX: usize = 24;
-
-/// Bit of a word of the base that may be written together with a neighbour in the query, or the reverse.
-const GLUE: u64 = 1 << 63;
-/// Slots of an empty table of rows, a power of two: the distinct words of a middling commune fit without growing it.
-const SLOTS: usize = 1 << 9;
-
-/// How alike the tokens of a query and the words of the base met so far are. Shared by all readings.
-pub struct Likenesses {
-    words: Vec<QueryWord>,
-    /// Tokens that may be more than a near miss of a word of the base, by its first byte.
-    by_first: [u64; 256],
-    /// Tokens by their last byte.
-    by_last: [u64; 256],
-    /// Tokens that some reading may need: all but noise.
-    needed: u64,
-    /// Open addressing: segment and word plus one, and the row; 0 is free.
-    slots: Vec<(u64, u32)>,
-    rows: Vec<Row>,
-    values: Vec<f32>,
-}
-
-/// The likenesses of one word of the base, and what kind of word it is.
-#[derive(Clone, Copy)]
-struct Row {
-    /// Tokens that are alike, as bits.
-    alike: u64,
-    /// Tokens compared so far, as bits.
-    compared: u64,
-    /// Where the likenesses begin.
-    at: u32,
-    kind: WordKind,
-}
-
-impl Row {
-    const NONE: Self = Self {
-        alike: 0,
-        compared: 0,
-        at: 0,
-        kind: WordKind {
-            is_article: false,
-            is_street_type: false,
-            weight: 0.0,
-        },
-    };
-}
-
-/// Spreads a key that is a number already.
-fn spread(key: u64) -> usize {
-    (key ^ (key >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 20
-}
-
-impl Likenesses {
-    /// A table for the tokens of a query. The last may be open, while it is being typed.
-    pub fn new(query: &Query, is_open: bool) -> Self {
-        let last = query.tokens.len().saturating_sub(1);
-        let tokens = query.tokens.iter().enumerate();
-        let words: Vec<QueryWord> = tokens
-            .map(|(at, token)| QueryWord::new(&token.text, is_open && at == last))
-            .collect();
-        let (mut by_first, mut by_last) = ([0; 256], [0; 256]);
-        for (at, word) in words.iter().enumerate() {
-            let last = word.text().bytes().last().unwrap_or(0);
-            by_last[usize::from(last)] |= bit(at);
-            for first in word.first_bytes() {
-                by_first[usize::from(first)] |= bit(at);
-            }
-            // A number of the base may be any word of the query.
-            for digit in b'0'..=b'9' {
-                by_first[usize::from(digit)] |= bit(at);
-            }
-        }
-        Self {
-            needed: !query.noise,
-            words,
-            by_first,
-            by_last,
-            slots: vec![(0, 0); SLOTS],
-            rows: Vec::with_capacity(SLOTS / 2),
-            values: Vec::new(),
-        }
-    }
-
-    /// A token's word.
-    pub fn word(&self, token: usize) -> &QueryWord {
-        &self.words[token]
-    }
-
-    /// Number of the row of a word, compared with all of `tokens`.
-    fn row(&mut self, view: &WordsView<'_>, segment: usize, word: u32, tokens: u64) -> u32 {
-        let key = ((segment as u64) << 32 | u64::from(word)) + 1;
-        let mask = self.slots.len() - 1;
-        let mut slot = spread(key) & mask;
-        loop {
-            match self.slots[slot] {
-                (found, row) if found == key => {
-                    if tokens & !self.rows[row as usize].compared != 0 {
-                        self.compare(view, word, row, tokens);
-                    }
-                    return row;
-                }
-                (0, _) => break,
-                _ => slot = (slot + 1) & mask,
-            }
-        }
-        let row = self.rows.len() as u32;
-        self.slots[slot] = (key, row);
-        self.rows.push(Row {
-            alike: 0,
-            compared: !self.needed,
-            at: self.values.len() as u32,
-            kind: view.kind(word),
-        });
-        self.values
-            .resize(self.values.len() + self.words.len(), 0.0);
-        self.compare(view, word, row, tokens);
-        if self.rows.len() * 2 > self.slots.len() {
-            self.grow();
-        }
-        row
-    }
-
-    /// Compares a word of the base with those of `tokens` that it was not compared with yet.
-    fn compare(&mut self, view: &WordsView<'_>, word: u32, row: u32, tokens: u64) {
-        let row = &mut self.rows[row as usize];
-        let due = tokens & !row.compared;
-        row.compared |= tokens;
-        let base = view.word(word);
-        let ends = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or(0));
-        let of_first = self.by_first[ends(base.text.as_bytes().first())];
-        let of_ends = of_first | self.by_last[ends(base.text.as_bytes().last())];
-        let mut left = due;
-        while left != 0 {
-            let at = left.trailing_zeros() as usize;
-            left &= left - 1;
-            let Some(word) = self.words.get(at) else {
-                break;
-            };
-            if of_first & bit(at) != 0
-                || word.may_be_near(base.text.len(), base.signature)
-                || word.sounds_like(base.sound)
-            {
-                let likeness = word.likeness(base);
-                self.values[row.at as usize + at] = likeness;
-                if likeness >= LIKENESS_MIN {
-                    row.alike |= bit(at);
-                }
-            }
-            if of_ends & bit(at) != 0 && word.may_be_glued(base.text) {
-                row.alike |= GLUE;
-            }
-        }
-    }
-
-    fn grow(&mut self) {
-        let size = self.slots.len() * 2;
-        let former = std::mem::replace(&mut self.slots, vec![(0, 0); size]);
-        for (key, row) in former.into_iter().filter(|(key, _)| *key != 0) {
-            let mut slot = spread(key) & (size - 1);
-            while self.slots[slot].0 != 0 {
-                slot = (slot + 1) & (size - 1);
-            }
-            self.slots[slot] = (key, row);
-        }
-    }
-
-    fn likeness(&self, row: Row, token: usize) -> f32 {
-        let value = self.values.get(row.at as usize + token);
-        value.copied().unwrap_or(0.0)
-    }
-}
 
 /// A word of the query that describes its street.
 struct DescribingWord {
@@ -308,7 +137,7 @@ impl<'q> StreetQuery<'q> {
             *number = likenesses.row(view, segment, *word, self.tokens);
         }
         let numbers = &numbers[..street_words.len()];
-        let rows = |at: usize| &likenesses.rows[numbers[at] as usize];
+        let rows = |at: usize| likenesses.row_at(numbers[at]);
         let (mut telling, mut articles) = (0, 0);
         // Weights of the words, and of those that some word of the query may explain.
         let (mut all, mut explained) = (0.0, 0.0);
@@ -336,7 +165,7 @@ impl<'q> StreetQuery<'q> {
         }
         let mut copies = [Row::NONE; STREET_WORDS_MAX];
         for (copy, number) in copies.iter_mut().zip(numbers) {
-            *copy = likenesses.rows[*number as usize];
+            *copy = *likenesses.row_at(*number);
         }
         let rows = &copies[..numbers.len()];
         let is_beginning = self.is_open && self.begins(likenesses, rows);

@@ -2,6 +2,10 @@
 
 pub mod align;
 pub mod calibration;
+mod elsewhere;
+pub mod explain;
+pub mod likenesses;
+mod number;
 pub mod query;
 mod rank;
 
@@ -10,14 +14,13 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-use self::align::{Fit, Likenesses, StreetQuery};
-use self::query::{Narrowing, PostalCodeLookup, Query, Reading, bit, is_within};
+use self::align::{Fit, StreetQuery};
+use self::likenesses::Likenesses;
+use self::query::{Narrowing, PostalCodeLookup, Query, Reading};
 use crate::index::segment::{HouseNumber, Segment};
-use crate::text::fold::Token;
-use crate::text::lexicon;
-use crate::text::likeness::QueryWord;
-use toise_geo::places::{DIVIDED_CITIES, PlaceKind, Places};
+use toise_geo::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
 
+pub(crate) use rank::importance;
 pub use rank::{Match, Matched, PartMatch, position};
 
 /// Candidates kept of one reading.
@@ -28,22 +31,8 @@ const KEPT_BEYOND: usize = 8;
 const NUMBER_CHANGE: f32 = 0.08;
 /// Below this best score words are also looked up over all of France.
 const ELSEWHERE_BELOW: f32 = 0.72;
-/// Maximum streets looked at over all of France.
-const ELSEWHERE_STREETS_MAX: usize = 6_000;
-/// Maximum words of a query that are looked up over all of France, the longest of them.
-const ELSEWHERE_WORDS_MAX: usize = 4;
-/// Minimum letters of a word that is looked up over all of France.
-const ELSEWHERE_LETTERS_MIN: usize = 3;
-/// Maximum words of the base that those unknown to it are compared with, over all of France.
-const ELSEWHERE_COMPARED_MAX: usize = 200_000;
-/// Words of a segment that the beginning of a word stands for, while it is being typed.
-const ELSEWHERE_BEGUN_MAX: usize = 64;
-/// Likeness of a word that stands for one unknown to the base.
-const ELSEWHERE_LIKENESS: f32 = 0.75;
-/// Words after a house number that its suffix may take: `A bis`.
-const SUFFIX_TOKENS_MAX: usize = 3;
-/// Maximum digits of a house number.
-const HOUSE_NUMBER_DIGITS: usize = 5;
+/// Share of the evidence of a former commune that holds where the base does not say which former commune it is.
+const UNSAID_FORMER: f32 = 0.97;
 /// How far below the best a result still makes it doubtful.
 const DOUBT: f32 = 0.12;
 
@@ -205,11 +194,7 @@ impl Geocoder {
 
     /// Finds what an address may mean, the most probable first.
     pub fn search(&self, request: &SearchRequest) -> Vec<Match> {
-        let with_postal_code = |code: &str| {
-            let communes = code.parse().ok();
-            let communes = communes.and_then(|code: u32| self.with_postal_code.get(&code));
-            communes.map_or(&[][..], Vec::as_slice)
-        };
+        let with_postal_code = |code: &str| self.with_postal_code(code);
         let narrowing = self.narrowing(request, &with_postal_code);
         let query = Query::read(&request.text, &narrowing);
         let mut likenesses = Likenesses::new(&query, request.autocomplete);
@@ -248,6 +233,13 @@ impl Geocoder {
         rank::rank(self, &query, request, candidates)
     }
 
+    /// Communes in which addresses have a postal code.
+    fn with_postal_code(&self, code: &str) -> &[u32] {
+        let communes = code.parse().ok();
+        let communes = communes.and_then(|code: u32| self.with_postal_code.get(&code));
+        communes.map_or(&[], Vec::as_slice)
+    }
+
     fn narrowing<'a>(
         &self,
         request: &SearchRequest,
@@ -271,37 +263,47 @@ impl Geocoder {
         }
     }
 
-    /// The segments and areas that a reading's places lie in.
-    fn areas_of(&self, reading: &Reading) -> Vec<(u32, u32)> {
+    /// The segments and areas that a reading's places lie in, and the share of the evidence that holds there.
+    fn areas_of(&self, reading: &Reading) -> Vec<(u32, u32, f32)> {
         let places = Places::get();
-        let mut found = Vec::new();
+        let mut found: Vec<(u32, u32, f32)> = Vec::new();
         for index in &reading.places {
             let Some(place) = places.place(*index) else {
                 continue;
             };
             let is_former = matches!(place.kind, PlaceKind::Former | PlaceKind::FormerCode);
-            let root = if is_former {
-                place.parent.unwrap_or(*index)
-            } else {
-                *index
+            let root = match place.parent {
+                Some(parent) if is_former => parent,
+                _ => *index,
             };
             let parts = self.divided.iter().find(|(city, _)| *city == root);
             for root in parts.map_or(&[root][..], |(_, parts)| parts.as_slice()) {
-                found.extend(self.areas_of_place(*root).iter().filter(|(segment, area)| {
-                    if place.kind != PlaceKind::Former || place.code.is_empty() {
-                        return true;
-                    }
-                    // A former commune is its own area where the base says so.
-                    let area = self.segments[*segment as usize].area(*area as usize);
-                    area.former_name.is_empty() || area.former_code == place.code
+                let areas = self.areas_of_place(*root).iter();
+                found.extend(areas.filter_map(|(segment, area)| {
+                    let certainty = self.certainty(place, *segment, *area)?;
+                    Some((*segment, *area, certainty))
                 }));
             }
         }
         if reading.places.len() > 1 {
-            found.sort_unstable();
-            found.dedup();
+            found.sort_unstable_by_key(|(segment, area, _)| (*segment, *area));
+            found.dedup_by_key(|(segment, area, _)| (*segment, *area));
         }
         found
+    }
+
+    /// How certainly an area of a place's commune belongs to the place: a former commune is an area of its own where
+    /// the base says so. `None` for an area of another former commune.
+    fn certainty(&self, place: &Place, segment: u32, area: u32) -> Option<f32> {
+        if place.kind != PlaceKind::Former || place.code.is_empty() {
+            return Some(1.0);
+        }
+        let area = self.segments[segment as usize].area(area as usize);
+        match area.former_code {
+            code if code == place.code => Some(1.0),
+            _ if area.former_name.is_empty() => Some(UNSAID_FORMER),
+            _ => None,
+        }
     }
 
     fn areas_of_place(&self, place: u32) -> &[(u32, u32)] {
@@ -324,13 +326,15 @@ impl Geocoder {
             return;
         }
         let begin = candidates.len();
-        for (number, area) in self.areas_of(reading) {
+        for (number, area, certainty) in self.areas_of(reading) {
             let segment = &self.segments[number as usize];
             let view = segment.words_view();
             for street in segment.area_streets(area as usize) {
                 let fit = described.fit(likenesses, &view, number as usize, street, least);
                 if let Some(fit) = fit {
-                    candidates.push(candidate(number as usize, street, fit, reading));
+                    let mut one = candidate(number as usize, street, fit, reading);
+                    one.evidence *= certainty;
+                    candidates.push(one);
                 }
             }
         }
@@ -357,189 +361,6 @@ impl Geocoder {
             candidate.score = rank::score(candidate);
         }
     }
-
-    /// Looks the telling words up over all of France. What lies elsewhere than in a place that the query names is held
-    /// down by the evidence of that place.
-    fn read_elsewhere(
-        &self,
-        query: &Query,
-        narrowing: &Narrowing<'_>,
-        request: &SearchRequest,
-        likenesses: &mut Likenesses,
-        candidates: &mut Vec<Candidate>,
-    ) {
-        let named = query.readings.iter().filter(|one| {
-            !one.is_begun && (one.name_quality > 0.0 || one.postal_code == query::Agreement::Agrees)
-        });
-        let evidence = named.map(|one| one.evidence).fold(0.0, f32::max);
-        let nowhere = Reading {
-            places: Vec::new(),
-            used: 0,
-            evidence: (0.55 - 0.75 * evidence).max(0.0),
-            name_quality: 0.0,
-            postal_code: query::Agreement::Absent,
-            is_begun: false,
-        };
-        if nowhere.evidence <= 0.0 {
-            return;
-        }
-        let described = StreetQuery::new(query, &nowhere, request.autocomplete);
-        let begin = candidates.len();
-        let mut left = ELSEWHERE_STREETS_MAX;
-        for (number, streets) in self.streets_with_rarest(&described, likenesses) {
-            let segment = &self.segments[number];
-            let view = segment.words_view();
-            for street in streets.into_iter().take(left) {
-                left -= 1;
-                let is_allowed = narrowing.places.as_ref().is_none_or(|allowed| {
-                    let code = segment.area(segment.area_of(street)).insee_code;
-                    let place = Places::get().find(code);
-                    place.is_some_and(|place| is_within(place, allowed))
-                });
-                if !is_allowed {
-                    continue;
-                }
-                if let Some(fit) = described.fit(likenesses, &view, number, street, 0.0) {
-                    let mut one = candidate(number, street, fit, &nowhere);
-                    one.is_elsewhere = true;
-                    candidates.push(one);
-                }
-            }
-        }
-        self.finish_streets(query, &nowhere, request, candidates, begin);
-    }
-
-    /// By segment, the streets that have the rarest of the telling words, and the next rarest where some have both.
-    ///
-    /// A word that no segment has stands for the words like it that begin with the same letter.
-    fn streets_with_rarest(
-        &self,
-        described: &StreetQuery<'_>,
-        likenesses: &Likenesses,
-    ) -> Vec<(usize, Vec<u32>)> {
-        let mut words: Vec<&QueryWord> = described
-            .telling()
-            .map(|token| likenesses.word(token))
-            .filter(|word| word.text().len() >= ELSEWHERE_LETTERS_MIN)
-            .collect();
-        words.sort_by_key(|word| std::cmp::Reverse(word.text().len()));
-        words.truncate(ELSEWHERE_WORDS_MAX);
-        let mut left = ELSEWHERE_COMPARED_MAX;
-        let is_known = |word: &&QueryWord| {
-            let mut segments = self.segments.iter();
-            segments.any(|segment| segment.find_word(word.text()).is_some())
-        };
-        let known: Vec<bool> = words.iter().map(|word| is_known(word)).collect();
-        let of_segment = |(number, segment): (usize, &Arc<Segment>)| {
-            let words = words.iter().zip(&known);
-            let lists = words.map(|(word, known)| match (*known, word.is_open) {
-                (true, false) => exactly(segment, word),
-                (_, true) => begun_with(segment, word),
-                (false, false) => alike(segment, word, &mut left),
-            });
-            (number, rarest(lists.collect()))
-        };
-        let found = self.segments.iter().enumerate().map(of_segment);
-        found.filter(|(_, streets)| !streets.is_empty()).collect()
-    }
-
-    /// Finds the house number among the tokens that the street left over: the one before its name, else after it.
-    fn find_number(&self, query: &Query, reading: &Reading, candidate: &mut Candidate) {
-        let (Target::Street { segment, street }, Some(fit)) = (&candidate.target, &candidate.fit)
-        else {
-            return;
-        };
-        let segment = &self.segments[*segment];
-        let is_free = |at: usize| fit.aligned & bit(at) == 0 && query.describes_street(reading, at);
-        let is_number = |at: &usize| {
-            let token = &query.tokens[*at];
-            is_free(*at) && token.is_number() && token.text.len() <= HOUSE_NUMBER_DIGITS
-        };
-        let before = (0..fit.span.0.min(query.tokens.len()))
-            .rev()
-            .filter(is_number);
-        let after = (fit.span.1 + 1..query.tokens.len()).filter(is_number);
-        let within =
-            (fit.span.0..=fit.span.1.min(query.tokens.len().saturating_sub(1))).filter(is_number);
-        let find = |at: usize| {
-            let number = query.tokens[at].text.parse().ok()?;
-            let free = (at + 1..query.tokens.len()).take_while(|at| is_free(*at));
-            let following: Vec<&Token> = free
-                .take(SUFFIX_TOKENS_MAX)
-                .map(|at| &query.tokens[at])
-                .collect();
-            best_number(segment.find_number(*street, number), &following)
-        };
-        let mut asked = false;
-        for at in before.chain(after).chain(within) {
-            asked = true;
-            // `6 2 rue …` is number 6 with the suffix 2 where the base has it.
-            let leading = at.checked_sub(1).filter(is_number).and_then(find);
-            let is_whole = |found: &NumberMatch| match found {
-                NumberMatch::Found(house) => house.suffix_label() == query.tokens[at].text,
-                _ => false,
-            };
-            if let Some(found) = leading.filter(is_whole).or_else(|| find(at)) {
-                candidate.number = found;
-                return;
-            }
-        }
-        candidate.number = if asked {
-            NumberMatch::Missing
-        } else {
-            NumberMatch::NotAsked
-        };
-    }
-}
-
-/// Of the house numbers that differ by their suffix only, the one that the words after the number ask for.
-fn best_number(houses: Vec<HouseNumber>, following: &[&Token]) -> Option<NumberMatch> {
-    // `241 r …` is more often a rue than a suffix; `241r` is the suffix.
-    let is_suffix = |token: &&&Token| token.joined || lexicon::expansions(&token.text).is_empty();
-    let asked = following.first().filter(is_suffix);
-    let asked = asked.and_then(|token| lexicon::suffix_code(&token.text));
-    let agreement = |house: &HouseNumber| {
-        let label = house.suffix_label();
-        let written = match label.is_empty() {
-            true => None,
-            false => (1..=following.len())
-                .rev()
-                .find(|count| is_label(label, &following[..*count])),
-        };
-        match written {
-            Some(count) => 2 + count,
-            _ if asked.is_some_and(|asked| asked == house.suffix) => 2,
-            _ if asked.is_none() && label.is_empty() => 1,
-            _ if asked.and_then(lexicon::suffix_alias) == Some(house.suffix) => 1,
-            _ => 0,
-        }
-    };
-    let mut best: Option<(usize, HouseNumber)> = None;
-    for house in houses {
-        let agrees = agreement(&house);
-        if best.as_ref().is_none_or(|(most, _)| agrees > *most) {
-            best = Some((agrees, house));
-        }
-    }
-    best.map(|(agrees, house)| match agrees {
-        0 => NumberMatch::OtherSuffix(house),
-        _ => NumberMatch::Found(house),
-    })
-}
-
-/// Whether tokens written together are a suffix.
-fn is_label(label: &str, tokens: &[&Token]) -> bool {
-    let mut rest = label;
-    for token in tokens {
-        let Some(left) = rest
-            .trim_start_matches([' ', '-', '.'])
-            .strip_prefix(token.text.as_str())
-        else {
-            return false;
-        };
-        rest = left;
-    }
-    rest.is_empty()
 }
 
 /// A commune is a result of its own, the better the more of the query names it.
@@ -595,64 +416,6 @@ fn keep_best(candidates: &mut Vec<Candidate>, begin: usize, enough: usize) {
     let least = last.score - NUMBER_CHANGE;
     let kept = of_reading.partition_point(|one| one.score >= least);
     candidates.truncate(begin + kept);
-}
-
-/// Streets of a segment that have a word.
-fn exactly(segment: &Segment, word: &QueryWord) -> Vec<u32> {
-    let found = segment.find_word(word.text());
-    found.map_or(Vec::new(), |found| segment.postings(found).to_vec())
-}
-
-/// Streets of a segment that have a word which begins with this one.
-fn begun_with(segment: &Segment, word: &QueryWord) -> Vec<u32> {
-    let found = segment.words_from(word.text()).take(ELSEWHERE_BEGUN_MAX);
-    streets_of(segment, found)
-}
-
-/// Streets of a segment that have a word like this one. Takes the words compared off `left`.
-fn alike(segment: &Segment, word: &QueryWord, left: &mut usize) -> Vec<u32> {
-    let first = word
-        .text()
-        .chars()
-        .next()
-        .map(String::from)
-        .unwrap_or_default();
-    let view = segment.words_view();
-    let same_first = segment.words_from(&first).take(*left);
-    *left -= same_first.len();
-    let is_alike = |other: &u32| {
-        let (length, signature, sound) = view.outline(*other);
-        (word.may_be_near(length, signature) || word.sounds_like(sound))
-            && word.likeness(view.word(*other)) >= ELSEWHERE_LIKENESS
-    };
-    streets_of(segment, same_first.filter(is_alike))
-}
-
-fn streets_of(segment: &Segment, words: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut streets: Vec<u32> = words
-        .flat_map(|word| segment.postings(word))
-        .copied()
-        .collect();
-    streets.sort_unstable();
-    streets.dedup();
-    streets
-}
-
-/// The shortest of the lists that are not empty, and of its streets those in the next, if there are any.
-fn rarest(mut lists: Vec<Vec<u32>>) -> Vec<u32> {
-    lists.retain(|streets| !streets.is_empty());
-    lists.sort_by_key(Vec::len);
-    let mut lists = lists.into_iter();
-    let Some(mut rarest) = lists.next() else {
-        return Vec::new();
-    };
-    if let Some(next) = lists.next() {
-        let is_in_both = |street: &u32| next.binary_search(street).is_ok();
-        if rarest.iter().any(is_in_both) {
-            rarest.retain(is_in_both);
-        }
-    }
-    rarest
 }
 
 #[cfg(test)]

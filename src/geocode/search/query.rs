@@ -155,6 +155,16 @@ impl Query {
         (self.noise | reading.used) & bit(at) == 0
     }
 
+    /// Whether a number stands beside a month: the day or the year of a street's name.
+    pub fn is_of_date(&self, at: usize) -> bool {
+        let is_month = |at: usize| {
+            let token = self.tokens.get(at);
+            token.is_some_and(|token| lexicon::is_month(&token.text))
+        };
+        let is_year = self.tokens[at].text.len() == 4;
+        is_month(at + 1) || (is_year && at.checked_sub(1).is_some_and(is_month))
+    }
+
     fn find_readings(&mut self, narrowing: &Narrowing<'_>) {
         let mut readings = Vec::new();
         let spans = self.spans();
@@ -358,7 +368,7 @@ fn noise(tokens: &[Token], skipped: [Option<usize>; 2]) -> u64 {
     while at < tokens.len() {
         let text = tokens[at].text.as_str();
         let next = tokens.get(at + 1);
-        if lexicon::is_noise(text) {
+        if lexicon::is_noise(text) && !skipped.contains(&Some(at)) {
             noise |= bit(at);
             // CEDEX is counted in large towns.
             if text == "cedex" && next.is_some_and(|next| next.is_number() && next.text.len() <= 2)

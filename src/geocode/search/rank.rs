@@ -31,6 +31,8 @@ const MATCHES_MAX: usize = 50;
 const MATCHES_BEYOND: usize = 8;
 /// Distance within which two results are one spot, metres.
 const SPOT_M: f64 = 100.0;
+/// Difference of two results that are equally good: a little more than importance makes.
+const TIED: f32 = 0.012;
 /// Greatest margin to the next result that counts.
 const MARGIN_MAX: f32 = 0.3;
 
@@ -124,7 +126,7 @@ pub(super) fn commune_score(evidence: f32) -> f32 {
 }
 
 /// Importance as the base's publisher computes it.
-fn importance(population: u32, numbers: u32) -> f32 {
+pub(crate) fn importance(population: u32, numbers: u32) -> f32 {
     (((1.0 + population as f32 / 3.0).ln() + (1.0 + numbers as f32).ln()) / 20.0).clamp(0.0, 1.0)
 }
 
@@ -194,11 +196,12 @@ pub(super) fn rank(
     let margins: Vec<f32> = (0..found.len().min(request.limit))
         .map(|index| margin(&found, index))
         .collect();
+    let share = share_of_first(&found);
     let best = found.iter().zip(margins);
     let mut matches: Vec<Match> = best
         .map(|(one, margin)| to_match(geocoder, query, one, margin))
         .collect();
-    give_probabilities(&mut matches);
+    give_probabilities(&mut matches, share);
     matches
 }
 
@@ -377,9 +380,27 @@ fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: u32
     }
 }
 
-/// The first match is as probable as calibration says; the rest share what it leaves, as far as they fit.
-fn give_probabilities(matches: &mut [Match]) {
-    let mut ceiling = 1.0_f32;
+/// What the first result can be sure of at most: results of the same score at other spots are as probable.
+fn share_of_first(found: &[Ranked<'_>]) -> f32 {
+    let Some(first) = found.first() else {
+        return 1.0;
+    };
+    let mut spots = vec![first.about.position];
+    for one in &found[1..] {
+        let here = one.about.position;
+        let is_here =
+            |spot: &(f64, f64)| planar_distance_m(here.0, here.1, spot.0, spot.1) <= SPOT_M;
+        if one.order > first.order - TIED && !spots.iter().any(is_here) {
+            spots.push(here);
+        }
+    }
+    1.0 / spots.len() as f32
+}
+
+/// The first match is as probable as calibration says, but no more than `share`; the rest share what it leaves, as far
+/// as they fit.
+fn give_probabilities(matches: &mut [Match], share: f32) {
+    let mut ceiling = share;
     for (index, one) in matches.iter_mut().enumerate() {
         let probability = one.probability.min(ceiling);
         one.probability = probability;

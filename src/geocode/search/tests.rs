@@ -165,7 +165,7 @@ fn label(geocoder: &Geocoder, one: &Match) -> String {
         .map_or("", |place| place.code);
     let number = match &one.number {
         NumberMatch::Found(house) | NumberMatch::OtherSuffix(house) => {
-            format!("{}{} ", house.number, lexicon::suffix_text(house.suffix))
+            format!("{}{} ", house.number, house.suffix_label())
         }
         NumberMatch::NotAsked | NumberMatch::Missing => String::new(),
     };
@@ -238,6 +238,18 @@ fn an_address_is_found_however_it_is_written() {
             "19 avenue de lagare marvejols",
             "19 Avenue de la Gare, 48092",
         ),
+        (
+            "12 ruedelarepublique 48000 mende",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "12 rue de la république 48000 mende france",
+            "12 Rue de la République, 48095",
+        ),
+        (
+            "241 r de st ilpide mende",
+            "241 Chemin de Saint-Ilpide, 48095",
+        ),
     ] {
         let found = search(&geocoder, text, false);
         assert_eq!(
@@ -251,6 +263,168 @@ fn an_address_is_found_however_it_is_written() {
             found[0].probability
         );
     }
+}
+
+/// An address in Mende.
+fn in_mende(street: &str, name: &str, number: Option<u32>, suffix: &str) -> AddressRow {
+    let tail = if suffix.is_empty() {
+        String::new()
+    } else {
+        format!("_{suffix}")
+    };
+    AddressRow {
+        id: format!("48095_{street}_{:05}{tail}", number.unwrap_or(99_999)),
+        number,
+        suffix: suffix.into(),
+        name: name.into(),
+        postal_code: "48000".into(),
+        insee_code: "48095".into(),
+        commune: "Mende".into(),
+        lat: 44.6 + f64::from(number.unwrap_or(0)) * 0.001 + suffix.len() as f64 * 0.0001,
+        lon: 3.6,
+        ..AddressRow::default()
+    }
+}
+
+#[test]
+fn a_suffix_comes_back_as_the_base_writes_it() {
+    let suffixes = ["", "2", "rep", "a bis", "b1", "bis", "qua"];
+    let rows: Vec<AddressRow> = suffixes
+        .iter()
+        .map(|suffix| in_mende("0500", "Rue du Collège", Some(6), suffix))
+        .collect();
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("6", ""),
+        ("6 2", "2"),
+        ("6 rep", "rep"),
+        ("6 A bis", "a bis"),
+        ("6B1", "b1"),
+        ("6 b 1", "b1"),
+        ("6bis", "bis"),
+        ("6 qua", "qua"),
+    ] {
+        let text = format!("{text} rue du collège mende");
+        let found = search(&geocoder, &text, false);
+        let NumberMatch::Found(house) = &found[0].number else {
+            panic!("{text}: {:?}", found[0].number);
+        };
+        assert_eq!(
+            (house.number, house.suffix_label()),
+            (6, expected),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_house_number_has_its_own_postal_code() {
+    let mut rows: Vec<AddressRow> = (1..40)
+        .map(|number| in_mende("0510", "Route de Langogne", Some(number), ""))
+        .collect();
+    for row in &mut rows[30..] {
+        row.postal_code = "48190".into();
+    }
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (number, code) in [(1, 48_000), (30, 48_000), (31, 48_190), (39, 48_190)] {
+        let text = format!("{number} route de langogne {code} mende");
+        let found = search(&geocoder, &text, false);
+        let NumberMatch::Found(house) = &found[0].number else {
+            panic!("{text}: {:?}", found[0].number);
+        };
+        assert_eq!(house.postal_code, code, "{text}");
+        assert_eq!(found[0].matched.postal_code, PartMatch::Exact, "{text}");
+    }
+    assert_eq!(
+        geocoder.segments()[0].area_postal_codes(0),
+        [48_000, 48_190]
+    );
+}
+
+#[test]
+fn provisional_numbers_are_not_offered() {
+    let rows = [Some(0), Some(99_999), None, Some(3)]
+        .map(|number| in_mende("0520", "Rue Basse", number, ""));
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    assert_eq!(geocoder.segments()[0].streets(), 1);
+    for text in ["0 rue basse mende", "99999 rue basse mende"] {
+        let found = search(&geocoder, text, false);
+        assert_eq!(found[0].kind, ResultKind::Street, "{text}");
+    }
+    let near = geocoder.reverse(44.6, 3.6, 5, 1_000.0);
+    let is_three = |one: &Near| matches!(one, Near::Address(_, one) if one.number.as_ref().is_some_and(|house| house.number == 3));
+    assert!(near.iter().all(is_three), "{near:?}");
+}
+
+#[test]
+fn dates_are_no_house_numbers_and_france_may_be_a_name() {
+    let rows = [
+        in_mende("0530", "Rue du Onze Novembre", Some(4), ""),
+        in_mende("0540", "Rue de France", Some(5), ""),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        (
+            "11 novembre 1918 48000 mende",
+            "Rue du Onze Novembre, 48095",
+        ),
+        (
+            "4 rue du 11 novembre 1918 mende",
+            "4 Rue du Onze Novembre, 48095",
+        ),
+        ("5 de France 48000 mende", "5 Rue de France, 48095"),
+        ("48000 mende 5 rue de france", "5 Rue de France, 48095"),
+    ] {
+        let found = search(&geocoder, text, false);
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+    }
+    assert_eq!(
+        search(&geocoder, "11 novembre 1918 48000 mende", false)[0].number,
+        NumberMatch::NotAsked
+    );
+}
+
+#[test]
+fn a_former_commune_tells_two_streets_of_one_name_apart() {
+    let former = |street: &str, code: &str, name: &str, lat: f64| AddressRow {
+        insee_code: "48009".into(),
+        commune: "Peyre en Aubrac".into(),
+        postal_code: "48130".into(),
+        former_code: code.into(),
+        former_name: name.into(),
+        lat,
+        ..in_mende(street, "Place de l'Église", Some(1), "")
+    };
+    let rows = [
+        former("0600", "", "", 44.60),
+        former("0610", "48009", "Aumont-Aubrac", 44.61),
+        former("0620", "48076", "Javols", 44.62),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, lat) in [
+        ("1 place de l'église 48130 javols", 44.62),
+        ("1 place de l'église aumont-aubrac", 44.61),
+    ] {
+        let found = search(&geocoder, text, false);
+        assert_eq!(position(&geocoder, &found[0]).0, lat, "{text}");
+    }
+}
+
+#[test]
+fn a_street_that_may_lie_in_several_towns_is_never_certain() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    let found = search(&geocoder, "19 avenue de la gare", false);
+    assert_eq!(found[0].kind, ResultKind::HouseNumber);
+    assert!(found[0].probability <= 0.5, "{}", found[0].probability);
+}
+
+#[test]
+fn a_street_named_after_a_town_is_found_elsewhere() {
+    let mut row = in_mende("0010", "Route de Marvejols", Some(12), "");
+    (row.insee_code, row.commune) = ("48061".into(), "Florac Trois Rivières".into());
+    let geocoder = Geocoder::new(vec![segment(&[row])]);
+    let found = search(&geocoder, "12 route de marvejols", false);
+    assert_eq!(label(&geocoder, &found[0]), "12 Route de Marvejols, 48061");
 }
 
 #[test]

@@ -234,6 +234,25 @@ pub fn is_street_type(word: &str) -> bool {
     STREET_TYPES.binary_search(&word).is_ok()
 }
 
+/// Whether a word is a month: the number beside it belongs to a date.
+pub fn is_month(word: &str) -> bool {
+    const MONTHS: [&str; 12] = [
+        "janvier",
+        "fevrier",
+        "mars",
+        "avril",
+        "mai",
+        "juin",
+        "juillet",
+        "aout",
+        "septembre",
+        "octobre",
+        "novembre",
+        "decembre",
+    ];
+    MONTHS.contains(&word)
+}
+
 /// Whether a word says nothing of its own.
 pub fn is_article(word: &str) -> bool {
     ARTICLES.binary_search(&word).is_ok()

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Operation, reference};
-use crate::resources::geocoding::BATCH_MAX;
+use crate::limits::BATCH_MAX;
 use toise_geocode::request::{
     LIMIT_DEFAULT, LIMITS, MAX_DISTANCE_MAX, REVERSE_LIMIT_DEFAULT, TEXT_CHARS,
 };
@@ -200,7 +200,17 @@ fn collection() -> Value {
             "licence": text("Its licence"),
             "query": text("The text that was searched"),
             "limit": {"type": "integer", "description": "Maximum results"},
-            "explain": {"type": "object", "description": "How the result came about, where asked for"},
+            "explain": {
+                "type": "object",
+                "description": "How the result came about, where asked for: how each word was read, the places the query may \
+                                name, and the parts of the scores of the best results",
+                "required": ["words", "readings", "results"],
+                "properties": {
+                    "words": {"type": "array", "items": {"type": "object"}},
+                    "readings": {"type": "array", "items": {"type": "object"}},
+                    "results": {"type": "array", "items": {"type": "object"}},
+                },
+            },
         },
     })
 }

@@ -17,6 +17,7 @@ use crate::App;
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
+use crate::limits::BATCH_MAX;
 use crate::openapi::geocoding::{
     batch_request, reverse_parameters, search_parameters, with_collection,
 };
@@ -29,11 +30,10 @@ use toise_contract::query::pairs;
 use toise_engine::pool::Load;
 use toise_geocode::address::Address;
 use toise_geocode::request::Parameters;
+use toise_geocode::search::explain::Explanation;
 use toise_geocode::service::{self, GeocodingCall, Operation};
 use toise_geocode::upstream::{self, Unavailable};
 
-/// Maximum requests of a batch.
-pub const BATCH_MAX: usize = 100;
 /// How long a single call waits at most until the upstream service can be asked.
 const SINGLE_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How long a batch waits at most until the upstream service can be asked for its last request.
@@ -123,6 +123,8 @@ struct Collection<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     query: Option<&'a str>,
     limit: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Explanation>,
 }
 
 impl<'a> Collection<'a> {
@@ -134,6 +136,7 @@ impl<'a> Collection<'a> {
             licence: LICENCE,
             query,
             limit,
+            explain: None,
         }
     }
 
@@ -238,9 +241,9 @@ fn answer_from_index(
         });
     }
     let geocoder = app.geocoding.geocoder();
-    let addresses = app.geocoding.answer(&geocoder, &asked)?;
+    let (addresses, explanation) = app.geocoding.answer(&geocoder, &asked)?;
     Ok(OwnAnswer {
-        text: Some(collection_text(&asked, &addresses)?),
+        text: Some(collection_text(&asked, &addresses, explanation)?),
         has_addresses: !addresses.is_empty(),
         asks_upstream: app.geocoding.asks_upstream(&addresses),
         asked,
@@ -273,17 +276,23 @@ fn upstream_text(
     mut addresses: Vec<Address<'static>>,
 ) -> Result<Vec<u8>, ApiError> {
     app.geocoding.complete(asked, &mut addresses)?;
-    collection_text(asked, &addresses)
+    // What the index has to explain is not how these came about.
+    collection_text(asked, &addresses, None)
 }
 
-fn collection_text(asked: &GeocodingCall, addresses: &[Address<'_>]) -> Result<Vec<u8>, ApiError> {
-    let collection = match asked {
+fn collection_text(
+    asked: &GeocodingCall,
+    addresses: &[Address<'_>],
+    explanation: Option<Explanation>,
+) -> Result<Vec<u8>, ApiError> {
+    let mut collection = match asked {
         GeocodingCall::Search(call) => {
             let request = &call.request;
             Collection::new(addresses, Some(&request.text), request.limit)
         }
         GeocodingCall::Reverse(call) => Collection::new(addresses, None, call.limit),
     };
+    collection.explain = explanation;
     collection.text()
 }
 

@@ -103,6 +103,8 @@ pub struct ClassResult {
     pub score: f64,
     /// Share of them whose first result lies in another town and reaches the threshold.
     pub other_town: f64,
+    /// The same share where the address was withheld.
+    pub absent_other_town: f64,
     /// Some of the wrong answers.
     pub failures: Vec<Failure>,
 }
@@ -207,7 +209,7 @@ pub fn evaluate(whole: &Geocoder, options: &GeocodeOptions) -> Result<GeocodeRep
         sample: addresses.len(),
         left_out: options.left_out.clone(),
         streets: segments.map(|one| one.streets() as u64).sum(),
-        classes: class_results(&questions, &outcomes, threshold, options.failures),
+        classes: class_results(&questions, &outcomes, &absent, threshold, options.failures),
         threshold,
         calibration: Calibration::measure(outcomes.iter(), absent.outcomes(), |one| one.is_true),
         strict_calibration: Calibration::measure(outcomes.iter(), absent.outcomes(), |one| {
@@ -283,6 +285,7 @@ fn share(part: usize, n: usize) -> f64 {
 fn class_results(
     questions: &[Asked<'_>],
     outcomes: &[Outcome],
+    absent: &Absent,
     threshold: f32,
     failures: usize,
 ) -> Vec<ClassResult> {
@@ -307,6 +310,7 @@ fn class_results(
             among: count(&|one| one.is_among),
             score: scores.sum::<f64>() / n.max(1) as f64,
             other_town: count(&|one| one.is_other_town && one.probability >= threshold),
+            absent_other_town: absent.other_town_of(number, threshold),
             failures: wrong
                 .take(failures)
                 .map(|(question, outcome)| failure(question, outcome))
@@ -380,6 +384,19 @@ impl Absent {
     fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
         let all = self.asked.iter().flat_map(|(_, asked)| asked);
         all.map(|(_, outcome)| outcome)
+    }
+
+    /// Share of the queries of a class whose first result reaches the threshold and lies in another town.
+    fn other_town_of(&self, class: usize, threshold: f32) -> f64 {
+        let asked = self.asked.iter().flat_map(|(_, asked)| asked);
+        let of_class: Vec<&Outcome> = asked
+            .filter(|(number, _)| *number == class)
+            .map(|(_, outcome)| outcome)
+            .collect();
+        let wrong = of_class
+            .iter()
+            .filter(|one| one.is_other_town && one.probability >= threshold);
+        share(wrong.count(), of_class.len())
     }
 
     fn results(&self, threshold: f32) -> Vec<AbsentResult> {

@@ -100,25 +100,26 @@ impl GeocodeReport {
     fn write_classes(&self, out: &mut String) -> std::fmt::Result {
         writeln!(
             out,
-            "| class | n | right % | in five % | mean score | other town % |\n|---|---:|---:|---:|---:|---:|"
+            "| class | n | right % | in five % | mean score | other town % | if absent % |\n|---|---:|---:|---:|---:|---:|---:|"
         )?;
         for class in &self.classes {
             writeln!(
                 out,
-                "| {}: {} | {} | {:.2} | {:.2} | {:.3} | {:.2} |",
+                "| {}: {} | {} | {:.2} | {:.2} | {:.3} | {:.2} | {:.2} |",
                 class.class,
                 class.about,
                 class.n,
                 100.0 * class.right,
                 100.0 * class.among,
                 class.score,
-                100.0 * class.other_town
+                100.0 * class.other_town,
+                100.0 * class.absent_other_town
             )?;
         }
         writeln!(
             out,
             "\n{:.0} % of the right first results have a score of at least {:.3}; other town: the first result reaches it \
-             and lies in another.",
+             and lies in another; if absent: the same for withheld addresses.",
             100.0 * KEPT,
             self.threshold
         )

@@ -76,6 +76,7 @@ mod tests {
             confidence: Confidence::High,
             precision,
             insee_code: "75056".into(),
+            is_street_exact: false,
         }
     }
 

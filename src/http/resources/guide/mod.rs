@@ -51,6 +51,7 @@ static PAGES: &[Page] = pages![
     "collecting": "docs/collecting.md",
     "sql": "docs/sql.md",
     "deduplication": "docs/deduplication.md",
+    "geocoding": "docs/geocoding.md",
     "operating": "docs/operating.md",
     "security": "docs/security.md",
     "performance": "docs/performance.md",

@@ -5,9 +5,8 @@
 //! numbers and positions are invented. Everything a commune has is drawn from the seed and its code, and streets from
 //! numbers of their own, so a department's files are the same alone or among all, whatever the number of threads.
 //!
-//! Cost: memory for the streets of one commune and a buffer of [`BUFFER_BYTES`] for each file being written; the names of
-//! three million streets take some ten seconds, the rows of 26 million addresses about a minute of one core, and their
-//! compression as long again.
+//! Cost: the whole country, 26 million addresses on three million streets, takes 38 s of processor time with its
+//! compression, and 40 MB: the streets of one commune and a buffer of [`BUFFER_BYTES`] for each file being written.
 //!
 //! Structure: [`communes`] divides the addresses among communes; [`streets`] draws the streets of a commune with
 //! [`names`], which compose what [`words`], [`types`] and [`regions`] list; [`houses`] numbers a street; [`rows`] writes.

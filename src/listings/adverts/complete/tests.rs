@@ -22,8 +22,38 @@ fn a_postal_code_and_a_town_complete_the_location() {
         place["locationCoordinate"], place["cityCoordinate"],
         "precise to the commune"
     );
+    assert_eq!(place["precision"], "TOWN");
     assert!(completed.derived.contains(DerivedFields::POSITION));
     assert!(completed.warnings.is_empty());
+    let mut record = advert.as_object().unwrap().clone();
+    completed.derived.remove_from(&mut record);
+    assert_eq!(
+        record["location"],
+        json!({"postalCode": "75013", "city": "PARIS"}),
+        "what was derived is forgotten before the next sighting"
+    );
+}
+
+#[test]
+fn a_town_or_postal_code_that_names_no_single_commune_gives_the_one_it_surely_means() {
+    let geocoder = toise_geocode::Geocoder::new(Vec::new());
+    let place = |value: Value| {
+        let mut advert: Advert = read(&json!({"location": value})).unwrap();
+        let sources = PlaceSources {
+            iris: None,
+            geocoder: Some(&geocoder),
+        };
+        complete(&mut advert, sources);
+        serde_json::to_value(advert).unwrap()["location"].take()
+    };
+    let given = place(json!({"locationCoordinate": {"location": [2.35, 48.83]}}));
+    assert!(given.get("precision").is_none(), "{given}");
+    // Addresses are not looked for where none are imported: communes are not what they mean.
+    let town = place(json!({"address": "1 rue Haute", "postalCode": "75013", "city": "Paris"}));
+    assert_eq!(town["precision"], "TOWN");
+    assert_eq!(town["locationCoordinate"], town["cityCoordinate"]);
+    let nothing = place(json!({"city": "Xqzzy"}));
+    assert!(nothing.get("locationCoordinate").is_none(), "{nothing}");
 }
 
 #[test]

@@ -1,0 +1,223 @@
+//! Geocodes a file of the command line: CSV (gzip or not), Parquet or NDJSON, into one of the same kind.
+//!
+//! The result is written under a temporary name and renamed at the end, so that a file of the final name is whole.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use flate2::read::MultiGzDecoder;
+use serde::Serialize;
+
+use super::csv::{self, CsvPlan, RowCounts, next_block};
+use super::request::FileRequest;
+use super::text::TextEncoding;
+use super::{ndjson, parquet};
+use crate::search::Geocoder;
+use toise_contract::Fault;
+
+/// Bytes read or written at a time.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Why a file cannot be geocoded.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// Path of the file.
+        path: PathBuf,
+        /// The operating system's error.
+        source: io::Error,
+    },
+    /// The request does not fit the file.
+    #[error("{path}: {fault}")]
+    Request {
+        /// Path of the file.
+        path: PathBuf,
+        /// What does not fit.
+        fault: Fault,
+    },
+    /// A Parquet file cannot be read or written.
+    #[error("{path}: {source}")]
+    Parquet {
+        /// Path of the file.
+        path: PathBuf,
+        /// The cause.
+        source: ::parquet::errors::ParquetError,
+    },
+    /// A Parquet column cannot be read as text.
+    #[error("{path}: {source}")]
+    Arrow {
+        /// Path of the file.
+        path: PathBuf,
+        /// The cause.
+        source: arrow::error::ArrowError,
+    },
+}
+
+/// The kind of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Delimited text.
+    Csv,
+    /// One JSON object a line.
+    NdJson,
+    /// Parquet.
+    Parquet,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct FileReport {
+    /// Rows.
+    pub rows: u64,
+    /// Rows by what became of them.
+    #[serde(flatten)]
+    pub counts: RowCounts,
+    /// Elapsed time, seconds.
+    pub seconds: f64,
+    /// Rows a second.
+    pub rows_per_second: f64,
+}
+
+/// Files to read and write, and what is told meanwhile: bytes of the input read so far.
+pub struct FileJob<'a> {
+    /// The file.
+    pub input: &'a Path,
+    /// The result.
+    pub output: &'a Path,
+    /// What is done with it.
+    pub request: &'a FileRequest,
+    /// Told how many bytes of the input were read since it was last told.
+    pub progress: &'a dyn Fn(u64),
+}
+
+impl FileJob<'_> {
+    pub(super) fn reading(&self, source: io::Error) -> Error {
+        Error::Io {
+            path: self.input.to_owned(),
+            source,
+        }
+    }
+
+    pub(super) fn writing(&self, source: io::Error) -> Error {
+        Error::Io {
+            path: self.output.to_owned(),
+            source,
+        }
+    }
+
+    pub(super) fn misfit(&self, fault: Fault) -> Error {
+        Error::Request {
+            path: self.input.to_owned(),
+            fault,
+        }
+    }
+
+    /// The input from its beginning, decompressed.
+    pub(super) fn open(&self) -> Result<Box<dyn Read>, Error> {
+        let file = File::open(self.input).map_err(|error| self.reading(error))?;
+        let source = BufReader::with_capacity(BUFFER_BYTES, file);
+        match is_gzip(self.input).map_err(|error| self.reading(error))? {
+            true => Ok(Box::new(BufReader::with_capacity(
+                BUFFER_BYTES,
+                MultiGzDecoder::new(source),
+            ))),
+            false => Ok(Box::new(source)),
+        }
+    }
+
+    /// The kind of the input, from its first bytes.
+    pub(super) fn kind(&self) -> Result<FileKind, Error> {
+        let mut begin = Vec::new();
+        let mut source = self.open()?.take(64);
+        source
+            .read_to_end(&mut begin)
+            .map_err(|error| self.reading(error))?;
+        let text = begin.strip_prefix(super::text::BYTE_ORDER_MARK);
+        let first = text.unwrap_or(&begin).trim_ascii_start().first();
+        Ok(match first {
+            _ if begin.starts_with(b"PAR1") => FileKind::Parquet,
+            Some(b'{') => FileKind::NdJson,
+            _ => FileKind::Csv,
+        })
+    }
+}
+
+fn is_gzip(path: &Path) -> io::Result<bool> {
+    let mut magic = Vec::new();
+    File::open(path)?.take(2).read_to_end(&mut magic)?;
+    Ok(magic == [0x1f, 0x8b])
+}
+
+/// Geocodes a file.
+///
+/// # Errors
+/// It cannot be read, the request does not fit it, or the result cannot be written. No file of the result's name is then
+/// left behind.
+pub fn run(job: &FileJob<'_>, geocoder: &Geocoder) -> Result<FileReport, Error> {
+    let started = Instant::now();
+    job.request.check().map_err(|fault| job.misfit(fault))?;
+    let kind = job.kind()?;
+    let mut name = job.output.as_os_str().to_owned();
+    name.push(".part");
+    let draft = PathBuf::from(name);
+    let output = File::create(&draft).map_err(|error| job.writing(error))?;
+    let written = match kind {
+        FileKind::Csv => run_csv(job, geocoder, &output),
+        FileKind::NdJson => ndjson::run(job, geocoder, &output),
+        FileKind::Parquet => parquet::run(job, geocoder, &output),
+    };
+    let finished = written.and_then(|counts| {
+        let renamed = output
+            .sync_all()
+            .and_then(|()| fs::rename(&draft, job.output));
+        renamed.map(|()| counts).map_err(|error| job.writing(error))
+    });
+    if finished.is_err() {
+        // The error is told; a draft that cannot be deleted is overwritten by the next run.
+        let _ = fs::remove_file(&draft);
+    }
+    let counts = finished?;
+    let seconds = started.elapsed().as_secs_f64();
+    Ok(FileReport {
+        rows: counts.rows(),
+        counts,
+        seconds,
+        rows_per_second: counts.rows() as f64 / seconds.max(f64::EPSILON),
+    })
+}
+
+fn run_csv(job: &FileJob<'_>, geocoder: &Geocoder, output: &File) -> Result<RowCounts, Error> {
+    let encoding = TextEncoding::detect(job.open()?).map_err(|error| job.reading(error))?;
+    let failed = |error| match error {
+        csv::Error::Request(fault) => job.misfit(fault),
+        csv::Error::Io(error) => job.reading(error),
+    };
+    let plan = CsvPlan::read(job.open()?, job.request, encoding).map_err(failed)?;
+    let mut rows = plan.rows().map_err(|fault| job.misfit(fault))?;
+    let mut source = job.open()?;
+    let header = plan.first_record_at();
+    io::copy(&mut source.by_ref().take(header), &mut io::sink())
+        .map_err(|error| job.reading(error))?;
+    let mut records = plan.records(source, header);
+    let mut output = BufWriter::with_capacity(BUFFER_BYTES, output);
+    output
+        .write_all(plan.header())
+        .map_err(|error| job.writing(error))?;
+    let (mut counts, mut read) = (RowCounts::default(), 0);
+    while let Some(block) =
+        next_block(&plan, &mut records, &mut rows, geocoder).map_err(|error| job.reading(error))?
+    {
+        output
+            .write_all(&block.text)
+            .map_err(|error| job.writing(error))?;
+        counts.add(&block.counts);
+        (job.progress)(block.position - read);
+        read = block.position;
+    }
+    output.flush().map_err(|error| job.writing(error))?;
+    Ok(counts)
+}

@@ -1,0 +1,155 @@
+//! Geocodes Parquet: the columns as they are, then the results, numbers as doubles and the rest as texts.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::sync::Arc;
+
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use ::parquet::basic::{Compression, ZstdLevel};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::properties::WriterProperties;
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::error::ArrowError;
+
+use super::bulk::{Error, FileJob};
+use super::columns::ResultColumn;
+use super::csv::RowCounts;
+use super::request::InputColumns;
+use super::rows::{RowAnswer, RowCells, RowGeocoder};
+use crate::search::Geocoder;
+
+/// Rows of a block.
+const BLOCK_ROWS: usize = 8_192;
+
+/// Geocodes a Parquet file.
+pub(super) fn run(
+    job: &FileJob<'_>,
+    geocoder: &Geocoder,
+    output: &File,
+) -> Result<RowCounts, Error> {
+    let read_failed = |source: ParquetError| Error::Parquet {
+        path: job.input.to_owned(),
+        source,
+    };
+    let write_failed = |source: ParquetError| Error::Parquet {
+        path: job.output.to_owned(),
+        source,
+    };
+    let cast_failed = |source: ArrowError| Error::Arrow {
+        path: job.input.to_owned(),
+        source,
+    };
+    let operation = job.request.operation();
+    let misfit = |fault| job.misfit(fault);
+    let appended = job.request.appended().map_err(misfit)?;
+    let input = File::open(job.input).map_err(|error| job.reading(error))?;
+    let bytes = input.metadata().map_err(|error| job.reading(error))?.len();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(input).map_err(read_failed)?;
+    let schema = Arc::clone(reader.schema());
+    let rows_in_file = reader.metadata().file_metadata().num_rows().max(1) as u64;
+    let names: Vec<String> = schema
+        .fields()
+        .iter()
+        .map(|field| field.name().clone())
+        .collect();
+    let columns = InputColumns::find(job.request, &names).map_err(misfit)?;
+    let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
+    for column in &appended {
+        let kind = match column.is_number() {
+            true => DataType::Float64,
+            false => DataType::Utf8,
+        };
+        let name = free_name(column.name(operation), &names);
+        fields.push(Arc::new(Field::new(name, kind, true)));
+    }
+    let result = Arc::new(Schema::new(fields));
+    let zstd = Compression::ZSTD(ZstdLevel::default());
+    let properties = WriterProperties::builder().set_compression(zstd).build();
+    let mut writer = ArrowWriter::try_new(output, Arc::clone(&result), Some(properties))
+        .map_err(write_failed)?;
+    let mut rows = RowGeocoder::new(operation, appended);
+    let mut counts = RowCounts::default();
+    let batches = reader
+        .with_batch_size(BLOCK_ROWS)
+        .build()
+        .map_err(read_failed)?;
+    for batch in batches {
+        let batch = batch.map_err(cast_failed)?;
+        let asked = row_cells(&batch, &columns).map_err(cast_failed)?;
+        let answers = rows.answer(geocoder, &asked);
+        for answer in &answers {
+            counts.count(answer.status);
+        }
+        let mut arrays: Vec<ArrayRef> = batch.columns().to_vec();
+        for (at, column) in rows.appended().iter().enumerate() {
+            arrays.push(array(*column, at, &answers));
+        }
+        let written = RecordBatch::try_new(Arc::clone(&result), arrays).map_err(cast_failed)?;
+        writer.write(&written).map_err(write_failed)?;
+        (job.progress)(bytes * batch.num_rows() as u64 / rows_in_file);
+    }
+    writer.close().map_err(write_failed)?;
+    Ok(counts)
+}
+
+fn free_name(name: &str, taken: &[String]) -> String {
+    let mut free = name.to_owned();
+    let mut number = 2;
+    while taken.contains(&free) {
+        free = format!("{name}_{number}");
+        number += 1;
+    }
+    free
+}
+
+fn row_cells(
+    batch: &RecordBatch,
+    columns: &InputColumns,
+) -> Result<Vec<Option<RowCells>>, ArrowError> {
+    let filters = [
+        columns.postal_code,
+        columns.insee_code,
+        columns.kind,
+        columns.lat,
+        columns.lon,
+    ];
+    let mut texts: Vec<Option<StringArray>> = vec![None; batch.num_columns()];
+    for at in columns
+        .text
+        .iter()
+        .copied()
+        .chain(filters.into_iter().flatten())
+    {
+        if texts[at].is_none() {
+            let text = cast(batch.column(at), &DataType::Utf8)?;
+            texts[at] = Some(text.as_string::<i32>().clone());
+        }
+    }
+    let row = |row: usize| {
+        let cell = |at: usize| match texts.get(at).and_then(Option::as_ref) {
+            Some(text) if text.is_valid(row) => Cow::Borrowed(text.value(row)),
+            _ => Cow::Borrowed(""),
+        };
+        Some(RowCells::read(columns, cell))
+    };
+    Ok((0..batch.num_rows()).map(row).collect())
+}
+
+fn array(column: ResultColumn, at: usize, answers: &[Arc<RowAnswer>]) -> ArrayRef {
+    let value = |answer: &Arc<RowAnswer>| {
+        let value = answer.values.get(at)?;
+        (!value.is_empty()).then(|| value.clone())
+    };
+    match column.is_number() {
+        true => {
+            let numbers = answers
+                .iter()
+                .map(|answer| value(answer)?.parse::<f64>().ok());
+            Arc::new(numbers.collect::<Float64Array>())
+        }
+        false => Arc::new(answers.iter().map(value).collect::<StringArray>()),
+    }
+}

@@ -1,0 +1,65 @@
+//! The words of a segment as the alignment of streets reads them.
+//!
+//! A query reads some thousand words and names of streets; taking the slices of the mapped file once for all of them
+//! spares as many checks of where they lie.
+
+use std::ops::Range;
+
+use super::word_kind::WordKind;
+use crate::text::likeness::BaseWord;
+
+/// The words of a segment and of its streets: slices taken once for many reads.
+#[derive(Clone, Copy)]
+pub(crate) struct WordsView<'s> {
+    pub(super) text: &'s [u8],
+    pub(super) at: &'s [u32],
+    pub(super) signatures: &'s [u64],
+    pub(super) sounds: &'s [u32],
+    pub(super) kinds: &'s [u32],
+    pub(super) street_word_at: &'s [u32],
+    pub(super) street_words: &'s [u32],
+}
+
+impl<'s> WordsView<'s> {
+    /// A word.
+    pub fn word(&self, word: u32) -> BaseWord<'s> {
+        let word = word as usize;
+        let text = item(self.at, word).and_then(|range| self.text.get(range));
+        BaseWord {
+            text: std::str::from_utf8(text.unwrap_or(&[])).unwrap_or_default(),
+            signature: self.signatures.get(word).copied().unwrap_or(0),
+            sound: self.sounds.get(word).copied().unwrap_or(0),
+        }
+    }
+
+    /// Length in bytes, signature and sound of a word.
+    pub fn outline(&self, word: u32) -> (usize, u64, u32) {
+        let word = word as usize;
+        let length = item(self.at, word).map_or(0, |range| range.len());
+        let signature = self.signatures.get(word).copied().unwrap_or(0);
+        (
+            length,
+            signature,
+            self.sounds.get(word).copied().unwrap_or(0),
+        )
+    }
+
+    /// What a word tells of a street.
+    pub fn kind(&self, word: u32) -> WordKind {
+        WordKind::from_bits(self.kinds.get(word as usize).copied().unwrap_or(0))
+    }
+
+    /// Words of a street's name, in order.
+    pub fn of_street(&self, street: u32) -> &'s [u32] {
+        let range = item(self.street_word_at, street as usize);
+        range
+            .and_then(|range| self.street_words.get(range))
+            .unwrap_or(&[])
+    }
+}
+
+/// Where the item with an index lies.
+fn item(at: &[u32], index: usize) -> Option<Range<usize>> {
+    let ends = at.get(index..index + 2)?;
+    Some(ends[0] as usize..ends[1] as usize)
+}

@@ -1,0 +1,192 @@
+//! How alike the tokens of a query and the words of the base are, each pair compared once.
+//!
+//! A commune has some hundred distinct words and a query some eight tokens, of which most pairs are told apart by their
+//! first letters, their sounds, or the letters they have: 3 ns a pair.
+
+use super::query::{Query, bit};
+use crate::index::word_kind::WordKind;
+use crate::index::words_view::WordsView;
+use crate::text::likeness::QueryWord;
+
+/// Least likeness of an alignment.
+pub(super) const LIKENESS_MIN: f32 = 0.5;
+/// Bit of a word of the base that may be written together with a neighbour in the query, or the reverse.
+pub(super) const GLUE: u64 = 1 << 63;
+/// Slots of an empty table of rows, a power of two: the distinct words of a middling commune fit without growing it.
+const SLOTS: usize = 1 << 9;
+
+/// How alike the tokens of a query and the words of the base met so far are. Shared by all readings.
+pub struct Likenesses {
+    words: Vec<QueryWord>,
+    /// Tokens that may be more than a near miss of a word of the base, by its first byte.
+    by_first: [u64; 256],
+    /// Tokens by their last byte.
+    by_last: [u64; 256],
+    /// Tokens that some reading may need: all but noise.
+    needed: u64,
+    /// Open addressing: segment and word plus one, and the row; 0 is free.
+    slots: Vec<(u64, u32)>,
+    rows: Vec<Row>,
+    values: Vec<f32>,
+}
+
+/// The likenesses of one word of the base, and what kind of word it is.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    /// Tokens that are alike, as bits.
+    pub(super) alike: u64,
+    /// Tokens compared so far, as bits.
+    compared: u64,
+    /// Where the likenesses begin.
+    at: u32,
+    pub(super) kind: WordKind,
+}
+
+impl Row {
+    pub(super) const NONE: Self = Self {
+        alike: 0,
+        compared: 0,
+        at: 0,
+        kind: WordKind {
+            is_article: false,
+            is_street_type: false,
+            weight: 0.0,
+        },
+    };
+}
+
+/// Spreads a key that is a number already.
+fn spread(key: u64) -> usize {
+    (key ^ (key >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 20
+}
+
+impl Likenesses {
+    /// A table for the tokens of a query. The last may be open, while it is being typed.
+    pub fn new(query: &Query, is_open: bool) -> Self {
+        let last = query.tokens.len().saturating_sub(1);
+        let tokens = query.tokens.iter().enumerate();
+        let words: Vec<QueryWord> = tokens
+            .map(|(at, token)| QueryWord::new(&token.text, is_open && at == last))
+            .collect();
+        let (mut by_first, mut by_last) = ([0; 256], [0; 256]);
+        for (at, word) in words.iter().enumerate() {
+            let last = word.text().bytes().last().unwrap_or(0);
+            by_last[usize::from(last)] |= bit(at);
+            for first in word.first_bytes() {
+                by_first[usize::from(first)] |= bit(at);
+            }
+            // A number of the base may be any word of the query.
+            for digit in b'0'..=b'9' {
+                by_first[usize::from(digit)] |= bit(at);
+            }
+        }
+        Self {
+            needed: !query.noise,
+            words,
+            by_first,
+            by_last,
+            slots: vec![(0, 0); SLOTS],
+            rows: Vec::with_capacity(SLOTS / 2),
+            values: Vec::new(),
+        }
+    }
+
+    /// The row with a number that [`Likenesses::row`] gave.
+    pub(super) fn row_at(&self, number: u32) -> &Row {
+        &self.rows[number as usize]
+    }
+
+    /// A token's word.
+    pub fn word(&self, token: usize) -> &QueryWord {
+        &self.words[token]
+    }
+
+    /// Number of the row of a word, compared with all of `tokens`.
+    pub(super) fn row(
+        &mut self,
+        view: &WordsView<'_>,
+        segment: usize,
+        word: u32,
+        tokens: u64,
+    ) -> u32 {
+        let key = ((segment as u64) << 32 | u64::from(word)) + 1;
+        let mask = self.slots.len() - 1;
+        let mut slot = spread(key) & mask;
+        loop {
+            match self.slots[slot] {
+                (found, row) if found == key => {
+                    if tokens & !self.rows[row as usize].compared != 0 {
+                        self.compare(view, word, row, tokens);
+                    }
+                    return row;
+                }
+                (0, _) => break,
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+        let row = self.rows.len() as u32;
+        self.slots[slot] = (key, row);
+        self.rows.push(Row {
+            alike: 0,
+            compared: !self.needed,
+            at: self.values.len() as u32,
+            kind: view.kind(word),
+        });
+        self.values
+            .resize(self.values.len() + self.words.len(), 0.0);
+        self.compare(view, word, row, tokens);
+        if self.rows.len() * 2 > self.slots.len() {
+            self.grow();
+        }
+        row
+    }
+
+    /// Compares a word of the base with those of `tokens` that it was not compared with yet.
+    fn compare(&mut self, view: &WordsView<'_>, word: u32, row: u32, tokens: u64) {
+        let row = &mut self.rows[row as usize];
+        let due = tokens & !row.compared;
+        row.compared |= tokens;
+        let base = view.word(word);
+        let ends = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or(0));
+        let of_first = self.by_first[ends(base.text.as_bytes().first())];
+        let of_ends = of_first | self.by_last[ends(base.text.as_bytes().last())];
+        let mut left = due;
+        while left != 0 {
+            let at = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let Some(word) = self.words.get(at) else {
+                break;
+            };
+            if of_first & bit(at) != 0
+                || word.may_be_near(base.text.len(), base.signature)
+                || word.sounds_like(base.sound)
+            {
+                let likeness = word.likeness(base);
+                self.values[row.at as usize + at] = likeness;
+                if likeness >= LIKENESS_MIN {
+                    row.alike |= bit(at);
+                }
+            }
+            if of_ends & bit(at) != 0 && word.may_be_glued(base.text) {
+                row.alike |= GLUE;
+            }
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = self.slots.len() * 2;
+        let former = std::mem::replace(&mut self.slots, vec![(0, 0); size]);
+        for (key, row) in former.into_iter().filter(|(key, _)| *key != 0) {
+            let mut slot = spread(key) & (size - 1);
+            while self.slots[slot].0 != 0 {
+                slot = (slot + 1) & (size - 1);
+            }
+            self.slots[slot] = (key, row);
+        }
+    }
+
+    pub(super) fn likeness(&self, row: Row, token: usize) -> f32 {
+        let value = self.values.get(row.at as usize + token);
+        value.copied().unwrap_or(0.0)
+    }
+}

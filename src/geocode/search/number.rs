@@ -1,0 +1,112 @@
+//! Finds the house number of a street that a query asks for, and the suffix as the base writes it.
+
+use super::query::{Query, Reading, bit};
+use super::{Candidate, Geocoder, NumberMatch, Target};
+use crate::index::segment::HouseNumber;
+use crate::text::fold::Token;
+use crate::text::lexicon;
+
+/// Words after a house number that its suffix may take: `A bis`.
+const SUFFIX_TOKENS_MAX: usize = 3;
+/// Maximum digits of a house number.
+const HOUSE_NUMBER_DIGITS: usize = 5;
+
+impl Geocoder {
+    /// Finds the house number among the tokens that the street left over: the one before its name, else after it.
+    pub(super) fn find_number(&self, query: &Query, reading: &Reading, candidate: &mut Candidate) {
+        let (Target::Street { segment, street }, Some(fit)) = (&candidate.target, &candidate.fit)
+        else {
+            return;
+        };
+        let segment = &self.segments[*segment];
+        let is_free = |at: usize| fit.aligned & bit(at) == 0 && query.describes_street(reading, at);
+        let is_number = |at: &usize| {
+            let token = &query.tokens[*at];
+            is_free(*at) && token.is_number() && token.text.len() <= HOUSE_NUMBER_DIGITS
+        };
+        let before = (0..fit.span.0.min(query.tokens.len()))
+            .rev()
+            .filter(is_number);
+        let after = (fit.span.1 + 1..query.tokens.len()).filter(is_number);
+        let within =
+            (fit.span.0..=fit.span.1.min(query.tokens.len().saturating_sub(1))).filter(is_number);
+        let find = |at: usize| {
+            let number = query.tokens[at].text.parse().ok()?;
+            let free = (at + 1..query.tokens.len()).take_while(|at| is_free(*at));
+            let following: Vec<&Token> = free
+                .take(SUFFIX_TOKENS_MAX)
+                .map(|at| &query.tokens[at])
+                .collect();
+            best_number(segment.find_number(*street, number), &following)
+        };
+        let mut asked = false;
+        for at in before.chain(after).chain(within) {
+            asked |= !query.is_of_date(at);
+            // `6 2 rue …` is number 6 with the suffix 2 where the base has it.
+            let leading = at.checked_sub(1).filter(is_number).and_then(find);
+            let is_whole = |found: &NumberMatch| match found {
+                NumberMatch::Found(house) => house.suffix_label() == query.tokens[at].text,
+                _ => false,
+            };
+            if let Some(found) = leading.filter(is_whole).or_else(|| find(at)) {
+                candidate.number = found;
+                return;
+            }
+        }
+        candidate.number = if asked {
+            NumberMatch::Missing
+        } else {
+            NumberMatch::NotAsked
+        };
+    }
+}
+
+/// Of the house numbers that differ by their suffix only, the one that the words after the number ask for.
+fn best_number(houses: Vec<HouseNumber>, following: &[&Token]) -> Option<NumberMatch> {
+    // `241 r …` is more often a rue than a suffix; `241r` is the suffix.
+    let is_suffix = |token: &&&Token| token.joined || lexicon::expansions(&token.text).is_empty();
+    let asked = following.first().filter(is_suffix);
+    let asked = asked.and_then(|token| lexicon::suffix_code(&token.text));
+    let agreement = |house: &HouseNumber| {
+        let label = house.suffix_label();
+        let written = match label.is_empty() {
+            true => None,
+            false => (1..=following.len())
+                .rev()
+                .find(|count| is_label(label, &following[..*count])),
+        };
+        match written {
+            Some(count) => 2 + count,
+            _ if asked.is_some_and(|asked| asked == house.suffix) => 2,
+            _ if asked.is_none() && label.is_empty() => 1,
+            _ if asked.and_then(lexicon::suffix_alias) == Some(house.suffix) => 1,
+            _ => 0,
+        }
+    };
+    let mut best: Option<(usize, HouseNumber)> = None;
+    for house in houses {
+        let agrees = agreement(&house);
+        if best.as_ref().is_none_or(|(most, _)| agrees > *most) {
+            best = Some((agrees, house));
+        }
+    }
+    best.map(|(agrees, house)| match agrees {
+        0 => NumberMatch::OtherSuffix(house),
+        _ => NumberMatch::Found(house),
+    })
+}
+
+/// Whether tokens written together are a suffix.
+fn is_label(label: &str, tokens: &[&Token]) -> bool {
+    let mut rest = label;
+    for token in tokens {
+        let Some(left) = rest
+            .trim_start_matches([' ', '-', '.'])
+            .strip_prefix(token.text.as_str())
+        else {
+            return false;
+        };
+        rest = left;
+    }
+    rest.is_empty()
+}

@@ -1,0 +1,262 @@
+//! Geocoding as SQL scalar functions, with the results of the routes and of files.
+//!
+//! `geocode(text)` gives the best address as a struct, `reverse_geocode(lat, lon)` the nearest, and `commune_at(lat, lon)`
+//! the INSEE code of the commune around a position. A row without a result, or that cannot be asked, gives null.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Float64Builder, StringArray, StringBuilder, StructArray,
+};
+use arrow::buffer::NullBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Fields, Float64Type};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+use toise_geo::places::Places;
+use toise_geocode::file::columns::{Operation, ResultColumn};
+use toise_geocode::file::rows::{RowCells, RowGeocoder};
+use toise_geocode::folder;
+use toise_geocode::reverse::commune_around;
+use toise_geocode::search::Geocoder;
+
+/// Fields of the structs, and the columns of file results they are.
+const FIELDS: [(&str, ResultColumn); 14] = [
+    ("label", ResultColumn::Label),
+    ("score", ResultColumn::Score),
+    ("confidence", ResultColumn::Confidence),
+    ("type", ResultColumn::Type),
+    ("lat", ResultColumn::Latitude),
+    ("lon", ResultColumn::Longitude),
+    ("distance_m", ResultColumn::Distance),
+    ("housenumber", ResultColumn::HouseNumber),
+    ("street", ResultColumn::Street),
+    ("postcode", ResultColumn::PostalCode),
+    ("city", ResultColumn::City),
+    ("citycode", ResultColumn::InseeCode),
+    ("oldcity", ResultColumn::FormerCity),
+    ("id", ResultColumn::Id),
+];
+
+static STRUCT: LazyLock<Fields> = LazyLock::new(|| {
+    let field = |(name, column): (&str, ResultColumn)| {
+        let kind = match column.is_number() {
+            true => DataType::Float64,
+            false => DataType::Utf8,
+        };
+        Field::new(name, kind, true)
+    };
+    FIELDS.into_iter().map(field).collect()
+});
+
+/// The functions over the addresses of a data folder; the first query that calls one opens the index.
+pub fn scalar_functions(data: &Path) -> Vec<ScalarUDF> {
+    let source = Arc::new(IndexSource {
+        data: data.to_owned(),
+        geocoder: OnceLock::new(),
+    });
+    let function = |asks| ScalarUDF::from(AddressFunction::new(asks, Arc::clone(&source)));
+    [Asks::Address, Asks::Position, Asks::Commune]
+        .map(function)
+        .into()
+}
+
+/// Opens the index on first use.
+struct IndexSource {
+    data: PathBuf,
+    geocoder: OnceLock<std::result::Result<Geocoder, String>>,
+}
+
+impl std::fmt::Debug for IndexSource {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_tuple("IndexSource")
+            .field(&self.data)
+            .finish()
+    }
+}
+
+impl IndexSource {
+    fn geocoder(&self) -> Result<&Geocoder> {
+        let open = || folder::open(&self.data).map_err(|error| error.to_string());
+        let opened = self.geocoder.get_or_init(open);
+        opened
+            .as_ref()
+            .map_err(|error| DataFusionError::Execution(error.clone()))
+    }
+}
+
+/// What a function asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Asks {
+    Address,
+    Position,
+    Commune,
+}
+
+impl Asks {
+    fn arguments(self) -> Vec<DataType> {
+        match self {
+            Asks::Address => vec![DataType::Utf8],
+            Asks::Position | Asks::Commune => vec![DataType::Float64; 2],
+        }
+    }
+}
+
+#[derive(Debug)]
+struct AddressFunction {
+    asks: Asks,
+    source: Arc<IndexSource>,
+    signature: Signature,
+}
+
+impl PartialEq for AddressFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.asks == other.asks && Arc::ptr_eq(&self.source, &other.source)
+    }
+}
+
+impl Eq for AddressFunction {}
+
+impl std::hash::Hash for AddressFunction {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.asks.hash(state);
+    }
+}
+
+impl AddressFunction {
+    fn new(asks: Asks, source: Arc<IndexSource>) -> Self {
+        Self {
+            asks,
+            source,
+            // Arguments are converted to the types of `Asks::arguments`, so only their number is checked.
+            signature: Signature::user_defined(Volatility::Stable),
+        }
+    }
+
+    fn cells(&self, arguments: &[ArrayRef], rows: usize) -> Vec<Option<RowCells>> {
+        let number = |argument: usize, row: usize| {
+            let values = arguments[argument].as_primitive::<Float64Type>();
+            values
+                .is_valid(row)
+                .then(|| values.value(row).to_string())
+                .unwrap_or_default()
+        };
+        let cells = |row: usize| match self.asks {
+            Asks::Address => {
+                let texts: &StringArray = arguments[0].as_string();
+                let text = texts
+                    .is_valid(row)
+                    .then(|| texts.value(row).trim().to_owned());
+                RowCells {
+                    text: text.unwrap_or_default(),
+                    ..RowCells::default()
+                }
+            }
+            Asks::Position | Asks::Commune => RowCells {
+                lat: number(0, row),
+                lon: number(1, row),
+                ..RowCells::default()
+            },
+        };
+        (0..rows).map(|row| Some(cells(row))).collect()
+    }
+}
+
+impl ScalarUDFImpl for AddressFunction {
+    fn name(&self) -> &str {
+        match self.asks {
+            Asks::Address => "geocode",
+            Asks::Position => "reverse_geocode",
+            Asks::Commune => "commune_at",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let wanted = self.asks.arguments();
+        if types.len() == wanted.len() {
+            return Ok(wanted);
+        }
+        let usage = match self.asks {
+            Asks::Address => "geocode(address)",
+            Asks::Position => "reverse_geocode(lat, lon)",
+            Asks::Commune => "commune_at(lat, lon)",
+        };
+        Err(DataFusionError::Plan(format!("use {usage}")))
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(match self.asks {
+            Asks::Address | Asks::Position => DataType::Struct(STRUCT.clone()),
+            Asks::Commune => DataType::Utf8,
+        })
+    }
+
+    fn invoke_with_args(&self, given: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = given.number_rows;
+        let mut arguments = Vec::with_capacity(given.args.len());
+        for (value, kind) in given.args.iter().zip(self.asks.arguments()) {
+            arguments.push(cast(&value.to_array(rows)?, &kind)?);
+        }
+        let operation = match self.asks {
+            Asks::Commune => return Ok(ColumnarValue::Array(communes(&arguments, rows))),
+            Asks::Address => Operation::Search,
+            Asks::Position => Operation::Reverse,
+        };
+        let columns = FIELDS.iter().map(|(_, column)| *column).collect();
+        let mut answered = RowGeocoder::new(operation, columns);
+        let answers = answered.answer(self.source.geocoder()?, &self.cells(&arguments, rows));
+        let values: Vec<&[String]> = answers.iter().map(|one| one.values.as_slice()).collect();
+        Ok(ColumnarValue::Array(structs(&values)))
+    }
+}
+
+/// The structs of rows, null for a row without a label.
+fn structs(rows: &[&[String]]) -> ArrayRef {
+    let arrays = FIELDS.iter().enumerate().map(|(at, (_, column))| {
+        let given = rows
+            .iter()
+            .map(|values| values.get(at).filter(|value| !value.is_empty()));
+        match column.is_number() {
+            true => {
+                let mut numbers = Float64Builder::with_capacity(rows.len());
+                given.for_each(|value| {
+                    numbers.append_option(value.and_then(|value| value.parse().ok()));
+                });
+                Arc::new(numbers.finish()) as ArrayRef
+            }
+            false => {
+                let mut texts = StringBuilder::new();
+                given.for_each(|value| texts.append_option(value));
+                Arc::new(texts.finish())
+            }
+        }
+    });
+    let found = rows.iter().map(|values| !values[0].is_empty());
+    let nulls = NullBuffer::from_iter(found);
+    Arc::new(StructArray::new(
+        STRUCT.clone(),
+        arrays.collect(),
+        Some(nulls),
+    ))
+}
+
+fn communes(arguments: &[ArrayRef], rows: usize) -> ArrayRef {
+    let [lat, lon] = [0, 1].map(|at| arguments[at].as_primitive::<Float64Type>());
+    let code = |row: usize| {
+        let degrees = |values: &Float64Array| values.is_valid(row).then(|| values.value(row));
+        let place = commune_around(degrees(lat)?, degrees(lon)?)?;
+        Places::get().place(place).map(|place| place.code)
+    };
+    let codes: Vec<Option<&str>> = (0..rows).into_par_iter().map(code).collect();
+    Arc::new(StringArray::from(codes))
+}
