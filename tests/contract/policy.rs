@@ -8,6 +8,7 @@ use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::keys::{self, KeyKind};
 use toise::accounts::scopes::Scope;
 use toise::contract::listings::filters::ListingKind;
+use toise::http::body::BodyRule;
 use toise::http::endpoint::{Access, Endpoint};
 use toise::http::resources;
 use toise::http::server::ServerLimits;
@@ -45,9 +46,13 @@ async fn status(service: &Service, endpoint: &Endpoint, key: Option<&str>, id: U
         true => r#"{"from":"2026-11-01","to":"2026-11-02"}"#,
         false => "{}",
     };
+    let media_type = match endpoint.body {
+        BodyRule::Form { .. } => "multipart/form-data; boundary=x",
+        _ => "application/json",
+    };
     let mut request = service
         .ask(method, &path.join("/"))
-        .header("content-type", "application/json")
+        .header("content-type", media_type)
         .body(body);
     if let Some(key) = key {
         request = request.header("x-api-key", key);

@@ -194,7 +194,7 @@ fn collection() -> Value {
         "description": "A GeoJSON feature collection",
         "required": ["type", "features", "limit"],
         "properties": {
-            "type": {"const": "FeatureCollection"},
+            "type": {"const": "FeatureCollection", "description": "As GeoJSON asks for"},
             "features": {"type": "array", "items": reference("Address"), "description": "Addresses, best first"},
             "attribution": text("Whose data it is"),
             "licence": text("Its licence"),
@@ -206,9 +206,18 @@ fn collection() -> Value {
                                 name, and the parts of the scores of the best results",
                 "required": ["words", "readings", "results"],
                 "properties": {
-                    "words": {"type": "array", "items": {"type": "object"}},
-                    "readings": {"type": "array", "items": {"type": "object"}},
-                    "results": {"type": "array", "items": {"type": "object"}},
+                    "words": {
+                        "type": "array", "items": {"type": "object"},
+                        "description": "Each word and what it was read as",
+                    },
+                    "readings": {
+                        "type": "array", "items": {"type": "object"},
+                        "description": "The places the query may name, and how strongly",
+                    },
+                    "results": {
+                        "type": "array", "items": {"type": "object"},
+                        "description": "The best results with the parts of their scores",
+                    },
                 },
             },
         },
@@ -247,19 +256,20 @@ fn address() -> Value {
         PartMatch::Missing,
         PartMatch::Conflict,
     ];
-    let part = json!({"type": TEXT, "enum": agreements.map(PartMatch::name)});
+    let part = |about: &str| json!({"type": TEXT, "enum": agreements.map(PartMatch::name), "description": about});
     let probability =
         |about: &str| json!({"type": "number", "minimum": 0, "maximum": 1, "description": about});
     json!({
         "type": "object",
         "required": ["type", "geometry", "properties"],
         "properties": {
-            "type": {"const": "Feature"},
+            "type": {"const": "Feature", "description": "As GeoJSON asks for"},
             "geometry": {
                 "type": "object",
+                "description": "Where it lies",
                 "required": ["type", "coordinates"],
                 "properties": {
-                    "type": {"const": "Point"},
+                    "type": {"const": "Point", "description": "As GeoJSON asks for"},
                     "coordinates": {
                         "type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2,
                         "description": "Longitude, latitude",
@@ -268,6 +278,7 @@ fn address() -> Value {
             },
             "properties": {
                 "type": "object",
+                "description": "What is known of it",
                 "required": ["label", "score", "id", "name", "citycode", "city", "context", "type", "confidence", "source"],
                 "properties": {
                     "label": text("The address in one line"),
@@ -283,7 +294,11 @@ fn address() -> Value {
                     "oldcity": text("Former commune"),
                     "oldcitycode": text("INSEE code of the former commune"),
                     "context": text("Department code, department, region"),
-                    "type": kinds(),
+                    "type": {
+                        "type": TEXT,
+                        "enum": ResultKind::ALL.map(ResultKind::name),
+                        "description": "Kind of result",
+                    },
                     "importance": probability("Importance of the street or commune"),
                     "x": number("Easting in the official projection, Lambert-93 in mainland France, metres"),
                     "y": number("Northing, metres"),
@@ -292,7 +307,12 @@ fn address() -> Value {
                     "matched": {
                         "type": "object",
                         "description": "How each part agrees with the query, searches only",
-                        "properties": {"housenumber": part, "street": part, "postcode": part, "city": part},
+                        "properties": {
+                            "housenumber": part("The house number"),
+                            "street": part("The street or place"),
+                            "postcode": part("The postal code"),
+                            "city": part("The commune"),
+                        },
                     },
                     "source": {"type": TEXT, "enum": ["ban", "upstream"], "description": "Where it comes from"},
                     "iris": text("Code of the IRIS around it, where asked for"),
