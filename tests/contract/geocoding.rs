@@ -127,7 +127,7 @@ async fn a_key_without_the_scope_is_refused_and_calls_are_counted() {
         .unwrap();
     assert!(refused.headers().contains_key("x-credits"));
     found(&service, "/geocoding/search?q=Mende").await;
-    let count = "SELECT count(*) FROM ledger WHERE consumption = 'API_GEOCODING_SEARCH'";
+    let count = "SELECT count(*) FROM ledger WHERE type = 'API_GEOCODING_SEARCH'";
     assert_eq!(service.charged(count), [1]);
 }
 

@@ -367,7 +367,7 @@ fn batch_parameters(request: &Value) -> Result<(Operation, OwnedParameters), Fau
         let text = match value {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
-            Value::Bool(flag) => flag.to_string(),
+            Value::Bool(flag) => u8::from(*flag).to_string(),
             _ => return Err(Fault::new(name, "must be a string, a number or a boolean")),
         };
         if name != "operation" {
