@@ -74,17 +74,32 @@ const UPSTREAM_QUESTIONS: Metric<Counter> = Metric::counter(
     "Questions for the upstream geocoding service, by what became of them.",
 );
 
+/// What a data folder answers from.
+pub struct Sources {
+    /// The open-data tables.
+    pub answers: Arc<dyn OpenDataBackend>,
+    /// Adverts and properties.
+    pub properties: Arc<Projection>,
+    /// The model that values homes.
+    pub models: LiveModel,
+    /// The addresses.
+    pub geocoding: GeocodingService,
+}
+
 /// The service over a store and tables, not yet listening; it is ready only while the supervisor's workers live.
 pub fn app(
     supervisor: &Supervisor,
     store: &Store,
-    answers: Arc<dyn OpenDataBackend>,
-    properties: Arc<Projection>,
-    models: LiveModel,
-    geocoding: GeocodingService,
+    sources: Sources,
     clock: &Clock,
     config: &Config,
 ) -> Result<App, Failure> {
+    let Sources {
+        answers,
+        properties,
+        models,
+        geocoding,
+    } = sources;
     let pool = QueryPool::new(config.engine.threads(), config.engine.query_queue_max)?;
     let readiness = Readiness::of(supervisor);
     let metrics = Metrics::new()?;
@@ -235,10 +250,12 @@ mod tests {
         let app = app(
             &supervisor,
             &store,
-            answers,
-            properties,
-            models,
-            GeocodingService::new(data, LiveGeocoder::open(data), None),
+            Sources {
+                answers,
+                properties,
+                models,
+                geocoding: GeocodingService::new(data, LiveGeocoder::open(data), None),
+            },
             &clock,
             &config,
         )

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-use crate::compose::{app, deliveries, register_gauges};
+use crate::compose::{Sources, app, deliveries, register_gauges};
 use crate::config::Config;
 use crate::{Failure, contours};
 use toise_alerts::dispatch::Dispatcher;
@@ -74,10 +74,12 @@ pub fn serve(
     let app = app(
         &supervisor,
         &store,
-        Arc::new(open_data.clone()),
-        properties,
-        models,
-        geocoding,
+        Sources {
+            answers: Arc::new(open_data.clone()),
+            properties,
+            models,
+            geocoding,
+        },
         &clock,
         config,
     )?;

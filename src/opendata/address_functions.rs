@@ -142,10 +142,10 @@ impl AddressFunction {
     fn cells(&self, arguments: &[ArrayRef], rows: usize) -> Vec<Option<RowCells>> {
         let number = |argument: usize, row: usize| {
             let values = arguments[argument].as_primitive::<Float64Type>();
-            values
-                .is_valid(row)
-                .then(|| values.value(row).to_string())
-                .unwrap_or_default()
+            match values.is_valid(row) {
+                true => values.value(row).to_string(),
+                false => String::new(),
+            }
         };
         let cells = |row: usize| match self.asks {
             Asks::Address => {

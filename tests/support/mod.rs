@@ -30,7 +30,7 @@ use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::grants::Grants;
 use toise::accounts::key::{KeyKind, NewKey};
 use toise::accounts::keys;
-use toise::app::compose::app;
+use toise::app::compose::{Sources, app};
 use toise::app::config::Config;
 use toise::base::clock::Clock;
 use toise::base::supervise::Supervisor;
@@ -203,10 +203,16 @@ impl Service {
         let mut app = app(
             &supervisor,
             &store,
-            Arc::new(rows),
-            properties,
-            LiveModel::open(folder.path(), Adjustments::On),
-            GeocodingService::new(folder.path(), LiveGeocoder::open(folder.path()), None),
+            Sources {
+                answers: Arc::new(rows),
+                properties,
+                models: LiveModel::open(folder.path(), Adjustments::On),
+                geocoding: GeocodingService::new(
+                    folder.path(),
+                    LiveGeocoder::open(folder.path()),
+                    None,
+                ),
+            },
             &clock,
             &Config::default(),
         )
