@@ -226,14 +226,26 @@ impl Geocoder {
         self.resolve_text(asked.text().ok()?, asked.insee_code)
     }
 
-    /// The position of an address.
+    /// The position of an address; that of its town where the street is not sure but the town was given by itself.
     ///
     /// # Errors
     /// It is not found, or the best result is of low confidence.
     pub fn locate(&self, asked: PostalAddress<'_>) -> Result<Resolved, Unlocated> {
         let found = self.resolve_text(asked.text()?, asked.insee_code);
+        let is_sure = |found: &Resolved| found.confidence != Confidence::Low;
+        let town_alone = PostalAddress {
+            address: "",
+            ..asked
+        };
+        let has_town = !asked.address.is_empty() && !asked.city.is_empty();
+        let town = || self.resolve_text(town_alone.text().ok()?, asked.insee_code);
         match found {
-            Some(found) if found.confidence != Confidence::Low => Ok(found),
+            Some(found) if is_sure(&found) => Ok(found),
+            other if has_town => match (town().filter(is_sure), other) {
+                (Some(town), _) => Ok(town),
+                (None, Some(found)) => Err(Unlocated::Unsure(Box::new(found))),
+                (None, None) => Err(Unlocated::NotFound),
+            },
             // A town that stands for a street is no help where no streets are known.
             _ if self.segments().is_empty() => Err(Unlocated::NoAddresses),
             Some(found) => Err(Unlocated::Unsure(Box::new(found))),

@@ -30,7 +30,8 @@ pub struct Question<'a> {
 pub struct Outcome {
     /// Whether the first result is the one meant.
     pub is_right: bool,
-    /// Whether the first result is right as far as it goes: a town alone is the right town, a street alone the right street.
+    /// Whether the first result is right as far as it goes: a street alone is the right street. A town alone never is, since a
+    /// street is asked for.
     pub is_true: bool,
     /// Whether one of the first five is right.
     pub is_among: bool,
@@ -88,9 +89,8 @@ impl<'a> Question<'a> {
             ResultKind::Street | ResultKind::Locality => {
                 code == meant.insee_code && folded(name(geocoder, one)) == folded(&meant.street)
             }
-            ResultKind::Municipality => {
-                commune_of_today(code) == commune_of_today(&meant.insee_code)
-            }
+            // Every question names a street: its town alone is no answer.
+            ResultKind::Municipality => false,
         }
     }
 

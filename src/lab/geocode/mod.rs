@@ -162,10 +162,10 @@ pub struct GeocodeReport {
     pub threshold: f32,
     /// Results for addresses that the geocoder does not have.
     pub absent: Vec<AbsentResult>,
-    /// Whether scores are probabilities that a result is true as far as it goes: a town alone counts if it is the town
-    /// meant, a street alone if it is the street.
+    /// Whether scores are probabilities that a result is true as far as it goes: a street alone counts if it is the street
+    /// meant, a town alone never does.
     pub calibration: Calibration,
-    /// Whether they are probabilities that a result is what was asked for; a town alone never is.
+    /// Whether they are probabilities that a result is what was asked for, house number and all.
     pub strict_calibration: Calibration,
     /// Results of the files of cases.
     pub cases: Vec<CaseGroup>,

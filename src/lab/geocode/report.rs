@@ -59,11 +59,11 @@ impl GeocodeReport {
         for (calibration, about) in [
             (
                 &self.calibration,
-                "a town or a street alone counts if it is the one meant",
+                "a street alone counts if it is the one meant, a town alone never does",
             ),
             (
                 &self.strict_calibration,
-                "only what was asked for counts; a town alone never does",
+                "only what was asked for counts, house number and all",
             ),
         ] {
             writeln!(
