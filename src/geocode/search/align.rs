@@ -130,8 +130,8 @@ impl<'q> StreetQuery<'q> {
         let behind = (u64::BITS - reading.used.leading_zeros()) as usize;
         let is_weighty = |one: &&DescribingWord| {
             let text = self.text(one);
-            let is_part = one.at >= behind && lexicon::is_part_of_town(text);
-            !lexicon::is_article(text) && !(reading.used != 0 && is_part)
+            let is_behind = reading.used != 0 && one.at >= behind;
+            !(lexicon::is_article(text) || is_behind && lexicon::is_part_of_town(text))
         };
         self.words.iter().filter(is_weighty).count()
     }
