@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 /// First bytes of a segment.
-pub const MAGIC: &[u8; 8] = b"TOISEGC2";
+pub const MAGIC: &[u8; 8] = b"TOISEGC3";
 /// Bytes of an entry of the section table: offset and length.
 const ENTRY_BYTES: usize = 16;
 /// Alignment of sections.

@@ -1,6 +1,6 @@
 //! What a word of the base tells of a street, and how much it weighs.
 
-use crate::text::lexicon;
+use crate::text::{lexicon, persons};
 
 /// What a word tells of a street, as the index stores it in 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,6 +9,8 @@ pub struct WordKind {
     pub is_article: bool,
     /// Whether it says what kind of way a street is.
     pub is_street_type: bool,
+    /// Whether it is a title or a first name, which people leave out before the name itself.
+    pub may_be_left_out: bool,
     /// Weight in a street's name: little for an article, 1 for a word of every street, 1.4 for one of a single street.
     pub weight: f32,
 }
@@ -22,6 +24,9 @@ impl WordKind {
     const RARITY: f32 = 0.4;
     const ARTICLE: u32 = 1;
     const STREET_TYPE: u32 = 2;
+    const LEFT_OUT: u32 = 4;
+    /// Bits of the flags, below the weight.
+    const FLAGS: u32 = 3;
     /// Parts of the weight that are stored.
     const WEIGHT_PARTS: f32 = 1_000.0;
 
@@ -32,6 +37,7 @@ impl WordKind {
         Self {
             is_article,
             is_street_type: lexicon::is_street_type(word),
+            may_be_left_out: persons::is_title(word) || persons::is_first_name(word),
             weight: match () {
                 () if is_article => Self::ARTICLE_WEIGHT,
                 () if word.starts_with(|first: char| first.is_ascii_digit()) => Self::NUMBER_WEIGHT,
@@ -44,9 +50,10 @@ impl WordKind {
     pub fn to_bits(self) -> u32 {
         let flag = |is_so, bit| if is_so { bit } else { 0 };
         let weight = (self.weight * Self::WEIGHT_PARTS) as u32;
-        weight << 2
+        weight << Self::FLAGS
             | flag(self.is_article, Self::ARTICLE)
             | flag(self.is_street_type, Self::STREET_TYPE)
+            | flag(self.may_be_left_out, Self::LEFT_OUT)
     }
 
     /// From what is stored.
@@ -54,7 +61,8 @@ impl WordKind {
         Self {
             is_article: bits & Self::ARTICLE != 0,
             is_street_type: bits & Self::STREET_TYPE != 0,
-            weight: (bits >> 2) as f32 / Self::WEIGHT_PARTS,
+            may_be_left_out: bits & Self::LEFT_OUT != 0,
+            weight: (bits >> Self::FLAGS) as f32 / Self::WEIGHT_PARTS,
         }
     }
 }
@@ -65,12 +73,19 @@ mod tests {
 
     #[test]
     fn kinds_are_read_back() {
-        for (word, with) in [("de", 900), ("rue", 800), ("1945", 3), ("gambetta", 1)] {
+        let words = [
+            ("de", 900),
+            ("rue", 800),
+            ("1945", 3),
+            ("jean", 40),
+            ("gambetta", 1),
+        ];
+        for (word, with) in words {
             let kind = WordKind::new(word, with, 1_000);
             let read = WordKind::from_bits(kind.to_bits());
             assert_eq!(
-                (read.is_article, read.is_street_type),
-                (kind.is_article, kind.is_street_type)
+                (read.is_article, read.is_street_type, read.may_be_left_out),
+                (kind.is_article, kind.is_street_type, kind.may_be_left_out)
             );
             assert!((read.weight - kind.weight).abs() < 0.002, "{word}");
         }

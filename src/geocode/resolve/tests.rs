@@ -103,11 +103,12 @@ fn what_is_not_sure_is_refused_with_the_reason() {
         .locate(PostalAddress::line("12 rue de la République"))
         .unwrap_err();
     assert!(error.to_string().contains("toise import ban"), "{error}");
-    // Communes are known before anything is imported; a street that is not is its town, and says so.
-    let town = nothing
-        .locate(asked("12 rue de la République", "48000", "Mende"))
-        .unwrap();
+    // Communes are known before anything is imported, but a town alone is never a sure answer to a street.
+    let street = asked("12 rue de la République", "48000", "Mende");
+    assert_eq!(nothing.locate(street), Err(Unlocated::NoAddresses));
+    let town = nothing.resolve(street).unwrap();
     assert_eq!(town.precision, Precision::Town);
+    assert!(town.probability < 0.5, "{town:?}");
     let town = nothing.locate(asked("", "48000", "Mende")).unwrap();
     assert_eq!(town.precision, Precision::Town);
 }

@@ -10,6 +10,10 @@ use crate::text::likeness::OPEN_PREFIX;
 
 /// Factor for a query's words before its house number: usually a building or a residence.
 const PREFIX_FACTOR: f32 = 0.3;
+/// Factor for a query's words that stand aside: behind the town, or behind the street and opened by `bâtiment` or a comma.
+const ASIDE_FACTOR: f32 = 0.3;
+/// Factor for a title or a first name that the query leaves out before the name itself.
+const LEFT_OUT_FACTOR: f32 = 0.2;
 /// Share of the street's own words in the score.
 const STREET_SHARE: f32 = 0.62;
 /// What another kind of way costs.
@@ -34,6 +38,10 @@ struct DescribingWord {
     weight: f32,
     is_type: bool,
     is_number: bool,
+    /// Whether it stands before the house number or behind the town.
+    is_aside: bool,
+    /// Whether it may open a part of its own: `bâtiment les Érables`.
+    opens: bool,
     /// Bytes of its text.
     length: usize,
 }
@@ -62,6 +70,12 @@ pub struct Fit {
     pub span: (usize, usize),
     /// Least likeness of an aligned telling word.
     pub weakest: f32,
+    /// Share of the street's words that are titles and first names which the query leaves out, 0 to 1.
+    pub left_out: f32,
+    /// Weight of the query's words that the street does not explain and that do not stand aside: about their number.
+    pub foreign: f32,
+    /// Weight of the words that stand aside.
+    pub aside: f32,
 }
 
 impl Fit {
@@ -88,6 +102,7 @@ impl<'q> StreetQuery<'q> {
             }
         }
         discount_prefix(&mut words);
+        discount_behind_town(&mut words, reading);
         Self {
             query,
             tokens: words.iter().fold(0, |tokens, one| tokens | bit(one.at)),
@@ -110,10 +125,15 @@ impl<'q> StreetQuery<'q> {
         telling.map(|one| one.at)
     }
 
-    /// Number of words that are no articles.
-    pub fn weighty(&self) -> usize {
-        let texts = self.words.iter().map(|one| self.text(one));
-        texts.filter(|text| !lexicon::is_article(text)).count()
+    /// Number of words that are no articles, and do not say behind a town which part of it is meant.
+    pub fn weighty(&self, reading: &Reading) -> usize {
+        let behind = (u64::BITS - reading.used.leading_zeros()) as usize;
+        let is_weighty = |one: &&DescribingWord| {
+            let text = self.text(one);
+            let is_behind = reading.used != 0 && one.at >= behind;
+            !(lexicon::is_article(text) || is_behind && lexicon::is_part_of_town(text))
+        };
+        self.words.iter().filter(is_weighty).count()
     }
 
     fn text(&self, word: &DescribingWord) -> &'q str {
@@ -141,6 +161,7 @@ impl<'q> StreetQuery<'q> {
         let (mut telling, mut articles) = (0, 0);
         // Weights of the words, and of those that some word of the query may explain.
         let (mut all, mut explained) = (0.0, 0.0);
+        let mut is_name_behind = false;
         for at in (0..numbers.len()).rev() {
             let row = rows(at);
             articles += usize::from(row.kind.is_article);
@@ -148,12 +169,15 @@ impl<'q> StreetQuery<'q> {
             if is_type {
                 continue;
             }
-            all += row.kind.weight;
             if row.alike & (self.tokens | GLUE) != 0 {
+                all += row.kind.weight;
                 explained += row.kind.weight;
+            } else {
+                all += weight_missing(row, is_name_behind);
             }
             if !row.kind.is_article {
                 telling |= row.alike;
+                is_name_behind = true;
             }
         }
         if !self.is_open && STREET_SHARE * explained < (least - 1.0 + STREET_SHARE) * all {
@@ -250,6 +274,10 @@ impl<'q> StreetQuery<'q> {
             if alignment.used & bit(word) != 0 || row.alike & bit(one.at) == 0 {
                 continue;
             }
+            // `Collège Jean Moulin 6 rue de la Fontaine` names no Rue Jean de la Fontaine.
+            if one.is_aside && row.kind.may_be_left_out {
+                continue;
+            }
             let likeness = likenesses.likeness(row, one.at);
             let preferred = likeness + preference(word);
             if likeness >= least && preferred > greatest {
@@ -303,21 +331,31 @@ impl<'q> StreetQuery<'q> {
         is_beginning: bool,
     ) -> Option<Fit> {
         let (mut all, mut explained, mut weakest) = (0.0, 0.0, 1.0_f32);
+        let mut left_out = 0.0;
+        let mut is_name_behind = false;
         let mut tells = is_beginning || rows.iter().all(|row| row.kind.is_article);
-        for (word, row) in rows.iter().enumerate().skip(usize::from(has_type)) {
+        for (word, row) in rows.iter().enumerate().skip(usize::from(has_type)).rev() {
             let likeness = alignment.of[word].map_or(0.0, |(_, likeness)| likeness);
-            all += row.kind.weight;
-            explained += row.kind.weight * likeness;
-            if likeness > 0.0 && !row.kind.is_article {
-                tells = true;
-                weakest = weakest.min(likeness);
+            if likeness > 0.0 {
+                all += row.kind.weight;
+                explained += row.kind.weight * likeness;
+                if !row.kind.is_article {
+                    tells = true;
+                    weakest = weakest.min(likeness);
+                }
+            } else {
+                let weight = weight_missing(row, is_name_behind);
+                all += weight;
+                left_out += row.kind.weight - weight;
             }
+            is_name_behind |= !row.kind.is_article;
         }
         if !tells {
             return None;
         }
         let type_is_aligned = has_type && alignment.of[0].is_some();
-        let (query, query_has_type) = self.explained(alignment, type_is_aligned);
+        let explained_words = self.explained(alignment, type_is_aligned);
+        let query_has_type = explained_words.has_other_type;
         let kind = match (has_type, query_has_type) {
             _ if type_is_aligned => 1.0,
             (true, true) => 0.0,
@@ -337,43 +375,82 @@ impl<'q> StreetQuery<'q> {
             } else {
                 street
             },
-            query: if is_beginning { 1.0 } else { query },
+            query: if is_beginning {
+                1.0
+            } else {
+                explained_words.share
+            },
             kind,
             aligned: used().fold(0, |aligned, (_, one)| aligned | bit(one.at)),
             span: used().fold((usize::MAX, 0), |span, (_, one)| {
                 (span.0.min(one.at), span.1.max(one.at))
             }),
             weakest,
+            left_out: left_out / (all + left_out).max(f32::MIN_POSITIVE),
+            foreign: explained_words.foreign,
+            aside: explained_words.aside,
         })
     }
 
-    /// Share of the query's telling words that are aligned, and whether an unaligned word says a kind of way.
-    fn explained(&self, alignment: &Alignment, type_is_aligned: bool) -> (f32, bool) {
-        let (mut all, mut explained, mut has_type) = (0.0, 0.0, false);
+    /// How far the alignment explains the query's words.
+    fn explained(&self, alignment: &Alignment, type_is_aligned: bool) -> Explained {
+        let mut found = Explained::default();
+        let (mut all, mut explained) = (0.0, 0.0);
+        let last = (u64::BITS - alignment.used.leading_zeros()) as usize;
+        // Whether a part of its own has begun behind the street.
+        let mut is_open = false;
         for (word, one) in self.words.iter().enumerate() {
-            let is_used = alignment.used & bit(word) != 0;
+            if alignment.used & bit(word) != 0 {
+                let of_word = alignment.of.iter().flatten();
+                let likeness = of_word
+                    .filter(|(token, _)| *token == word)
+                    .map(|(_, likeness)| *likeness)
+                    .fold(GLUED.min(0.9), f32::max);
+                all += one.weight;
+                explained += one.weight * likeness;
+                continue;
+            }
+            is_open |= word >= last && one.opens;
             // The kind of way leads the name; elsewhere such a word is part of it.
             let before = word.checked_sub(1).map(|before| &self.words[before]);
             let leads = before.is_none_or(|before| before.is_number || before.length <= 3);
-            if one.is_type && leads && !is_used && !has_type && !type_is_aligned {
-                has_type = true;
+            if one.is_type && leads && !is_open && !found.has_other_type && !type_is_aligned {
+                found.has_other_type = true;
                 continue;
             }
-            let of_word = alignment
-                .of
-                .iter()
-                .flatten()
-                .filter(|(token, _)| *token == word);
-            let likeness = of_word.map(|(_, likeness)| *likeness).fold(0.0, f32::max);
-            all += one.weight;
-            explained += one.weight
-                * if is_used {
-                    likeness.max(GLUED.min(0.9))
-                } else {
-                    0.0
-                };
+            let weight = match is_open && !one.is_aside {
+                true => one.weight * ASIDE_FACTOR,
+                false => one.weight,
+            };
+            all += weight;
+            match is_open || one.is_aside {
+                true => found.aside += weight,
+                false => found.foreign += weight,
+            }
         }
-        (if all > 0.0 { explained / all } else { 1.0 }, has_type)
+        found.share = if all > 0.0 { explained / all } else { 1.0 };
+        found
+    }
+}
+
+/// How far an alignment explains the words of a query.
+#[derive(Default)]
+struct Explained {
+    /// Share of the telling words that are aligned.
+    share: f32,
+    /// Whether an unaligned word says a kind of way.
+    has_other_type: bool,
+    /// Weight of the unaligned words that do not stand aside.
+    foreign: f32,
+    /// Weight of those that do.
+    aside: f32,
+}
+
+/// Weight of a street's word that the query does not have. `is_name_behind` says whether a word of the name follows.
+fn weight_missing(row: &Row, is_name_behind: bool) -> f32 {
+    match row.kind.may_be_left_out && is_name_behind {
+        true => row.kind.weight * LEFT_OUT_FACTOR,
+        false => row.kind.weight,
     }
 }
 
@@ -385,6 +462,8 @@ impl DescribingWord {
             && lexicon::expansions(text).is_empty()
             && before.is_some_and(Token::is_number);
         let mut meant = lexicon::expansions(text).iter().chain([&text]);
+        let is_type = meant.any(|word| lexicon::is_street_type(word));
+        let follows_article = before.is_some_and(|before| lexicon::is_article(&before.text));
         Self {
             at,
             weight: match () {
@@ -392,8 +471,11 @@ impl DescribingWord {
                 () if token.is_number() || query.trailing & bit(at) != 0 => 0.0,
                 () => 1.0,
             },
-            is_type: meant.any(|word| lexicon::is_street_type(word)),
+            is_type,
             is_number: token.is_number(),
+            is_aside: false,
+            opens: token.after_break
+                || (!follows_article && (is_type || lexicon::opens_aside(text))),
             length: text.len(),
         }
     }
@@ -434,8 +516,26 @@ fn discount_prefix(words: &mut [DescribingWord]) {
     };
     let (before, after) = words.split_at_mut(number);
     if after.iter().any(|one| one.weight >= 1.0) {
-        before
-            .iter_mut()
-            .for_each(|one| one.weight *= PREFIX_FACTOR);
+        set_aside(before, PREFIX_FACTOR);
+    }
+}
+
+/// A part of the town may stand behind it: `Mende centre`.
+fn discount_behind_town(words: &mut [DescribingWord], reading: &Reading) {
+    if reading.used == 0 {
+        return;
+    }
+    let first = reading.used.trailing_zeros() as usize;
+    let behind = words.partition_point(|one| one.at < first);
+    let (before, behind) = words.split_at_mut(behind);
+    if before.iter().any(|one| one.weight >= 1.0 && !one.is_type) {
+        set_aside(behind, ASIDE_FACTOR);
+    }
+}
+
+fn set_aside(words: &mut [DescribingWord], factor: f32) {
+    for one in words {
+        one.weight *= factor;
+        one.is_aside = true;
     }
 }

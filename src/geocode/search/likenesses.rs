@@ -50,6 +50,7 @@ impl Row {
         kind: WordKind {
             is_article: false,
             is_street_type: false,
+            may_be_left_out: false,
             weight: 0.0,
         },
     };

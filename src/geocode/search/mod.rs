@@ -368,7 +368,7 @@ fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidat
     if reading.used == 0 && query.tokens.len() > 1 {
         return;
     }
-    let left = StreetQuery::new(query, reading, false).weighty();
+    let left = StreetQuery::new(query, reading, false).weighty(reading);
     let evidence = reading.evidence / (1.0 + 0.8 * left as f32);
     for place in reading.places.iter().take(KEPT_OF_READING) {
         candidates.push(Candidate {

@@ -28,6 +28,8 @@ const SAME_DEPARTMENT: f32 = 0.86;
 const CONFLICTING: f32 = 0.5;
 /// Factor for a name in the middle of a query.
 const IN_THE_MIDDLE: f32 = 0.6;
+/// Factor for a name with nothing behind it but which part of it is meant: `Mende centre`.
+const BEFORE_ITS_PART: f32 = 0.97;
 /// Factor for a name at the beginning.
 const AT_THE_START: f32 = 0.95;
 /// Below this a reading is not followed.
@@ -252,6 +254,14 @@ impl Query {
         (end..self.tokens.len()).all(|at| (self.noise | self.trailing) & bit(at) != 0)
     }
 
+    /// Whether nothing follows but which part of the town is meant.
+    fn is_end_but_for_part(&self, end: usize) -> bool {
+        (end..self.tokens.len()).all(|at| {
+            (self.noise | self.trailing) & bit(at) != 0
+                || lexicon::is_part_of_town(&self.tokens[at].text)
+        })
+    }
+
     fn is_beside_postal_code(&self, span: &Range<usize>) -> bool {
         self.postal_code_at
             .is_some_and(|at| at + 1 == span.start || at == span.end)
@@ -271,6 +281,8 @@ impl Query {
         let is_begun = named.iter().all(|one| one.is_begun);
         let position = if self.is_end(span.end) || self.is_beside_postal_code(span) {
             1.0
+        } else if self.is_end_but_for_part(span.end) {
+            BEFORE_ITS_PART
         } else if span.start == 0 {
             AT_THE_START
         } else {

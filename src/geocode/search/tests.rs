@@ -385,6 +385,67 @@ fn dates_are_no_house_numbers_and_france_may_be_a_name() {
 }
 
 #[test]
+fn a_title_left_out_and_words_added_leave_the_answer_sure() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    for (text, expected) in [
+        ("av foch mende", "Avenue du Maréchal Foch"),
+        ("3 avenue foch 48000 mende", "3 Avenue du Maréchal Foch"),
+        (
+            "rue de la République MENDE \"centre\"",
+            "Rue de la République",
+        ),
+        (
+            "12 rue de la République, quartier de la Gare, Mende",
+            "12 Rue de la République",
+        ),
+        (
+            "Cabinet Foch, 12 rue de la République 48000 Mende",
+            "12 Rue de la République",
+        ),
+        (
+            "12 rue de la République chez M. Martin Mende centre ville",
+            "12 Rue de la République",
+        ),
+    ] {
+        let found = search(&geocoder, text, false);
+        let first = found.first().unwrap_or_else(|| panic!("{text}"));
+        assert!(
+            label(&geocoder, first).starts_with(expected),
+            "{text}: {}",
+            label(&geocoder, first)
+        );
+        assert!(first.probability > 0.8, "{text}: {}", first.probability);
+    }
+}
+
+#[test]
+fn a_town_alone_is_no_sure_answer_to_a_street() {
+    for geocoder in [
+        Geocoder::new(vec![segment(&rows())]),
+        Geocoder::new(Vec::new()),
+    ] {
+        for text in [
+            "12 rue Xyz, Mende",
+            "12 rue de la Xqzzy 48000 Mende",
+            "rue Xqzzy Mende",
+        ] {
+            let found = search(&geocoder, text, false);
+            let unsure = found.iter().all(|one| one.probability < 0.45);
+            assert!(unsure, "{text}: {found:?}");
+        }
+    }
+    let town = &search(
+        &Geocoder::new(vec![segment(&rows())]),
+        "Mende centre",
+        false,
+    )[0];
+    assert!(
+        town.kind == ResultKind::Municipality && town.probability > 0.6,
+        "{town:?}"
+    );
+}
+
+#[test]
 fn a_former_commune_tells_two_streets_of_one_name_apart() {
     let former = |street: &str, code: &str, name: &str, lat: f64| AddressRow {
         insee_code: "48009".into(),

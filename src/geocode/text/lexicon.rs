@@ -330,6 +330,19 @@ pub fn is_box(word: &str) -> bool {
     BOXES.contains(&word)
 }
 
+/// Words that open a part of an address which an address base does not hold: `bâtiment les Érables`, `chez Martin`.
+pub fn opens_aside(word: &str) -> bool {
+    const OPENERS: &[&str] = &[
+        "bat", "batiment", "bt", "centre", "chez", "ferme", "imm", "immeuble", "lieudit",
+    ];
+    OPENERS.contains(&word)
+}
+
+/// Words behind a town's name that say which part of it: `Mende centre ville`, `Chanac le bourg`.
+pub fn is_part_of_town(word: &str) -> bool {
+    matches!(word, "bourg" | "centre" | "le" | "ville")
+}
+
 /// Words that say nothing of where an address is.
 pub fn is_noise(word: &str) -> bool {
     matches!(word, "cedex" | "fr" | "rdc")

@@ -3,4 +3,5 @@
 pub mod fold;
 pub mod lexicon;
 pub mod likeness;
+pub mod persons;
 pub mod sound;
