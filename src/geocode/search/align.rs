@@ -1,17 +1,14 @@
 //! Aligns the words of a query with the words of a street, one to one, and says how much of each the other explains.
 
+use super::describing_word::{
+    ASIDE_FACTOR, DescribingWord, PREFIX_FACTOR, discount_behind_town, discount_prefix,
+};
 use super::likenesses::{GLUE, LIKENESS_MIN, Likenesses, Row};
 use super::query::{Query, Reading, bit};
-use crate::index::word_kind::WordKind;
 use crate::index::words_view::WordsView;
-use crate::text::fold::Token;
 use crate::text::lexicon;
 use crate::text::likeness::OPEN_PREFIX;
 
-/// Factor for a query's words before its house number: usually a building or a residence.
-const PREFIX_FACTOR: f32 = 0.3;
-/// Factor for a query's words that stand aside: behind the town, or behind the street and opened by `bâtiment` or a comma.
-const ASIDE_FACTOR: f32 = 0.3;
 /// Factor for a title or a first name that the query leaves out before the name itself.
 const LEFT_OUT_FACTOR: f32 = 0.2;
 /// Share of the street's own words in the score.
@@ -30,21 +27,6 @@ const GLUED_MIN: usize = 5;
 const BEGINNING: f32 = 0.93;
 /// Maximum words of a street's name that are aligned.
 const STREET_WORDS_MAX: usize = 24;
-
-/// A word of the query that describes its street.
-struct DescribingWord {
-    /// Its token.
-    at: usize,
-    weight: f32,
-    is_type: bool,
-    is_number: bool,
-    /// Whether it stands before the house number or behind the town.
-    is_aside: bool,
-    /// Whether it may open a part of its own: `bâtiment les Érables`.
-    opens: bool,
-    /// Bytes of its text.
-    length: usize,
-}
 
 /// The words of a query that describe its street in one reading.
 pub struct StreetQuery<'q> {
@@ -454,33 +436,6 @@ fn weight_missing(row: &Row, is_name_behind: bool) -> f32 {
     }
 }
 
-impl DescribingWord {
-    fn new(query: &Query, at: usize, token: &Token) -> Self {
-        let text = token.text.as_str();
-        let before = at.checked_sub(1).map(|before| &query.tokens[before]);
-        let is_suffix = lexicon::suffix_code(text).is_some()
-            && lexicon::expansions(text).is_empty()
-            && before.is_some_and(Token::is_number);
-        let mut meant = lexicon::expansions(text).iter().chain([&text]);
-        let is_type = meant.any(|word| lexicon::is_street_type(word));
-        let follows_article = before.is_some_and(|before| lexicon::is_article(&before.text));
-        Self {
-            at,
-            weight: match () {
-                () if lexicon::is_article(text) || is_suffix => WordKind::ARTICLE_WEIGHT,
-                () if token.is_number() || query.trailing & bit(at) != 0 => 0.0,
-                () => 1.0,
-            },
-            is_type,
-            is_number: token.is_number(),
-            is_aside: false,
-            opens: token.after_break
-                || (!follows_article && (is_type || lexicon::opens_aside(text))),
-            length: text.len(),
-        }
-    }
-}
-
 /// How many words of a street, from the first, written together are the text; 0 if they are not.
 fn joined_words(view: &WordsView<'_>, street_words: &[u32], text: &str) -> usize {
     let mut rest = text;
@@ -501,41 +456,4 @@ fn has_type(rows: &[Row]) -> bool {
         return false;
     };
     first.kind.is_street_type && rest.iter().any(|row| !row.kind.is_article)
-}
-
-/// A residence or a company may stand before the house number.
-fn discount_prefix(words: &mut [DescribingWord]) {
-    let is_house_number = |one: &DescribingWord| one.is_number && one.length <= 4;
-    let Some(number) = words
-        .iter()
-        .skip(1)
-        .position(is_house_number)
-        .map(|at| at + 1)
-    else {
-        return;
-    };
-    let (before, after) = words.split_at_mut(number);
-    if after.iter().any(|one| one.weight >= 1.0) {
-        set_aside(before, PREFIX_FACTOR);
-    }
-}
-
-/// A part of the town may stand behind it: `Mende centre`.
-fn discount_behind_town(words: &mut [DescribingWord], reading: &Reading) {
-    if reading.used == 0 {
-        return;
-    }
-    let first = reading.used.trailing_zeros() as usize;
-    let behind = words.partition_point(|one| one.at < first);
-    let (before, behind) = words.split_at_mut(behind);
-    if before.iter().any(|one| one.weight >= 1.0 && !one.is_type) {
-        set_aside(behind, ASIDE_FACTOR);
-    }
-}
-
-fn set_aside(words: &mut [DescribingWord], factor: f32) {
-    for one in words {
-        one.weight *= factor;
-        one.is_aside = true;
-    }
 }

@@ -2,6 +2,7 @@
 
 pub mod align;
 pub mod calibration;
+mod describing_word;
 mod elsewhere;
 pub mod explain;
 pub mod likenesses;

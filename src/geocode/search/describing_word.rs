@@ -1,0 +1,90 @@
+//! The words of a query that describe its street, and what each weighs.
+
+use super::query::{Query, Reading, bit};
+use crate::index::word_kind::WordKind;
+use crate::text::fold::Token;
+use crate::text::lexicon;
+
+/// Factor for a query's words before its house number: usually a building or a residence.
+pub(super) const PREFIX_FACTOR: f32 = 0.3;
+/// Factor for a query's words that stand aside: behind the town, or behind the street and opened by `bâtiment` or a comma.
+pub(super) const ASIDE_FACTOR: f32 = 0.3;
+
+/// A word of the query that describes its street.
+pub(super) struct DescribingWord {
+    /// Its token.
+    pub at: usize,
+    pub weight: f32,
+    pub is_type: bool,
+    pub is_number: bool,
+    /// Whether it stands before the house number or behind the town.
+    pub is_aside: bool,
+    /// Whether it may open a part of its own: `bâtiment les Érables`.
+    pub opens: bool,
+    /// Bytes of its text.
+    pub length: usize,
+}
+
+impl DescribingWord {
+    pub fn new(query: &Query, at: usize, token: &Token) -> Self {
+        let text = token.text.as_str();
+        let before = at.checked_sub(1).map(|before| &query.tokens[before]);
+        let is_suffix = lexicon::suffix_code(text).is_some()
+            && lexicon::expansions(text).is_empty()
+            && before.is_some_and(Token::is_number);
+        let mut meant = lexicon::expansions(text).iter().chain([&text]);
+        let is_type = meant.any(|word| lexicon::is_street_type(word));
+        let follows_article = before.is_some_and(|before| lexicon::is_article(&before.text));
+        Self {
+            at,
+            weight: match () {
+                () if lexicon::is_article(text) || is_suffix => WordKind::ARTICLE_WEIGHT,
+                () if token.is_number() || query.trailing & bit(at) != 0 => 0.0,
+                () => 1.0,
+            },
+            is_type,
+            is_number: token.is_number(),
+            is_aside: false,
+            opens: token.after_break
+                || (!follows_article && (is_type || lexicon::opens_aside(text))),
+            length: text.len(),
+        }
+    }
+}
+
+/// A residence or a company may stand before the house number.
+pub(super) fn discount_prefix(words: &mut [DescribingWord]) {
+    let is_house_number = |one: &DescribingWord| one.is_number && one.length <= 4;
+    let Some(number) = words
+        .iter()
+        .skip(1)
+        .position(is_house_number)
+        .map(|at| at + 1)
+    else {
+        return;
+    };
+    let (before, after) = words.split_at_mut(number);
+    if after.iter().any(|one| one.weight >= 1.0) {
+        set_aside(before, PREFIX_FACTOR);
+    }
+}
+
+/// A part of the town may stand behind it: `Mende centre`.
+pub(super) fn discount_behind_town(words: &mut [DescribingWord], reading: &Reading) {
+    if reading.used == 0 {
+        return;
+    }
+    let first = reading.used.trailing_zeros() as usize;
+    let behind = words.partition_point(|one| one.at < first);
+    let (before, behind) = words.split_at_mut(behind);
+    if before.iter().any(|one| one.weight >= 1.0 && !one.is_type) {
+        set_aside(behind, ASIDE_FACTOR);
+    }
+}
+
+fn set_aside(words: &mut [DescribingWord], factor: f32) {
+    for one in words {
+        one.weight *= factor;
+        one.is_aside = true;
+    }
+}
