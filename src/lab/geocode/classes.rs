@@ -3,6 +3,7 @@
 use toise_base::splitmix::SplitMix64;
 use toise_geocode::text::fold::folded;
 
+use super::everyday;
 use super::sample::Address;
 
 /// What a query of a class should give.
@@ -143,6 +144,33 @@ pub const CLASSES: &[Class] = &[
             vec![join([&one.street, &one.postal_code, &one.commune])]
         })
     },
+    class(
+        "title left out",
+        "\"Avenue Foch\" for \"Avenue du Maréchal Foch\"",
+        everyday::without_title,
+    ),
+    class(
+        "first name left out",
+        "\"Rue Moulin\" for \"Rue Jean Moulin\"",
+        everyday::without_first_name,
+    ),
+    class("initial", "\"Rue J. Moulin\"", everyday::with_initial),
+    class(
+        "words before",
+        "a residence, a company or an office before the house number",
+        everyday::with_words_before,
+    ),
+    class(
+        "words behind",
+        "a part of the town, CEDEX or the country behind",
+        everyday::with_words_behind,
+    ),
+    class(
+        "words between",
+        "a building or a quarter between street and town",
+        everyday::with_words_between,
+    ),
+    class("care of", "\"chez M. Martin\"", everyday::care_of),
     class("bis", "12bis, 12B, 12b, 12 bis, 12 B", suffixes),
     Class {
         is_typing: true,

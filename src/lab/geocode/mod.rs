@@ -10,6 +10,7 @@ pub mod calibration;
 pub mod cases;
 mod chart;
 pub mod classes;
+mod everyday;
 pub mod judge;
 pub mod report;
 pub mod sample;

@@ -144,6 +144,10 @@ fn each_class_changes_what_it_says() {
             "12 bis Rue du Général de Gaulle Aumont-Aubrac",
         ),
         (
+            "title left out",
+            "12 bis Rue de Gaulle 48130 Peyre en Aubrac",
+        ),
+        (
             "street only",
             "Rue du Général de Gaulle 48130 Peyre en Aubrac",
         ),
@@ -157,6 +161,40 @@ fn each_class_changes_what_it_says() {
         "12 bis Rue du Général de Gaulle".starts_with(&begun[0]),
         "{begun:?}"
     );
+}
+
+#[test]
+fn people_leave_names_out_and_add_others() {
+    let jean = Address {
+        street: "Rue Jean-Baptiste Clément".into(),
+        ..address()
+    };
+    for (class, expected) in [
+        (
+            "first name left out",
+            "12 bis Rue Clément 48130 Peyre en Aubrac",
+        ),
+        ("initial", "12 bis Rue J.-B. Clément 48130 Peyre en Aubrac"),
+    ] {
+        assert_eq!(written(class, &jean), [expected], "{class}");
+    }
+    let official = "12 bis Rue Jean-Baptiste Clément 48130 Peyre en Aubrac";
+    assert!(written("words before", &jean)[0].ends_with(official));
+    assert!(written("words behind", &jean)[0].starts_with(official));
+    assert!(written("care of", &jean)[0].ends_with(official));
+    let between = &written("words between", &jean)[0];
+    assert!(
+        between.starts_with("12 bis Rue Jean-Baptiste Clément") && between.len() > official.len()
+    );
+    // A saint is no first name, and a name of one word is left whole.
+    for street in ["Rue Saint Jean Baptiste", "Rue Victor", "Rue du Maréchal"] {
+        let plain = Address {
+            street: street.into(),
+            ..address()
+        };
+        let asked = written("title left out", &plain).len() + written("initial", &plain).len();
+        assert_eq!(asked, 0, "{street}");
+    }
 }
 
 #[test]

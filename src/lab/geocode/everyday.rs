@@ -1,0 +1,131 @@
+//! What people leave out of an address and what they add to it: titles and first names, residences, companies, quarters.
+
+use toise_base::splitmix::SplitMix64;
+use toise_geocode::text::{fold::folded, lexicon, persons};
+
+use super::sample::Address;
+
+/// Before the house number: residences, companies, offices.
+const BEFORE: &[&str] = &[
+    "Résidence les Tilleuls",
+    "Cabinet Martin",
+    "SARL Dupont et fils",
+    "Mairie",
+    "Immeuble le Panoramic",
+    "Pharmacie du Marché",
+    "EARL du Moulin",
+    "Hôtel de la Gare",
+];
+/// Behind the town.
+const BEHIND: &[&str] = &["centre", "centre ville", "bourg", "CEDEX 9", "France"];
+/// Between street and town.
+const BETWEEN: &[&str] = &[
+    "bâtiment les Érables",
+    "ZA du Causse",
+    "lieu-dit le Bourg",
+    "quartier de la Gare",
+    "immeuble le Mistral",
+    "lotissement les Pins",
+];
+
+/// Without a title before the name: `Avenue Foch`.
+pub fn without_title(one: &Address, _: &mut SplitMix64) -> Vec<String> {
+    let words: Vec<&str> = one.street.split_whitespace().collect();
+    let Some(at) = person_at(&words, persons::is_title) else {
+        return Vec::new();
+    };
+    // `Avenue du Maréchal Foch` loses its `du` with the title.
+    let begin = match at.checked_sub(1) {
+        Some(before) if folded(words[before]) == "du" => before,
+        _ => at,
+    };
+    let street = [&words[..begin], &words[at + 1..]].concat().join(" ");
+    vec![with_street(one, &street)]
+}
+
+/// Without the first name: `Rue Moulin`.
+pub fn without_first_name(one: &Address, _: &mut SplitMix64) -> Vec<String> {
+    let words: Vec<&str> = one.street.split_whitespace().collect();
+    let Some(at) = person_at(&words, is_first_name) else {
+        return Vec::new();
+    };
+    let street = [&words[..at], &words[at + 1..]].concat().join(" ");
+    vec![with_street(one, &street)]
+}
+
+/// With an initial for the first name: `Rue J. Moulin`, `Rue J.-B. Clément`.
+pub fn with_initial(one: &Address, _: &mut SplitMix64) -> Vec<String> {
+    let words: Vec<&str> = one.street.split_whitespace().collect();
+    let Some(at) = person_at(&words, is_first_name) else {
+        return Vec::new();
+    };
+    let letters = words[at]
+        .split('-')
+        .filter_map(|name| name.chars().next())
+        .map(|letter| format!("{letter}."));
+    let initials = letters.collect::<Vec<_>>().join("-");
+    let street = [&words[..at], &[initials.as_str()], &words[at + 1..]].concat();
+    vec![with_street(one, &street.join(" "))]
+}
+
+/// Behind a residence, a company or an office.
+pub fn with_words_before(one: &Address, random: &mut SplitMix64) -> Vec<String> {
+    let before = BEFORE[random.below(BEFORE.len())];
+    let gap = gap(random);
+    vec![format!("{before}{gap}{}", with_street(one, &one.street))]
+}
+
+/// With a part of the town, a CEDEX or the country behind.
+pub fn with_words_behind(one: &Address, random: &mut SplitMix64) -> Vec<String> {
+    let behind = BEHIND[random.below(BEHIND.len())];
+    let number = one.house_number();
+    let without_code = format!("{number} {} {} {behind}", one.street, one.commune);
+    vec![
+        format!("{} {behind}", with_street(one, &one.street)),
+        without_code,
+    ]
+}
+
+/// With a building, a quarter or a named place between street and town.
+pub fn with_words_between(one: &Address, random: &mut SplitMix64) -> Vec<String> {
+    let between = BETWEEN[random.below(BETWEEN.len())];
+    let gap = gap(random);
+    let (number, street) = (one.house_number(), &one.street);
+    let begin = format!("{number} {street}{gap}{between}{gap}");
+    vec![format!("{begin}{} {}", one.postal_code, one.commune)]
+}
+
+/// With the person one lives with, before or behind the street.
+pub fn care_of(one: &Address, _: &mut SplitMix64) -> Vec<String> {
+    let number = one.house_number();
+    vec![
+        format!("chez M. Martin {}", with_street(one, &one.street)),
+        format!(
+            "{number} {} chez Mme Durand {} {}",
+            one.street, one.postal_code, one.commune
+        ),
+    ]
+}
+
+fn gap(random: &mut SplitMix64) -> &'static str {
+    [" ", ", "][random.below(2)]
+}
+
+fn with_street(one: &Address, street: &str) -> String {
+    let number = one.house_number();
+    format!("{number} {street} {} {}", one.postal_code, one.commune)
+}
+
+/// Whether a word is a first name, or several: `Jean-Baptiste`. `Saint-Jean` is none.
+fn is_first_name(word: &str) -> bool {
+    word.split(' ').all(persons::is_first_name)
+}
+
+/// The first word of a kind that another word follows, neither the street's first nor part of a saint's name.
+fn person_at(words: &[&str], is_kind: fn(&str) -> bool) -> Option<usize> {
+    let is_saint = |at: usize| matches!(folded(words[at]).as_str(), "saint" | "sainte");
+    let tells = |at: usize| !lexicon::is_article(&folded(words[at]));
+    (1..words.len()).find(|at| {
+        is_kind(&folded(words[*at])) && !is_saint(at - 1) && (at + 1..words.len()).any(tells)
+    })
+}
