@@ -26,7 +26,7 @@ use toise_lake::{self as lake, Lake};
 /// Name of the file that names the segments.
 const CURRENT: &str = "current.json";
 /// Number of the index's format; segments of another are built anew.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Hexadecimal digits of a digest in a file's name.
 const NAME_DIGITS: usize = 16;
 /// Columns that segments are built from.
