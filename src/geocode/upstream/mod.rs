@@ -1,8 +1,8 @@
 //! The upstream service: a geocoder of the same contract that is asked for what the index does not hold, or instead of it.
 //!
 //! The public one is `https://data.geopf.fr/geocodage`. A question goes through these steps, of which each may end it:
-//! the kept answers ([`cache`]), the circuit breaker ([`breaker`]), a place among the requests under way, a place in time
-//! ([`pace`]), one request without retries. All waits before the request end at the caller's deadline, and the request
+//! the kept answers (`cache`), the circuit breaker (`breaker`), a place among the requests under way, a place in time
+//! (`pace`), one request without retries. All waits before the request end at the caller's deadline, and the request
 //! itself takes at most [`REQUEST_TIMEOUT`].
 
 mod answer;

@@ -6,7 +6,7 @@
 //! numbers of their own, so a department's files are the same alone or among all, whatever the number of threads.
 //!
 //! Cost: the whole country, 26 million addresses on three million streets, takes 38 s of processor time with its
-//! compression, and 40 MB: the streets of one commune and a buffer of [`BUFFER_BYTES`] for each file being written.
+//! compression, and 40 MB: the streets of one commune and a buffer of `BUFFER_BYTES` for each file being written.
 //!
 //! Structure: [`communes`] divides the addresses among communes; [`streets`] draws the streets of a commune with
 //! [`names`], which compose what [`words`], [`types`] and [`regions`] list; [`houses`] numbers a street; [`rows`] writes.
