@@ -1,6 +1,7 @@
-//! What every room stands on: the clock, supervised workers, leaders, reproducible randomness, progress bars, reports.
+//! What every room stands on: the clock, delimiters of text, supervised workers, leaders, reproducible randomness, progress bars, reports.
 
 pub mod clock;
+pub mod delimiter;
 pub mod leader;
 pub mod progress;
 pub mod reports;

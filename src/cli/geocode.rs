@@ -9,6 +9,7 @@ use toise_base::progress::Progress;
 use toise_geocode::file::bulk::{self, FileJob, FileReport};
 use toise_geocode::file::request::FileRequest;
 use toise_geocode::folder as index;
+use toise_geocode::request::Operation;
 
 /// Arguments of `geocode`.
 #[derive(Args, Debug)]
@@ -70,7 +71,10 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
         );
     }
     let request = FileRequest {
-        is_reverse: arguments.reverse,
+        operation: match arguments.reverse {
+            true => Operation::Reverse,
+            false => Operation::Search,
+        },
         columns: arguments.columns.clone(),
         result_columns: arguments.result_columns.clone(),
         postal_code: arguments.postcode.clone(),

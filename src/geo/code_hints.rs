@@ -2,7 +2,7 @@
 //!
 //! Called where a request or an option is refused, so the answer costs nothing until there is a fault. Names are
 //! compared without accents, hyphens and case. A name costs a few hash lookups; a misspelt one is compared with all
-//! 41,000 names, most of them by a signature only, which takes well under a millisecond.
+//! 41,000 names, most of them by a signature only.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

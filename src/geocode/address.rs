@@ -333,35 +333,27 @@ fn of_street<'g>(
     let given = |text: &'g str| (!text.is_empty()).then_some(Cow::Borrowed(text));
     let department = segment.department();
     let (x, y) = projection::from_degrees(department, lat, lon).unzip();
-    Address {
-        lat,
-        lon,
-        properties: AddressProperties {
-            label: label(&label_name, &postal_code, city),
-            score: 0.0,
-            id,
-            name: full_name,
-            house_number: number.map(Cow::Owned),
-            street: (kind != ResultKind::Locality).then_some(Cow::Borrowed(name)),
-            postal_code: Cow::Owned(postal_code),
-            insee_code: Cow::Borrowed(area.insee_code),
-            city: Cow::Borrowed(city),
-            district: district.map(|(_, district)| Cow::Borrowed(district)),
-            former_city: given(area.former_name),
-            former_insee_code: given(area.former_code),
-            context: context(department),
-            kind,
-            importance: importance_of(area.insee_code, segment.street_numbers(street)),
-            x,
-            y,
-            distance: None,
-            confidence: Confidence::Low,
-            matched: None,
-            source: AddressSource::Ban,
-            iris: None,
-            parcels: None,
-        },
-    }
+    let mut address = empty(lat, lon);
+    address.properties = AddressProperties {
+        label: label(&label_name, &postal_code, city),
+        id,
+        name: full_name,
+        house_number: number.map(Cow::Owned),
+        street: (kind != ResultKind::Locality).then_some(Cow::Borrowed(name)),
+        postal_code: Cow::Owned(postal_code),
+        insee_code: Cow::Borrowed(area.insee_code),
+        city: Cow::Borrowed(city),
+        district: district.map(|(_, district)| Cow::Borrowed(district)),
+        former_city: given(area.former_name),
+        former_insee_code: given(area.former_code),
+        context: context(department),
+        kind,
+        importance: importance_of(area.insee_code, segment.street_numbers(street)),
+        x,
+        y,
+        ..address.properties
+    };
+    address
 }
 
 /// Whether another part of the commune has a street of the same name: the former commune then tells them apart.

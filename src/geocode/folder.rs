@@ -17,6 +17,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::index::builder::{AddressRow, SegmentBuilder};
+use super::index::layout::FORMAT;
 use super::index::segment::{self, Segment};
 use crate::search::Geocoder;
 use crate::table;
@@ -25,8 +26,6 @@ use toise_lake::{self as lake, Lake};
 
 /// Name of the file that names the segments.
 const CURRENT: &str = "current.json";
-/// Number of the index's format; segments of another are built anew.
-const FORMAT: u32 = 3;
 /// Hexadecimal digits of a digest in a file's name.
 const NAME_DIGITS: usize = 16;
 /// Columns that segments are built from.
@@ -75,7 +74,7 @@ pub enum Error {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Number of the format.
-    pub format: u32,
+    pub format: u8,
     /// Sequence number of the table's snapshot that the segments were built from.
     pub snapshot: u64,
     /// Segment of each department.

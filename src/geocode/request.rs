@@ -3,6 +3,9 @@
 //! As at the public service, the last of a repeated parameter counts, and unknown ones are ignored. An empty text is absent, but
 //! an empty filter is refused: taken as absent it would search all of France in silence.
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
 use crate::places::{self, NAME_WORDS_MAX};
 use crate::search::{ResultKind, SearchRequest};
 use crate::text::fold;
@@ -18,6 +21,40 @@ pub const LIMIT_DEFAULT: usize = 10;
 pub const REVERSE_LIMIT_DEFAULT: usize = 1;
 /// Greatest `maxdistance`, metres.
 pub const MAX_DISTANCE_MAX: f64 = 10_000.0;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// Addresses to positions.
+    #[default]
+    Search,
+    /// Positions to addresses.
+    Reverse,
+}
+
+impl Operation {
+    /// All operations.
+    pub const ALL: [Self; 2] = [Operation::Search, Operation::Reverse];
+
+    /// Its name in the contract.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Search => "search",
+            Operation::Reverse => "reverse",
+        }
+    }
+
+    /// Reads the `operation` of a body.
+    ///
+    /// # Errors
+    /// It is missing, or another.
+    pub fn parse(value: Option<&Value>) -> Result<Self, Fault> {
+        let name = value.and_then(Value::as_str);
+        let found = Self::ALL.into_iter().find(|one| Some(one.name()) == name);
+        found.ok_or_else(|| Fault::new("operation", "must be one of: search, reverse"))
+    }
+}
 
 /// Parameters by name, in order.
 pub type Parameters = [(String, String)];

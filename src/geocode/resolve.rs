@@ -2,7 +2,8 @@
 //!
 //! Everything outside geocoding asks here, so that an address means the same place wherever it is given and is refused by
 //! one rule: a result of low confidence is never used. [`Geocoder::resolve`] says what an address means,
-//! [`Geocoder::locate`] also why it cannot be used. Takes about 0.05 ms of CPU; no input or output.
+//! [`Geocoder::locate`] also why it cannot be used. Takes a search, and a second one for the town
+//! where the street is not sure; no input or output.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

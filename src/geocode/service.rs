@@ -9,7 +9,9 @@ use tokio::time::Instant;
 use crate::address::{Address, Confidence};
 use crate::live::LiveGeocoder;
 use crate::parcels::Parcels;
-use crate::request::{Additions, Parameters, ReverseCall, SearchCall, parse_reverse, parse_search};
+use crate::request::{
+    Additions, Operation, Parameters, ReverseCall, SearchCall, parse_reverse, parse_search,
+};
 use crate::search::Geocoder;
 use crate::search::explain::Explanation;
 use crate::settings::UpstreamMode;
@@ -41,15 +43,6 @@ pub enum GeocodingCall {
     Search(SearchCall),
     /// A position to addresses.
     Reverse(ReverseCall),
-}
-
-/// What a call asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// Positions of an address.
-    Search,
-    /// Addresses at a position.
-    Reverse,
 }
 
 impl GeocodingCall {

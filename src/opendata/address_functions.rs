@@ -19,9 +19,10 @@ use datafusion::logical_expr::{
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use toise_geo::places::Places;
-use toise_geocode::file::columns::{Operation, ResultColumn};
+use toise_geocode::file::columns::ResultColumn;
 use toise_geocode::file::rows::{RowCells, RowGeocoder};
 use toise_geocode::folder;
+use toise_geocode::request::Operation;
 use toise_geocode::reverse::commune_around;
 use toise_geocode::search::Geocoder;
 

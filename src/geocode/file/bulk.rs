@@ -3,7 +3,7 @@
 //! The result is written under a temporary name and renamed at the end, so that a file of the final name is whole.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -19,6 +19,8 @@ use toise_contract::Fault;
 
 /// Bytes read or written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
+/// First bytes of a gzip file.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Why a file cannot be geocoded.
 #[derive(Debug, thiserror::Error)]
@@ -119,8 +121,9 @@ impl FileJob<'_> {
     /// The input from its beginning, decompressed.
     pub(super) fn open(&self) -> Result<Box<dyn Read>, Error> {
         let file = File::open(self.input).map_err(|error| self.reading(error))?;
-        let source = BufReader::with_capacity(BUFFER_BYTES, file);
-        match is_gzip(self.input).map_err(|error| self.reading(error))? {
+        let mut source = BufReader::with_capacity(BUFFER_BYTES, file);
+        let begin = source.fill_buf().map_err(|error| self.reading(error))?;
+        match begin.starts_with(&GZIP_MAGIC) {
             true => Ok(Box::new(BufReader::with_capacity(
                 BUFFER_BYTES,
                 MultiGzDecoder::new(source),
@@ -144,12 +147,6 @@ impl FileJob<'_> {
             _ => FileKind::Csv,
         })
     }
-}
-
-fn is_gzip(path: &Path) -> io::Result<bool> {
-    let mut magic = Vec::new();
-    File::open(path)?.take(2).read_to_end(&mut magic)?;
-    Ok(magic == [0x1f, 0x8b])
 }
 
 /// Geocodes a file.

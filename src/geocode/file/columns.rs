@@ -1,52 +1,8 @@
 //! The columns that results are written to.
 
 use crate::address::Address;
+use crate::request::Operation;
 use toise_contract::Fault;
-
-/// What a file's rows ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// Addresses to positions.
-    Search,
-    /// Positions to addresses.
-    Reverse,
-}
-
-impl Operation {
-    /// Its name in the contract.
-    pub fn name(self) -> &'static str {
-        match self {
-            Operation::Search => "search",
-            Operation::Reverse => "reverse",
-        }
-    }
-
-    /// The columns appended unless a request names others, in order.
-    pub fn default_columns(self) -> Vec<ResultColumn> {
-        use ResultColumn::*;
-        let head: &[ResultColumn] = match self {
-            Operation::Search => &[Latitude, Longitude, Score, ScoreNext],
-            Operation::Reverse => &[Latitude, Longitude, Distance],
-        };
-        let common = [
-            Label,
-            Type,
-            Id,
-            HouseNumber,
-            Name,
-            Street,
-            PostalCode,
-            City,
-            Context,
-            InseeCode,
-            FormerInseeCode,
-            FormerCity,
-            District,
-            Status,
-        ];
-        head.iter().copied().chain(common).collect()
-    }
-}
 
 /// A column of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,67 +61,74 @@ pub enum ResultColumn {
 
 use ResultColumn::*;
 
+/// Every column with its name, in the order of a result. Those after [`Status`] are written only where a request names them.
+const COLUMNS: [(ResultColumn, &str); 25] = [
+    (Latitude, "latitude"),
+    (Longitude, "longitude"),
+    (Score, "result_score"),
+    (ScoreNext, "result_score_next"),
+    (Distance, "result_distance"),
+    (Label, "result_label"),
+    (Type, "result_type"),
+    (Id, "result_id"),
+    (HouseNumber, "result_housenumber"),
+    (Name, "result_name"),
+    (Street, "result_street"),
+    (PostalCode, "result_postcode"),
+    (City, "result_city"),
+    (Context, "result_context"),
+    (InseeCode, "result_citycode"),
+    (FormerInseeCode, "result_oldcitycode"),
+    (FormerCity, "result_oldcity"),
+    (District, "result_district"),
+    (Status, "result_status"),
+    (Confidence, "result_confidence"),
+    (Source, "result_source"),
+    (MatchedHouseNumber, "result_matched_housenumber"),
+    (MatchedStreet, "result_matched_street"),
+    (MatchedPostalCode, "result_matched_postcode"),
+    (MatchedCity, "result_matched_city"),
+];
+
 impl ResultColumn {
-    /// All columns. Those after [`ResultColumn::Status`] are written only where a request names them.
-    pub const ALL: [ResultColumn; 25] = [
-        Latitude,
-        Longitude,
-        Score,
-        ScoreNext,
-        Distance,
-        Label,
-        Type,
-        Id,
-        HouseNumber,
-        Name,
-        Street,
-        PostalCode,
-        City,
-        Context,
-        InseeCode,
-        FormerInseeCode,
-        FormerCity,
-        District,
-        Status,
-        Confidence,
-        Source,
-        MatchedHouseNumber,
-        MatchedStreet,
-        MatchedPostalCode,
-        MatchedCity,
-    ];
+    /// All columns.
+    pub fn all() -> impl Iterator<Item = Self> {
+        COLUMNS.iter().map(|(column, _)| *column)
+    }
+
+    /// The columns appended unless a request names others, in order.
+    pub fn usual(operation: Operation) -> Vec<Self> {
+        let status = COLUMNS.iter().position(|(column, _)| *column == Status);
+        let asked = |column: &Self| match operation {
+            Operation::Search => *column != Distance,
+            Operation::Reverse => !matches!(column, Score | ScoreNext),
+        };
+        let usual = Self::all().take(status.map_or(0, |last| last + 1));
+        usual.filter(asked).collect()
+    }
 
     /// The name in the contract; that of a position depends on the operation.
     pub fn name(self, operation: Operation) -> &'static str {
         match (self, operation) {
-            (Latitude, Operation::Search) => "latitude",
-            (Latitude, Operation::Reverse) => "result_latitude",
-            (Longitude, Operation::Search) => "longitude",
-            (Longitude, Operation::Reverse) => "result_longitude",
-            (Score, _) => "result_score",
-            (ScoreNext, _) => "result_score_next",
-            (Distance, _) => "result_distance",
-            (Label, _) => "result_label",
-            (Type, _) => "result_type",
-            (Id, _) => "result_id",
-            (HouseNumber, _) => "result_housenumber",
-            (Name, _) => "result_name",
-            (Street, _) => "result_street",
-            (PostalCode, _) => "result_postcode",
-            (City, _) => "result_city",
-            (Context, _) => "result_context",
-            (InseeCode, _) => "result_citycode",
-            (FormerInseeCode, _) => "result_oldcitycode",
-            (FormerCity, _) => "result_oldcity",
-            (District, _) => "result_district",
-            (Status, _) => "result_status",
-            (Confidence, _) => "result_confidence",
-            (Source, _) => "result_source",
-            (MatchedHouseNumber, _) => "result_matched_housenumber",
-            (MatchedStreet, _) => "result_matched_street",
-            (MatchedPostalCode, _) => "result_matched_postcode",
-            (MatchedCity, _) => "result_matched_city",
+            (Latitude, Operation::Reverse) => return "result_latitude",
+            (Longitude, Operation::Reverse) => return "result_longitude",
+            _ => {}
         }
+        let found = COLUMNS.iter().find(|(column, _)| *column == self);
+        found.map_or("", |(_, name)| *name)
+    }
+
+    /// The name that a result gets in a file with these columns: numbered where its own is taken.
+    pub fn free_name(self, operation: Operation, taken: &[String]) -> String {
+        let name = self.name(operation);
+        let is_taken = |wanted: &str| taken.iter().any(|column| column == wanted);
+        let mut free = name.to_owned();
+        let mut number = 2;
+        while is_taken(&free) {
+            free = format!("{name}_{number}");
+            number += 1;
+        }
+        free
     }
 
     /// Whether its values are numbers.
@@ -179,11 +142,9 @@ impl ResultColumn {
     /// A name that is no column of results.
     pub fn parse(names: &[String], operation: Operation) -> Result<Vec<Self>, Fault> {
         let column = |(index, name): (usize, &String)| {
-            let found = Self::ALL
-                .into_iter()
-                .find(|column| column.name(operation) == name);
+            let found = Self::all().find(|column| column.name(operation) == name);
             found.ok_or_else(|| {
-                let known: Vec<&str> = Self::ALL.iter().map(|one| one.name(operation)).collect();
+                let known: Vec<&str> = Self::all().map(|one| one.name(operation)).collect();
                 let message = format!("must be one of: {}", known.join(", "));
                 Fault::new(format!("result_columns[{index}]"), message)
             })

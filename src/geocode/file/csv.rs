@@ -7,8 +7,9 @@ use super::columns::RowStatus;
 use super::records::{Record, RecordReader, cells};
 use super::request::{FileRequest, InputColumns};
 use super::rows::{RowCells, RowGeocoder};
-use super::text::{BYTE_ORDER_MARK, TextEncoding, detect_delimiter, parse_delimiter};
+use super::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
 use crate::search::Geocoder;
+use toise_base::delimiter::detect_delimiter;
 use toise_contract::Fault;
 
 /// Records of a block.
@@ -67,7 +68,7 @@ impl CsvPlan {
                     None => Vec::new(),
                 };
                 probe.extend(records.into_rest());
-                detect_delimiter(&probe[..line_end(&probe)])
+                detect_delimiter(&probe)
             }
         };
         let mut records = RecordReader::new(probe.as_slice().chain(source), delimiter, 0);
@@ -102,17 +103,12 @@ impl CsvPlan {
         Ok(plan)
     }
 
-    /// Appends the names of the result's columns. One that the file has already keeps its own, and ours is numbered.
+    /// Appends the names of the result's columns.
     fn complete_header(&mut self, names: &[String]) -> Result<(), Fault> {
         for column in self.request.appended()? {
-            let name = column.name(self.request.operation());
-            let is_free = |wanted: &str| !names.iter().any(|taken| taken == wanted);
-            let numbered = (2..).map(|number| Cow::Owned(format!("{name}_{number}")));
-            let mut candidates = std::iter::once(Cow::Borrowed(name)).chain(numbered);
-            let free = candidates.find(|wanted| is_free(wanted));
+            let name = column.free_name(self.request.operation, names);
             self.header.push(self.delimiter);
-            self.header
-                .extend_from_slice(free.unwrap_or_default().as_bytes());
+            self.header.extend_from_slice(name.as_bytes());
         }
         self.header.extend_from_slice(&self.line_break);
         Ok(())
@@ -157,7 +153,7 @@ impl CsvPlan {
     /// The request names a column of results that does not exist.
     pub fn rows(&self) -> Result<RowGeocoder, Fault> {
         Ok(RowGeocoder::new(
-            self.request.operation(),
+            self.request.operation,
             self.request.appended()?,
         ))
     }
@@ -185,14 +181,6 @@ impl CsvPlan {
         out.extend_from_slice(&self.encoding.encode(&value.replace('"', "\"\"")));
         out.push(b'"');
     }
-}
-
-/// Where the first line ends, at most.
-fn line_end(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .position(|byte| matches!(byte, b'\n' | b'\r'))
-        .unwrap_or(bytes.len())
 }
 
 /// A block of results.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::bulk::{Error, FileJob};
-use super::columns::{Operation, ResultColumn};
+use super::columns::ResultColumn;
 use super::csv::RowCounts;
 use super::request::{FileRequest, InputColumns};
 use super::rows::{RowAnswer, RowCells, RowGeocoder};
+use crate::request::Operation;
 use crate::search::Geocoder;
 
 /// Lines of a block.
@@ -23,7 +24,7 @@ pub(super) fn run(
     geocoder: &Geocoder,
     output: &File,
 ) -> Result<RowCounts, Error> {
-    let operation = job.request.operation();
+    let operation = job.request.operation;
     let appended = job.request.appended().map_err(|fault| job.misfit(fault))?;
     let mut rows = RowGeocoder::new(operation, appended);
     let mut lines = BufReader::new(job.open()?).lines();

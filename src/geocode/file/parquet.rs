@@ -42,7 +42,7 @@ pub(super) fn run(
         path: job.input.to_owned(),
         source,
     };
-    let operation = job.request.operation();
+    let operation = job.request.operation;
     let misfit = |fault| job.misfit(fault);
     let appended = job.request.appended().map_err(misfit)?;
     let input = File::open(job.input).map_err(|error| job.reading(error))?;
@@ -62,7 +62,7 @@ pub(super) fn run(
             true => DataType::Float64,
             false => DataType::Utf8,
         };
-        let name = free_name(column.name(operation), &names);
+        let name = column.free_name(operation, &names);
         fields.push(Arc::new(Field::new(name, kind, true)));
     }
     let result = Arc::new(Schema::new(fields));
@@ -93,16 +93,6 @@ pub(super) fn run(
     }
     writer.close().map_err(write_failed)?;
     Ok(counts)
-}
-
-fn free_name(name: &str, taken: &[String]) -> String {
-    let mut free = name.to_owned();
-    let mut number = 2;
-    while taken.contains(&free) {
-        free = format!("{name}_{number}");
-        number += 1;
-    }
-    free
 }
 
 fn row_cells(

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::columns::{Operation, ResultColumn};
+use super::columns::ResultColumn;
 use super::text::{TextEncoding, parse_delimiter};
+use crate::request::Operation;
 use toise_contract::Fault;
 
 /// Maximum columns that a request may name.
@@ -12,8 +13,8 @@ pub const COLUMNS_MAX: usize = 100;
 /// A request as given: names of columns, not yet compared with a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRequest {
-    /// Whether positions are turned into addresses.
-    pub is_reverse: bool,
+    /// What the rows ask.
+    pub operation: Operation,
     /// Columns that make up the address, in order; all if none is named.
     pub columns: Vec<String>,
     /// Columns to append; the usual ones if none is named.
@@ -35,13 +36,18 @@ pub struct FileRequest {
 }
 
 impl FileRequest {
-    /// The operation.
-    pub fn operation(&self) -> Operation {
-        match self.is_reverse {
-            true => Operation::Reverse,
-            false => Operation::Search,
-        }
-    }
+    /// The names that [`Self::set`] knows.
+    pub const FIELDS: [&str; 9] = [
+        "columns",
+        "result_columns",
+        "postcode",
+        "citycode",
+        "type",
+        "lat",
+        "lon",
+        "encoding",
+        "delimiter",
+    ];
 
     /// Sets a form field of the contract; `false` if there is none of this name.
     pub fn set(&mut self, name: &str, value: String) -> bool {
@@ -52,8 +58,8 @@ impl FileRequest {
             "postcode" => self.postal_code = value,
             "citycode" => self.insee_code = value,
             "type" => self.kind = value,
-            "lat" | "latitude" => self.lat = value,
-            "lon" | "lng" | "longitude" => self.lon = value,
+            "lat" => self.lat = value,
+            "lon" => self.lon = value,
             "encoding" => self.encoding = value,
             "delimiter" => self.delimiter = value,
             _ => return false,
@@ -74,7 +80,7 @@ impl FileRequest {
                 return Err(Fault::new(name, format!("must be at most {COLUMNS_MAX}")));
             }
         }
-        ResultColumn::parse(&self.result_columns, self.operation())?;
+        ResultColumn::parse(&self.result_columns, self.operation)?;
         self.encoding
             .as_deref()
             .map(TextEncoding::parse)
@@ -89,8 +95,8 @@ impl FileRequest {
     /// A name that is none of them.
     pub fn appended(&self) -> Result<Vec<ResultColumn>, Fault> {
         match self.result_columns.is_empty() {
-            true => Ok(self.operation().default_columns()),
-            false => ResultColumn::parse(&self.result_columns, self.operation()),
+            true => Ok(ResultColumn::usual(self.operation)),
+            false => ResultColumn::parse(&self.result_columns, self.operation),
         }
     }
 }
@@ -146,7 +152,7 @@ impl InputColumns {
         for (index, name) in request.columns.iter().enumerate() {
             text.push(find(format!("columns[{index}]"), name)?);
         }
-        if text.is_empty() && !request.is_reverse {
+        if text.is_empty() && request.operation == Operation::Search {
             text = (0..header.len()).collect();
         }
         let mut found = Self {
@@ -157,7 +163,7 @@ impl InputColumns {
             lat: filter("lat", &request.lat)?,
             lon: filter("lon", &request.lon)?,
         };
-        if request.is_reverse {
+        if request.operation == Operation::Reverse {
             found.lat = found.lat.or_else(|| usual(&LATITUDES));
             found.lon = found.lon.or_else(|| usual(&LONGITUDES));
             for (name, column) in [("lat", found.lat), ("lon", found.lon)] {

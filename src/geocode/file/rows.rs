@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::columns::{Operation, ResultColumn, RowStatus};
+use super::columns::{ResultColumn, RowStatus};
 use super::request::InputColumns;
 use crate::address::Address;
-use crate::request::{AddressFilter, ReverseCall, TEXT_CHARS};
+use crate::request::{AddressFilter, Operation, ReverseCall, TEXT_CHARS};
 use crate::search::{Geocoder, SearchRequest};
 use toise_contract::Fault;
 
-/// Maximum answers kept for rows that ask the same again.
-const ANSWERS_MAX: usize = 200_000;
+/// Maximum answers kept for rows that ask the same again: about a kilobyte each, for each file being answered.
+const ANSWERS_MAX: usize = 50_000;
 /// Results of a row: the first, and the next for its score.
 const RESULTS: usize = 2;
 

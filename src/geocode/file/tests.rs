@@ -6,7 +6,8 @@ use super::bulk::{FileJob, run};
 use super::csv::{CsvPlan, RowCounts, next_block};
 use super::records::{RecordReader, cells};
 use super::request::FileRequest;
-use super::text::{TextEncoding, detect_delimiter};
+use super::text::TextEncoding;
+use crate::request::Operation;
 use crate::search::Geocoder;
 
 /// Without segments, a geocoder knows the communes.
@@ -124,7 +125,7 @@ fn codes_that_a_spreadsheet_shortened_are_filled_up() {
 #[test]
 fn positions_are_turned_into_communes() {
     let wanted = FileRequest {
-        is_reverse: true,
+        operation: Operation::Reverse,
         ..request(&[])
     };
     let found = text("Lat;Lon\n44,518;3,501\n0;0\nx;1\n;\n", &wanted);
@@ -154,7 +155,6 @@ fn an_encoding_is_detected_across_pieces() {
         TextEncoding::detect(&b"caf\xc3"[..]).unwrap().name(),
         "windows-1252"
     );
-    assert_eq!(detect_delimiter(b"\"a;b;c\",d"), b',');
 }
 
 #[test]

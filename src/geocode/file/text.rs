@@ -6,8 +6,6 @@ use std::io::{self, Read};
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use toise_contract::Fault;
 
-/// Delimiters that are looked for.
-const DELIMITERS: [u8; 4] = *b",;\t|";
 /// Bytes read at a time.
 const BUFFER_BYTES: usize = 256 << 10;
 /// Byte order mark of UTF-8.
@@ -113,25 +111,4 @@ pub fn parse_delimiter(text: &str) -> Result<u8, Fault> {
             "must be one character, such as \",\" or \";\", or tab",
         )),
     }
-}
-
-/// The delimiter that splits a header into the most cells, quoted text apart.
-pub fn detect_delimiter(header: &[u8]) -> u8 {
-    let count = |delimiter: &u8| {
-        let mut is_quoted = false;
-        let cells = header.iter().filter(|byte| {
-            is_quoted ^= **byte == b'"';
-            !is_quoted && *byte == delimiter
-        });
-        cells.count()
-    };
-    // The first of the most: the comma where there is none.
-    let mut best = (0, DELIMITERS[0]);
-    for delimiter in DELIMITERS {
-        let cells = count(&delimiter);
-        if cells > best.0 {
-            best = (cells, delimiter);
-        }
-    }
-    best.1
 }

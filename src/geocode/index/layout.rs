@@ -5,8 +5,10 @@
 
 use std::io::{self, Write};
 
+/// Number of the format, one digit: segments of another are refused, and built anew by the next import.
+pub const FORMAT: u8 = 3;
 /// First bytes of a segment.
-pub const MAGIC: &[u8; 8] = b"TOISEGC3";
+pub const MAGIC: [u8; 8] = [b'T', b'O', b'I', b'S', b'E', b'G', b'C', b'0' + FORMAT];
 /// Bytes of an entry of the section table: offset and length.
 const ENTRY_BYTES: usize = 16;
 /// Alignment of sections.
@@ -131,7 +133,7 @@ impl Sections {
     /// # Errors
     /// Whatever `out` refuses.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        out.write_all(MAGIC)?;
+        out.write_all(&MAGIC)?;
         let mut at = MAGIC.len() + SECTIONS * ENTRY_BYTES;
         for bytes in &self.bytes {
             out.write_all(&(at as u64).to_le_bytes())?;
@@ -149,7 +151,7 @@ impl Sections {
 
 /// Byte ranges of the sections of a file; `None` when the file is no segment, or cut.
 pub fn read_table(bytes: &[u8]) -> Option<[(usize, usize); SECTIONS]> {
-    let table = bytes.strip_prefix(MAGIC)?;
+    let table = bytes.strip_prefix(&MAGIC)?;
     let mut ranges = [(0, 0); SECTIONS];
     for (range, entry) in ranges.iter_mut().zip(table.chunks_exact(ENTRY_BYTES)) {
         let (start, length) = entry.split_first_chunk::<8>()?;

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Operation, reference};
+use super::{Operation as Documented, reference};
 use crate::limits::BATCH_MAX;
+use toise_geocode::file::request::COLUMNS_MAX;
 use toise_geocode::request::{
-    LIMIT_DEFAULT, LIMITS, MAX_DISTANCE_MAX, REVERSE_LIMIT_DEFAULT, TEXT_CHARS,
+    LIMIT_DEFAULT, LIMITS, MAX_DISTANCE_MAX, Operation, REVERSE_LIMIT_DEFAULT, TEXT_CHARS,
 };
 use toise_geocode::resolve::Precision;
 use toise_geocode::search::{PartMatch, ResultKind};
@@ -17,7 +18,7 @@ const TEXT: &str = "string";
 type Parameter = (&'static str, Value, &'static str);
 
 /// The operation with an address collection as its answer.
-pub(crate) fn with_collection(operation: Operation) -> Operation {
+pub(crate) fn with_collection(operation: Documented) -> Documented {
     operation.with_answer(reference("AddressCollection"))
 }
 
@@ -149,12 +150,33 @@ fn reverse_table() -> Vec<Parameter> {
     table
 }
 
+/// Which operation is asked for.
+pub(crate) fn asked() -> Value {
+    json!({"type": TEXT, "enum": Operation::ALL.map(Operation::name), "description": "What is asked"})
+}
+
+/// What the request for a file may say beside its operation: [`FileRequest::FIELDS`].
+///
+/// [`FileRequest::FIELDS`]: toise_geocode::file::request::FileRequest::FIELDS
+pub(crate) fn file_fields() -> Value {
+    let columns = |about: &str| json!({"type": "array", "items": {"type": TEXT}, "maxItems": COLUMNS_MAX, "description": about});
+    json!({
+        "columns": columns("Columns that make up the address, in order; all if none is named"),
+        "result_columns": columns("Columns to append; the usual ones if none is named"),
+        "postcode": text("Column of a postal code that results must have"),
+        "citycode": text("Column of an INSEE code that results must lie in"),
+        "type": text("Column of a kind of result"),
+        "lat": text("Column of a latitude: to prefer results near, or the position itself"),
+        "lon": text("Column of a longitude"),
+        "encoding": text("Encoding of the file, such as utf-8 or windows-1252"),
+        "delimiter": text("Delimiter of the file: one character, or tab"),
+    })
+}
+
 /// The body of a batch.
 pub(crate) fn batch_request() -> Value {
     let scalar = json!({"type": ["string", "number", "boolean"]});
-    let mut properties = json!({
-        "operation": {"type": TEXT, "enum": ["search", "reverse"], "description": "What is asked"},
-    });
+    let mut properties = json!({"operation": asked()});
     let names = search_table().into_iter().chain(reverse_table());
     for (name, _, about) in names {
         let mut schema = scalar.clone();

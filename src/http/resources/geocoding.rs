@@ -29,9 +29,9 @@ use toise_contract::Fault;
 use toise_contract::query::pairs;
 use toise_engine::pool::Load;
 use toise_geocode::address::Address;
-use toise_geocode::request::Parameters;
+use toise_geocode::request::{Operation, Parameters};
 use toise_geocode::search::explain::Explanation;
-use toise_geocode::service::{self, GeocodingCall, Operation};
+use toise_geocode::service::{self, GeocodingCall};
 use toise_geocode::upstream::{self, Unavailable};
 
 /// How long a single call waits at most until the upstream service can be asked.
@@ -357,11 +357,7 @@ fn batch_parameters(request: &Value) -> Result<(Operation, OwnedParameters), Fau
     let Some(fields) = request.as_object() else {
         return Err(Fault::new("", "must be an object"));
     };
-    let operation = match fields.get("operation").and_then(Value::as_str) {
-        Some("search") => Operation::Search,
-        Some("reverse") => Operation::Reverse,
-        _ => return Err(Fault::new("operation", "must be one of: search, reverse")),
-    };
+    let operation = Operation::parse(fields.get("operation"))?;
     let mut parameters = Vec::with_capacity(fields.len());
     for (name, value) in fields {
         let text = match value {

@@ -20,7 +20,8 @@ use crate::call::Call;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
 use crate::error::ApiError;
 use crate::form::{ReceivedForm, receive};
-use crate::openapi::Operation;
+use crate::openapi::Operation as Documented;
+use crate::openapi::geocoding::file_fields;
 use crate::pieces::{self, BodyWriter};
 use crate::response::ApiResponse;
 use toise_accounts::prices::Consumption;
@@ -32,6 +33,7 @@ use toise_geocode::file::records::RecordReader;
 use toise_geocode::file::request::FileRequest;
 use toise_geocode::file::rows::RowGeocoder;
 use toise_geocode::file::text::TextEncoding;
+use toise_geocode::request::Operation;
 use toise_geocode::search::Geocoder;
 
 /// Maximum bytes of a file.
@@ -64,8 +66,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
             bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
         },
         time: Time::Upload,
-        handler: |call| answer_file(call, false).boxed(),
-        operation: Some(|| operation(false)),
+        handler: |call| answer_file(call, Operation::Search).boxed(),
+        operation: Some(|| documented(Operation::Search)),
     },
     Endpoint {
         method: Method::POST,
@@ -76,20 +78,20 @@ pub const ENDPOINTS: &[Endpoint] = &[
             bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
         },
         time: Time::Upload,
-        handler: |call| answer_file(call, true).boxed(),
-        operation: Some(|| operation(true)),
+        handler: |call| answer_file(call, Operation::Reverse).boxed(),
+        operation: Some(|| documented(Operation::Reverse)),
     },
 ];
 
-fn operation(is_reverse: bool) -> Operation {
-    let (id, summary) = match is_reverse {
-        false => ("geocodingSearchCsv", "Where the addresses of a file lie"),
-        true => (
+fn documented(operation: Operation) -> Documented {
+    let (id, summary) = match operation {
+        Operation::Search => ("geocodingSearchCsv", "Where the addresses of a file lie"),
+        Operation::Reverse => (
             "geocodingReverseCsv",
             "The addresses at the positions of a file",
         ),
     };
-    Operation::new(id, summary)
+    Documented::new(id, summary)
         .with_description(
             "The file comes back as it was, byte for byte, with the columns of results after its own. Its encoding and \
              delimiter are detected unless they are given. A row that cannot be read or is not found has a status and \
@@ -100,39 +102,23 @@ fn operation(is_reverse: bool) -> Operation {
 }
 
 fn form_schema() -> Value {
-    let column = |about: &str| json!({"type": "string", "description": about});
-    let columns =
-        |about: &str| json!({"type": "array", "items": {"type": "string"}, "description": about});
-    json!({
-        "type": "object",
-        "required": [FILE_FIELD],
-        "properties": {
-            FILE_FIELD: {
-                "type": "string", "format": "binary",
-                "description": "The CSV file, with a header; at most 50 MiB and 200,000 rows",
-            },
-            "columns": columns("Columns that make up the address, in order; all if none is named"),
-            "result_columns": columns("Columns to append; the usual ones if none is named"),
-            "postcode": column("Column of a postal code that results must have"),
-            "citycode": column("Column of an INSEE code that results must lie in"),
-            "type": column("Column of a kind of result"),
-            "lat": column("Column of a latitude: to prefer results near, or the position itself"),
-            "lon": column("Column of a longitude"),
-            "encoding": column("Encoding of the file, such as utf-8 or windows-1252"),
-            "delimiter": column("Delimiter of the file: one character, or tab"),
-        },
-    })
+    let mut properties = file_fields();
+    properties[FILE_FIELD] = json!({
+        "type": "string", "format": "binary",
+        "description": "The CSV file, with a header; at most 50 MiB and 200,000 rows",
+    });
+    json!({"type": "object", "required": [FILE_FIELD], "properties": properties})
 }
 
 /// Handles a file.
-async fn answer_file(call: &Call<'_>, is_reverse: bool) -> Result<ApiResponse, ApiError> {
+async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, ApiError> {
     let app = call.app;
     let permit = Arc::clone(&app.geocoding_files).try_acquire_owned();
     let permit = permit.map_err(|_| ApiError::Overloaded)?;
     let bytes_max = FILE_BYTES_MAX + FORM_BYTES_MAX;
     let form = receive(call, FILE_FIELD, bytes_max).await?;
     let name = answer_name(&form.file.name);
-    let prepare = move |app: &App| FileAnswer::prepare(form, is_reverse, app.geocoding.geocoder());
+    let prepare = move |app: &App| FileAnswer::prepare(form, operation, app.geocoding.geocoder());
     let (answer, rows) = call.blocking(prepare).await?;
     let client = call.key()?.key_id;
     let encoding = answer.plan.encoding().name();
@@ -162,10 +148,10 @@ impl FileAnswer {
     /// Reads the form, and the file once to see its encoding and count its rows.
     fn prepare(
         form: ReceivedForm,
-        is_reverse: bool,
+        operation: Operation,
         geocoder: Arc<Geocoder>,
     ) -> Result<(Self, u64), ApiError> {
-        let request = file_request(form.fields, is_reverse)?;
+        let request = file_request(form.fields, operation)?;
         let mut file = form.file.file;
         let encoding = TextEncoding::detect(&file).map_err(ApiError::internal)?;
         file.rewind().map_err(ApiError::internal)?;
@@ -192,20 +178,20 @@ impl FileAnswer {
 }
 
 /// The request that the fields of a form make.
-pub(super) fn file_request(
+fn file_request(
     fields: Vec<(String, String)>,
-    is_reverse: bool,
+    operation: Operation,
 ) -> Result<FileRequest, Fault> {
     let mut request = FileRequest {
-        is_reverse,
+        operation,
         ..FileRequest::default()
     };
     for (name, value) in fields {
         // The public service's other indexes are not here.
         let is_index = name == "indexes" && value == "address";
         if !is_index && !request.set(&name, value) {
-            let message = "is not known; must be one of: data, columns, result_columns, postcode, citycode, type, lat, \
-                           lon, encoding, delimiter";
+            let known = FileRequest::FIELDS.join(", ");
+            let message = format!("is not known; must be one of: {FILE_FIELD}, {known}");
             return Err(Fault::new(name, message));
         }
     }

@@ -15,7 +15,8 @@ use crate::App;
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
-use crate::openapi::{Failure, Operation, enveloped};
+use crate::openapi::geocoding::{asked, file_fields};
+use crate::openapi::{Failure, Operation as Documented, enveloped};
 use crate::pieces::{self, BodyWriter};
 use crate::response::ApiResponse;
 use toise_accounts::prices::Consumption;
@@ -23,22 +24,10 @@ use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_geocode::file::request::FileRequest;
 use toise_geocode::projects::{self, INPUT_BYTES_MAX, Project, ProjectStatus};
+use toise_geocode::request::Operation;
 
 /// Bytes of a result that are read at a time.
 const PIECE_BYTES: usize = 256 << 10;
-/// Keys of a pipeline.
-const PIPELINE: [&str; 10] = [
-    "operation",
-    "columns",
-    "result_columns",
-    "postcode",
-    "citycode",
-    "type",
-    "lat",
-    "lon",
-    "encoding",
-    "delimiter",
-];
 
 /// The endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -116,8 +105,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
     },
 ];
 
-fn create_operation() -> Operation {
-    Operation::new("geocodingProjectCreate", "Begins the geocoding of a large file")
+fn create_operation() -> Documented {
+    Documented::new("geocodingProjectCreate", "Begins the geocoding of a large file")
         .with_description(
             "Then PUT its pipeline and its input-file, POST start, GET it until it is completed, and GET its output-file. \
              A project survives restarts of the service and is kept for 14 days. An account has at most 50",
@@ -133,33 +122,26 @@ fn create_operation() -> Operation {
         .failing(Failure::WrongState)
 }
 
-fn pipeline_operation() -> Operation {
-    let column = |about: &str| json!({"type": "string", "description": about});
-    let columns = |about: &str| json!({"type": "array", "items": {"type": "string"}, "maxItems": 100, "description": about});
-    Operation::new("geocodingProjectPipeline", "Says what is done with the file of a project")
-        .with_request(json!({
-            "type": "object",
-            "required": ["operation"],
-            "additionalProperties": false,
-            "properties": {
-                "operation": {"type": "string", "enum": ["search", "reverse"], "description": "What the rows ask"},
-                "columns": columns("Columns that make up the address, in order; all if none is named"),
-                "result_columns": columns("Columns to append; the usual ones if none is named"),
-                "postcode": column("Column of a postal code that results must have"),
-                "citycode": column("Column of an INSEE code that results must lie in"),
-                "type": column("Column of a kind of result"),
-                "lat": column("Column of a latitude"),
-                "lon": column("Column of a longitude"),
-                "encoding": column("Encoding of the file, such as utf-8 or windows-1252"),
-                "delimiter": column("Delimiter of the file: one character, or tab"),
-            },
-        }))
-        .with_answer(enveloped(project_schema()))
-        .failing(Failure::WrongState)
+fn pipeline_operation() -> Documented {
+    let mut properties = file_fields();
+    properties["operation"] = asked();
+    let pipeline = json!({
+        "type": "object",
+        "required": ["operation"],
+        "additionalProperties": false,
+        "properties": properties,
+    });
+    Documented::new(
+        "geocodingProjectPipeline",
+        "Says what is done with the file of a project",
+    )
+    .with_request(pipeline)
+    .with_answer(enveloped(project_schema()))
+    .failing(Failure::WrongState)
 }
 
-fn input_operation() -> Operation {
-    Operation::new("geocodingProjectInput", "Sends the file of a project")
+fn input_operation() -> Documented {
+    Documented::new("geocodingProjectInput", "Sends the file of a project")
         .with_description(
             "The CSV file as the body, at most 1 GiB; sent again it replaces the former",
         )
@@ -168,26 +150,26 @@ fn input_operation() -> Operation {
         .failing(Failure::WrongState)
 }
 
-fn start_operation() -> Operation {
-    Operation::new("geocodingProjectStart", "Starts a project")
+fn start_operation() -> Documented {
+    Documented::new("geocodingProjectStart", "Starts a project")
         .with_answer(enveloped(project_schema()))
         .failing(Failure::WrongState)
         .failing(Failure::Refused)
 }
 
-fn get_operation() -> Operation {
-    Operation::new("geocodingProjectGet", "How far a project is")
+fn get_operation() -> Documented {
+    Documented::new("geocodingProjectGet", "How far a project is")
         .with_answer(enveloped(project_schema()))
 }
 
-fn output_operation() -> Operation {
-    Operation::new("geocodingProjectOutput", "The result of a project")
+fn output_operation() -> Documented {
+    Documented::new("geocodingProjectOutput", "The result of a project")
         .answering_as("text/csv", json!({"type": "string"}))
         .failing(Failure::WrongState)
 }
 
-fn delete_operation() -> Operation {
-    Operation::new("geocodingProjectDelete", "Deletes a project and its files")
+fn delete_operation() -> Documented {
+    Documented::new("geocodingProjectDelete", "Deletes a project and its files")
         .with_answer(enveloped(json!({
             "type": "object",
             "required": ["id"],
@@ -205,7 +187,7 @@ fn project_schema() -> Value {
         "properties": {
             "id": {"type": "string", "format": "uuid", "description": "Identifier of the project"},
             "status": {"type": "string", "enum": ProjectStatus::ALL.map(ProjectStatus::name), "description": "State"},
-            "operation": {"type": "string", "enum": ["search", "reverse"], "description": "What the rows ask"},
+            "operation": asked(),
             "input_bytes": count("Length of the file"),
             "rows": count("Rows of the file, once it was started"),
             "rows_done": count("Rows answered so far"),
@@ -376,7 +358,7 @@ fn project_json(project: &Project) -> Value {
             project
                 .request
                 .as_ref()
-                .map(|request| json!(request.operation().name())),
+                .map(|request| json!(request.operation.name())),
         ),
         ("input_bytes", project.input_bytes.map(|bytes| json!(bytes))),
         ("rows", project.rows.map(|rows| json!(rows))),
@@ -399,13 +381,9 @@ fn pipeline(body: &Value) -> Result<FileRequest, Fault> {
     let Some(fields) = body.as_object() else {
         return Err(Fault::new("", "must be an object"));
     };
-    let is_reverse = match fields.get("operation").and_then(Value::as_str) {
-        Some("search") => false,
-        Some("reverse") => true,
-        _ => return Err(Fault::new("operation", "must be one of: search, reverse")),
-    };
+    let operation = Operation::parse(fields.get("operation"))?;
     let mut request = FileRequest {
-        is_reverse,
+        operation,
         ..FileRequest::default()
     };
     for (name, value) in fields {
@@ -422,14 +400,15 @@ fn pipeline(body: &Value) -> Result<FileRequest, Fault> {
             ("columns" | "result_columns", _) => {
                 return Err(Fault::new(name, "must be a list of strings"));
             }
-            (known, Value::String(text)) if PIPELINE.contains(&known) => {
+            (known, Value::String(text)) if FileRequest::FIELDS.contains(&known) => {
                 request.set(name, text.clone());
             }
-            (known, _) if PIPELINE.contains(&known) => {
+            (known, _) if FileRequest::FIELDS.contains(&known) => {
                 return Err(Fault::new(name, "must be a string"));
             }
             _ => {
-                let message = format!("is not known; must be one of: {}", PIPELINE.join(", "));
+                let known = FileRequest::FIELDS.join(", ");
+                let message = format!("is not known; must be one of: operation, {known}");
                 return Err(Fault::new(name, message));
             }
         }

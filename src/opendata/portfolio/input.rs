@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 
 use super::{Error, Portfolio, PortfolioColumns};
 use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
+use toise_base::delimiter::detect_delimiter;
 
 /// Rows per block: enough to make the overhead of a task negligible, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;
@@ -106,7 +107,7 @@ impl OpenPortfolio {
         } else if first.is_none() {
             return Err(Error::Option(format!("{name}: the file is empty")));
         } else {
-            let delimiter = source::delimiter_of(&probe);
+            let delimiter = detect_delimiter(&probe);
             let mut rows = csv::ReaderBuilder::new()
                 .delimiter(delimiter)
                 .from_reader(Cursor::new(&probe).chain(text));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::block::{Block, Header};
 use super::{BlockReader, Error, SourceLocation};
+use toise_base::delimiter::detect_delimiter;
 
-const DELIMITERS: [u8; 4] = *b",;|\t";
 /// Size of the buffer between decompression and splitting, bytes.
 const SPLIT_BUFFER_BYTES: usize = 256 << 10;
 
@@ -24,7 +24,7 @@ pub(super) struct DelimitedReader<R> {
 impl<R: Read> DelimitedReader<R> {
     /// Reads the header; `probe` is the beginning of the source.
     pub(super) fn new(source: R, name: &str, probe: &[u8]) -> Result<Self, Error> {
-        let delimiter = delimiter_of(probe);
+        let delimiter = detect_delimiter(probe);
         let mut rows = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             // The tax office's pipe-separated format has no quoting, and a street name may contain a quotation mark.
@@ -74,31 +74,6 @@ impl<R: Read> BlockReader for DelimitedReader<R> {
         let begins = !std::mem::replace(&mut self.begun, true);
         Ok((begins || !block.is_empty()).then_some(block))
     }
-}
-
-/// The delimiter that splits the header line into the most cells, ignoring quoted text.
-pub(crate) fn delimiter_of(probe: &[u8]) -> u8 {
-    let mut counts = [0usize; DELIMITERS.len()];
-    let mut quoted = false;
-    for byte in probe {
-        match byte {
-            b'"' => quoted = !quoted,
-            b'\n' if !quoted => break,
-            byte if !quoted => {
-                if let Some(index) = DELIMITERS.iter().position(|known| known == byte) {
-                    counts[index] += 1;
-                }
-            }
-            _ => {}
-        }
-    }
-    let mut best = 0;
-    for index in 1..DELIMITERS.len() {
-        if counts[index] > counts[best] {
-            best = index;
-        }
-    }
-    DELIMITERS[best]
 }
 
 fn explain(error: csv::Error, name: &str, header: &Header) -> Error {

@@ -16,7 +16,6 @@ mod parquet;
 use std::fmt;
 
 pub use block::{Block, Header};
-pub(super) use delimited::delimiter_of;
 pub use open::{BlockReader, ByteMeter, SourceFormat, open};
 
 /// A location in a source.
