@@ -2,12 +2,13 @@
 # Asks toise and addok for the same addresses: forward, while typing, by position, over HTTP, from a file; and how often
 # each is right. Usage: benches/versus/addok.sh DATA [--leave-out CODES] [...]
 # DATA is a data folder after `toise import ban`. Further arguments go to geocoders.py (--rounds N, --sample N, --json FILE, ...).
-# redis-server (Debian's package, or REDIS_SERVER) and addok (PyPI) run on loopback for as long as the script.
+# redis-server (Debian's package, or REDIS_SERVER) and addok (PyPI) run on loopback for as long as the script; wrk
+# (Debian's package) asks over HTTP.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH= cd -- "$here/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
-[ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
 data=$1
 shift
 
@@ -15,6 +16,7 @@ skip() { echo "skipped: $1" >&2; exit 0; }
 [ -f "$data/lake/ban/snapshot.json" ] || skip "$data has no addresses (toise import ban FILE... --data $data)"
 redis=${REDIS_SERVER:-$(command -v redis-server || true)}
 [ -x "$redis" ] || skip "no redis-server here (Debian: apt install redis-server)"
+command -v wrk > /dev/null || skip "no wrk here (Debian: apt install wrk)"
 venv=${ADDOK_VENV:-$target/versus-addok-venv}
 if ! "$venv/bin/python" -c 'import addok, addok_fr, addok_france, addok_csv, duckdb, gunicorn' 2>/dev/null; then
     if ! python3 -m venv "$venv" || ! "$venv/bin/pip" install --quiet --disable-pip-version-check addok==1.3.2 \

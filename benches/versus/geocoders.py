@@ -16,12 +16,10 @@ import datetime
 import http.client
 import json
 import math
-import multiprocessing
 import os
 import pathlib
 import random
 import re
-import socket
 import statistics
 import subprocess
 import sys
@@ -36,6 +34,8 @@ import results  # noqa: E402
 from service import Service, percentile  # noqa: E402
 
 CLIENTS = 4
+# Seconds that both are asked over HTTP, in each round.
+HTTP_SECONDS = 4
 # As `toise evaluate geocode` types and shifts.
 TYPED_FIRST, TYPED_STEP, BESIDE = 5, 3, 3e-4
 KEPT = 0.99
@@ -83,54 +83,39 @@ def beside(case, rng):
     return lat + rng.uniform(-BESIDE, BESIDE), lon + rng.uniform(-BESIDE, BESIDE)
 
 
-# --- HTTP, with as little as possible around it: the client shares the cores with what it measures.
+# --- HTTP, by wrk: a client in Python would take more of the shared cores than what it measures.
 
-def client(address, path, header, queries, seconds):
-    """Asks one query after the other on a kept connection; a new one where the server closes it."""
-    host, port = address.split(":")
-    channel, failed = None, 0
-    for query in queries:
-        request = (f"GET {path}?{urllib.parse.urlencode({'q': query, 'limit': 1, 'autocomplete': 0})} HTTP/1.1\r\n"
-                   f"host: {address}\r\n{header}\r\n").encode()
-        started = time.perf_counter()
-        if channel is None:
-            channel = socket.create_connection((host, int(port)), 30)
-        channel.sendall(request)
-        received = b""
-        while b"\r\n\r\n" not in received:
-            block = channel.recv(65536)
-            if not block:
-                raise SystemExit(f"{address} closed the connection")
-            received += block
-        head, _, body = received.partition(b"\r\n\r\n")
-        head = head.lower()
-        length = int(re.search(rb"content-length: *(\d+)", head)[1])
-        while len(body) < length:
-            body += channel.recv(65536)
-        seconds.append(time.perf_counter() - started)
-        failed += b" 200 " not in head.split(b"\r\n")[0]
-        if b"connection: close" in head:
-            channel.close()
-            channel = None
-    return failed
+LUA = """
+local paths = {}
+for line in io.lines(os.getenv("PATHS")) do paths[#paths + 1] = line end
+local next = 0
+request = function()
+  next = next % #paths + 1
+  return wrk.format("GET", paths[next])
+end
+done = function(summary, latency)
+  io.write(string.format("%d %d %f %f %d\\n", summary.requests, summary.duration, latency:percentile(50),
+                         latency:percentile(99), summary.errors.status + summary.errors.read + summary.errors.timeout))
+end
+"""
 
 
-def client_process(arguments):
-    seconds = []
-    failed = client(*arguments, seconds)
-    return seconds, failed
-
-
-def over_http(pool, address, path, header, queries):
-    """Answers a second of all clients, and the median in milliseconds; `None` where it does not answer."""
-    parts = [(address, path, header, queries[number::CLIENTS]) for number in range(CLIENTS)]
-    started = time.perf_counter()
-    told = pool.map(client_process, parts, chunksize=1)
-    elapsed = time.perf_counter() - started
-    if any(failed for _, failed in told):
+def over_http(address, path, headers, queries, folder):
+    """Answers a second, and the median and 99th percentile in milliseconds; `None` where not all are answered."""
+    paths = folder / "paths.txt"
+    paths.write_text("\n".join(
+        f"{path}?{urllib.parse.urlencode({'q': query, 'limit': 1, 'autocomplete': 0})}" for query in queries))
+    script = folder / "queries.lua"
+    script.write_text(LUA)
+    command = ["wrk", "-t", "1", "-c", str(CLIENTS), "-d", f"{HTTP_SECONDS}s", "-s", str(script)]
+    for name, value in headers.items():
+        command += ["-H", f"{name}: {value}"]
+    done = subprocess.run([*command, f"http://{address}"], check=True, stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "PATHS": str(paths)})
+    requests, duration_us, median_us, p99_us, failed = map(float, done.stdout.strip().splitlines()[-1].split())
+    if failed or not requests:
         return None
-    seconds = [one for part, _ in told for one in part]
-    return len(queries) / elapsed, statistics.median(seconds) * 1e3
+    return requests / duration_us * 1e6, median_us / 1e3, p99_us / 1e3
 
 
 def send_file(address, path, header, queries):
@@ -206,8 +191,6 @@ def judge(addok, cases):
 def main():
     options = arguments()
     left_out = [code for code in options.leave_out.split(",") if code]
-    # Clients are forked before anything else is loaded.
-    pool = multiprocessing.Pool(CLIENTS)
     addok = addok_side.Addok(options, left_out)
     toise = None
     try:
@@ -217,7 +200,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "questions.csv"
             for number in range(options.rounds):
-                one_round(options, addok, address, toise, pool, path, number, measured)
+                one_round(options, addok, address, toise, path, number, measured)
                 print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
             report, cases = evaluated(options, options.judged, options.seed, path)
         judged = judge(addok, cases)
@@ -226,10 +209,9 @@ def main():
         if toise:
             toise.stop()
         addok.stop()
-        pool.terminate()
 
 
-def one_round(options, addok, address, toise, pool, path, number, measured):
+def one_round(options, addok, address, toise, path, number, measured):
     rng = random.Random(options.seed + number)
     report, cases = evaluated(options, options.sample, options.seed + 1 + number, path)
     official = [case for case in cases if case["class"] == "clean"]
@@ -251,15 +233,15 @@ def one_round(options, addok, address, toise, pool, path, number, measured):
             "p99_ms": percentile(seconds, 0.99) * 1e3,
         })
     key = {"x-api-key": toise.headers["x-api-key"]}
-    header = f"x-api-key: {key['x-api-key']}\r\n"
     sides = [
-        ("toise", toise.address, "/geocoding/search", header, key, 10 * queries),
-        ("addok", address, "/search/", "", {}, queries),
+        ("toise", toise.address, "/geocoding/search", key, 10 * queries),
+        ("addok", address, "/search/", {}, queries),
     ]
-    for side, at, where, header, headers, asked in sides if number % 2 else sides[::-1]:
-        told = over_http(pool, at, where, header, asked)
+    for side, at, where, headers, asked in sides if number % 2 else sides[::-1]:
+        told = over_http(at, where, headers, queries, path.parent)
         if told:
-            measured[f"HTTP, {CLIENTS} clients"][side].append({"per_second": told[0], "p50_ms": told[1]})
+            figures = dict(zip(("per_second", "p50_ms", "p99_ms"), told))
+            measured[f"HTTP, {CLIENTS} clients"][side].append(figures)
         rows = send_file(at, where.rstrip("/") + "/csv", headers, asked)
         if rows:
             measured["rows of a CSV file over HTTP"][side].append({"per_second": rows})

@@ -21,6 +21,7 @@ use geo_index::rtree::sort::HilbertSort;
 use super::layout::{STREET_ITEM, Section, Sections};
 use super::word_kind::WordKind;
 use crate::text::{fold, lexicon, likeness, sound};
+use toise_geo::places::{Place, PlaceKind, Places};
 use toise_geo::varint;
 
 /// Maximum house numbers of a block.
@@ -64,6 +65,34 @@ struct AreaKey {
     former_code: String,
     commune: String,
     former_name: String,
+}
+
+impl AreaKey {
+    /// The area of a row. An older edition of the base has communes that were merged since: they are former communes of
+    /// those of today.
+    fn of(row: &AddressRow) -> Self {
+        let places = Places::get();
+        let place = places.find(&row.insee_code).and_then(|at| places.place(at));
+        let is_former =
+            |place: &&Place| matches!(place.kind, PlaceKind::Former | PlaceKind::FormerCode);
+        let parent = place
+            .filter(is_former)
+            .and_then(|place| places.place(place.parent?));
+        match parent {
+            Some(commune) => Self {
+                insee_code: commune.code.to_owned(),
+                former_code: row.insee_code.clone(),
+                commune: commune.name.to_owned(),
+                former_name: row.commune.clone(),
+            },
+            None => Self {
+                insee_code: row.insee_code.clone(),
+                former_code: row.former_code.clone(),
+                commune: row.commune.clone(),
+                former_name: row.former_name.clone(),
+            },
+        }
+    }
 }
 
 #[derive(Default)]
@@ -148,12 +177,7 @@ impl SegmentBuilder {
             fold::folded(&row.name)
         );
         let street = self.streets.entry(key).or_insert_with(|| Street {
-            area: AreaKey {
-                insee_code: row.insee_code.clone(),
-                former_code: row.former_code.clone(),
-                commune: row.commune.clone(),
-                former_name: row.former_name.clone(),
-            },
+            area: AreaKey::of(row),
             id: street_id,
             name: row.name.clone(),
             is_place: true,

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::align::StreetQuery;
 use super::likenesses::Likenesses;
 use super::query::{Agreement, Narrowing, Query, Reading, is_within};
-use super::{Candidate, Geocoder, SearchRequest, candidate};
+use super::{Candidate, Geocoder, KEPT_OF_READING, SearchRequest, Target, candidate};
 use crate::index::segment::Segment;
 use crate::text::likeness::QueryWord;
+use toise_geo::distance::planar_distance_m;
 use toise_geo::places::Places;
 
 /// Maximum streets looked at over all of France.
@@ -21,6 +22,10 @@ const ELSEWHERE_LETTERS_MIN: usize = 3;
 const ELSEWHERE_COMPARED_MAX: usize = 200_000;
 /// Words of a segment that the beginning of a word stands for, while it is being typed.
 const ELSEWHERE_BEGUN_MAX: usize = 64;
+/// Streets of a department that say how far it is.
+const SAMPLED_STREETS: usize = 16;
+/// Parts in which scores are told apart, before nearness and size decide.
+const SCORE_PARTS: f32 = 1e4;
 /// Likeness of a word that stands for one unknown to the base.
 const ELSEWHERE_LIKENESS: f32 = 0.75;
 
@@ -62,7 +67,11 @@ impl Geocoder {
         let described = StreetQuery::new(query, &nowhere, request.autocomplete);
         let begin = candidates.len();
         let mut left = ELSEWHERE_STREETS_MAX;
-        for (number, streets) in self.streets_with_rarest(&described, likenesses) {
+        let mut found = self.streets_with_rarest(&described, likenesses);
+        if let Some(near) = request.near {
+            found.sort_by_cached_key(|(number, _)| metres_to(&self.segments[*number], near));
+        }
+        for (number, streets) in found {
             let segment = &self.segments[number];
             let view = segment.words_view();
             for street in streets.into_iter().take(left) {
@@ -82,7 +91,39 @@ impl Geocoder {
                 }
             }
         }
+        self.keep_first(request, candidates, begin);
         self.finish_streets(query, &nowhere, request, candidates, begin);
+    }
+
+    /// Keeps of the candidates from `begin` on those that fit best. Hundreds may fit alike, every Place de la Mairie: of
+    /// those the nearest to the position given, or those of the largest towns.
+    fn keep_first(&self, request: &SearchRequest, candidates: &mut Vec<Candidate>, begin: usize) {
+        if candidates.len() - begin <= KEPT_OF_READING {
+            return;
+        }
+        let rank = |one: &Candidate| -> u32 {
+            let Target::Street { segment, street } = one.target else {
+                return u32::MAX;
+            };
+            let segment = &self.segments[segment];
+            match request.near {
+                Some((lat, lon)) => {
+                    let at = segment.street_position(street);
+                    planar_distance_m(lat, lon, at.0, at.1) as u32
+                }
+                None => {
+                    let places = Places::get();
+                    let code = segment.area(segment.area_of(street)).insee_code;
+                    let place = places.find(code).and_then(|at| places.place(at));
+                    u32::MAX - place.map_or(0, |place| place.population)
+                }
+            }
+        };
+        candidates[begin..].sort_by_cached_key(|one| {
+            let parts = (one.score * SCORE_PARTS) as i32;
+            (Reverse(parts), rank(one))
+        });
+        candidates.truncate(begin + KEPT_OF_READING);
     }
 
     /// By segment, the streets that have the rarest of the telling words, and the next rarest where some have both.
@@ -118,6 +159,17 @@ impl Geocoder {
         let found = self.segments.iter().enumerate().map(of_segment);
         found.filter(|(_, streets)| !streets.is_empty()).collect()
     }
+}
+
+/// About how far a department is from a position, metres: the least distance of some of its streets.
+fn metres_to(segment: &Segment, (lat, lon): (f64, f64)) -> u32 {
+    let streets = segment.streets();
+    let step = streets.div_ceil(SAMPLED_STREETS).max(1);
+    let positions = (0..streets)
+        .step_by(step)
+        .map(|street| segment.street_position(street as u32));
+    let metres = positions.map(|at| planar_distance_m(lat, lon, at.0, at.1) as u32);
+    metres.min().unwrap_or(u32::MAX)
 }
 
 /// Streets of a segment that have a word.

@@ -32,6 +32,8 @@ const IN_THE_MIDDLE: f32 = 0.6;
 const BEFORE_ITS_PART: f32 = 0.97;
 /// Factor for a name at the beginning.
 const AT_THE_START: f32 = 0.95;
+/// Factor for a name that is the type of a street, with more behind: `Rue de la Gare` lies seldom in the commune of Rue.
+const OPENS_A_STREET: f32 = 0.5;
 /// Below this a reading is not followed.
 const EVIDENCE_MIN: f32 = 0.3;
 /// Above this, names with an edit are not looked for: a name and a postal code agree.
@@ -283,6 +285,8 @@ impl Query {
             1.0
         } else if self.is_end_but_for_part(span.end) {
             BEFORE_ITS_PART
+        } else if span.len() == 1 && opens_street(&self.tokens[span.start]) {
+            OPENS_A_STREET
         } else if span.start == 0 {
             AT_THE_START
         } else {

@@ -479,6 +479,66 @@ fn a_street_that_may_lie_in_several_towns_is_never_certain() {
     assert!(found[0].probability <= 0.5, "{}", found[0].probability);
 }
 
+/// A Place de la Mairie in each of some communes, one to the north of the other.
+fn town_halls() -> Vec<AddressRow> {
+    let communes = Places::get().all().iter();
+    let communes =
+        communes.filter(|place| place.department == "48" && place.kind == PlaceKind::Commune);
+    let row = |(at, place): (usize, &Place)| AddressRow {
+        id: format!("{}_0900_00001", place.code),
+        name: "Place de la Mairie".into(),
+        number: Some(1),
+        postal_code: place.postal_codes[0].into(),
+        insee_code: place.code.into(),
+        commune: place.name.into(),
+        lat: 44.0 + at as f64 * 0.01,
+        lon: 3.5,
+        ..AddressRow::default()
+    };
+    communes.enumerate().map(row).collect()
+}
+
+#[test]
+fn of_many_streets_of_one_name_the_nearest_comes_first() {
+    let rows = town_halls();
+    assert!(rows.len() > 2 * KEPT_OF_READING, "{}", rows.len());
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let wanted = &rows[70];
+    for autocomplete in [false, true] {
+        let request = SearchRequest {
+            text: "place de la mairie".into(),
+            limit: 5,
+            autocomplete,
+            near: Some((wanted.lat, wanted.lon)),
+            ..SearchRequest::default()
+        };
+        let found = geocoder.search(&request);
+        let expected = format!("Place de la Mairie, {}", wanted.insee_code);
+        assert_eq!(label(&geocoder, &found[0]), expected, "{autocomplete}");
+        assert!(found[0].probability <= 0.5, "{}", found[0].probability);
+    }
+}
+
+#[test]
+fn a_commune_merged_since_the_edition_is_a_former_one_of_its_commune() {
+    // Aumont-Aubrac (48009) is the seat of Peyre en Aubrac now; Javols (48076) was merged into it.
+    let mut row = in_mende("0010", "Rue de Toulouse", Some(2), "");
+    (row.insee_code, row.commune, row.postal_code) =
+        ("48076".into(), "Javols".into(), "48130".into());
+    let geocoder = Geocoder::new(vec![segment(&[row])]);
+    for text in [
+        "2 rue de toulouse 48130 javols",
+        "2 rue de toulouse 48130 peyre en aubrac",
+    ] {
+        let found = search(&geocoder, text, false);
+        assert_eq!(
+            label(&geocoder, &found[0]),
+            "2 Rue de Toulouse, 48009",
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn a_street_named_after_a_town_is_found_elsewhere() {
     let mut row = in_mende("0010", "Route de Marvejols", Some(12), "");
