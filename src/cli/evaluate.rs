@@ -1,4 +1,5 @@
-//! `toise evaluate`: measures quality on records of the lake, on later sales, on addresses and on labelled adverts.
+//! `toise evaluate`: measures quality on records of the lake, on later sales, on addresses, on labelled
+//! adverts and on saved pages.
 
 use clap::{Args, Subcommand};
 use comfy_table::CellAlignment;
@@ -27,7 +28,11 @@ Example: estimate prices of 2023 from sales known at the end of 2022
 
 Example: find 2,000 addresses of the base, written in 23 ways, and others that are withheld
 
-  toise evaluate geocode")]
+  toise evaluate geocode
+
+Example: read saved pages of listings and compare with what they state
+
+  toise evaluate extraction --pages pages --truth truth.ndjson")]
 pub struct EvaluateArgs {
     #[command(subcommand)]
     what: EvaluateTarget,
@@ -43,6 +48,8 @@ enum EvaluateTarget {
     Geocode(super::evaluate_geocode::EvaluateGeocodeArgs),
     /// Deduplicate synthetic adverts with known assets, and measure precision and recall
     Dedup(super::evaluate_dedup::DedupArgs),
+    /// Read saved pages of listings, and measure recall and precision of each field
+    Extraction(super::evaluate_extraction::EvaluateExtractionArgs),
 }
 
 #[derive(Args, Debug)]
@@ -68,6 +75,9 @@ pub fn run(common: &Common, arguments: &EvaluateArgs) -> CommandResult {
             return super::evaluate_geocode::run(common, arguments);
         }
         EvaluateTarget::Dedup(arguments) => return super::evaluate_dedup::run(common, arguments),
+        EvaluateTarget::Extraction(arguments) => {
+            return super::evaluate_extraction::run(common, arguments);
+        }
     };
     let open_data = OpenData::open(&common.data, common.budget()?)?;
     let options = EvaluationOptions {

@@ -12,6 +12,7 @@ mod estimate;
 pub mod evaluate;
 pub mod evaluate_dedup;
 pub mod evaluate_estimate;
+pub mod evaluate_extraction;
 pub mod evaluate_geocode;
 mod explain;
 mod geocode;
@@ -82,7 +83,7 @@ enum Command {
     Estimate(estimate::EstimateArgs),
     /// Train the estimator on the recorded sales of the lake
     Train(train::TrainArgs),
-    /// Measure quality on the records of the lake or on labelled adverts
+    /// Measure quality on the records of the lake, labelled adverts or saved pages
     Evaluate(evaluate::EvaluateArgs),
     /// Verify every byte of the lake and the model
     Check(check::CheckArgs),

@@ -11,9 +11,9 @@ mod schema_org;
 pub mod tidy;
 
 use scraper::Html;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-pub use super::page::{document, findings, french, page_kind};
+pub use super::page::{document, findings, french, page_kind, positions};
 use super::portals::Portal;
 use document::PageDocument;
 use findings::{FieldOrigin, PRICE, PageFindings};
@@ -23,6 +23,8 @@ use toise_listings::adverts::identity::ListingUrl;
 
 /// Number of different prices from which a page without structured data counts as a list of listings.
 const PRICES_OF_A_LIST: usize = 4;
+/// Price from which an asset other than a dwelling is for sale, EUR: parking spaces cost a few thousand.
+const OTHER_SALE_MIN: f64 = 1_500.0;
 
 /// A page as fetched.
 #[derive(Clone, Copy, Debug)]
@@ -113,12 +115,27 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
     let is_structured =
         of_json_ld.is_listing || of_items.is_listing || portal.is_some_and(Portal::has_fields);
     open_graph::read(&document, &mut findings);
-    read_own_texts(&document, page.url, &mut findings);
+    let position = positions::only_position(&text, &tidied.json_ld);
+    findings.set_optional(
+        "location.locationCoordinate.location",
+        position.map(|(latitude, longitude)| json!([longitude, latitude])),
+        FieldOrigin::Script,
+    );
+    let is_french = is_french(&document);
+    read_own_texts(&document, page.url, is_french, &mut findings);
     let is_described = findings.has(PRICE) || findings.has("habitation.surface.total");
-    read_page_text(&document, &mut findings);
+    read_page_text(&document, is_french, &mut findings);
+    for (offer, origin) in [
+        (of_json_ld.plain_offer, FieldOrigin::JsonLd),
+        (of_items.plain_offer, FieldOrigin::Microdata),
+    ] {
+        if offer && !says_rent_by_price(&findings) {
+            findings.put("offer.type", "OFFER_BUY", origin);
+        }
+    }
     let is_list = !is_described && has_many_prices(&document);
     let are_many = !is_structured && (of_json_ld.are_many || of_items.are_many || is_list);
-    let verdict = verdict(&document, &findings, is_offline, are_many);
+    let verdict = verdict(&document, &findings, is_offline, are_many, is_described);
     Extraction { verdict, findings }
 }
 
@@ -157,8 +174,32 @@ fn json_ld(text: &str) -> Option<Value> {
     serde_json::from_str(&text).ok()
 }
 
+/// Whether a page is in French: the language it declares, else that of its text.
+fn is_french(document: &PageDocument) -> bool {
+    match document.language.as_str() {
+        "" => french::is_french(&document.text),
+        declared => declared.starts_with("fr"),
+    }
+}
+
+/// Whether the price is one of a rental, or leaves open what the offer is: schema.org offers are sales unless they say
+/// otherwise, but portals leave it out for rentals, too.
+fn says_rent_by_price(findings: &PageFindings) -> bool {
+    let price = findings.get(PRICE).and_then(Value::as_f64);
+    let sale_min = match french::is_dwelling(findings) || !findings.has("type") {
+        true => french::SALE_CERTAIN,
+        false => OTHER_SALE_MIN,
+    };
+    price.is_none_or(|price| price < sale_min)
+}
+
 /// Reads the visible texts that describe this listing.
-fn read_own_texts(document: &PageDocument, url: &str, findings: &mut PageFindings) {
+fn read_own_texts(
+    document: &PageDocument,
+    url: &str,
+    is_french: bool,
+    findings: &mut PageFindings,
+) {
     let of_listing = |path: &str, findings: &PageFindings| {
         let text = findings.get(path).and_then(Value::as_str);
         text.unwrap_or_default().to_owned()
@@ -176,19 +217,27 @@ fn read_own_texts(document: &PageDocument, url: &str, findings: &mut PageFinding
             .unwrap_or_default()
             .to_owned(),
     ] {
-        french::read(&text, TextTrust::Own, findings, FieldOrigin::Text);
+        read_text(&text, TextTrust::Own, is_french, findings);
     }
     let path = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let path = path
-        .split_once('/')
-        .map_or("", |(_, path)| path)
-        .replace(['-', '_', '/', '.'], " ");
-    french::read_kinds(&path, findings, FieldOrigin::Text);
+    let path = path.split_once('/').map_or("", |(_, path)| path);
+    if is_french {
+        let words = path.replace(['-', '_', '/', '.'], " ");
+        french::read_kinds(&words, findings, FieldOrigin::Text);
+        french::read_url_place(path, findings, FieldOrigin::Text);
+    }
+}
+
+fn read_text(text: &str, part: TextTrust, is_french: bool, findings: &mut PageFindings) {
+    match is_french {
+        true => french::read(text, part, findings, FieldOrigin::Text),
+        false => french::read_foreign(text, part, findings, FieldOrigin::Text),
+    }
 }
 
 /// Reads the visible text of the whole page.
-fn read_page_text(document: &PageDocument, findings: &mut PageFindings) {
-    french::read(&document.text, TextTrust::Page, findings, FieldOrigin::Text);
+fn read_page_text(document: &PageDocument, is_french: bool, findings: &mut PageFindings) {
+    read_text(&document.text, TextTrust::Page, is_french, findings);
     if french::is_price_on_request(&document.text) {
         findings.set_price_on_request(FieldOrigin::Text);
     }
@@ -207,6 +256,7 @@ fn verdict(
     findings: &PageFindings,
     is_offline: bool,
     are_many: bool,
+    is_described: bool,
 ) -> PageVerdict {
     if is_offline {
         return PageVerdict::Offline;
@@ -234,6 +284,8 @@ fn verdict(
     }
     match page_kind::obstacle(document) {
         Some(Obstacle::Missing) => return PageVerdict::Offline,
+        // A page that describes a listing has its login beside it.
+        Some(Obstacle::Login) if is_described => {}
         Some(Obstacle::Login) => return PageVerdict::Rejected(Rejection::LoginRequired),
         Some(Obstacle::Wall) => return PageVerdict::Rejected(Rejection::BotWall),
         None => {}

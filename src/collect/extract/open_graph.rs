@@ -23,7 +23,16 @@ pub fn read(document: &PageDocument, findings: &mut PageFindings) {
     let degrees = |names: &[&str]| document.meta(names)?.trim().parse::<f64>().ok();
     let latitude = degrees(&["place:location:latitude", "og:latitude"]);
     let longitude = degrees(&["place:location:longitude", "og:longitude"]);
-    if let (Some(latitude), Some(longitude)) = (latitude, longitude) {
+    let of_meta = document.meta(&["geo.position", "icbm"]);
+    let of_meta = of_meta.and_then(|point| point.split_once([';', ',']));
+    let of_meta = of_meta.and_then(|(latitude, longitude)| {
+        Some((
+            latitude.trim().parse().ok()?,
+            longitude.trim().parse().ok()?,
+        ))
+    });
+    let point = latitude.zip(longitude).or(of_meta);
+    if let Some((latitude, longitude)) = point {
         findings.put(
             "location.locationCoordinate.location",
             json!([longitude, latitude]),

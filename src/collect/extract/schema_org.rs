@@ -40,6 +40,8 @@ pub struct GraphSummary {
     pub are_many: bool,
     /// Whether the listing is sold or withdrawn.
     pub is_offline: bool,
+    /// Whether an offer with a price does not say what it is for; by schema.org it is then a sale.
+    pub plain_offer: bool,
 }
 
 /// Finds the listing among the nodes and adds its values to the findings.
@@ -157,6 +159,13 @@ impl<'v> SchemaOrgReader<'_, 'v> {
         } else if function.ends_with("Sell") {
             self.put("offer.type", Some("OFFER_BUY"));
         }
+        let is = |name: &str| types(offer).any(|found| found == name);
+        if is("OfferForLease") {
+            self.put("offer.type", Some("OFFER_RENT"));
+        } else if is("OfferForPurchase") {
+            self.put("offer.type", Some("OFFER_BUY"));
+        }
+        self.summary.plain_offer |= function.is_empty();
         self.price(offer);
         self.seller(offer);
     }

@@ -343,3 +343,158 @@ fn hostile_pages_cost_no_more_than_their_size() {
         );
     }
 }
+
+fn offer_of(html: &str) -> Option<Value> {
+    page(html).findings.get("offer.type").cloned()
+}
+
+#[test]
+fn an_offer_that_does_not_say_what_it_is_for_is_a_sale_unless_something_says_rent() {
+    let with = |price: u32, more: Value, heading: &str| {
+        let mut node = json!({"@type": "Product", "name": "Bel appartement", "offers":
+            {"@type": "Offer", "price": price, "priceCurrency": "EUR"}});
+        for (key, value) in more.as_object().unwrap() {
+            node["offers"][key] = value.clone();
+        }
+        format!(
+            "<html lang=fr><head><script type=\"application/ld+json\">{node}</script></head><body><h1>{heading}</h1></body></html>"
+        )
+    };
+    let plain = json!({});
+    for (html, expected) in [
+        (
+            with(350_000, plain.clone(), "Bel appartement"),
+            Some("OFFER_BUY"),
+        ),
+        (with(9_000, plain.clone(), "Parking en sous-sol"), None),
+        (with(850, plain.clone(), "Bel appartement"), None),
+        (
+            with(850, plain.clone(), "Appartement à louer"),
+            Some("OFFER_RENT"),
+        ),
+        (
+            with(350_000, plain.clone(), "Viager occupé"),
+            Some("OFFER_LIFE_ANNUITY_SALE"),
+        ),
+        (
+            with(
+                850,
+                json!({"priceSpecification": {"unitCode": "MON"}}),
+                "Bel appartement",
+            ),
+            Some("OFFER_RENT"),
+        ),
+        (
+            with(850, json!({"@type": "OfferForLease"}), "Bel appartement"),
+            Some("OFFER_RENT"),
+        ),
+        (
+            with(35_000, json!({"@type": "OfferForPurchase"}), "Studio"),
+            Some("OFFER_BUY"),
+        ),
+    ] {
+        assert_eq!(
+            offer_of(&html),
+            expected.map(|offer| json!(offer)),
+            "{html}"
+        );
+    }
+    let parking = json!({"@type": "Product", "name": "Parking", "offers": {"price": 9_000, "priceCurrency": "EUR"}});
+    assert_eq!(offer_of(&json_ld_page(&parking)), Some(json!("OFFER_BUY")));
+}
+
+#[test]
+fn labels_and_values_are_read_whatever_the_line_breaks_of_the_source() {
+    let findings = listing(
+        "<html><body><h1>Maison 110 m²</h1><div>\n\t<span>Prix :</span>\n\t\t<span>240 000\n €</span>\n</div>
+        <table><tr>\n\n<th>\n Ville : \n</th>\n\n<td>\n Mende\n</td></tr><tr><th>Code postal :</th>\n\n\n<td>\n\n48000\n</td></tr>
+        <tr><th>Classe énergie :</th>\n\n\t<td>\n D (de 151 à 230)</td></tr></table><p>Maison à vendre</p></body></html>",
+    );
+    for (path, value) in [
+        ("location.postalCode", json!("48000")),
+        ("location.city", json!("Mende")),
+        (
+            "habitation.climate.epcEnergy",
+            json!("ENERGY_CLASSIFICATION_D"),
+        ),
+        ("offer.type", json!("OFFER_BUY")),
+    ] {
+        assert_eq!(findings.get(path), Some(&value), "{path}");
+    }
+    assert_eq!(findings.get(PRICE).and_then(Value::as_f64), Some(240_000.0));
+}
+
+#[test]
+fn a_login_beside_a_listing_does_not_hide_it() {
+    let form = "<form><input type=text name=login><input type=password></form>";
+    let described = format!("<html><body>{form}<h1>Appartement 61 m² à vendre</h1></body></html>");
+    let PageVerdict::Rejected(reason) = page(&described).verdict else {
+        panic!("nothing tells its price and place")
+    };
+    assert!(matches!(reason, Rejection::NotAListing(_)), "{reason}");
+    let login = format!("<html><body>{form}<h1>Bienvenue</h1></body></html>");
+    assert_eq!(
+        page(&login).verdict,
+        PageVerdict::Rejected(Rejection::LoginRequired)
+    );
+}
+
+#[test]
+fn french_words_are_not_read_into_other_languages() {
+    let text = "The property is in a quiet location with parking and an office. Bureau de change, 3 chambers.";
+    for html in [
+        format!("<html lang=en-GB><body><h1>3 bedroom flat</h1><p>{text}</p></body></html>"),
+        format!(
+            "<html><body><h1>3 bedroom flat</h1><p>{}</p></body></html>",
+            text.repeat(3)
+        ),
+    ] {
+        let findings = page(&html).findings;
+        assert_eq!(findings.get("offer.type"), None);
+        assert_eq!(findings.get("type"), Some(&json!("CLASS_FLAT")));
+        assert_eq!(findings.get("habitation.bedroomCount"), None);
+    }
+}
+
+#[test]
+fn the_place_is_read_from_the_address_and_the_position_from_the_map() {
+    let html = "<html lang=fr><head><title>Les Jardins - Programme neuf</title></head><body><h1>Les Jardins</h1>
+        <script>var map = new Map({lat: 44.51, lng: 3.4991}); marker(44.5);</script><script>{\"lat\":44.5181,\"lng\":3.4991}</script>
+        <p>Appartement à partir de 180 000 €, 2 000 € offerts</p></body></html>";
+    let input = |url| PageInput {
+        url,
+        content_type: None,
+        bytes: html.as_bytes(),
+    };
+    for (url, code, city) in [
+        (
+            "https://portail.example/annonces/mende-48/12",
+            "48095",
+            "Mende",
+        ),
+        (
+            "https://portail.example/annonces/saint-etienne-42/12",
+            "42218",
+            "Saint-Étienne",
+        ),
+    ] {
+        let findings = extract(&input(url), None).findings;
+        assert_eq!(findings.get("location.inseeCode"), Some(&json!(code)));
+        assert_eq!(findings.get("location.city"), Some(&json!(city)));
+        assert_eq!(findings.get(PRICE).and_then(Value::as_f64), Some(180_000.0));
+    }
+    let paris = extract(
+        &input("https://portail.example/achat/paris-14eme-75/12.htm"),
+        None,
+    )
+    .findings;
+    assert_eq!(paris.get("location.postalCode"), Some(&json!("75014")));
+    let position = paris
+        .iter()
+        .find(|(path, _)| path.ends_with("locationCoordinate.location"));
+    let (_, position) = position.unwrap();
+    assert_eq!(
+        (&position.value, position.origin),
+        (&json!([3.4991, 44.5181]), FieldOrigin::Script)
+    );
+}

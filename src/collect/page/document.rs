@@ -39,6 +39,8 @@ pub struct PageDocument {
     pub text: String,
     /// Whether it contains a password field.
     pub asks_password: bool,
+    /// Language that the page declares, as in `fr-FR`, in lower case; empty if it declares none.
+    pub language: String,
 }
 
 /// Walks a page. Recursion is bounded, because a tidied page has a limited depth.
@@ -46,6 +48,10 @@ pub fn walk(html: &Html) -> PageDocument {
     let mut walker = Walker::default();
     walker.element(html.root_element(), true, false);
     let mut document = walker.document;
+    let declared = html.root_element().attr("lang");
+    let declared = declared.filter(|language| !language.trim().is_empty());
+    let declared = declared.or_else(|| document.meta(&["og:locale"]));
+    document.language = declared.unwrap_or_default().trim().to_ascii_lowercase();
     if walker.main.len() >= MAIN_BYTES_MIN {
         document.text = walker.main;
     }
@@ -112,7 +118,7 @@ impl Walker {
             if let Some(inner) = ElementRef::wrap(child) {
                 self.element(inner, is_read, in_main);
             } else if let Some(text) = child.value().as_text() {
-                self.write(text, is_read, in_main);
+                self.write(&collapsed(text), is_read, in_main);
             }
         }
         if is_block {
@@ -208,11 +214,29 @@ pub fn text_of(element: ElementRef<'_>) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A text with one space for each run of white space, as browsers show it: a line break of the source is none of the
+/// page. Spaces that group digits stay as they are.
+fn collapsed(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character.is_ascii_whitespace() {
+            true if shown.ends_with(' ') => {}
+            true => shown.push(' '),
+            false => shown.push(character),
+        }
+    }
+    shown
+}
+
 fn append(text: &mut String, piece: &str, bytes_max: usize) {
     let room = bytes_max.saturating_sub(text.len());
     let piece = &piece[..piece.floor_char_boundary(room.min(piece.len()))];
-    let is_second_break = piece == "\n" && (text.is_empty() || text.ends_with('\n'));
-    if !is_second_break {
+    if piece == "\n" {
+        text.truncate(text.trim_end_matches(' ').len());
+    }
+    let is_blank = piece == "\n" || piece == " ";
+    let starts_line = text.is_empty() || text.ends_with('\n');
+    if !(is_blank && starts_line) {
         text.push_str(piece);
     }
 }

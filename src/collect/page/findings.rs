@@ -24,6 +24,8 @@ pub enum FieldOrigin {
     Microdata,
     /// OpenGraph and other `meta` elements.
     OpenGraph,
+    /// A script or a `data-` attribute, as for a map.
+    Script,
     /// Visible text.
     Text,
 }
@@ -36,6 +38,7 @@ impl FieldOrigin {
             FieldOrigin::JsonLd => "json-ld",
             FieldOrigin::Microdata => "microdata",
             FieldOrigin::OpenGraph => "open-graph",
+            FieldOrigin::Script => "script",
             FieldOrigin::Text => "text",
         }
     }

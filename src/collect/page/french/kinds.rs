@@ -87,14 +87,20 @@ const HAS: [(&[&str], &str); 17] = [
 /// Words that negate the word after them.
 const DENIALS: [&str; 6] = ["sans", "pas", "aucun", "aucune", "ni", "proche"];
 
+/// The class of dwelling that a text in any language names by a word that French shares.
+pub fn dwelling(tokens: &[Token]) -> Option<&'static str> {
+    first_of(tokens, &DWELLINGS)
+}
+
+fn first_of(tokens: &[Token], table: &[(&str, &'static str)]) -> Option<&'static str> {
+    tokens.iter().filter_map(Token::word).find_map(|word| {
+        let known = table.iter().find(|(name, _)| *name == word);
+        known.map(|(_, class)| *class)
+    })
+}
+
 /// The class that a text names.
 pub fn class(tokens: &[Token]) -> Option<&'static str> {
-    let first_of = |table: &[(&str, &'static str)]| {
-        tokens.iter().filter_map(Token::word).find_map(|word| {
-            let known = table.iter().find(|(name, _)| *name == word);
-            known.map(|(_, class)| *class)
-        })
-    };
     let by_rooms = || {
         let is_type = |word: &str| {
             let mut characters = word.chars();
@@ -110,8 +116,8 @@ pub fn class(tokens: &[Token]) -> Option<&'static str> {
             .any(is_type)
             .then_some("CLASS_FLAT")
     };
-    first_of(&DWELLINGS)
-        .or_else(|| first_of(&OTHERS))
+    dwelling(tokens)
+        .or_else(|| first_of(tokens, &OTHERS))
         .or_else(by_rooms)
 }
 

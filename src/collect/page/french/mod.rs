@@ -18,7 +18,16 @@ use money::Amount;
 use tokens::{Token, tokens};
 
 /// Amounts from here on cannot be a monthly rent, EUR.
-const SALE_CERTAIN: f64 = 15_000.0;
+pub const SALE_CERTAIN: f64 = 15_000.0;
+
+/// Frequent words of French, and of other languages; none is a word of both.
+const FRENCH: [&str; 10] = [
+    "le", "les", "et", "du", "une", "est", "avec", "pour", "dans", "vous",
+];
+const FOREIGN: [&str; 16] = [
+    "the", "and", "of", "with", "der", "und", "mit", "el", "los", "para", "con", "il", "della",
+    "os", "na", "met",
+];
 
 /// How reliable a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +46,12 @@ pub fn read(text: &str, part: TextTrust, findings: &mut PageFindings, origin: Fi
     match part {
         TextTrust::Own => {
             read_kind(&tokens, findings, origin);
-            read_money(&tokens, findings, origin);
+            read_money(&tokens, part, findings, origin);
         }
-        TextTrust::Label => read_money(&tokens, findings, origin),
+        TextTrust::Label => read_money(&tokens, part, findings, origin),
         // Menus contain every offer; an asking price or a monthly rent is more reliable.
         TextTrust::Page => {
-            read_money(&tokens, findings, origin);
+            read_money(&tokens, part, findings, origin);
             read_kind(&tokens, findings, origin);
         }
     }
@@ -54,6 +63,39 @@ pub fn read(text: &str, part: TextTrust, findings: &mut PageFindings, origin: Fi
         for (field, has) in kinds::characteristics(&tokens) {
             findings.put(&format!("habitation.characteristics.{field}"), has, origin);
         }
+    }
+}
+
+/// Adds what a text in another language shares with French: amounts and areas, and, unless it is the whole page, the
+/// class of a dwelling. Other words would mislead: `location` is a rental in French only.
+pub fn read_foreign(text: &str, part: TextTrust, findings: &mut PageFindings, origin: FieldOrigin) {
+    let tokens = tokens(text);
+    read_money(&tokens, part, findings, origin);
+    if part != TextTrust::Page {
+        findings.set_optional("type", kinds::dwelling(&tokens), origin);
+    }
+    read_areas(&tokens, findings, origin);
+}
+
+/// Whether a text is in French: its frequent words are rather those of French than those of other languages.
+pub fn is_french(text: &str) -> bool {
+    let tokens = tokens(text);
+    let count = |words: &[&str]| {
+        let found = tokens.iter().filter_map(Token::word);
+        found.filter(|word| words.contains(word)).count()
+    };
+    count(&FRENCH) >= count(&FOREIGN)
+}
+
+/// Adds the place that the path of a URL names with its department: `/appartement/saint-etienne-42/`.
+pub fn read_url_place(path: &str, findings: &mut PageFindings, origin: FieldOrigin) {
+    if knows_place(findings) {
+        return;
+    }
+    if let Some(place) = path.split('/').find_map(places::of_url_segment) {
+        findings.set_optional("location.postalCode", place.postal_code, origin);
+        findings.set_optional("location.inseeCode", place.insee_code, origin);
+        findings.set_optional("location.city", place.city, origin);
     }
 }
 
@@ -105,9 +147,15 @@ fn read_kind(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin)
     findings.set_optional("offer.type", kinds::offer(tokens), origin);
 }
 
-fn read_money(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
+fn read_money(tokens: &[Token], part: TextTrust, findings: &mut PageFindings, origin: FieldOrigin) {
+    let is_certain = |amount| matches!(amount, Amount::Price(value) if value >= SALE_CERTAIN);
+    // Beside the price of a dwelling, a page shows discounts and fees.
+    let beside_price = part == TextTrust::Page
+        && (is_dwelling(findings) || !findings.has("type"))
+        && money::amounts(tokens).any(is_certain);
     for amount in money::amounts(tokens) {
         match amount {
+            Amount::Price(value) if beside_price && value < SALE_CERTAIN => {}
             Amount::Price(value) if !is_rent(findings) => {
                 if value >= SALE_CERTAIN && !findings.has(PRICE) {
                     findings.put("offer.type", "OFFER_BUY", origin);
@@ -137,6 +185,12 @@ fn is_rent(findings: &PageFindings) -> bool {
 
 fn is_sale(findings: &PageFindings) -> bool {
     findings.has("offer.type") && !is_rent(findings)
+}
+
+/// Whether the listing is a dwelling.
+pub fn is_dwelling(findings: &PageFindings) -> bool {
+    let class = findings.get("type").and_then(|class| class.as_str());
+    class.is_some_and(|class| matches!(class, "CLASS_FLAT" | "CLASS_HOUSE" | "CLASS_ROOM"))
 }
 
 fn read_areas(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
@@ -212,10 +266,7 @@ fn read_energy(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigi
 }
 
 fn read_place(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin) {
-    let knows = ["location.postalCode", "location.inseeCode"]
-        .iter()
-        .any(|path| findings.has(path));
-    if knows {
+    if knows_place(findings) {
         return;
     }
     if let Some(place) = places::place(tokens) {
@@ -223,6 +274,12 @@ fn read_place(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin
         findings.set_optional("location.inseeCode", place.insee_code, origin);
         findings.set_optional("location.city", place.city, origin);
     }
+}
+
+fn knows_place(findings: &PageFindings) -> bool {
+    ["location.postalCode", "location.inseeCode"]
+        .iter()
+        .any(|path| findings.has(path))
 }
 
 /// All prices and rents in a text.

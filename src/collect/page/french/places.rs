@@ -1,6 +1,6 @@
 //! Places in French text: a postal code with its town, an arrondissement, a town with its department.
 
-use super::tokens::Token;
+use super::tokens::{Token, tokens};
 use toise_geo::{communes, departments};
 
 /// Maximum words of a town's name.
@@ -17,6 +17,9 @@ pub struct TextPlace {
     pub city: Option<String>,
 }
 
+/// Maximum labels of a town that are tried.
+const LABELS_MAX: usize = 20;
+
 /// Cities whose arrondissements have postal codes of their own: the first code minus one, and their number.
 const CITIES: [(&str, u32, u32); 3] = [
     ("paris", 75_000, 20),
@@ -32,6 +35,27 @@ pub fn place(tokens: &[Token]) -> Option<TextPlace> {
     found(with_postal_code)
         .or_else(|| found(arrondissement))
         .or_else(|| found(with_department))
+}
+
+/// The place of one segment of a URL's path: `saint-etienne-42`, `paris-14eme-75`.
+pub fn of_url_segment(segment: &str) -> Option<TextPlace> {
+    let (name, department) = segment.rsplit_once('-')?;
+    let department = department.to_ascii_uppercase();
+    departments::name(&department)?;
+    let name = name.replace('-', " ");
+    let words = tokens(&name);
+    if let Some(place) = arrondissement(&words, 0).filter(|place| {
+        let code = place.postal_code.as_deref().unwrap_or_default();
+        code.starts_with(&department)
+    }) {
+        return Some(place);
+    }
+    let commune = communes::named(&name, &department)?;
+    Some(TextPlace {
+        postal_code: None,
+        insee_code: Some(commune.code.to_owned()),
+        city: Some(commune.name.to_owned()),
+    })
 }
 
 /// `75011 Paris`, `Paris (75011)`, `Paris 75011`, `Code postal : 75011`.
@@ -62,7 +86,8 @@ fn with_postal_code(tokens: &[Token], place: usize) -> Option<TextPlace> {
     let city = match named {
         Some(commune) => Some(commune.name.to_owned()),
         // The name of a village that the table does not contain comes before the bracket.
-        None if (in_brackets || is_labelled) && !is_counted => None,
+        None if is_labelled && !is_counted => labelled_town(tokens, digits),
+        None if in_brackets && !is_counted => None,
         None => return None,
     };
     Some(TextPlace {
@@ -70,6 +95,23 @@ fn with_postal_code(tokens: &[Token], place: usize) -> Option<TextPlace> {
         insee_code: None,
         city,
     })
+}
+
+/// The town in a line `Ville : Mende` elsewhere in the text, if it has the postal code.
+fn labelled_town(tokens: &[Token], postal_code: &str) -> Option<String> {
+    let is_label = |token: &Token| token.is("ville") || token.is("commune") || token.is("localite");
+    let labels = (0..tokens.len()).filter(|place| is_label(&tokens[*place]));
+    let named = |place: usize| {
+        let value = tokens[place + 1..]
+            .iter()
+            .position(|token| !matches!(token, Token::Sign(':') | Token::Break))?;
+        let name = name_after(&tokens[place + 1 + value..]).join(" ");
+        communes::find_by_postal_code_and_name(postal_code, &name)
+    };
+    labels
+        .take(LABELS_MAX)
+        .find_map(named)
+        .map(|commune| commune.name.to_owned())
 }
 
 /// `Paris 11e`, `Lyon 3ème arrondissement`, `Marseille 8`.

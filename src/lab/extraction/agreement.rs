@@ -1,0 +1,129 @@
+//! When a value found on a page is the one it states: exactly, except for areas, positions, names of towns and titles.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use toise_collect::extract::french::tokens::{Token, tokens};
+use toise_geo::distance::planar_distance_m;
+
+/// Tolerated difference of areas, square metres: pages give the same area with and without decimals.
+const AREA_TOLERANCE_M2: f64 = 1.0;
+/// Tolerated difference of areas as a share of the area, for areas converted from other units.
+const AREA_TOLERANCE_SHARE: f64 = 0.01;
+/// Tolerated distance of positions, metres.
+const POSITION_TOLERANCE_M: f64 = 100.0;
+/// Share of the words of the shorter title that the other must have.
+const TITLE_SHARE_MIN: f64 = 0.6;
+
+/// Whether a found value is the true one.
+pub fn agree(field: &str, truth: &Value, found: &Value) -> bool {
+    match field {
+        "habitation.surface.total" | "land.surface" => both(truth, found, |truth, found| {
+            (truth - found).abs() <= AREA_TOLERANCE_M2.max(truth * AREA_TOLERANCE_SHARE)
+        }),
+        "location.locationCoordinate.location" => same_place(truth, found),
+        "location.city" => same_town(truth, found),
+        "title" => same_title(truth, found),
+        _ => truth == found || both(truth, found, |truth, found| truth == found),
+    }
+}
+
+fn both(truth: &Value, found: &Value, compare: impl Fn(f64, f64) -> bool) -> bool {
+    match (truth.as_f64(), found.as_f64()) {
+        (Some(truth), Some(found)) => compare(truth, found),
+        _ => false,
+    }
+}
+
+fn same_place(truth: &Value, found: &Value) -> bool {
+    let point = |value: &Value| Some((value.get(1)?.as_f64()?, value.get(0)?.as_f64()?));
+    match (point(truth), point(found)) {
+        (Some(truth), Some(found)) => {
+            planar_distance_m(truth.0, truth.1, found.0, found.1) <= POSITION_TOLERANCE_M
+        }
+        _ => false,
+    }
+}
+
+/// `Paris` is `Paris 11e Arrondissement`, and `Rivonia` is `Rivonia, Sandton`.
+fn same_town(truth: &Value, found: &Value) -> bool {
+    let (truth, found) = (words(truth), words(found));
+    let length = truth.len().min(found.len());
+    length > 0 && truth[..length] == found[..length]
+}
+
+fn same_title(truth: &Value, found: &Value) -> bool {
+    let set = |value: &Value| words(value).into_iter().collect::<HashSet<String>>();
+    let (truth, found) = (set(truth), set(found));
+    let shorter = truth.len().min(found.len());
+    let common = truth.intersection(&found).count();
+    shorter > 0 && common as f64 >= TITLE_SHARE_MIN * shorter as f64
+}
+
+/// The words and numbers of a text without case and accents.
+fn words(value: &Value) -> Vec<String> {
+    let tokens = tokens(value.as_str().unwrap_or_default());
+    let words = tokens.into_iter().filter_map(|token| match token {
+        Token::Word(word) => Some(word.to_ascii_lowercase()),
+        Token::Number(_, digits) => Some(digits),
+        _ => None,
+    });
+    words.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_agree_within_what_pages_leave_open() {
+        for (field, truth, found, expected) in [
+            ("currentPrice.value", json!(350_000), json!(350_000.0), true),
+            ("currentPrice.value", json!(350_000), json!(350_001), false),
+            ("habitation.surface.total", json!(61.5), json!(62), true),
+            ("habitation.surface.total", json!(61.5), json!(59), false),
+            ("land.surface", json!(5_000), json!(5_040), true),
+            (
+                "location.city",
+                json!("Saint-Étienne"),
+                json!("saint etienne"),
+                true,
+            ),
+            (
+                "location.city",
+                json!("Paris"),
+                json!("Paris 11e Arrondissement"),
+                true,
+            ),
+            ("location.city", json!("Paris"), json!("Lyon"), false),
+            (
+                "title",
+                json!("Appartement 3 pièces"),
+                json!("Vente appartement 3 pièces Lyon"),
+                true,
+            ),
+            (
+                "title",
+                json!("Appartement 3 pièces"),
+                json!("Nos annonces"),
+                false,
+            ),
+            ("offer.type", json!("OFFER_BUY"), json!("OFFER_RENT"), false),
+        ] {
+            assert_eq!(
+                agree(field, &truth, &found),
+                expected,
+                "{field} {truth} {found}"
+            );
+        }
+        let place = "location.locationCoordinate.location";
+        assert!(agree(
+            place,
+            &json!([2.35, 48.85]),
+            &json!([2.3505, 48.8501])
+        ));
+        assert!(!agree(place, &json!([2.35, 48.85]), &json!([48.85, 2.35])));
+    }
+}
