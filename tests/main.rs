@@ -72,6 +72,7 @@ mod journeys {
     mod valuing;
 }
 mod lake {
+    mod columns;
     mod damage;
     mod import;
     mod readers;

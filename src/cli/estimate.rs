@@ -27,6 +27,9 @@ five lie between lower and upper), confidence, fallback and error; with addresse
 address_confidence and address_precision (ADDRESS, STREET, TOWN). A home of which only the town is found is valued from the
 centre of the town, with confidence LOW.
 
+The last column, status, is ok, outside_france (a position abroad or at sea), coordinates_swapped? (one that lies in France
+with longitude and latitude swapped) or error; such rows have no price.
+
 Examples:
   toise estimate --input portfolio.csv --output valued.parquet
   toise estimate --input flats.parquet --output valued.csv --map ref=id --map area=surface_m2 --comparables 3

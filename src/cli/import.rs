@@ -20,10 +20,9 @@ use toise_geocode::resolve::LazyGeocoder;
 use toise_lake::Lake;
 use toise_net::{Client, RetryPolicy};
 use toise_opendata::fetch::{self, FetchedSources};
-use toise_opendata::import::{ImportInput, ImportOptions, import_files, iso};
+use toise_opendata::import::{ImportOptions, group_by_columns, import_files, iso, local_files};
 use toise_opendata::report::ImportReport;
 use toise_opendata::source::cell;
-use toise_opendata::source::files::expand;
 use toise_opendata::{Dataset, ImportTable};
 
 /// Arguments of `import`.
@@ -44,6 +43,7 @@ enum ImportDataset {
     /// Import energy performance diagnostics (DPE)
     #[command(after_help = "Examples:\n  \
         toise import dpe dpe-48.csv.gz 'pages/*.json'\n  \
+        toise import dpe labels.csv      (columns that the file lacks stay as they are stored)\n  \
         toise import dpe --departments 48 --since 2026-01-01")]
     Dpe(DpeArgs),
     /// Import addresses and named places (BAN, BAL) and index them
@@ -82,6 +82,9 @@ struct DpeArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     shared: SharedArgs,
+    /// Add diagnostics that are not stored from files with few columns too
+    #[arg(long)]
+    allow_partial: bool,
     /// Only diagnostics established on or after this day
     #[arg(long, value_parser = day, value_name = "YYYY-MM-DD")]
     since: Option<String>,
@@ -168,7 +171,7 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
             let fetched = if arguments.files.is_empty() {
                 fetch_dvf(common, arguments, &clock, progress)?
             } else {
-                local(&arguments.files)?
+                local(Dataset::Dvf, &arguments.files)?
             };
             let options = ImportOptions {
                 departments: shared.departments.clone(),
@@ -187,11 +190,12 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
             let fetched = if arguments.files.is_empty() {
                 fetch_dpe(common, arguments, progress)?
             } else {
-                local(&arguments.files)?
+                local(Dataset::Dpe, &arguments.files)?
             };
             let options = ImportOptions {
                 departments: shared.departments.clone(),
                 since: arguments.since.as_deref().and_then(cell::day),
+                allow_partial: arguments.allow_partial,
                 geocoder: LazyGeocoder::new(common.data.clone()),
                 progress,
                 clock,
@@ -219,7 +223,7 @@ fn import_ban(
             fetch::ban(&client, base, codes, &common.data, progress, clock.now()).await
         })?
     } else {
-        local(&arguments.files)?
+        local(ImportTable::Ban, &arguments.files)?
     };
     let options = ImportOptions {
         departments: shared.departments.clone(),
@@ -311,9 +315,11 @@ fn require_departments(shared: &SharedArgs) -> CommandResult {
     Ok(())
 }
 
-fn local(files: &[PathBuf]) -> Result<FetchedSources, BoxedError> {
+fn local(table: impl Into<ImportTable>, files: &[PathBuf]) -> Result<FetchedSources, BoxedError> {
+    let found = local_files(table.into(), files)?;
     Ok(FetchedSources {
-        inputs: expand(files)?.into_iter().map(ImportInput::local).collect(),
+        inputs: found.inputs,
+        skipped: found.skipped,
         ..FetchedSources::default()
     })
 }
@@ -340,11 +346,16 @@ fn import(
         started_at: iso(&options.clock),
         edition: options.edition.clone(),
         notes: fetched.notes.clone(),
+        skipped_files: fetched.skipped.clone(),
         ..ImportReport::default()
     };
-    if !fetched.inputs.is_empty() {
+    let groups = match fetched.inputs.is_empty() {
+        true => Vec::new(),
+        false => group_by_columns(table, fetched.inputs.clone())?,
+    };
+    for group in groups {
         let begin = || lake.import(table.schema());
-        let (filled, imported) = import_files(table, &fetched.inputs, begin, options, &mut report)?;
+        let (filled, imported) = import_files(table, &group, begin, options, &mut report)?;
         let (sources, slices): (Vec<_>, Vec<_>) = imported
             .into_iter()
             .map(|imported| (imported.source, imported.slices))
@@ -353,7 +364,8 @@ fn import(
         slices.sort();
         slices.dedup();
         report.replaced_slices.clone_from(&slices);
-        report.outcome = Some(filled.publish(sources, slices)?);
+        let outcome = filled.publish(sources, slices)?;
+        report.outcome.get_or_insert_default().add(&outcome);
     }
     report.seconds = started.elapsed().as_secs_f64();
     let path = report.write(&common.data)?;

@@ -19,7 +19,8 @@ and distance (\"500m\"), and size. Instead of a place a row may give its address
 postal_code) and city: candidates lie within 50 m of a house number, within 300 m of the middle of a street, or in the
 commune; import addresses first (toise import ban). The output has one row per candidate; an invalid row, or one whose
 address is not found, has an error instead. With addresses it also has address_label, address_score, address_confidence and
-address_precision (ADDRESS, STREET, TOWN).
+address_precision (ADDRESS, STREET, TOWN). The last column, status, is ok, outside_france (a place abroad or at sea),
+coordinates_swapped? (one that lies in France with latitude and longitude swapped) or error.
 
 Examples:
   toise match dpe --input portfolio.csv --output candidates.parquet
@@ -107,6 +108,13 @@ fn print(report: &BulkReport, output: &std::path::Path) {
         report.without_candidates,
         report.errors
     );
+    if !report.status.is_empty() {
+        let status = report.status.iter();
+        let status: Vec<String> = status
+            .map(|(status, count)| format!("{count} {status}"))
+            .collect();
+        println!("in error: {}", status.join(", "));
+    }
     let first = &report.confidence;
     println!(
         "first candidates: {} HIGH, {} MEDIUM, {} LOW, {} REJECT",

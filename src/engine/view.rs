@@ -271,6 +271,7 @@ fn chunks_of(schema: &TableSchema, data_file: &DataFile, index: u32) -> Vec<RowG
             .flatten()
     });
     let leaves: Vec<Option<usize>> = columns.chain(items).collect();
+    let is_missing = |column: usize| !data_file.has_column(column);
     metadata
         .row_groups()
         .iter()
@@ -279,7 +280,11 @@ fn chunks_of(schema: &TableSchema, data_file: &DataFile, index: u32) -> Vec<RowG
             let rows = row_group.num_rows() as u32;
             let bounds = leaves
                 .iter()
-                .map(|leaf| {
+                .enumerate()
+                .map(|(column, leaf)| {
+                    if is_missing(column) {
+                        return ColumnStatistics::AllMissing;
+                    }
                     let column = leaf.map(|leaf| row_group.column(leaf));
                     let known = column.and_then(|column| Some((column, column.statistics()?)));
                     known.map_or(ColumnStatistics::Unknown, |(column, statistics)| {

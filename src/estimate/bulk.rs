@@ -27,7 +27,7 @@ use toise_geocode::Geocoder;
 use toise_geocode::resolve::{LazyGeocoder, RepeatedAddresses, Resolved};
 use toise_opendata::portfolio::{
     self, ADDRESS_FIELDS, AddressAnswerBuilder, AddressColumns, Error, InputRows, OpenPortfolio,
-    Portfolio, PortfolioColumns, PortfolioOutput,
+    Portfolio, PortfolioColumns, PortfolioOutput, RowFault, STATUS, STATUS_OK,
 };
 
 /// Maximum comparables per row.
@@ -69,6 +69,9 @@ pub struct BulkEstimateReport {
     pub errors: u64,
     /// Rows that could not be valued, by reason.
     pub errors_by_reason: BTreeMap<String, u64>,
+    /// Rows that could not be valued, by status: `outside_france`, `coordinates_swapped?`, `error`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub status: BTreeMap<&'static str, u64>,
     /// Valued rows by confidence.
     pub confidence: BTreeMap<&'static str, u64>,
     /// Valued rows by fallback.
@@ -115,6 +118,9 @@ impl BulkEstimateReport {
         for (reason, count) in &other.errors_by_reason {
             self.error(reason, *count);
         }
+        for (status, count) in &other.status {
+            *self.status.entry(status).or_default() += count;
+        }
         for (confidence, count) in &other.confidence {
             *self.confidence.entry(confidence).or_default() += count;
         }
@@ -142,7 +148,7 @@ struct EstimateRun {
 }
 
 /// A row's estimate or why there is none, and what its address was understood as.
-type RowAnswer = (Result<Estimate, String>, Option<Resolved>);
+type RowAnswer = (Result<Estimate, RowFault>, Option<Resolved>);
 
 /// Values every row of a portfolio. Returns once the complete output is on disk. Blocks and computes on the global
 /// rayon pool, so it must not be called from one of its workers.
@@ -250,9 +256,10 @@ impl EstimateRun {
                     counts.price(estimate.confidence, estimate.fallback);
                     table.price(&estimate);
                 }
-                Err(error) => {
-                    counts.error(&error, 1);
-                    table.error(&error);
+                Err(fault) => {
+                    counts.error(&fault.to_string(), 1);
+                    *counts.status.entry(fault.status()).or_default() += 1;
+                    table.error(&fault);
                 }
             }
         }
@@ -267,20 +274,20 @@ impl EstimateRun {
         addresses: &mut Option<RepeatedAddresses<'_, 'b>>,
     ) -> RowAnswer {
         if let Some(fault) = rows.faults.get(&row) {
-            return (Err(fault.clone()), None);
+            return (Err(RowFault::Other(fault.clone())), None);
         }
         let address = match self.locate(rows, row, addresses) {
             None => None,
             Some(Ok(found)) => Some(found),
-            Some(Err((reason, best))) => return (Err(reason), best),
+            Some(Err((reason, best))) => return (Err(RowFault::Other(reason)), best),
         };
         let cells = self.fields.iter();
         let cells = cells.map(|(column, field)| (*field, rows.block.cell(row, *column)));
         let position = address.as_ref().map(Resolved::position);
-        let home = parse_cells(cells, position, self.today).map_err(|fault| fault.to_string());
+        let home = parse_cells(cells, position, self.today);
         let estimate = home.and_then(|home| {
             let estimate = self.valuer.value(&home, self.detail);
-            estimate.map_err(|error| error.to_string())
+            estimate.map_err(|error| RowFault::Other(error.to_string()))
         });
         let estimate = estimate.map(|estimate| estimate.located_by(address.as_ref()));
         (estimate, address)
@@ -351,6 +358,7 @@ fn schema(detail: Detail, has_addresses: bool) -> SchemaRef {
     if has_addresses {
         columns.extend(AddressAnswerBuilder::fields());
     }
+    columns.push(Column::new(STATUS, DataType::Utf8, false));
     Arc::new(Schema::new(columns))
 }
 
@@ -366,10 +374,12 @@ struct EstimateTableBuilder {
     comparables: StringBuilder,
     contributions: StringBuilder,
     addresses: AddressAnswerBuilder,
+    statuses: StringBuilder,
 }
 
 impl EstimateTableBuilder {
     fn price(&mut self, estimate: &Estimate) {
+        self.statuses.append_value(STATUS_OK);
         let euros = [estimate.price, estimate.lower, estimate.upper];
         for (column, eur) in self.euros.iter_mut().zip(euros) {
             column.append_value(eur as i64);
@@ -389,11 +399,12 @@ impl EstimateTableBuilder {
         }
     }
 
-    fn error(&mut self, error: &str) {
+    fn error(&mut self, fault: &RowFault) {
+        self.statuses.append_value(fault.status());
         self.euros.iter_mut().for_each(Int64Builder::append_null);
         self.confidences.append_null();
         self.fallbacks.append_null();
-        self.errors.append_value(error);
+        self.errors.append_value(fault.to_string());
         self.comparables.append_null();
         self.contributions.append_null();
     }
@@ -418,6 +429,7 @@ impl EstimateTableBuilder {
         if run.addresses.is_some() {
             columns.extend(self.addresses.finish());
         }
+        columns.push(Arc::new(self.statuses.finish()));
         Ok(RecordBatch::try_new(Arc::clone(&run.schema), columns)?)
     }
 }

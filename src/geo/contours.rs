@@ -21,8 +21,8 @@ const MAGIC: &[u8] = b"TCT1";
 /// Maximum distance from a contour at which a position still counts as inside France, in metres: contours are simplified,
 /// and quays and islets lie outside them.
 const SHORE_M: f64 = 3_000.0;
-/// Number of nearest communes whose borders are measured for a position outside every contour.
-const NEAREST: usize = 8;
+/// Metres of one degree of latitude.
+const DEGREE_M: f64 = 111_195.0;
 
 type Point = (i32, i32);
 
@@ -60,6 +60,23 @@ pub fn commune_at(latitude: f64, longitude: f64) -> Option<&'static str> {
     CONTOURS.find(latitude, longitude)
 }
 
+/// Distance from a position to the nearest border of a commune, with the point of the border; metres and degrees.
+/// `None` where there is no border within `reach_m`. 0 inside a commune.
+pub(crate) fn nearest_border(latitude: f64, longitude: f64, reach_m: f64) -> Option<BorderPoint> {
+    CONTOURS.nearest_border(latitude, longitude, reach_m)
+}
+
+/// A point of the border of a commune.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct BorderPoint {
+    /// Distance from the position asked, metres.
+    pub(crate) metres: f64,
+    /// Latitude, degrees.
+    pub(crate) latitude: f64,
+    /// Longitude, degrees.
+    pub(crate) longitude: f64,
+}
+
 impl Contours {
     fn index(contours: Vec<Contour>) -> Self {
         let boxes = contours.iter().enumerate().map(|(index, contour)| {
@@ -81,23 +98,59 @@ impl Contours {
         if !latitude.is_finite() || !longitude.is_finite() {
             return None;
         }
+        let contour = self.containing(latitude, longitude).or_else(|| {
+            let (_, contour) = self.nearest(latitude, longitude, SHORE_M)?;
+            Some(contour)
+        })?;
+        std::str::from_utf8(&contour.code).ok()
+    }
+
+    fn nearest_border(&self, latitude: f64, longitude: f64, reach_m: f64) -> Option<BorderPoint> {
+        if !latitude.is_finite() || !longitude.is_finite() {
+            return None;
+        }
+        if self.containing(latitude, longitude).is_some() {
+            return Some(BorderPoint {
+                metres: 0.0,
+                latitude,
+                longitude,
+            });
+        }
+        self.nearest(latitude, longitude, reach_m)
+            .map(|(point, _)| point)
+    }
+
+    fn containing(&self, latitude: f64, longitude: f64) -> Option<&Contour> {
         let (x, y) = (longitude * SCALE, latitude * SCALE);
         let around = self
             .boxes
             .locate_in_envelope_intersecting(&AABB::from_point([x, y]));
-        let inside = around
+        around
             .map(|found| &self.contours[found.data as usize])
-            .find(|contour| contour.contains(x, y));
-        let nearest = || {
-            let near = self.boxes.nearest_neighbor_iter(&[x, y]).take(NEAREST);
-            near.map(|found| &self.contours[found.data as usize])
-                .map(|contour| (contour.distance_m(latitude, longitude), contour))
-                .filter(|(metres, _)| *metres <= SHORE_M)
-                .min_by(|one, other| one.0.total_cmp(&other.0))
-                .map(|(_, contour)| contour)
+            .find(|contour| contour.contains(x, y))
+    }
+
+    /// The contour whose border is nearest to a position outside all of them, within `reach_m`.
+    fn nearest(
+        &self,
+        latitude: f64,
+        longitude: f64,
+        reach_m: f64,
+    ) -> Option<(BorderPoint, &Contour)> {
+        let north = reach_m / DEGREE_M;
+        let east = north / latitude.to_radians().cos().max(f64::EPSILON);
+        let corner = |sign: f64| {
+            [
+                (longitude + sign * east) * SCALE,
+                (latitude + sign * north) * SCALE,
+            ]
         };
-        let contour = inside.or_else(nearest)?;
-        std::str::from_utf8(&contour.code).ok()
+        let envelope = AABB::from_corners(corner(-1.0), corner(1.0));
+        let near = self.boxes.locate_in_envelope_intersecting(&envelope);
+        near.map(|found| &self.contours[found.data as usize])
+            .map(|contour| (contour.nearest_point(latitude, longitude), contour))
+            .filter(|(point, _)| point.metres <= reach_m)
+            .min_by(|one, other| one.0.metres.total_cmp(&other.0.metres))
     }
 }
 
@@ -130,8 +183,8 @@ impl Contour {
         inside
     }
 
-    /// Distance to the border, metres.
-    fn distance_m(&self, latitude: f64, longitude: f64) -> f64 {
+    /// The point of the border that is nearest to a position.
+    fn nearest_point(&self, latitude: f64, longitude: f64) -> BorderPoint {
         let cos = latitude.to_radians().cos();
         let (x, y) = (longitude * SCALE * cos, latitude * SCALE);
         let mut least = (f64::INFINITY, 0.0, 0.0);
@@ -149,7 +202,12 @@ impl Contour {
                 least = (squared, px / cos / SCALE, py / SCALE);
             }
         }
-        planar_distance_m(latitude, longitude, least.2, least.1)
+        let (_, east, north) = least;
+        BorderPoint {
+            metres: planar_distance_m(latitude, longitude, north, east),
+            latitude: north,
+            longitude: east,
+        }
     }
 }
 

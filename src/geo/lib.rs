@@ -11,6 +11,7 @@ pub mod iris;
 pub mod order;
 mod place_names;
 pub mod places;
+pub mod plausible;
 pub mod price_levels;
 pub mod projection;
 pub mod regions;

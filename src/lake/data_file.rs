@@ -2,15 +2,16 @@
 //!
 //! It can be read in three ways: one column of one row group (queries cache these decoded in memory), whole rows by
 //! number (one small page of the record column each, 20–40 µs), and all rows in order (merging). The footer is read
-//! once on opening, the positions of record pages on first use. All readers, including SQL, go through
+//! once on opening, the positions of record pages on first use. A column that the table got after the file was written
+//! has no values in it: it is read as missing in every row, by every reader. All readers, including SQL, go through
 //! [`super::checked`]: bytes that do not match their checksums are an error that names file, column and row group.
 
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::array::{ArrayRef, RecordBatch, new_null_array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -42,8 +43,11 @@ pub struct DataFile {
     /// First row of each row group, and the row count at the end.
     group_starts: Vec<u32>,
     id_index: IdIndex,
-    /// Columns of the table.
-    columns: usize,
+    /// Arrow schema of the table.
+    table_schema: SchemaRef,
+    /// For each column of the table its place in the file and the type it is decoded to; no place for a column that the
+    /// table got after the file was written.
+    columns: Vec<(Option<usize>, DataType)>,
     /// Parquet leaves of the fields of lists of structs, which are numbered after the columns.
     item_leaves: Vec<usize>,
     /// Parquet leaf of the record column; `None` if the table has none.
@@ -71,9 +75,13 @@ impl DataFile {
             let reason = format!("{rows} rows, expected {} as in the snapshot", entry.rows);
             return Err(Error::damaged(&path, reason));
         }
-        let options = ArrowReaderOptions::new().with_schema(encoded_schema(schema));
-        let encoded = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options)
-            .map_err(|error| Error::damaged(&path, error))?;
+        let damaged = |error| Error::damaged(&path, error);
+        let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), ArrowReaderOptions::new())
+            .map_err(damaged)?;
+        let columns = columns_in(plain.schema(), schema);
+        let options = ArrowReaderOptions::new().with_schema(encoded_schema(plain.schema(), schema));
+        let encoded =
+            ArrowReaderMetadata::try_new(Arc::clone(&metadata), options).map_err(damaged)?;
         let mut group_starts = vec![0u32];
         for group in metadata.row_groups() {
             let last = group_starts.last().copied().unwrap_or(0);
@@ -82,8 +90,11 @@ impl DataFile {
         let id_index = folder.join(id_index::file_name(&entry.file));
         let id_index = IdIndex::open(&id_index, entry.rows, sums.ids)?;
         let record_column = leaf_of(&metadata, RECORD);
-        if record_column.is_none() && schema.column(RECORD).is_some() {
-            return Err(Error::damaged(&path, "no record column"));
+        for needed in [RECORD, schema.id] {
+            let index = schema.column(needed).map(|(index, _)| index);
+            if index.is_some_and(|index| columns[index].0.is_none()) {
+                return Err(Error::damaged(&path, format!("no {needed} column")));
+            }
         }
         let leaf = |item: &ItemColumn| {
             let list = &schema.columns[item.list].name;
@@ -98,7 +109,8 @@ impl DataFile {
             encoded,
             group_starts,
             id_index,
-            columns: schema.columns.len(),
+            table_schema: Arc::clone(schema.arrow()),
+            columns,
             item_leaves,
             record_column,
             record_pages: OnceLock::new(),
@@ -145,10 +157,14 @@ impl DataFile {
     pub fn read_column(&self, row_group: usize, column: usize) -> Result<ArrayRef, Error> {
         let rows = self.group_starts[row_group + 1] - self.group_starts[row_group];
         let descriptor = self.metadata.file_metadata().schema_descr();
-        let item = column.checked_sub(self.columns);
-        let mask = match item.and_then(|item| self.item_leaves.get(item)) {
-            Some(leaf) => ProjectionMask::leaves(descriptor, [*leaf]),
-            None => ProjectionMask::roots(descriptor, [column]),
+        let mask = match self.columns.get(column) {
+            Some((Some(root), _)) => ProjectionMask::roots(descriptor, [*root]),
+            Some((None, kind)) => return Ok(new_null_array(kind, rows as usize)),
+            None => {
+                let leaf = self.item_leaves.get(column - self.columns.len());
+                let missing = || Error::damaged(self.path(), format!("no column number {column}"));
+                ProjectionMask::leaves(descriptor, [*leaf.ok_or_else(missing)?])
+            }
         };
         let file = CheckedReader::new(&self.file);
         let mut reader =
@@ -171,7 +187,13 @@ impl DataFile {
         Ok(Arc::clone(batch.column(0)))
     }
 
-    /// All rows in order, `batch_rows` at a time, with all columns in their plain types.
+    /// Whether the file holds values of a column, given by its number; `false` for one that the table got later.
+    pub fn has_column(&self, column: usize) -> bool {
+        let known = self.columns.get(column);
+        known.is_none_or(|(place, _)| place.is_some())
+    }
+
+    /// All rows in order, `batch_rows` at a time, with all columns of the table in their plain types.
     pub fn batches(&self, batch_rows: usize) -> Result<Batches, Error> {
         let options = ArrowReaderOptions::new();
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(&self.metadata), options)?;
@@ -180,7 +202,13 @@ impl DataFile {
             .with_batch_size(batch_rows)
             .build()
             .map_err(|error| file.error(error))?;
-        Ok(Batches { file, reader })
+        let places = self.columns.iter().map(|(place, _)| *place).collect();
+        Ok(Batches {
+            file,
+            reader,
+            table_schema: Arc::clone(&self.table_schema),
+            places,
+        })
     }
 
     /// Record texts of rows given by row number in the file, in the order given.
@@ -316,6 +344,25 @@ pub fn footer(file: &Arc<CheckedFile>) -> Result<Arc<ParquetMetaData>, Error> {
 pub struct Batches {
     file: CheckedReader,
     reader: ParquetRecordBatchReader,
+    table_schema: SchemaRef,
+    /// Place in the file of each column of the table.
+    places: Vec<Option<usize>>,
+}
+
+impl Batches {
+    /// The columns of the table, from those of the file.
+    fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch, Error> {
+        let fields = self.table_schema.fields().iter();
+        let columns = fields.zip(&self.places).map(|(field, place)| match place {
+            Some(place) => Arc::clone(batch.column(*place)),
+            None => new_null_array(field.data_type(), batch.num_rows()),
+        });
+        let columns = columns.collect();
+        Ok(RecordBatch::try_new(
+            Arc::clone(&self.table_schema),
+            columns,
+        )?)
+    }
 }
 
 impl Iterator for Batches {
@@ -323,7 +370,8 @@ impl Iterator for Batches {
 
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.reader.next()?;
-        Some(batch.map_err(|error| self.file.error(error)))
+        let batch = batch.map_err(|error| self.file.error(error));
+        Some(batch.and_then(|batch| self.complete(&batch)))
     }
 }
 
@@ -367,16 +415,28 @@ pub fn item_leaf_of(metadata: &ParquetMetaData, list: &str, field: &str) -> Opti
     })
 }
 
-/// The Arrow schema for decoding columns: categories as dictionaries, all other types as in the file.
-fn encoded_schema(schema: &TableSchema) -> SchemaRef {
-    let fields: Vec<Field> = schema
-        .columns
-        .iter()
-        .zip(schema.arrow().fields())
-        .map(|(column, field)| {
+/// For each column of the table its place among those of the file, and the type it is decoded to.
+fn columns_in(file: &Schema, table: &TableSchema) -> Vec<(Option<usize>, DataType)> {
+    let columns = table.columns.iter();
+    let columns = columns.map(|column| {
+        let place = file.index_of(&column.name).ok();
+        (place, column.kind.decoded_type())
+    });
+    columns.collect()
+}
+
+/// The Arrow schema for decoding the columns of a file: categories as dictionaries, all other types as in the file.
+fn encoded_schema(file: &Schema, table: &TableSchema) -> SchemaRef {
+    let known = |name: &str| {
+        let mut columns = table.columns.iter().zip(table.arrow().fields());
+        columns.find(|(column, _)| column.name == name)
+    };
+    let fields = file.fields().iter().map(|field| match known(field.name()) {
+        Some((column, field)) => {
             let field = field.as_ref().clone();
             field.with_data_type(column.kind.decoded_type())
-        })
-        .collect();
-    Arc::new(Schema::new(fields))
+        }
+        None => field.as_ref().clone(),
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<Field>>()))
 }

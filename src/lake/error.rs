@@ -24,6 +24,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A table was described with a column that it does not have.
+    #[error("{table}: the table has no column \"{column}\"")]
+    UnknownColumn {
+        /// Name of the table.
+        table: &'static str,
+        /// Name of the missing column.
+        column: String,
+    },
     /// Another process is importing into the table.
     #[error("{path}: another import is running on this table; wait for it to end")]
     Busy {

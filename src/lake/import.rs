@@ -25,6 +25,7 @@ use super::locked_table::{LockedTable, TableRewrite};
 use super::schema::TableSchema;
 use super::snapshot::{self, Snapshot};
 use super::sort::{Sorter, SurvivorSet};
+use super::stored_rows::StoredRows;
 use super::write::{content_digests, index_entries};
 use super::{Error, ImportOutcome, Provenance, RowSink, Slice};
 use toise_base::clock::Clock;
@@ -183,6 +184,15 @@ impl RowSink for TableImport {
         self.sorter.push(batch)?;
         Ok(())
     }
+
+    fn stored_rows(&self) -> Result<Option<StoredRows>, Error> {
+        if self.replaces_table {
+            return Ok(Some(StoredRows::default()));
+        }
+        let snapshot = Snapshot::load(&self.table.folder)?;
+        let files = self.table.open_data_files(&snapshot)?;
+        Ok(Some(StoredRows::new(files)))
+    }
 }
 
 /// Merges all sorted runs of a table into one. Returns the number of rows written; 0 if there is at most one run, which
@@ -320,25 +330,26 @@ fn join(new: &[IdEntry], old: &[IdEntry], mut found: impl FnMut(&IdEntry, &IdEnt
 }
 
 /// Rows of a data file that lie in one of the slices and that the edition does not contain. Rows without a date lie in no
-/// slice of a year. `schema` must have a department and a commune column.
+/// slice of a year.
+///
+/// # Errors
+/// A column cannot be read, or the table has no department or commune column.
 fn left_out_rows(
     data_file: &DataFile,
     schema: &TableSchema,
     slices: &BTreeSet<&Slice>,
     in_import: &HashSet<u32>,
 ) -> Result<HashSet<u32>, Error> {
-    let index = |name: &str| {
-        schema
-            .column(name)
-            .map(|(index, _)| index)
-            .unwrap_or_default()
-    };
+    let places = [
+        column_index(schema, schema.department)?,
+        column_index(schema, schema.commune)?,
+    ];
     // A set, because a row may lie in a slice of its department and in one of its commune.
     let mut left_out = HashSet::new();
     for group in 0..data_file.metadata().num_row_groups() {
         let years = years(data_file, group, schema)?;
-        for place in [schema.department, schema.commune] {
-            let places = data_file.read_column(group, index(place))?;
+        for place in places {
+            let places = data_file.read_column(group, place)?;
             debug_assert!(matches!(places.data_type(), DataType::Dictionary(..)));
             let places = places.as_dictionary::<Int32Type>();
             let names = places.values().as_string::<i32>();
@@ -361,6 +372,18 @@ fn left_out_rows(
         }
     }
     Ok(left_out)
+}
+
+/// Number of a column of a table.
+///
+/// # Errors
+/// The table has no such column.
+fn column_index(schema: &TableSchema, name: &str) -> Result<usize, Error> {
+    let found = schema.column(name).map(|(index, _)| index);
+    found.ok_or_else(|| Error::UnknownColumn {
+        table: schema.name,
+        column: name.to_owned(),
+    })
 }
 
 /// The year of each row of a group; `None` for a table without a date column.

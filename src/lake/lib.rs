@@ -10,6 +10,8 @@ pub mod check;
 pub mod checked;
 pub mod checksums;
 pub mod cluster;
+#[cfg(test)]
+mod columns_tests;
 pub mod data_file;
 mod error;
 mod folder;
@@ -22,8 +24,10 @@ mod rows;
 pub mod schema;
 pub mod snapshot;
 mod sort;
+mod stored_rows;
 pub mod write;
 
 pub use error::Error;
 pub use folder::Lake;
 pub use rows::{ImportOutcome, Provenance, RowSink, Slice};
+pub use stored_rows::StoredRows;

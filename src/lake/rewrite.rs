@@ -1,10 +1,8 @@
 //! Reads a data file back as a sorted stream, without removed rows.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use arrow::array::BooleanArray;
-use arrow::array::RecordBatch;
 use arrow::compute::filter_record_batch;
 
 use super::data_file::DataFile;
@@ -24,9 +22,7 @@ pub fn data_file_stream(
 ) -> Result<SortedStream, Error> {
     let mut first_row = 0u32;
     let batches = data_file.batches(BATCH_ROWS)?.map(move |batch| {
-        let batch = batch?;
-        // The file's own schema may differ in metadata, so the table's schema is used.
-        let mut rows = RecordBatch::try_new(Arc::clone(schema.arrow()), batch.columns().to_vec())?;
+        let mut rows = batch?;
         let count = rows.num_rows() as u32;
         if !dead.is_empty() {
             let kept: BooleanArray = (first_row..first_row + count)

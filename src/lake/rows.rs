@@ -4,11 +4,21 @@ use arrow::array::RecordBatch;
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
+use super::stored_rows::StoredRows;
 
 /// Takes rows on their way into a table.
 pub trait RowSink {
     /// Takes a batch in the table's Arrow schema ([`super::schema::TableSchema::arrow`]), any number of rows.
     fn push(&mut self, batch: RecordBatch) -> Result<(), Error>;
+
+    /// The rows that the table holds before the rows pushed, for sources that tell only a part of a row; `None` if
+    /// there is no table behind the sink, as by default.
+    ///
+    /// # Errors
+    /// The table cannot be read.
+    fn stored_rows(&self) -> Result<Option<StoredRows>, Error> {
+        Ok(None)
+    }
 }
 
 /// Where rows came from; kept in the snapshot.
@@ -54,4 +64,16 @@ pub struct ImportOutcome {
     pub removed: u64,
     /// Rows in the table afterwards.
     pub total: u64,
+}
+
+impl ImportOutcome {
+    /// Adds what a later publication of the same import changed.
+    pub fn add(&mut self, later: &ImportOutcome) {
+        self.added += later.added;
+        self.replaced += later.replaced;
+        self.unchanged += later.unchanged;
+        self.duplicates += later.duplicates;
+        self.removed += later.removed;
+        self.total = later.total;
+    }
 }

@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::import::ImportInput;
+use super::report::SkippedFile;
 use toise_base::progress::Progress;
 use toise_geo::departments;
 use toise_lake::Slice;
@@ -72,6 +73,8 @@ pub struct FetchedSources {
     pub inputs: Vec<ImportInput>,
     /// Slices that the source does not have, in words.
     pub notes: Vec<String>,
+    /// Local files that hold something else.
+    pub skipped: Vec<SkippedFile>,
     /// Folder to delete after the files have been imported.
     pub temporary: Option<PathBuf>,
 }
@@ -209,6 +212,7 @@ impl FetchedSources {
             name: file.url,
             edition: Some(edition(downloaded.last_modified.as_deref(), now)),
             slices: Some(vec![file.slice]),
+            has_all_columns: true,
         });
         Ok(true)
     }
@@ -283,12 +287,15 @@ pub async fn dpe(
     }
     bar.finish_and_clear();
     let inputs = (1..=journey.pages)
-        .map(|page| ImportInput::local(page_path(&folder, page)))
+        .map(|page| ImportInput {
+            has_all_columns: true,
+            ..ImportInput::local(page_path(&folder, page))
+        })
         .collect();
     Ok(FetchedSources {
         inputs,
-        notes: Vec::new(),
         temporary: Some(folder),
+        ..FetchedSources::default()
     })
 }
 

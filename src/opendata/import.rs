@@ -4,6 +4,7 @@
 //! At most [`BLOCKS_WAITING`] + [`BLOCKS_CONVERTING`] blocks of about 4 MB of text are in memory, whatever the file
 //! size. Must not be called from a rayon worker, because it waits for conversions.
 
+mod files;
 mod pipeline;
 
 use std::collections::{BTreeSet, HashSet};
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
+pub use self::files::{LocalFiles, group_by_columns, local_files};
 use self::pipeline::BlockConsumer;
 use super::dataset::{Dataset, ImportTable};
 use super::dvf;
@@ -47,6 +49,11 @@ pub struct ImportOptions {
     pub iris: Option<Arc<IrisIndex>>,
     /// Places rows that have an address and no position; the default places none.
     pub geocoder: LazyGeocoder,
+    /// Whether the sources give every column of the register, leaving out only those without a value; a column that is
+    /// absent in other sources stays as it is stored.
+    pub has_all_columns: bool,
+    /// Whether a file with few columns adds the diagnostics that are not stored.
+    pub allow_partial: bool,
     /// Names of sources whose rows are scattered, so that their mutations are grouped in memory.
     pub group_in_memory: HashSet<String>,
     /// Progress bars on standard error.
@@ -66,6 +73,8 @@ pub struct ImportInput {
     pub edition: Option<String>,
     /// Slices that it covers completely; `None` means derived from its rows if an edition is given.
     pub slices: Option<Vec<Slice>>,
+    /// Whether it gives every column of the register; see [`ImportOptions::has_all_columns`].
+    pub has_all_columns: bool,
 }
 
 impl ImportInput {
@@ -76,6 +85,7 @@ impl ImportInput {
             path,
             edition: None,
             slices: None,
+            has_all_columns: false,
         }
     }
 }
@@ -168,6 +178,7 @@ pub fn import_file(
     let bar = options.progress.bytes(name, total);
     let mut own = options.clone();
     own.edition = input.edition.clone().or(own.edition);
+    own.has_all_columns |= input.has_all_columns;
     let reader = bar.wrap_read(file);
     let imported = import_reader(
         table,

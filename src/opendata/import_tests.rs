@@ -80,7 +80,7 @@ fn a_flat_with_its_cellar_is_one_flat() {
     let id = record["id"].as_str().unwrap();
     assert_eq!(id.len(), 20);
     let expected = format!(
-        r#"{{"id":"{id}","transaction_date":"2023-01-05T00:00:00.000Z","transaction_type":"Vente","price_eur":208000,"price_per_m2_living_eur":2567.9,"surface_m2":81,"main_rooms":4,"carrez_surface_m2":78.46,"property_type":"Appartement","is_new_build":false,"is_open_market":true,"address":"289 CHE DE PLAISANCE","postal_code":"83200","insee_code":"83137","city":"Toulon","departement_code":"83","location":{{"lat":43.1,"lon":5.9}},"parcel_ids":["83137000CY0616"],"lots":3,"rows":2}}"#
+        r#"{{"id":"{id}","transaction_date":"2023-01-05T00:00:00.000Z","transaction_type":"Vente","price_eur":208000,"price_per_m2_living_eur":2567.9,"surface_m2":81,"main_rooms":4,"carrez_surface_m2":78.46,"property_type":"Appartement","is_new_build":false,"is_open_market":true,"address":"289 CHE DE PLAISANCE","postal_code":"83200","insee_code":"83137","city":"Toulon","departement_code":"83","location":{{"lat":43.1,"lon":5.9}},"parcel_ids":["83137000CY0616"],"lots":3,"rows":2,"mutation_id":"m1","mutation_records":1,"mutation_share":1,"is_sold_together":false}}"#
     );
     assert_eq!(serde_json::to_string(record).unwrap(), expected);
     assert_eq!(
@@ -129,6 +129,17 @@ fn several_dwellings_are_summed_and_have_no_price_per_metre() {
     assert_eq!(records[1]["price_eur"], 300_000);
     assert!(flat.get("price_per_m2_living_eur").is_none());
     assert_ne!(flat["id"], records[1]["id"]);
+    let house = &records[1];
+    for record in [flat, house] {
+        assert_eq!(record["mutation_id"], "m1");
+        assert_eq!(record["mutation_records"], 2);
+        assert_eq!(record["is_sold_together"], true);
+    }
+    // 100 m² of flats and 80 m² of house.
+    assert_eq!(
+        (&flat["mutation_share"], &house["mutation_share"]),
+        (&0.555556.into(), &0.444444.into())
+    );
 }
 
 #[test]
@@ -140,6 +151,14 @@ fn a_dwelling_beside_premises_has_no_price_per_metre_and_no_second_record() {
     assert_eq!(records.len(), 1);
     assert_eq!(records[0]["property_type"], "Maison");
     assert!(records[0].get("price_per_m2_living_eur").is_none());
+    assert_eq!(records[0]["is_sold_together"], true);
+    assert_eq!(
+        (
+            &records[0]["mutation_records"],
+            &records[0]["mutation_share"]
+        ),
+        (&1.into(), &1.into())
+    );
 }
 
 #[test]
@@ -318,6 +337,25 @@ fn bad_rows_are_counted_and_the_others_imported() {
 }
 
 #[test]
+fn values_outside_official_lists_of_sales_are_counted() {
+    let (records, report) = geo(&[
+        "m1,2023-01-05,1,Vente,90000,,,,,01053,,,,,,0,Maison,50,3,S,,,",
+        "m2,2023-01-05,1,Donation,90000,,,,,01053,,,,,,0,Château,50,3,QQ,,,",
+        "m3,2023-01-05,1,Vente en l’état futur d’achèvement,90000,,,,,01053,,,,,,0,Appartement,50,3,,,,",
+    ]);
+    assert_eq!(records.len(), 3);
+    assert_eq!(records[1]["transaction_type"], "Donation");
+    let unlisted = &report.unlisted_values;
+    assert_eq!(unlisted["nature_mutation"]["Donation"], 1);
+    assert_eq!(unlisted["type_local"]["Château"], 1);
+    assert_eq!(unlisted["code_nature_culture"]["QQ"], 1);
+    assert_eq!(
+        unlisted.values().map(|values| values.len()).sum::<usize>(),
+        3
+    );
+}
+
+#[test]
 fn damaged_files_give_one_error_with_its_location() {
     use std::io::Write;
     let row = "m1,2023-01-05,1,Vente,90000,,,,,01053,,,,,,0,Maison,50,3,,,,\n";
@@ -420,7 +458,7 @@ fn diagnostics_stay_as_published() {
     assert_eq!(
         text,
         format!(
-            r#"{{"numero_dpe":"2469E1","date_etablissement_dpe":"2024-08-29","surface_habitable_logement":27.0,"logement_traversant":1,"code_insee_ban":"69381","code_departement_ban":"69","adresse_brut":"4 rue\nRES \"A\"","besoin_ecs":848.10,"_geopoint":"45.77,4.83","flx_id":{flx_id},"location":{{"lat":45.77,"lon":4.83}}}}"#
+            r#"{{"numero_dpe":"2469E1","date_etablissement_dpe":"2024-08-29","surface_habitable_logement":27,"logement_traversant":1,"code_insee_ban":"69381","code_departement_ban":"69","adresse_brut":"4 rue\nRES \"A\"","besoin_ecs":848.1,"_geopoint":"45.77,4.83","flx_id":{flx_id},"location":{{"lat":45.77,"lon":4.83}}}}"#
         )
     );
     assert!(flx_id < 1 << 53);
@@ -462,7 +500,7 @@ fn pages_lines_and_parquet_read_like_csv() {
         .unwrap()
         .as_string::<i32>()
         .value(0);
-    assert!(text.contains("\"conso_5_usages_ep\":12.50"), "{text}");
+    assert!(text.contains("\"conso_5_usages_ep\":12.5,"), "{text}");
 
     let mut file = Vec::new();
     let mut writer =
@@ -477,6 +515,100 @@ fn pages_lines_and_parquet_read_like_csv() {
         .clone();
     assert_eq!(consumption.value(0), 12.5);
     assert_eq!(again.records()[1], page.records()[1]);
+}
+
+/// A CSV file as Parquet, with the types that readers of CSV infer: codes and house numbers become numbers.
+fn as_parquet(csv: &[u8], delimiter: u8) -> Vec<u8> {
+    use std::io::Seek;
+    let format = arrow::csv::reader::Format::default()
+        .with_header(true)
+        .with_delimiter(delimiter);
+    let mut source = std::io::Cursor::new(csv);
+    let (schema, _) = format.infer_schema(&mut source, None).unwrap();
+    source.rewind().unwrap();
+    let schema = std::sync::Arc::new(schema);
+    let rows = arrow::csv::ReaderBuilder::new(schema.clone())
+        .with_format(format)
+        .build(source)
+        .unwrap();
+    let mut file = Vec::new();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut file, schema, None).unwrap();
+    for batch in rows {
+        writer.write(&batch.unwrap()).unwrap();
+    }
+    writer.close().unwrap();
+    file
+}
+
+#[test]
+fn the_same_rows_as_csv_and_as_parquet_are_the_same_records() {
+    let csv = "numero_dpe,surface_habitable_logement,annee_construction,numero_voie_ban,code_insee_ban,\
+        date_etablissement_dpe,logement_traversant\n\
+        A,315,1975.0,12,01053,2024-08-29,true\nB,81.50,,,48095,2024-08-30,\n";
+    let (kept, _) = import(Dataset::Dpe, csv.as_bytes(), &ImportOptions::default()).unwrap();
+    let file = as_parquet(csv.as_bytes(), b',');
+    let (twin, _) = import(Dataset::Dpe, &file, &ImportOptions::default()).unwrap();
+    assert_eq!(kept.0, twin.0);
+    let record = &twin.records()[0];
+    assert_eq!(record["surface_habitable_logement"].to_string(), "315");
+    assert_eq!(record["numero_voie_ban"], "12");
+    assert_eq!(record["code_insee_ban"], "01053");
+}
+
+/// Real files read once as they are, once as Parquet with inferred types.
+#[test]
+fn real_rows_as_csv_and_as_parquet_are_the_same_records() {
+    use std::io::Read;
+    let Some(root) = real("") else { return };
+    for (dataset, file, delimiter) in [
+        (Dataset::Dvf, "dvf/geodvf_toulon_2023.csv.gz", b','),
+        (Dataset::Dvf, "dvf/geodvf_toulon_2024.csv.gz", b','),
+        (Dataset::Dvf, "dvf/geodvf_paris_2020-2023.csv.gz", b','),
+        (Dataset::Dvf, "dvf/geodvf_quoted_comma.csv", b','),
+        (Dataset::Dpe, "dpe/dpe48_lozere_v1names_5224.csv.gz", b','),
+        (
+            Dataset::Dpe,
+            "dpe/dpe69_existants_v1names_full_1025.csv.gz",
+            b';',
+        ),
+        (
+            Dataset::Dpe,
+            "dpe/dpe31_fixture_24rows_183cols_snake_v2.csv",
+            b',',
+        ),
+    ] {
+        let mut csv = std::fs::read(root[0].join(file)).unwrap();
+        if file.ends_with(".gz") {
+            let mut text = Vec::new();
+            let mut gzip = flate2::read::GzDecoder::new(&csv[..]);
+            gzip.read_to_end(&mut text).unwrap();
+            csv = text;
+        }
+        let (kept, _) = import(dataset, &csv, &ImportOptions::default()).unwrap();
+        let parquet = as_parquet(&csv, delimiter);
+        let (twin, _) = import(dataset, &parquet, &ImportOptions::default()).unwrap();
+        let texts = |sink: &CollectingSink| -> Vec<String> {
+            let batches = sink.0.iter();
+            let texts = batches.map(|batch| {
+                let texts = batch.column_by_name("record").unwrap().as_string::<i32>();
+                texts
+                    .iter()
+                    .map(|text| text.unwrap().to_owned())
+                    .collect::<Vec<_>>()
+            });
+            texts.flatten().collect()
+        };
+        let (kept, twin) = (texts(&kept), texts(&twin));
+        assert_eq!(kept.len(), twin.len(), "{file}");
+        let differing = kept.iter().zip(&twin).filter(|(one, other)| one != other);
+        let differing: Vec<_> = differing.collect();
+        println!(
+            "{file}: {} of {} records differ",
+            differing.len(),
+            kept.len()
+        );
+        assert!(differing.is_empty(), "{file}: {:#?}", &differing[..1]);
+    }
 }
 
 fn real(folder: &str) -> Option<Vec<PathBuf>> {
@@ -533,6 +665,33 @@ fn real_sales_of_toulon_give_every_mutation() {
         (records.len(), distinct_ids(&records, "id")),
         (7_407, 7_407)
     );
+    assert!(
+        report.unlisted_values.is_empty(),
+        "{:?}",
+        report.unlisted_values
+    );
+    // Each mutation counts once: its price by the shares of its records is the price that its rows repeat.
+    let mut prices = std::collections::HashMap::new();
+    for record in &records {
+        let share = record["mutation_share"].as_f64().unwrap();
+        let price = record["price_eur"].as_f64().unwrap_or(0.0);
+        let (weighted, stated, shares) = prices
+            .entry(record["mutation_id"].as_str().unwrap())
+            .or_insert((0.0, price, 0.0));
+        *weighted += price * share;
+        *stated = price;
+        *shares += share;
+    }
+    assert_eq!(prices.len(), 7_397);
+    for (mutation, (weighted, stated, shares)) in &prices {
+        assert!(
+            (weighted - stated).abs() < 0.01,
+            "{mutation}: {weighted} {stated}"
+        );
+        assert!((shares - 1.0_f64).abs() < 1e-9, "{mutation}: {shares}");
+    }
+    let together = |record: &&Value| record["is_sold_together"] == true;
+    println!("sold together: {}", records.iter().filter(together).count());
     let longest = records
         .iter()
         .filter_map(|record| record["rows"].as_u64())

@@ -46,6 +46,11 @@ impl JsonObject {
         }
     }
 
+    /// Adds `true` or `false`.
+    pub fn flag(&mut self, key: &str, value: bool) {
+        self.raw(key, if value { "true" } else { "false" });
+    }
+
     /// Adds a value that already is JSON text.
     pub fn raw(&mut self, key: &str, json: &str) {
         self.key(key);

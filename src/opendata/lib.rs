@@ -18,9 +18,13 @@ pub mod import;
 mod import_tests;
 pub mod json_text;
 pub mod matching;
+#[cfg(test)]
+mod partial_tests;
 pub mod placing;
 #[cfg(test)]
 mod placing_tests;
+#[cfg(test)]
+mod plausible_tests;
 pub mod portfolio;
 pub mod report;
 pub mod request;

@@ -15,6 +15,10 @@ use toise_lake::{ImportOutcome, Slice};
 
 /// Maximum examples stored per reason.
 pub const EXAMPLES_MAX: usize = 3;
+/// Maximum values counted one by one of a column.
+pub const UNLISTED_VALUES_MAX: usize = 50;
+/// Stands for the values of a column beyond [`UNLISTED_VALUES_MAX`].
+pub const OTHER_VALUES: &str = "other values";
 /// Maximum length of a value in an example, characters.
 const VALUE_CHARS_MAX: usize = 80;
 
@@ -57,6 +61,9 @@ pub struct Tally {
     pub examples: Vec<Example>,
 }
 
+/// Rows by column and value.
+pub type UnlistedValues = BTreeMap<&'static str, BTreeMap<String, u64>>;
+
 /// Tallies by reason.
 pub type Tallies = BTreeMap<&'static str, Tally>;
 
@@ -67,12 +74,20 @@ pub struct ConversionFindings {
     pub rejected: Tallies,
     /// Values dropped from rows that were imported, by reason.
     pub dropped: Tallies,
+    /// Values outside the official list of their column, imported as published.
+    pub unlisted: UnlistedValues,
 }
 
 impl ConversionFindings {
     /// Counts a rejected row.
     pub fn reject(&mut self, reason: &'static str, place: &SourceLocation, value: &str) {
         tally(&mut self.rejected, reason, place, value);
+    }
+
+    /// Counts a value that is not in the official list of its column.
+    pub fn count_unlisted(&mut self, column: &'static str, value: &str) {
+        let value = value.chars().take(VALUE_CHARS_MAX).collect();
+        count_values(&mut self.unlisted, column, value, 1);
     }
 
     /// Counts a dropped value.
@@ -92,6 +107,18 @@ fn tally(tallies: &mut Tallies, reason: &'static str, place: &SourceLocation, va
             value: value.chars().take(VALUE_CHARS_MAX).collect(),
         });
     }
+}
+
+/// Counts a value of a column; the values beyond [`UNLISTED_VALUES_MAX`] are counted together.
+fn count_values(into: &mut UnlistedValues, column: &'static str, value: String, count: u64) {
+    let values = into.entry(column).or_default();
+    let has_room = values.len() < UNLISTED_VALUES_MAX || values.contains_key(&value);
+    let value = if has_room {
+        value
+    } else {
+        OTHER_VALUES.to_owned()
+    };
+    *values.entry(value).or_default() += count;
 }
 
 fn merge(into: &mut Tallies, from: Tallies) {
@@ -114,6 +141,15 @@ pub struct FileReport {
     pub bytes: u64,
     /// BLAKE3 digest of these bytes, hexadecimal.
     pub checksum: String,
+}
+
+/// A file of a folder that was not imported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SkippedFile {
+    /// Path of the file.
+    pub name: String,
+    /// Why, in words.
+    pub reason: String,
 }
 
 /// What an import read, used, rejected and changed.
@@ -142,6 +178,12 @@ pub struct ImportReport {
     pub rejected: Tallies,
     /// Dropped values of imported rows, by reason.
     pub dropped_values: Tallies,
+    /// Values outside the official list of their column, imported as published: rows by column and value.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unlisted_values: UnlistedValues,
+    /// Files of the folders named that hold something else than the table.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped_files: Vec<SkippedFile>,
     /// Unknown columns, in the order of their appearance.
     pub unknown_columns: Vec<String>,
     /// Slices of the table that were replaced completely.
@@ -165,6 +207,11 @@ impl ImportReport {
     pub fn add(&mut self, findings: ConversionFindings) {
         merge(&mut self.rejected, findings.rejected);
         merge(&mut self.dropped_values, findings.dropped);
+        for (column, values) in findings.unlisted {
+            for (value, count) in values {
+                count_values(&mut self.unlisted_values, column, value, count);
+            }
+        }
     }
 
     /// Adds an unknown column, once.
@@ -235,6 +282,20 @@ impl ImportReport {
                     );
                 }
             }
+        }
+        for (column, values) in &self.unlisted_values {
+            let values: Vec<String> = values
+                .iter()
+                .map(|(value, count)| format!("\"{value}\" {count}"))
+                .collect();
+            let _ = writeln!(
+                text,
+                "not in the official list, kept as published: {column}: {}",
+                values.join(", ")
+            );
+        }
+        for SkippedFile { name, reason } in &self.skipped_files {
+            let _ = writeln!(text, "skipped: {name}: {reason}");
         }
         if !self.unknown_columns.is_empty() {
             let _ = writeln!(

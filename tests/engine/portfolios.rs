@@ -68,11 +68,17 @@ fn matched(
 fn expected(open_data: &OpenData, dataset: Dataset, key: &str, body: &Value) -> Vec<Value> {
     let request = match parse_match(dataset, body) {
         Ok(request) => request,
-        Err(fault) => return vec![json!({"key": key, "error": fault.to_string()})],
+        Err(fault) => {
+            return vec![json!({"key": key, "error": fault.to_string(), "status": "error"})];
+        }
     };
+    if let Err(fault) = request.check_place() {
+        let error = format!("filters.location: {fault}");
+        return vec![json!({"key": key, "error": error, "status": fault.name()})];
+    }
     let answer = open_data.find_matches(dataset, &request).unwrap();
     if answer.candidates.is_empty() {
-        return vec![json!({"key": key, "ambiguous": false, "total": 0})];
+        return vec![json!({"key": key, "ambiguous": false, "total": 0, "status": "ok"})];
     }
     let ranked = answer.candidates.iter().enumerate();
     ranked
@@ -80,7 +86,7 @@ fn expected(open_data: &OpenData, dataset: Dataset, key: &str, body: &Value) -> 
             let mut row = json!({
                 "key": key, "rank": rank + 1, "score": candidate.score,
                 "confidence": candidate.confidence.as_str(), "ambiguous": answer.ambiguous,
-                "total": answer.total,
+                "total": answer.total, "status": "ok",
             });
             row[dataset.schema().id] = json!(candidate.id);
             row["record"] = json!(String::from_utf8(candidate.record.to_vec()).unwrap());

@@ -74,8 +74,8 @@ pub fn drawn(draw: &mut Draw) -> Map<String, Value> {
             (10 * from + draw.below(10 * (to - from))) as f64 / 10.0
         };
         let value = match (field.input, field.field.kind) {
-            (HomeInput::Longitude, _) => json!(2.0 + draw.below(40_000) as f64 / 10_000.0),
-            (HomeInput::Latitude, _) => json!(43.0 + draw.below(60_000) as f64 / 10_000.0),
+            (HomeInput::Longitude, _) => json!(2.0 + draw.below(39_000) as f64 / 10_000.0),
+            (HomeInput::Latitude, _) => json!(44.0 + draw.below(45_000) as f64 / 10_000.0),
             (HomeInput::Surface, _) => json!(tenth(draw, 9, 300)),
             (HomeInput::Rooms, _) => json!(3 + draw.below(4)),
             (HomeInput::Floors, _) => json!(5 + draw.below(4)),

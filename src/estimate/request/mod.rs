@@ -24,6 +24,11 @@ use located::HomePlace;
 use toise_contract::fault::Fault;
 use toise_contract::fields::{FieldKind, Taken, Values, read, read_part, read_value};
 use toise_contract::walk::JsonPath;
+use toise_geo::plausible::check_position;
+use toise_opendata::portfolio::RowFault;
+
+/// How messages about a row name its position.
+const POSITION_PATH: &str = "longitude, latitude";
 
 /// Parses the body of an estimate; `today` is the default valuation date. Its address is not searched yet.
 ///
@@ -92,8 +97,25 @@ fn said<'a>(field: &HomeField, values: &'a Values<'_>) -> Option<&'a Taken<'a>> 
 /// latitude and longitude in degrees, stands for cells that give none.
 ///
 /// # Errors
-/// The first fault in the order of the cells; its path is the column name.
+/// The first fault in the order of the cells, with the column name, then a position that cannot be that of a home in
+/// France.
 pub fn parse_cells<'c>(
+    cells: impl Iterator<Item = (&'static HomeField, &'c str)>,
+    position: Option<(f64, f64)>,
+    today: NaiveDate,
+) -> Result<Home, RowFault> {
+    let home = read_cells(cells, position, today);
+    let home = home.map_err(|fault| RowFault::Other(fault.to_string()))?;
+    match check_position(home.latitude, home.longitude) {
+        Ok(()) => Ok(home),
+        Err(fault) => Err(RowFault::Position {
+            path: POSITION_PATH,
+            fault,
+        }),
+    }
+}
+
+fn read_cells<'c>(
     cells: impl Iterator<Item = (&'static HomeField, &'c str)>,
     position: Option<(f64, f64)>,
     today: NaiveDate,

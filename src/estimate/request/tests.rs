@@ -364,3 +364,56 @@ fn the_position_of_an_address_stands_for_the_cells_of_a_row() {
     assert_eq!((home.latitude, home.longitude), (44.5, 3.5));
     assert!(parse_cells(row(), None, today()).is_err());
 }
+
+#[test]
+fn a_row_abroad_at_sea_or_swapped_has_a_status_and_no_home() {
+    let read = |longitude: &'static str, latitude: &'static str| {
+        let row = [
+            ("longitude", longitude),
+            ("latitude", latitude),
+            ("type", "flat"),
+            ("surface_m2", "50"),
+        ];
+        let row = row.map(|(name, cell)| (HomeField::of_column(name).unwrap(), cell));
+        parse_cells(row.into_iter(), None, today())
+    };
+    for (longitude, latitude, status) in [
+        ("-0.1278", "51.5074", "outside_france"),
+        ("-6", "46", "outside_france"),
+        ("48.8566", "2.3522", "coordinates_swapped?"),
+        ("2.35", "x", "error"),
+    ] {
+        let fault = read(longitude, latitude).unwrap_err();
+        assert_eq!(fault.status(), status, "{fault}");
+    }
+    let fault = read("-6", "46").unwrap_err().to_string();
+    assert_eq!(
+        fault,
+        "longitude, latitude: outside_france: the position lies abroad or at sea"
+    );
+    assert!(read("55.45", "-20.88").is_ok());
+}
+
+#[test]
+fn a_body_abroad_or_swapped_is_refused_at_its_position() {
+    let body = |position: [f64; 2]| {
+        json!({
+            "location": {"locationCoordinate": {"location": position}}, "type": "CLASS_FLAT",
+            "habitation": {"surface": {"total": 50}, "roomCount": 2, "bedroomCount": 1},
+            "offer": {"type": "OFFER_BUY"},
+        })
+    };
+    let nothing = toise_geocode::Geocoder::new(Vec::new());
+    let fault = |position| {
+        let home = parse_estimate(&body(position), today()).unwrap();
+        home.locate(&nothing).unwrap_err().to_string()
+    };
+    let at = "location.locationCoordinate.location";
+    assert_eq!(
+        fault([-0.1278, 51.5074]),
+        format!("{at}: outside_france: the position lies abroad or at sea")
+    );
+    assert!(fault([48.85, 2.35]).starts_with(&format!("{at}: coordinates_swapped?: ")));
+    let paris = parse_estimate(&body([2.35, 48.85]), today()).unwrap();
+    assert!(paris.locate(&nothing).is_ok());
+}

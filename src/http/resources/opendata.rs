@@ -23,7 +23,7 @@ use toise_contract::cursor::{CursorKey, query_digest};
 use toise_engine::pool::Load;
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::Resolved;
-use toise_opendata::request::address::ADDRESS_PATH;
+use toise_opendata::request::address::{ADDRESS_PATH, PLACE_PATH};
 use toise_opendata::request::{parse_match, parse_match_many, parse_search};
 use toise_opendata::{
     Dataset, DatasetSearchRequest, MatchAnswer, MatchRequest, SearchAnswer, score,
@@ -208,12 +208,15 @@ async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<ApiRespo
     .await
 }
 
-/// Replaces the address of a request by the condition it stands for.
+/// Checks the place of a request, and replaces its address by the condition it stands for.
 fn locate(
     request: &mut MatchRequest,
     dataset: Dataset,
     geocoder: &Geocoder,
 ) -> Result<Option<Resolved>, Fault> {
+    request
+        .check_place()
+        .map_err(|reason| Fault::new(PLACE_PATH, reason.to_string()))?;
     let located = request.locate(dataset, geocoder);
     located.map_err(|reason| Fault::new(ADDRESS_PATH, reason.to_string()))
 }

@@ -7,6 +7,7 @@ use chrono::{DateTime, Duration, Utc};
 use serde_json::{Map, Value};
 
 use crate::adverts::identity::{ListingUrl, URL_RULE};
+use crate::adverts::implausible::LeftOutPosition;
 use toise_contract::Fault;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::Timestamp;
@@ -43,6 +44,8 @@ pub struct IncomingAdvert {
     pub patch: Map<String, Value>,
     /// The content, with nulls read as unknown.
     pub content: Advert,
+    /// Why its position was left out; `None` where it was not.
+    pub left_out_position: Option<LeftOutPosition>,
 }
 
 impl IncomingAdvert {
@@ -56,6 +59,7 @@ impl IncomingAdvert {
         };
         patch.retain(|field, _| !DERIVED_FIELDS.contains(&field.as_str()));
         sync_floor_names(&mut patch);
+        let left_out_position = LeftOutPosition::leave_out(&mut patch);
         let value = Value::Object(patch);
         let mut content: Advert = read(&value)?;
         let url = match &content.url {
@@ -88,7 +92,16 @@ impl IncomingAdvert {
             states_price: states_price(&patch),
             patch,
             content,
+            left_out_position,
         })
+    }
+
+    /// Why the advert is refused for a fault of its content: one without a place may have had a position that cannot be.
+    pub fn refusal(&self, fault: Fault) -> Fault {
+        match &self.left_out_position {
+            Some(position) if fault.path == "location" => position.refusal(),
+            _ => fault,
+        }
     }
 
     /// The content after this sighting is merged into the `stored` content.

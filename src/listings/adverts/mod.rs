@@ -8,6 +8,7 @@ pub mod anomaly;
 pub mod change;
 pub mod complete;
 pub mod identity;
+pub mod implausible;
 pub mod incoming;
 pub mod locating;
 pub mod member;

@@ -168,7 +168,7 @@ impl AdvertState {
         content.is_online.get_or_insert(true);
         forget_price_per_area(&mut content);
         if let Err(fault) = require(&content) {
-            return SightingOutcome::Refused(fault);
+            return SightingOutcome::Refused(incoming.refusal(fault));
         }
         if !incoming.states_price {
             return SightingOutcome::Refused(Fault::new(

@@ -239,6 +239,8 @@ fn write_one(
             outdated.insert(plan?)
         }
     };
+    let left_out = prepared.incoming.left_out_position;
+    let left_out = left_out.map(|position| Cow::Owned(position.warning()));
     let draft = match &mut plan.step {
         IngestDecision::Write(draft) => draft,
         IngestDecision::Reject(fault) => return Ok(Err(fault.clone())),
@@ -248,7 +250,7 @@ fn write_one(
                 property_flx_id: tables.property_of_url(&digest)?,
                 change: ContentChange::Unchanged,
                 events: Vec::new(),
-                warnings: Vec::new(),
+                warnings: left_out.into_iter().collect(),
             }));
         }
     };
@@ -278,7 +280,10 @@ fn write_one(
         property_flx_id,
         change: draft.change,
         events: std::mem::take(&mut draft.events),
-        warnings: std::mem::take(&mut draft.warnings),
+        warnings: left_out
+            .into_iter()
+            .chain(std::mem::take(&mut draft.warnings))
+            .collect(),
     }))
 }
 

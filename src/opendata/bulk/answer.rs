@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use super::plan::PortfolioPlan;
 use super::{BulkReport, MatchRun};
 use crate::matching::Ranking;
-use crate::portfolio::{AddressAnswerBuilder, Error, InputRows};
+use crate::portfolio::{AddressAnswerBuilder, Error, InputRows, RowFault, STATUS, STATUS_OK};
 use crate::request::address::clause;
 use crate::source::cell;
 use crate::{Dataset, MatchRequest};
@@ -116,6 +116,7 @@ impl AnswerLayout {
         if plan.has_addresses() {
             answer.extend(AddressAnswerBuilder::fields());
         }
+        answer.push(Field::new(STATUS, DataType::Utf8, false));
         let mut fields: Vec<Field> = keys
             .iter()
             .map(|key| {
@@ -264,6 +265,7 @@ struct MatchTableBuilder<'r> {
     chosen: Vec<AnswerColumnBuilder>,
     errors: StringBuilder,
     addresses: AddressAnswerBuilder,
+    statuses: StringBuilder,
 }
 
 impl<'r> MatchTableBuilder<'r> {
@@ -286,6 +288,7 @@ impl<'r> MatchTableBuilder<'r> {
                 .collect(),
             errors: StringBuilder::new(),
             addresses: AddressAnswerBuilder::default(),
+            statuses: StringBuilder::new(),
         }
     }
 
@@ -306,7 +309,7 @@ impl<'r> MatchTableBuilder<'r> {
     }
 
     /// Adds a portfolio row without candidates: with an error, or with a `total` of 0.
-    fn empty(&mut self, total: Option<u64>, error: Option<&str>) {
+    fn empty(&mut self, total: Option<u64>, fault: Option<&RowFault>) {
         self.ranks.append_null();
         self.scores.append_null();
         self.confidences.append_null();
@@ -316,7 +319,10 @@ impl<'r> MatchTableBuilder<'r> {
         self.chosen
             .iter_mut()
             .for_each(AnswerColumnBuilder::missing);
-        self.errors.append_option(error);
+        self.errors
+            .append_option(fault.map(|fault| fault.to_string()));
+        self.statuses
+            .append_value(fault.map_or(STATUS_OK, RowFault::status));
     }
 
     fn candidates(
@@ -347,6 +353,7 @@ impl<'r> MatchTableBuilder<'r> {
             self.totals.append_value(ranking.total as i64);
             self.ids.append_value(&ranked.id);
             self.errors.append_null();
+            self.statuses.append_value(STATUS_OK);
             let object: Map<String, Value> = match records.get(rank) {
                 Some(record) => serde_json::from_slice(record).unwrap_or_default(),
                 None => Map::new(),
@@ -394,6 +401,7 @@ impl<'r> MatchTableBuilder<'r> {
         if self.run.layout.has_addresses {
             columns.extend(self.addresses.finish());
         }
+        columns.push(Arc::new(self.statuses.finish()));
         Ok(RecordBatch::try_new(
             Arc::clone(&self.run.layout.schema),
             columns,
@@ -405,7 +413,7 @@ impl<'r> MatchTableBuilder<'r> {
 type RowRequest = (MatchRequest, Option<Resolved>);
 
 /// Why a row cannot be matched, and the result that its address is not surely enough.
-type RowFault = (String, Option<Resolved>);
+type UnmatchedRow = (RowFault, Option<Resolved>);
 
 /// The request of a row; an address becomes one more condition.
 fn request<'b>(
@@ -413,9 +421,9 @@ fn request<'b>(
     rows: &'b InputRows,
     row: usize,
     addresses: &mut Option<RepeatedAddresses<'_, 'b>>,
-) -> Result<RowRequest, RowFault> {
+) -> Result<RowRequest, UnmatchedRow> {
     if let Some(fault) = rows.faults.get(&row) {
-        return Err((fault.clone(), None));
+        return Err((RowFault::Other(fault.clone()), None));
     }
     let plan = &run.plan;
     let request = plan.request(&rows.block, row);
@@ -429,7 +437,10 @@ fn request<'b>(
             request.filter.push(clause(plan.dataset, found));
             Ok((request, Some(found.clone())))
         }
-        Err(reason) => Err((format!("address: {reason}"), reason.best().cloned())),
+        Err(reason) => {
+            let fault = RowFault::Other(format!("address: {reason}"));
+            Err((fault, reason.best().cloned()))
+        }
     }
 }
 
@@ -444,6 +455,7 @@ pub(super) fn answer(run: &MatchRun, rows: &InputRows) -> Result<(RecordBatch, B
             Ok(request) => request,
             Err((fault, best)) => {
                 counts.errors += 1;
+                *counts.status.entry(fault.status()).or_default() += 1;
                 table.start(rows, row, best.as_ref());
                 table.empty(None, Some(&fault));
                 continue;

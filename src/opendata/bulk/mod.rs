@@ -60,6 +60,9 @@ pub struct BulkReport {
     pub without_candidates: u64,
     /// Invalid rows.
     pub errors: u64,
+    /// Invalid rows by status: `outside_france`, `coordinates_swapped?`, `error`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub status: BTreeMap<&'static str, u64>,
     /// Best candidates by confidence.
     pub confidence: ByConfidence,
     /// Rows located by their address, by precision.
@@ -107,6 +110,9 @@ impl BulkReport {
         self.matched += other.matched;
         self.without_candidates += other.without_candidates;
         self.errors += other.errors;
+        for (status, count) in &other.status {
+            *self.status.entry(status).or_default() += count;
+        }
         for (precision, count) in &other.located {
             *self.located.entry(precision).or_default() += count;
         }

@@ -11,8 +11,8 @@
 use serde_json::{Map, Number, Value};
 
 use super::BulkOptions;
-use crate::portfolio::{ADDRESS_FIELDS, AddressColumns, Error, PortfolioColumns};
-use crate::request::address::{ADDRESS, commune_column};
+use crate::portfolio::{ADDRESS_FIELDS, AddressColumns, Error, PortfolioColumns, RowFault};
+use crate::request::address::{ADDRESS, PLACE_PATH, commune_column};
 use crate::request::bodies::bodies;
 use crate::request::parse_match;
 use crate::source::Block;
@@ -184,8 +184,16 @@ impl PortfolioPlan {
     }
 
     /// The match request of a row, or why it is invalid.
-    pub(super) fn request(&self, block: &Block, row: usize) -> Result<MatchRequest, String> {
-        parse_match(self.dataset, &self.body(block, row)).map_err(|fault| fault.to_string())
+    pub(super) fn request(&self, block: &Block, row: usize) -> Result<MatchRequest, RowFault> {
+        let request = parse_match(self.dataset, &self.body(block, row));
+        let request = request.map_err(|fault| RowFault::Other(fault.to_string()))?;
+        match request.check_place() {
+            Ok(()) => Ok(request),
+            Err(fault) => Err(RowFault::Position {
+                path: PLACE_PATH,
+                fault,
+            }),
+        }
     }
 
     fn body(&self, block: &Block, row: usize) -> Value {

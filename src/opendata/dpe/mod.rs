@@ -1,8 +1,10 @@
 //! Energy performance diagnostics: the ADEME rows as published, plus a numeric id and a position.
 
 pub mod columns;
+pub mod official;
 pub mod record;
 pub mod source;
+pub mod stored;
 
 use std::sync::LazyLock;
 

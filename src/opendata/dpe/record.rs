@@ -1,8 +1,12 @@
 //! Converts rows of diagnostics to batches of the table.
 //!
-//! Values are not completed or corrected: an empty value is left out of the record, text stays as published, and
-//! numbers keep their digits. Only the notation is normalised: a decimal comma becomes a point, a flag of older files
-//! becomes 1 or 0, and codes get back the leading zeros that a spreadsheet removed.
+//! Values are not completed or corrected: an empty value is left out of the record, text stays as published, even where it
+//! is not in its official list, which is reported. Only the notation is normalised, so that the same row gives the same
+//! record from CSV, Parquet and JSON: numbers are written in the shortest way, a flag of older files becomes 1 or 0, days
+//! become `yyyy-mm-dd`, and codes get back the leading zeros that a spreadsheet removed.
+//!
+//! A file may lack published columns. A stored diagnostic keeps its values of these columns; a row that is not stored is
+//! refused if the file has too few columns to describe it.
 //!
 //! A value that is not a number or date where one is expected is dropped and counted; the row is kept for its 229 other
 //! columns. A row without coordinates is placed by its address if that is certain; its published values stay as they are,
@@ -16,20 +20,22 @@ use arrow::array::{
     ArrayBuilder, ArrayRef, Date32Builder, Float64Builder, Int64Builder, RecordBatch,
     StringBuilder, new_null_array,
 };
-use arrow::error::ArrowError;
 use chrono::Datelike;
 
 use super::columns::all;
+use super::official::values_of;
 use super::source::{DpeColumns, index_of};
+use super::stored::StoredDiagnostic;
 use crate::json_text::JsonObject;
 use crate::placing::{LOCATION_PRECISION, place};
 use crate::report::ConversionFindings;
 use crate::report::Converted;
-use crate::source::cell::{code, date_of, day, decimal, json_number};
+use crate::source::cell::{code, date_of, day, decimal, json_number, published_day};
 use crate::source::{Block, SourceLocation};
 use toise_geo::departments;
 use toise_geo::projection::{in_france, to_degrees};
 use toise_geocode::resolve::{LazyGeocoder, PostalAddress};
+use toise_lake::StoredRows;
 use toise_lake::schema::ColumnKind;
 
 /// Selects the diagnostics to import; the default selects all.
@@ -50,7 +56,31 @@ const CODES: [(&str, usize); 5] = [
     ("code_postal_brut", 5),
 ];
 
-/// Builder of a published column that the file contains.
+/// Why a row that would add a nearly empty diagnostic is refused.
+const NOT_STORED: &str =
+    "not stored, and the file has too few columns to add it (--allow-partial adds it)";
+
+/// What tells more of a diagnostic than its row does.
+#[derive(Clone, Copy)]
+pub struct DpeSources<'s> {
+    /// Gives the position of an address, for rows without one.
+    pub geocoder: &'s LazyGeocoder,
+    /// The diagnostics stored already, for a file that lacks columns; `None` takes every row as it is.
+    pub stored: Option<&'s StoredRows>,
+    /// Whether rows are added that are not stored, however few columns the file has.
+    pub allow_partial: bool,
+}
+
+/// A published column under construction.
+struct PublishedColumnBuilder {
+    /// Index of the column.
+    index: usize,
+    values: DpeColumnBuilder,
+    /// Its official list.
+    official: Option<&'static [&'static str]>,
+}
+
+/// Builder of the values of a published column.
 enum DpeColumnBuilder {
     Text(StringBuilder),
     Code(StringBuilder, usize),
@@ -66,39 +96,101 @@ pub fn flx_id(numero_dpe: &str) -> u64 {
     (u64::from_be_bytes(first) >> 11).max(1)
 }
 
-/// Converts rows to records. CPU-bound.
+/// The values of one row: those of the file and, of columns that it lacks, those stored.
+#[derive(Clone, Copy)]
+struct DpeRow<'r> {
+    block: &'r Block,
+    row: usize,
+    columns: &'r DpeColumns,
+    stored: Option<&'r StoredDiagnostic<'r>>,
+}
+
+impl<'r> DpeRow<'r> {
+    /// The value of a column, given by its index; empty where there is none.
+    fn value(&self, index: usize) -> &'r str {
+        match (self.columns.positions[index], self.stored) {
+            (Some(position), _) => self.block.cell(self.row, position),
+            (None, Some(stored)) => stored.value(all()[index].name),
+            (None, None) => "",
+        }
+    }
+
+    /// The value of a column that may be none, without blanks around it.
+    fn cell(&self, index: Option<usize>) -> &'r str {
+        index.map_or("", |index| self.value(index).trim())
+    }
+
+    /// Whether the file says nothing of a column, or what is stored.
+    fn is_as_stored(&self, index: usize) -> bool {
+        let stored = self
+            .stored
+            .map_or("", |stored| stored.value(all()[index].name));
+        self.columns.positions[index].is_none() || self.value(index).trim() == stored.trim()
+    }
+
+    fn place(&self, file: &str, column: &'static str) -> SourceLocation {
+        SourceLocation::line(file, self.block.line(self.row)).column(column)
+    }
+}
+
+/// Converts rows to records. CPU-bound; reads stored records if the file lacks columns.
+///
+/// # Errors
+/// A stored record cannot be read.
 pub fn convert(
     block: &Block,
     columns: &DpeColumns,
     file: &str,
     wanted: &DpeSelection,
-    geocoder: &LazyGeocoder,
-) -> Result<Converted, ArrowError> {
+    sources: DpeSources<'_>,
+) -> Result<Converted, toise_lake::Error> {
+    let key = DpeKeyColumns::new();
+    let numbers: Vec<&str> = (0..block.len())
+        .map(
+            |row| match key.number.and_then(|index| columns.positions[index]) {
+                Some(position) => block.cell(row, position).trim(),
+                None => "",
+            },
+        )
+        .collect();
+    let records = match sources.stored {
+        Some(stored) if !columns.is_complete() => stored.records(&numbers)?,
+        _ => vec![None; block.len()],
+    };
+    let stored: Vec<Option<StoredDiagnostic<'_>>> = records
+        .iter()
+        .map(|record| record.as_deref().map(StoredDiagnostic::read).transpose())
+        .collect::<Result<_, _>>()?;
+    let may_add = sources.stored.is_none() || sources.allow_partial || columns.lacking().is_none();
     let mut findings = ConversionFindings::default();
     let (mut rows_not_asked_for, mut placed) = (0, 0);
     let mut places = BTreeSet::new();
-    let mut builders: Vec<(usize, usize, DpeColumnBuilder)> = present(columns);
+    let mut builders = builders(columns, stored.iter().any(Option::is_some));
     let mut flx_ids = Int64Builder::new();
     let (mut lats, mut lons) = (Float64Builder::new(), Float64Builder::new());
-    let mut records = StringBuilder::with_capacity(block.len(), block.bytes() * 7 / 2);
+    let mut texts = StringBuilder::with_capacity(block.len(), block.bytes() * 7 / 2);
     let mut text = String::new();
-    let key = DpeKeyColumns::new(columns);
-    for row in 0..block.len() {
-        let cell = |position: Option<usize>| position.map_or("", |at| block.cell(row, at).trim());
-        let number = cell(key.number);
+    for (row, number) in numbers.iter().enumerate() {
+        let stored = stored[row].as_ref();
+        let row = DpeRow {
+            block,
+            row,
+            columns,
+            stored,
+        };
         if number.is_empty() {
-            let place = SourceLocation::line(file, block.line(row)).column("numero_dpe");
+            let place = row.place(file, "numero_dpe");
             findings.reject("number of the diagnostic missing", &place, "");
             continue;
         }
-        let department = key.department(&cell);
+        let department = key.department(&row);
         if !wanted.departments.is_empty()
             && !wanted.departments.iter().any(|code| *code == department)
         {
             rows_not_asked_for += 1;
             continue;
         }
-        let date = day(cell(key.date));
+        let date = day(row.cell(key.date));
         if wanted
             .since
             .is_some_and(|since| date.is_none_or(|date| date < since))
@@ -106,52 +198,52 @@ pub fn convert(
             rows_not_asked_for += 1;
             continue;
         }
+        if stored.is_none() && !may_add {
+            findings.reject(NOT_STORED, &row.place(file, "numero_dpe"), number);
+            continue;
+        }
         if let (Some(date), Ok(commune)) = (
             date,
-            <[u8; 5]>::try_from(code(cell(key.commune), 5).as_bytes()),
+            <[u8; 5]>::try_from(code(row.cell(key.commune), 5).as_bytes()),
         ) {
             places.insert((commune, date_of(date).year()));
         }
         let mut record = JsonObject::reuse(std::mem::take(&mut text));
-        for (index, position, builder) in &mut builders {
-            let published = &all()[*index];
-            let value = block.cell(row, *position);
-            push_value(published.name, value, builder, &mut record, |reason| {
-                let place = SourceLocation::line(file, block.line(row)).column(published.name);
-                findings.drop_value(reason, &place, value);
-            });
+        for column in &mut builders {
+            column.push(&row, file, &mut record, &mut findings);
         }
         let flx_id = flx_id(number);
         flx_ids.append_value(flx_id as i64);
-        let position = key.position(&cell, &department, |value| {
-            let place = SourceLocation::line(file, block.line(row)).column("_geopoint");
-            findings.drop_value("position unreadable or outside France", &place, value);
-        });
-        let found = match position {
-            Some(_) => None,
-            None => place(geocoder, key.address(&cell)),
+        let kept = stored.filter(|_| key.is_place_as_stored(&row));
+        let kept = kept.and_then(|stored| Some((stored.position?, stored.precision())));
+        let (position, precision) = match kept {
+            Some((position, precision)) => (Some(position), precision),
+            None => {
+                let given = key.position(&row, &department, |value| {
+                    let place = row.place(file, "_geopoint");
+                    findings.drop_value("position unreadable or outside France", &place, value);
+                });
+                let found = match given {
+                    Some(_) => None,
+                    None => place(sources.geocoder, key.address(&row)),
+                };
+                placed += u64::from(found.is_some());
+                let position = given.or(found.map(|found| found.position));
+                (position, found.map(|found| found.precision.name()))
+            }
         };
-        placed += u64::from(found.is_some());
-        let position = position.or(found.map(|found| found.position));
         lats.append_option(position.map(|(lat, _)| lat));
         lons.append_option(position.map(|(_, lon)| lon));
         record.raw("flx_id", &flx_id.to_string());
         record.location(position);
-        let precision = found.map(|found| found.precision.name());
         record.optional_text(LOCATION_PRECISION, precision);
         text = record.finish();
-        records.append_value(&text);
+        texts.append_value(&text);
     }
     let rows = flx_ids.len();
     let mut arrays: Vec<Option<ArrayRef>> = vec![None; all().len()];
-    for (index, _, builder) in builders {
-        arrays[index] = Some(match builder {
-            DpeColumnBuilder::Text(mut values) | DpeColumnBuilder::Code(mut values, _) => {
-                Arc::new(values.finish())
-            }
-            DpeColumnBuilder::Number(mut values) => Arc::new(values.finish()),
-            DpeColumnBuilder::Day(mut values) => Arc::new(values.finish()),
-        });
+    for builder in builders {
+        arrays[builder.index] = Some(builder.values.finish());
     }
     let mut arrays: Vec<ArrayRef> = arrays
         .into_iter()
@@ -163,7 +255,7 @@ pub fn convert(
     arrays.push(Arc::new(flx_ids.finish()));
     arrays.push(Arc::new(lats.finish()));
     arrays.push(Arc::new(lons.finish()));
-    arrays.push(Arc::new(records.finish()));
+    arrays.push(Arc::new(texts.finish()));
     Ok(Converted {
         batch: RecordBatch::try_new(super::schema().arrow().clone(), arrays)?,
         rows_kept: rows as u64,
@@ -179,67 +271,103 @@ pub fn convert(
     })
 }
 
-/// The published columns that the file contains, in published order: index, position in the file, builder.
-fn present(columns: &DpeColumns) -> Vec<(usize, usize, DpeColumnBuilder)> {
-    let found = columns.positions.iter().enumerate();
-    found
-        .filter_map(|(index, position)| {
-            let column = &all()[index];
+/// Builders of the published columns that the file has, or of all columns, in published order.
+fn builders(columns: &DpeColumns, of_all: bool) -> Vec<PublishedColumnBuilder> {
+    let known = all().iter().enumerate();
+    let filled = known.filter(|(index, _)| of_all || columns.positions[*index].is_some());
+    filled
+        .map(|(index, column)| {
             let width = CODES.iter().find(|(name, _)| *name == column.name);
-            let builder = match (column.kind, width) {
+            let values = match (column.kind, width) {
                 (_, Some((_, width))) => DpeColumnBuilder::Code(StringBuilder::new(), *width),
                 (ColumnKind::Number, _) => DpeColumnBuilder::Number(Float64Builder::new()),
                 (ColumnKind::Date, _) => DpeColumnBuilder::Day(Date32Builder::new()),
                 _ => DpeColumnBuilder::Text(StringBuilder::new()),
             };
-            Some((index, (*position)?, builder))
+            PublishedColumnBuilder {
+                index,
+                values,
+                official: values_of(column.name),
+            }
         })
         .collect()
 }
 
-fn push_value(
-    name: &'static str,
-    value: &str,
-    builder: &mut DpeColumnBuilder,
-    record: &mut JsonObject,
-    mut dropped: impl FnMut(&'static str),
-) {
-    let empty = value.trim().is_empty();
-    match builder {
-        DpeColumnBuilder::Text(values) if empty => values.append_null(),
-        DpeColumnBuilder::Code(values, _) if empty => values.append_null(),
-        DpeColumnBuilder::Number(values) if empty => values.append_null(),
-        DpeColumnBuilder::Day(values) if empty => values.append_null(),
-        DpeColumnBuilder::Text(values) => {
-            values.append_value(value);
-            record.text(name, value);
+impl PublishedColumnBuilder {
+    /// Adds the value of a row to the column and to the record.
+    fn push(
+        &mut self,
+        row: &DpeRow<'_>,
+        file: &str,
+        record: &mut JsonObject,
+        findings: &mut ConversionFindings,
+    ) {
+        let name = all()[self.index].name;
+        let value = row.value(self.index);
+        if value.trim().is_empty() {
+            return self.values.append_null();
         }
-        DpeColumnBuilder::Code(values, width) => {
-            let code = code(value, *width);
-            values.append_value(&code);
-            record.text(name, &code);
-        }
-        DpeColumnBuilder::Number(values) => {
-            let digits = json_number(value);
-            let number = digits.as_deref().and_then(|digits| digits.parse().ok());
-            values.append_option(number);
-            match digits {
-                Some(digits) => record.raw(name, &digits),
-                None => dropped("number unreadable"),
+        let mut drop_value = |reason: &'static str| {
+            findings.drop_value(reason, &row.place(file, name), value);
+        };
+        let text = match &mut self.values {
+            DpeColumnBuilder::Text(values) => {
+                values.append_value(value);
+                record.text(name, value);
+                Cow::Borrowed(value)
             }
-        }
-        DpeColumnBuilder::Day(values) => {
-            let date = day(value);
-            values.append_option(date);
-            match date {
-                Some(_) => record.text(name, value),
-                None => dropped("date unreadable"),
+            DpeColumnBuilder::Code(values, width) => {
+                let code = code(value, *width);
+                values.append_value(&code);
+                record.text(name, &code);
+                code
             }
+            DpeColumnBuilder::Number(values) => {
+                let digits = json_number(value);
+                let number = digits.as_deref().and_then(|digits| digits.parse().ok());
+                values.append_option(number);
+                return match digits {
+                    Some(digits) => record.raw(name, &digits),
+                    None => drop_value("number unreadable"),
+                };
+            }
+            DpeColumnBuilder::Day(values) => {
+                let date = published_day(value);
+                values.append_option(date.as_ref().map(|(days, _)| *days));
+                return match date {
+                    Some((_, text)) => record.text(name, &text),
+                    None => drop_value("date unreadable"),
+                };
+            }
+        };
+        let is_unlisted = self
+            .official
+            .is_some_and(|list| !list.contains(&text.trim()));
+        if is_unlisted && row.columns.positions[self.index].is_some() {
+            findings.count_unlisted(name, &text);
         }
     }
 }
 
-/// Positions in the file of the columns that identify and locate a row.
+impl DpeColumnBuilder {
+    fn append_null(&mut self) {
+        match self {
+            Self::Text(values) | Self::Code(values, _) => values.append_null(),
+            Self::Number(values) => values.append_null(),
+            Self::Day(values) => values.append_null(),
+        }
+    }
+
+    fn finish(self) -> ArrayRef {
+        match self {
+            Self::Text(mut values) | Self::Code(mut values, _) => Arc::new(values.finish()),
+            Self::Number(mut values) => Arc::new(values.finish()),
+            Self::Day(mut values) => Arc::new(values.finish()),
+        }
+    }
+}
+
+/// Indices of the columns that identify and locate a row.
 struct DpeKeyColumns {
     number: Option<usize>,
     date: Option<usize>,
@@ -253,36 +381,37 @@ struct DpeKeyColumns {
 }
 
 impl DpeKeyColumns {
-    fn new(columns: &DpeColumns) -> Self {
-        let position = |name| columns.positions[index_of(name)];
+    fn new() -> Self {
         Self {
-            number: position("numero_dpe"),
-            date: position("date_etablissement_dpe"),
-            department: position("code_departement_ban"),
-            commune: position("code_insee_ban"),
-            point: position("_geopoint"),
-            x: position("coordonnee_cartographique_x_ban"),
-            y: position("coordonnee_cartographique_y_ban"),
+            number: index_of("numero_dpe"),
+            date: index_of("date_etablissement_dpe"),
+            department: index_of("code_departement_ban"),
+            commune: index_of("code_insee_ban"),
+            point: index_of("_geopoint"),
+            x: index_of("coordonnee_cartographique_x_ban"),
+            y: index_of("coordonnee_cartographique_y_ban"),
             addresses: [
-                ["adresse_ban", "code_postal_ban", "nom_commune_ban"].map(position),
-                ["adresse_brut", "code_postal_brut", "nom_commune_brut"].map(position),
+                ["adresse_ban", "code_postal_ban", "nom_commune_ban"].map(index_of),
+                ["adresse_brut", "code_postal_brut", "nom_commune_brut"].map(index_of),
             ],
         }
     }
 
-    fn department<'b>(&self, cell: &impl Fn(Option<usize>) -> &'b str) -> Cow<'b, str> {
-        let given = code(cell(self.department), 2);
+    fn department<'r>(&self, row: &DpeRow<'r>) -> Cow<'r, str> {
+        let given = code(row.cell(self.department), 2);
         if !given.is_empty() {
             return given;
         }
-        let commune = code(cell(self.commune), 5);
+        let commune = code(row.cell(self.commune), 5);
         Cow::Borrowed(departments::for_commune(&commune).unwrap_or_default())
     }
 
     /// The address of a row: as geocoded, else as entered.
-    fn address<'b>(&self, cell: &impl Fn(Option<usize>) -> &'b str) -> PostalAddress<'b> {
-        let given = self.addresses.iter();
-        let mut given = given.map(|columns| columns.map(cell));
+    fn address<'r>(&self, row: &DpeRow<'r>) -> PostalAddress<'r> {
+        let mut given = self
+            .addresses
+            .iter()
+            .map(|columns| columns.map(|index| row.cell(index)));
         let found = given.find(|[address, ..]| !address.is_empty());
         let [address, postal_code, city] = found.unwrap_or_default();
         PostalAddress {
@@ -293,22 +422,29 @@ impl DpeKeyColumns {
         }
     }
 
+    /// Whether the file says nothing new of where a stored diagnostic is.
+    fn is_place_as_stored(&self, row: &DpeRow<'_>) -> bool {
+        let position = [self.point, self.x, self.y, self.department];
+        let columns = position.iter().chain(self.addresses.iter().flatten());
+        columns.flatten().all(|index| row.is_as_stored(*index))
+    }
+
     /// Latitude and longitude in degrees, from `_geopoint`, else from the projected coordinates and the department's
     /// projection.
-    fn position<'b>(
+    fn position(
         &self,
-        cell: &impl Fn(Option<usize>) -> &'b str,
+        row: &DpeRow<'_>,
         department: &str,
         mut dropped: impl FnMut(&str),
     ) -> Option<(f64, f64)> {
         let inside = |(lat, lon): &(f64, f64)| in_france(*lat, *lon);
-        let point = cell(self.point);
+        let point = row.cell(self.point);
         let (lat, lon) = point.split_once(',').unwrap_or_default();
         let degrees = decimal(lat).zip(decimal(lon)).filter(inside);
         if degrees.is_some() {
             return degrees;
         }
-        let (x, y) = (cell(self.x), cell(self.y));
+        let (x, y) = (row.cell(self.x), row.cell(self.y));
         let projected = decimal(x)
             .zip(decimal(y))
             .and_then(|(x, y)| to_degrees(department, x, y))

@@ -69,7 +69,14 @@ impl DpeColumns {
                 }
             }
         }
-        if positions[index_of("numero_dpe")].is_none() {
+        let columns = Self {
+            unknown: (0..header.names.len())
+                .filter(|at| !taken[*at])
+                .map(|at| header.names[at].clone())
+                .collect(),
+            positions,
+        };
+        if !columns.has("numero_dpe") {
             let mut found: Vec<&str> = header.names.iter().map(String::as_str).take(8).collect();
             if header.names.len() > found.len() {
                 found.push("…");
@@ -79,17 +86,60 @@ impl DpeColumns {
                 found: found.join(", "),
             });
         }
-        let unknown = (0..header.names.len())
-            .filter(|at| !taken[*at])
-            .map(|at| header.names[at].clone())
-            .collect();
-        Ok(Self { positions, unknown })
+        Ok(columns)
+    }
+
+    /// Whether the file has a published column.
+    pub fn has(&self, name: &str) -> bool {
+        index_of(name).is_some_and(|index| self.positions[index].is_some())
+    }
+
+    /// Number of published columns in the file.
+    pub fn count(&self) -> usize {
+        self.positions.iter().flatten().count()
+    }
+
+    /// Whether the file has every published column.
+    pub fn is_complete(&self) -> bool {
+        self.count() == self.positions.len()
+    }
+
+    /// What the file lacks to describe a diagnostic that is not known yet, in words; `None` if it lacks nothing.
+    pub fn lacking(&self) -> Option<String> {
+        let mut lacking: Vec<&str> = DESCRIPTION.to_vec();
+        lacking.retain(|name| !self.has(name));
+        if !PLACE.iter().any(|name| self.has(name)) {
+            lacking.push("a place");
+        }
+        let is_small = self.count() < COLUMNS_TO_ADD_MIN;
+        if lacking.is_empty() && !is_small {
+            return None;
+        }
+        let columns = format!("{} of {} columns", self.count(), self.positions.len());
+        Some(match lacking.is_empty() {
+            true => format!("{columns}, fewer than {COLUMNS_TO_ADD_MIN}"),
+            false => format!("{columns}, without {}", lacking.join(", ")),
+        })
     }
 }
 
-/// Index of a published column by its current name; 0 (`numero_dpe`) for an unknown name.
-pub fn index_of(name: &str) -> usize {
-    EXACT.get(name).copied().unwrap_or(0)
+/// Published columns that a file must have to add a diagnostic, the number among them.
+pub const COLUMNS_TO_ADD_MIN: usize = 12;
+/// Columns without which a diagnostic says nothing.
+const DESCRIPTION: [&str; 3] = ["date_etablissement_dpe", "etiquette_dpe", "type_batiment"];
+/// Columns of which one must tell where the dwelling is.
+const PLACE: [&str; 6] = [
+    "code_insee_ban",
+    "code_postal_ban",
+    "adresse_ban",
+    "adresse_brut",
+    "_geopoint",
+    "coordonnee_cartographique_x_ban",
+];
+
+/// Index of a published column by its current name; `None` for an unknown name.
+pub fn index_of(name: &str) -> Option<usize> {
+    all().iter().position(|column| column.name == name)
 }
 
 #[cfg(test)]
@@ -121,7 +171,11 @@ mod tests {
             ("code_insee_ban", 2),
             ("numero_etage_appartement", 3),
         ] {
-            assert_eq!(columns.positions[index_of(name)], Some(at), "{name}");
+            assert_eq!(
+                columns.positions[index_of(name).unwrap()],
+                Some(at),
+                "{name}"
+            );
         }
         assert_eq!(columns.unknown, ["extra"]);
     }
@@ -135,5 +189,24 @@ mod tests {
             message.contains("f.csv, line 1, column \"numero_dpe\""),
             "{message}"
         );
+    }
+
+    #[test]
+    fn a_file_says_what_it_lacks_to_add_a_diagnostic() {
+        let find = |names: &[&str]| DpeColumns::find(&header(names), "f.csv").unwrap();
+        let few = ["numero_dpe", "etiquette_dpe"];
+        assert_eq!(
+            find(&few).lacking().unwrap(),
+            "2 of 230 columns, without date_etablissement_dpe, type_batiment, a place"
+        );
+        let mut names: Vec<&str> = vec!["numero_dpe", "code_insee_ban"];
+        names.extend(DESCRIPTION);
+        assert_eq!(
+            find(&names).lacking().unwrap(),
+            "5 of 230 columns, fewer than 12"
+        );
+        names.extend(all().iter().skip(20).take(10).map(|column| column.name));
+        assert_eq!(find(&names).lacking(), None);
+        assert_eq!(index_of("no such column"), None);
     }
 }

@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 use super::row::{DvfRow, Local};
 use crate::source::cell::without_accents;
 
+/// Shares of a mutation are whole multiples of one part in this many.
+const SHARE_PARTS: f64 = 1e6;
+
 /// Kinds of record. The variants are in order of precedence, which differs from the order of [`super::PROPERTY_TYPES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaleKind {
@@ -83,6 +86,10 @@ pub struct SaleRecord {
     pub parcel_ids: Vec<String>,
     pub lots: i64,
     pub rows: i64,
+    pub mutation_id: Option<String>,
+    pub mutation_records: i64,
+    pub mutation_share: f64,
+    pub is_sold_together: bool,
 }
 
 /// Identity of the building in a row, as the contract defines it: (parcel, lots, type, surface).
@@ -104,10 +111,26 @@ pub fn sales(rows: &[DvfRow<'_>]) -> Vec<SaleRecord> {
         return Vec::new();
     };
     let mutation = Mutation::new(rows, first);
-    kinds(rows)
-        .into_iter()
-        .map(|kind| mutation.sale(kind))
-        .collect()
+    let kinds = kinds(rows).into_iter();
+    let mut sales: Vec<SaleRecord> = kinds.map(|kind| mutation.sale(kind)).collect();
+    share(&mut sales);
+    sales
+}
+
+/// Divides the mutation among its records by built surface, equally where one is unknown. The shares add up to 1.
+fn share(sales: &mut [SaleRecord]) {
+    let records = sales.len();
+    let surfaces: Option<Vec<f64>> = sales.iter().map(|sale| sale.surface_m2).collect();
+    let surfaces = surfaces.unwrap_or_else(|| vec![1.0; records]);
+    let total: f64 = surfaces.iter().sum();
+    let mut left = 1.0;
+    for (index, (sale, surface)) in sales.iter_mut().zip(surfaces).enumerate() {
+        let is_last = index + 1 == records;
+        let share = if is_last { left } else { surface / total };
+        sale.mutation_records = records as i64;
+        sale.mutation_share = (share * SHARE_PARTS).round() / SHARE_PARTS;
+        left -= sale.mutation_share;
+    }
 }
 
 /// The kinds of record that a mutation yields, by the contract's precedence.
@@ -154,7 +177,8 @@ struct Mutation<'r, 'a> {
     lots: i64,
     /// Number of distinct dwellings, flats and houses together.
     dwellings: usize,
-    has_premises: bool,
+    /// Number of distinct commercial premises.
+    premises: usize,
 }
 
 impl<'r, 'a> Mutation<'r, 'a> {
@@ -206,7 +230,10 @@ impl<'r, 'a> Mutation<'r, 'a> {
                 .iter()
                 .filter(|(_, _, local, _)| matches!(local, Some(Local::Flat | Local::House)))
                 .count(),
-            has_premises: rows.iter().any(|row| row.local == Some(Local::Premises)),
+            premises: units
+                .iter()
+                .filter(|(_, _, local, _)| *local == Some(Local::Premises))
+                .count(),
         }
     }
 
@@ -241,7 +268,7 @@ impl<'r, 'a> Mutation<'r, 'a> {
             })
             .filter_map(|(parcel, lot, surface)| Some((parcel, lot, (*surface)?.to_bits())))
             .collect();
-        let alone = is_dwelling && self.dwellings == 1 && !self.has_premises;
+        let alone = is_dwelling && self.dwellings == 1 && self.premises == 0;
         let per_m2 = |surface: Option<f64>| {
             let (price, surface) = (self.price_eur?, surface.filter(|surface| *surface > 0.0)?);
             Some((price / surface * 100.0).round() / 100.0)
@@ -294,6 +321,10 @@ impl<'r, 'a> Mutation<'r, 'a> {
                 .collect(),
             lots: self.lots,
             rows: self.rows.len() as i64,
+            mutation_id: self.rows.first().and_then(|row| known(row.mutation)),
+            mutation_records: 1,
+            mutation_share: 1.0,
+            is_sold_together: self.dwellings + self.premises > 1,
         }
     }
 }

@@ -68,6 +68,10 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
         record_only("parcel_ids", ColumnKind::TextList),
         record_only("lots", ColumnKind::Integer),
         record_only("rows", ColumnKind::Integer),
+        record_only("mutation_id", ColumnKind::Text),
+        record_only("mutation_records", ColumnKind::Integer),
+        record_only("mutation_share", ColumnKind::Number),
+        record_only("is_sold_together", ColumnKind::Flag),
     ];
     TableSchema::new(
         "dvf",
@@ -88,10 +92,28 @@ pub fn schema() -> &'static TableSchema {
 }
 
 /// Descriptions of the columns that cannot be filtered.
-pub const RECORD_ONLY_ABOUT: [(&str, &str); 5] = [
+pub const RECORD_ONLY_ABOUT: [(&str, &str); 9] = [
     ("address", "Number and street"),
     ("city", "Name of the commune"),
     ("parcel_ids", "Cadastral parcels sold, 14 characters each"),
     ("lots", "Lots of co-ownership sold"),
     ("rows", "Rows of the source the record was made from"),
+    (
+        "mutation_id",
+        "Identifier of the mutation in the imported edition (`id_mutation`), which other editions may number otherwise; \
+        absent where the source has none",
+    ),
+    (
+        "mutation_records",
+        "Records made from the mutation, this one included; each carries the price of the whole mutation",
+    ),
+    (
+        "mutation_share",
+        "Share of the mutation that this record counts for, 0 to 1, by built surface; the shares of a mutation add up to \
+        1, so the sum of price_eur * mutation_share counts every price once",
+    ),
+    (
+        "is_sold_together",
+        "Whether the price pays for more than one dwelling or commercial premises",
+    ),
 ];

@@ -137,6 +137,10 @@ struct Builders {
     parcel_ids: ListBuilder<StringBuilder>,
     lots: Int64Builder,
     rows: Int64Builder,
+    mutation_id: StringBuilder,
+    mutation_records: Int64Builder,
+    mutation_share: Float64Builder,
+    is_sold_together: BooleanBuilder,
     record: StringBuilder,
     text: String,
 }
@@ -200,14 +204,8 @@ impl Builders {
             record.number(name, number);
         }
         record.text("property_type", sale.kind.name());
-        record.raw(
-            "is_new_build",
-            if sale.is_new_build { "true" } else { "false" },
-        );
-        record.raw(
-            "is_open_market",
-            if sale.is_open_market { "true" } else { "false" },
-        );
+        record.flag("is_new_build", sale.is_new_build);
+        record.flag("is_open_market", sale.is_open_market);
         for (name, text) in TEXT_NAMES.iter().zip(texts) {
             record.optional_text(name, text);
         }
@@ -216,6 +214,10 @@ impl Builders {
         record.texts("parcel_ids", &sale.parcel_ids);
         record.number("lots", Some(sale.lots as f64));
         record.number("rows", Some(sale.rows as f64));
+        record.optional_text("mutation_id", sale.mutation_id.as_deref());
+        record.number("mutation_records", Some(sale.mutation_records as f64));
+        record.number("mutation_share", Some(sale.mutation_share));
+        record.flag("is_sold_together", sale.is_sold_together);
         let record = record.finish();
 
         self.id.append_value(&sale.id);
@@ -238,6 +240,10 @@ impl Builders {
         self.parcel_ids.append(true);
         self.lots.append_value(sale.lots);
         self.rows.append_value(sale.rows);
+        self.mutation_id.append_option(sale.mutation_id.as_deref());
+        self.mutation_records.append_value(sale.mutation_records);
+        self.mutation_share.append_value(sale.mutation_share);
+        self.is_sold_together.append_value(sale.is_sold_together);
         self.record.append_value(&record);
         self.text = record;
     }
@@ -266,6 +272,10 @@ impl Builders {
         columns.push(Arc::new(self.parcel_ids.finish()));
         columns.push(Arc::new(self.lots.finish()));
         columns.push(Arc::new(self.rows.finish()));
+        columns.push(Arc::new(self.mutation_id.finish()));
+        columns.push(Arc::new(self.mutation_records.finish()));
+        columns.push(Arc::new(self.mutation_share.finish()));
+        columns.push(Arc::new(self.is_sold_together.finish()));
         columns.push(Arc::new(self.record.finish()));
         RecordBatch::try_new(super::schema().arrow().clone(), columns)
     }

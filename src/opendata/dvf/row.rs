@@ -7,6 +7,23 @@ use crate::report::ConversionFindings;
 use crate::source::cell::{code, day, decimal};
 use crate::source::{Block, SourceLocation};
 
+/// Official values of `nature_mutation`.
+const NATURES: [&str; 6] = [
+    "Vente",
+    "Vente en l'état futur d'achèvement",
+    "Vente terrain à bâtir",
+    "Echange",
+    "Adjudication",
+    "Expropriation",
+];
+/// Official values of `code_type_local`.
+const LOCAL_CODES: [&str; 4] = ["1", "2", "3", "4"];
+/// Official values of `code_nature_culture`.
+const CULTURE_CODES: [&str; 27] = [
+    "AB", "AG", "B", "BF", "BM", "BO", "BP", "BR", "BS", "BT", "CA", "CH", "E", "J", "L", "LB",
+    "P", "PA", "PC", "PE", "PH", "PP", "S", "T", "TP", "VE", "VI",
+];
+
 /// Type of building in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Local {
@@ -23,6 +40,8 @@ pub enum Local {
 /// The values of one row.
 #[derive(Clone, Debug)]
 pub struct DvfRow<'a> {
+    /// Identifier of the mutation, as published; empty in the tax office's format.
+    pub mutation: &'a str,
     /// Day of the deed, days since 1970-01-01.
     pub day: i32,
     /// Disposition number within the deed; 0 if missing.
@@ -157,6 +176,7 @@ impl RowReader<'_> {
             };
             Some((euros * 100.0).round() as i64)
         };
+        self.check_lists(block, row, findings);
         let mut number = |field| self.number(block, row, field, findings);
         let carrez = [
             DvfField::Carrez1,
@@ -193,6 +213,7 @@ impl RowReader<'_> {
         let rooms = number(DvfField::Rooms);
         let land_m2 = number(DvfField::LandSurface).filter(|surface| *surface > 0.0);
         Some(DvfRow {
+            mutation: cell(DvfField::Mutation),
             day,
             disposition: decimal(cell(DvfField::Disposition)).unwrap_or(0.0).max(0.0) as u32,
             nature: cell(DvfField::Nature),
@@ -221,6 +242,30 @@ impl RowReader<'_> {
             position: self.position(block, row, findings),
             commune,
         })
+    }
+
+    /// Counts the values of a row that are not in the official list of their column.
+    fn check_lists(&self, block: &Block, row: usize, findings: &mut ConversionFindings) {
+        let lists: [(DvfField, &[&str]); 3] = [
+            (DvfField::Nature, &NATURES),
+            (DvfField::LocalCode, &LOCAL_CODES),
+            (DvfField::CultureCode, &CULTURE_CODES),
+        ];
+        for (field, list) in lists {
+            let value = self.cell(block, row, field);
+            if value.is_empty() || list.contains(&value) {
+                continue;
+            }
+            // A spreadsheet adds decimals to codes, a word processor curls apostrophes.
+            let plain = value.strip_suffix(".0").unwrap_or(value).replace('’', "'");
+            if !list.contains(&&*plain) {
+                findings.count_unlisted(self.columns.name(field), value);
+            }
+        }
+        let value = self.cell(block, row, DvfField::Local);
+        if !value.is_empty() && local("", value).is_none() {
+            findings.count_unlisted(self.columns.name(DvfField::Local), value);
+        }
     }
 
     fn position(

@@ -5,8 +5,6 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use arrow::error::ArrowError;
-
 use super::{BLOCKS_CONVERTING, ImportOptions};
 use crate::dataset::{Dataset, ImportTable};
 use crate::report::{Converted, ImportReport};
@@ -14,9 +12,9 @@ use crate::source::{Block, Error, Header, SourceLocation};
 use crate::{ban, dpe, dvf};
 use toise_geo::iris::IrisIndex;
 use toise_geocode::resolve::LazyGeocoder;
-use toise_lake::RowSink;
+use toise_lake::{RowSink, StoredRows};
 
-type Conversion = Receiver<Result<Converted, ArrowError>>;
+type Conversion = Receiver<Result<Converted, toise_lake::Error>>;
 
 /// Columns of the current file.
 #[derive(Clone)]
@@ -45,6 +43,10 @@ pub(super) struct BlockConsumer<'c> {
     in_memory: bool,
     header: Option<Arc<Header>>,
     columns: Option<SourceColumns>,
+    has_all_columns: bool,
+    allow_partial: bool,
+    /// What is stored already; looked up for a file that lacks columns.
+    stored: Option<Arc<StoredRows>>,
     converting: VecDeque<Conversion>,
     /// Number of rows read from this source.
     pub(super) rows: u64,
@@ -85,6 +87,9 @@ impl<'c> BlockConsumer<'c> {
             in_memory: options.group_in_memory.contains(name),
             header: None,
             columns: None,
+            has_all_columns: options.has_all_columns,
+            allow_partial: options.allow_partial,
+            stored: None,
             converting: VecDeque::new(),
             rows: 0,
             places: BTreeSet::new(),
@@ -156,6 +161,9 @@ impl<'c> BlockConsumer<'c> {
                     .unknown
                     .iter()
                     .for_each(|name| self.report.add_unknown_column(name));
+                if !self.has_all_columns && !columns.is_complete() {
+                    self.look_up_stored(&columns)?;
+                }
                 SourceColumns::Dpe(Arc::new(columns))
             }
             ImportTable::Ban => {
@@ -172,6 +180,24 @@ impl<'c> BlockConsumer<'c> {
         Ok(columns)
     }
 
+    /// Opens what is stored for a file that lacks columns, once, and tells what becomes of its rows.
+    fn look_up_stored(&mut self, columns: &dpe::source::DpeColumns) -> Result<(), Error> {
+        if self.stored.is_some() {
+            return Ok(());
+        }
+        let Some(stored) = self.sink.stored_rows()? else {
+            return Ok(());
+        };
+        self.stored = Some(Arc::new(stored));
+        if let Some(lacking) = columns.lacking().filter(|_| !self.allow_partial) {
+            let file = &self.context.file;
+            self.report.notes.push(format!(
+                "{file}: {lacking}: changes stored diagnostics and adds none (--allow-partial adds them)"
+            ));
+        }
+        Ok(())
+    }
+
     fn convert_dvf(
         &mut self,
         mutations: dvf::mutation::MutationBlock,
@@ -186,7 +212,14 @@ impl<'c> BlockConsumer<'c> {
                 iris: context.iris.as_deref(),
                 geocoder: &context.geocoder,
             };
-            dvf::record::convert(&mutations, &columns, &context.file, &context.dvf, sources)
+            let file = &context.file;
+            Ok(dvf::record::convert(
+                &mutations,
+                &columns,
+                file,
+                &context.dvf,
+                sources,
+            )?)
         })
     }
 
@@ -196,9 +229,15 @@ impl<'c> BlockConsumer<'c> {
         columns: Arc<dpe::source::DpeColumns>,
     ) -> Result<(), Error> {
         let context = Arc::clone(&self.context);
+        let stored = self.stored.clone();
+        let allow_partial = self.allow_partial;
         self.spawn(move || {
-            let geocoder = &context.geocoder;
-            dpe::record::convert(&block, &columns, &context.file, &context.dpe, geocoder)
+            let sources = dpe::record::DpeSources {
+                geocoder: &context.geocoder,
+                stored: stored.as_deref(),
+                allow_partial,
+            };
+            dpe::record::convert(&block, &columns, &context.file, &context.dpe, sources)
         })
     }
 
@@ -208,12 +247,15 @@ impl<'c> BlockConsumer<'c> {
         columns: Arc<ban::columns::BanColumns>,
     ) -> Result<(), Error> {
         let context = Arc::clone(&self.context);
-        self.spawn(move || ban::record::convert(&block, &columns, &context.file, &context.ban))
+        self.spawn(move || {
+            let file = &context.file;
+            Ok(ban::record::convert(&block, &columns, file, &context.ban)?)
+        })
     }
 
     fn spawn(
         &mut self,
-        conversion: impl FnOnce() -> Result<Converted, ArrowError> + Send + 'static,
+        conversion: impl FnOnce() -> Result<Converted, toise_lake::Error> + Send + 'static,
     ) -> Result<(), Error> {
         let (sender, receiver) = sync_channel(1);
         rayon::spawn(move || {
@@ -231,13 +273,10 @@ impl<'c> BlockConsumer<'c> {
         let Some(conversion) = self.converting.pop_front() else {
             return Ok(());
         };
-        let converted = conversion
-            .recv()
-            .map_err(|_| {
-                let place = SourceLocation::file(&self.context.file);
-                Error::malformed(place, "the conversion of its rows stopped unexpectedly")
-            })?
-            .map_err(toise_lake::Error::from)?;
+        let converted = conversion.recv().map_err(|_| {
+            let place = SourceLocation::file(&self.context.file);
+            Error::malformed(place, "the conversion of its rows stopped unexpectedly")
+        })??;
         self.report.rows_kept += converted.rows_kept;
         self.report.placed += converted.placed;
         self.report.rows_not_asked_for += converted.rows_not_asked_for;

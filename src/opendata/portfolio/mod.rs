@@ -8,6 +8,7 @@ mod addresses;
 mod columns;
 mod input;
 mod output;
+mod status;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub use addresses::{ADDRESS_FIELDS, AddressAnswerBuilder, AddressColumns};
 pub use columns::PortfolioColumns;
 pub use input::{InputRows, OpenPortfolio};
 pub use output::PortfolioOutput;
+pub use status::{RowFault, STATUS, STATUS_OK};
 
 /// Maximum blocks of rows read ahead.
 const BLOCKS_WAITING: usize = 4;

@@ -1,10 +1,11 @@
-//! An address among the filters of a match: the clause it stands for.
+//! Where the record of a match is: the clause that an address stands for, and the check of a place.
 //!
 //! A house number or a street restricts candidates to its surroundings, a mere town to its commune. The radii allow for
 //! records that are placed at the centre of their parcel, and for streets that are known by one point.
 
 use crate::{Dataset, MatchRequest};
 use toise_contract::filter::{Clause, ClauseTest};
+use toise_geo::plausible::{PositionFault, check_position};
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::{PostalAddress, Precision, Resolved, Unlocated};
 
@@ -12,6 +13,8 @@ use toise_geocode::resolve::{PostalAddress, Precision, Resolved, Unlocated};
 pub const ADDRESS: &str = "address";
 /// Path of the filter in a match body.
 pub const ADDRESS_PATH: &str = "filters.address";
+/// Path of the filter by place in a match body.
+pub const PLACE_PATH: &str = "filters.location";
 /// Radius around a house number, metres.
 pub const ADDRESS_RADIUS_M: f64 = 50.0;
 /// Radius around the middle of a street, metres.
@@ -42,6 +45,19 @@ pub fn clause(dataset: Dataset, found: &Resolved) -> Clause {
 }
 
 impl MatchRequest {
+    /// Checks that the place of its filters can be that of a home in France; [`PLACE_PATH`] is where a body says it.
+    ///
+    /// # Errors
+    /// It lies abroad or at sea, or its latitude and longitude seem to be swapped.
+    pub fn check_place(&self) -> Result<(), PositionFault> {
+        let tests = self.filter.iter().map(|clause| &clause.test);
+        let mut places = tests.filter_map(|test| match test {
+            ClauseTest::Within { lat, lon, .. } => Some((*lat, *lon)),
+            _ => None,
+        });
+        places.try_for_each(|(lat, lon)| check_position(lat, lon))
+    }
+
     /// Replaces the address by the condition it stands for, and tells how it was understood; `None` without an address.
     ///
     /// # Errors
@@ -125,5 +141,19 @@ mod tests {
         );
         let mut without = parse_match(Dataset::Dvf, &json!({})).unwrap();
         assert_eq!(without.locate(Dataset::Dvf, &nothing), Ok(None));
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_is_told_by_name() {
+        let request = |lat: f64, lon: f64| {
+            let location = json!({"lat": lat, "lon": lon, "distance": "500m"});
+            let body = json!({"filters": {"location": location}});
+            parse_match(Dataset::Dvf, &body).unwrap().check_place()
+        };
+        assert_eq!(request(44.5, 3.5), Ok(()));
+        assert_eq!(request(51.5074, -0.1278), Err(PositionFault::OutsideFrance));
+        assert_eq!(request(3.5, 44.5), Err(PositionFault::CoordinatesSwapped));
+        let without = parse_match(Dataset::Dpe, &json!({})).unwrap();
+        assert_eq!(without.check_place(), Ok(()));
     }
 }

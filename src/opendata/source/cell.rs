@@ -39,11 +39,12 @@ fn decimal_text(cell: &str) -> Option<String> {
     (commas <= 1).then_some(text)
 }
 
-/// Converts a cell to a JSON number. Valid numbers keep their digits; a decimal comma becomes a point, and a flag of
-/// older files becomes 1 or 0. `None` if it is not a number.
+/// Converts a cell to a JSON number in its shortest notation, so that a number is written alike whatever its source:
+/// `315`, `315.0`, `315,00` and `3.15e2` give `315`. Whole numbers keep all their digits; others are those of a 64-bit
+/// float. A flag of older files becomes 1 or 0. `None` if it is not a number.
 pub fn json_number(cell: &str) -> Option<Cow<'_, str>> {
     let cell = cell.trim();
-    if is_json_number(cell) {
+    if is_shortest(cell) {
         return Some(Cow::Borrowed(cell));
     }
     match cell {
@@ -52,11 +53,28 @@ pub fn json_number(cell: &str) -> Option<Cow<'_, str>> {
         _ => {}
     }
     let text = decimal_text(cell)?;
-    if is_json_number(&text) {
+    if is_shortest(&text) {
         return Some(Cow::Owned(text));
     }
     let number: f64 = text.parse().ok()?;
-    number.is_finite().then(|| Cow::Owned(number.to_string()))
+    // Adding 0 removes the sign of a negative zero.
+    number
+        .is_finite()
+        .then(|| Cow::Owned((number + 0.0).to_string()))
+}
+
+/// Significant digits that every decimal number keeps as a 64-bit float.
+const FLOAT_DIGITS: usize = f64::DIGITS as usize;
+
+/// Whether a text is a JSON number that cannot be written shorter: a whole number, or one of at most [`FLOAT_DIGITS`]
+/// digits without an exponent and without zeros at its end.
+fn is_shortest(text: &str) -> bool {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let is_plain = match text.contains('.') {
+        true => digits <= FLOAT_DIGITS && !text.ends_with('0'),
+        false => text != "-0",
+    };
+    is_plain && is_json_number(text) && !text.contains(['e', 'E'])
 }
 
 fn is_json_number(text: &str) -> bool {
@@ -126,6 +144,23 @@ fn days_from_civil(year: i32, month: u32, day: u32) -> Option<i32> {
 
 /// Day number of 1970-01-01, counted from 0001-01-01 as day 1.
 const EPOCH_FROM_CE: i32 = 719_163;
+
+/// Converts a day to the register's notation, `yyyy-mm-dd`, followed by its time unless that is midnight; a cell that is
+/// no day gives `None`. Spreadsheets write `05/01/2023`, tables with typed columns `2023-01-05T00:00:00`.
+pub fn published_day(cell: &str) -> Option<(i32, Cow<'_, str>)> {
+    let cell = cell.trim();
+    let days = day(cell)?;
+    let (date, time) = cell.split_at(10);
+    let is_midnight = !time.contains(|sign: char| matches!(sign, '1'..='9'));
+    let is_iso = date.as_bytes()[4] == b'-';
+    let text = match (is_iso, is_midnight) {
+        (true, true) => Cow::Borrowed(date),
+        (true, false) => Cow::Borrowed(cell),
+        (false, true) => Cow::Owned(date_of(days).to_string()),
+        (false, false) => Cow::Owned(format!("{}{time}", date_of(days))),
+    };
+    Some((days, text))
+}
 
 /// The date of a day number (days since 1970-01-01).
 pub fn date_of(days: i32) -> chrono::NaiveDate {
@@ -211,14 +246,23 @@ mod tests {
     }
 
     #[test]
-    fn json_numbers_keep_the_digits_of_the_source() {
+    fn a_number_is_written_alike_however_its_source_writes_it() {
         for (cell, expected) in [
-            ("27.0", Some("27.0")),
+            ("315", Some("315")),
+            ("315.0", Some("315")),
+            ("315,00", Some("315")),
+            ("3.15e2", Some("315")),
+            ("848.10", Some("848.1")),
             ("848,1", Some("848.1")),
+            ("-0.0", Some("0")),
+            ("-12.5", Some("-12.5")),
+            ("44.807694968839561", Some("44.80769496883956")),
+            ("12345678901234567890", Some("12345678901234567890")),
             ("True", Some("1")),
             ("False", Some("0")),
             ("007", Some("7")),
-            ("1e5", Some("1e5")),
+            ("1e5", Some("100000")),
+            ("0.0000001", Some("0.0000001")),
             (".5", Some("0.5")),
             ("abc", None),
             ("", None),
@@ -243,6 +287,26 @@ mod tests {
             assert_eq!(day(wrong), None, "{wrong}");
         }
         assert_eq!(date_of(1).to_string(), "1970-01-02");
+    }
+
+    #[test]
+    fn a_day_is_written_as_the_register_writes_it() {
+        for (cell, expected) in [
+            ("2023-01-05", Some("2023-01-05")),
+            ("05/01/2023", Some("2023-01-05")),
+            ("2023-01-05T00:00:00", Some("2023-01-05")),
+            ("2023-01-05 00:00:00.000+00:00", Some("2023-01-05")),
+            ("2023-01-05T08:00:00Z", Some("2023-01-05T08:00:00Z")),
+            ("31/02/2023", None),
+            ("", None),
+        ] {
+            let published = published_day(cell);
+            assert_eq!(
+                published.as_ref().map(|(_, text)| &**text),
+                expected,
+                "{cell}"
+            );
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod parquet;
 use std::fmt;
 
 pub use block::{Block, Header};
-pub use open::{BlockReader, ByteMeter, SourceFormat, open};
+pub use open::{BlockReader, ByteMeter, SourceFormat, open, read_header};
 
 /// A location in a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,13 +1,15 @@
 //! Opens a source: detects its format from the first bytes, decodes gzip and Windows-1252, and creates the reader.
 
-use std::io::{BufReader, Cursor, Read};
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read, Seek};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::read::MultiGzDecoder;
 use parking_lot::Mutex;
 
-use super::{Block, Error, SourceLocation, delimited, json, parquet};
+use super::{Block, Error, Header, SourceLocation, delimited, json, parquet};
 
 /// Bytes read to detect the format.
 const PROBE_BYTES: usize = 64 << 10;
@@ -80,6 +82,42 @@ pub fn open<'r>(
     format: SourceFormat,
     meter: &ByteMeter,
 ) -> Result<Box<dyn BlockReader + 'r>, Error> {
+    open_as(source, name, format, meter).map(|(_, rows)| rows)
+}
+
+/// The format of a file and the columns of its first rows. Reads the beginning of a CSV or NDJSON file, the footer of a
+/// Parquet file and the whole of a JSON page.
+///
+/// # Errors
+///
+/// As for [`open`], or the first rows are malformed.
+pub fn read_header(path: &Path, name: &str) -> Result<(SourceFormat, Arc<Header>), Error> {
+    let failed = |error| Error::reading(SourceLocation::file(name), error);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut magic = Vec::with_capacity(parquet::MAGIC.len());
+    (&mut file)
+        .take(parquet::MAGIC.len() as u64)
+        .read_to_end(&mut magic)
+        .map_err(failed)?;
+    file.rewind().map_err(failed)?;
+    if magic == parquet::MAGIC {
+        return Ok((SourceFormat::Parquet, parquet::header(file, name)?));
+    }
+    let meter = ByteMeter::default();
+    let (format, mut rows) = open_as(file, name, SourceFormat::Detect, &meter)?;
+    let first = rows.next_block()?;
+    Ok((format, first.map(|block| block.header).unwrap_or_default()))
+}
+
+/// A source opened for reading, and its format.
+type OpenSource<'r> = (SourceFormat, Box<dyn BlockReader + 'r>);
+
+fn open_as<'r>(
+    source: impl Read + Send + 'r,
+    name: &str,
+    format: SourceFormat,
+    meter: &ByteMeter,
+) -> Result<OpenSource<'r>, Error> {
     let metered = Metered {
         inner: source,
         meter: meter.clone(),
@@ -119,7 +157,7 @@ pub fn open<'r>(
             Box::new(delimited::DelimitedReader::new(whole, name, &probe_copy)?)
         }
     };
-    Ok(rows)
+    Ok((format, rows))
 }
 
 fn read_probe(source: &mut impl Read, name: &str) -> Result<Vec<u8>, Error> {
@@ -132,7 +170,7 @@ fn read_probe(source: &mut impl Read, name: &str) -> Result<Vec<u8>, Error> {
 }
 
 fn detect(probe: &[u8], name: &str) -> Result<SourceFormat, Error> {
-    if probe.starts_with(b"PAR1") {
+    if probe.starts_with(parquet::MAGIC) {
         return Ok(SourceFormat::Parquet);
     }
     if probe.starts_with(b"PK\x03\x04") {

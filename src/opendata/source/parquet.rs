@@ -1,19 +1,42 @@
 //! Reads Parquet files whose columns have the published names. Values become text cells as in other containers, so that
-//! dates, codes and decimals are parsed in one place.
+//! dates, codes and decimals are parsed in one place. A float that is a whole number becomes text without decimals: tables
+//! that were written from CSV hold codes and house numbers as floats where some rows have none. NaN is a missing value.
 
+use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::errors::ParquetError;
 
 use super::block::{Block, Header};
 use super::{BlockReader, Error, SourceLocation};
 
 /// Rows decoded per batch: with 230 columns, a few megabytes.
 const BATCH_ROWS: usize = 2_048;
+
+/// The first bytes of a Parquet file.
+pub(super) const MAGIC: &[u8] = b"PAR1";
+
+/// The columns of a Parquet file, from its footer.
+pub(super) fn header(file: File, name: &str) -> Result<Arc<Header>, Error> {
+    let builder =
+        ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| unreadable(name, &error))?;
+    let fields = builder.schema().fields().iter();
+    let names = fields.map(|field| field.name().clone()).collect();
+    Ok(Arc::new(Header { names }))
+}
+
+fn unreadable(name: &str, error: &ParquetError) -> Error {
+    Error::malformed(
+        SourceLocation::file(name),
+        format!("not a readable Parquet file: {error}"),
+    )
+}
 
 /// Reads Parquet. The source is copied to a temporary file first, because the footer is at its end.
 pub(super) struct ParquetReader {
@@ -26,12 +49,7 @@ pub(super) struct ParquetReader {
 impl ParquetReader {
     pub(super) fn new(mut source: impl Read, name: &str) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::reading(SourceLocation::file(name), error);
-        let damaged = |error: parquet::errors::ParquetError| {
-            Error::malformed(
-                SourceLocation::file(name),
-                format!("not a readable Parquet file: {error}"),
-            )
-        };
+        let damaged = |error: ParquetError| unreadable(name, &error);
         let mut file = tempfile::tempfile().map_err(failed)?;
         std::io::copy(&mut source, &mut file).map_err(failed)?;
         let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(damaged)?;
@@ -59,7 +77,7 @@ impl BlockReader for ParquetReader {
         let Some(batch) = self.batches.next() else {
             return Ok(None);
         };
-        let damaged = |error: arrow::error::ArrowError, row| {
+        let damaged = |error: ArrowError, row| {
             Error::malformed(
                 SourceLocation::line(&self.name, row),
                 format!("damaged Parquet data: {error}"),
@@ -69,13 +87,7 @@ impl BlockReader for ParquetReader {
         let texts = batch
             .columns()
             .iter()
-            .map(|column| match column.data_type() {
-                DataType::List(_)
-                | DataType::Struct(_)
-                | DataType::Map(_, _)
-                | DataType::Binary => Ok(None),
-                _ => cast(column, &DataType::Utf8).map(Some),
-            })
+            .map(cells)
             .collect::<Result<Vec<Option<ArrayRef>>, _>>()
             .map_err(|error| damaged(error, self.row + 1))?;
         let mut block = Block::new(Arc::clone(&self.header));
@@ -93,4 +105,23 @@ impl BlockReader for ParquetReader {
         }
         Ok(Some(block))
     }
+}
+
+/// A column as text; `None` for one of a type that no published column has.
+fn cells(column: &ArrayRef) -> Result<Option<ArrayRef>, ArrowError> {
+    let text = |number: Option<String>| number.filter(|text| text != "NaN");
+    Ok(match column.data_type() {
+        DataType::List(_) | DataType::Struct(_) | DataType::Map(_, _) | DataType::Binary => None,
+        DataType::Float64 => {
+            let numbers = column.as_primitive::<Float64Type>().iter();
+            let texts = numbers.map(|number| text(number.map(|number| number.to_string())));
+            Some(Arc::new(texts.collect::<StringArray>()))
+        }
+        DataType::Float32 => {
+            let numbers = column.as_primitive::<Float32Type>().iter();
+            let texts = numbers.map(|number| text(number.map(|number| number.to_string())));
+            Some(Arc::new(texts.collect::<StringArray>()))
+        }
+        _ => Some(cast(column, &DataType::Utf8)?),
+    })
 }

@@ -101,6 +101,58 @@ fn types(receipt: &IngestReceipt) -> Vec<&'static str> {
 }
 
 #[test]
+fn a_position_that_cannot_be_is_left_out_with_a_warning() {
+    let fixture = IngestFixture::open();
+    let first = fixture.ingest_one(flat("a", 1, 0));
+    let known = fixture.advert(first.flx_id)["location"]["locationCoordinate"].clone();
+    let place = |advert: &mut Value, position: Value| {
+        advert["location"]["locationCoordinate"] = json!({"location": position});
+    };
+    for (number, position, name) in [
+        (2, json!([-0.1278, 51.5074]), "outside_france"),
+        (3, json!([45.7598, 4.8512]), "coordinates_swapped?"),
+    ] {
+        let mut advert = flat("a", number, number);
+        place(&mut advert, position.clone());
+        let receipt = fixture.ingest_one(advert.clone());
+        let expected = format!("location.locationCoordinate.location: {name}: ");
+        assert!(
+            receipt.warnings[0].starts_with(&expected),
+            "{:?}",
+            receipt.warnings
+        );
+        let stored = fixture.advert(receipt.flx_id);
+        assert_ne!(
+            stored["location"]["locationCoordinate"]["location"],
+            position
+        );
+        // Seen again, it is unchanged, and the warning stays.
+        let again = fixture.ingest_one(advert);
+        assert_eq!(again.change, ContentChange::Unchanged);
+        assert!(
+            again.warnings[0].starts_with(&expected),
+            "{:?}",
+            again.warnings
+        );
+    }
+    // A known position stays.
+    let mut moved = flat("a", 1, 0);
+    place(&mut moved, json!([-6.0, 46.0]));
+    moved["lastSeenAt"] = json!("2026-03-02T08:00:00Z");
+    fixture.ingest_one(moved.clone());
+    assert_eq!(
+        fixture.advert(first.flx_id)["location"]["locationCoordinate"],
+        known
+    );
+    // An advert that is nowhere else is refused by name.
+    moved["url"] = json!("https://a.example/annonce/9");
+    moved["location"] = json!({"locationCoordinate": {"location": [-6.0, 46.0]}});
+    let fault = fixture.ingest(vec![moved]).remove(0).unwrap_err();
+    assert_eq!(fault.path, "location.locationCoordinate.location");
+    assert!(fault.message.starts_with("outside_france: "), "{fault}");
+}
+
+#[test]
 fn an_advert_is_read_back_complete_with_its_property() {
     let fixture = IngestFixture::open();
     let receipt = fixture.ingest_one(flat("a", 1, 0));

@@ -1,0 +1,205 @@
+//! Whether a position can be that of a home in France: not abroad, not at sea, not with latitude and longitude swapped.
+//!
+//! Every door that takes the position of a home asks [`check_position`]: requests, portfolios, SQL and adverts. France is
+//! what the contours of its communes cover, overseas departments included, with a tolerance: some kilometres at a coast,
+//! where quays and islets lie outside the simplified contours, and only their inaccuracy at a border with another country.
+//! The overseas collectivities have no contours: there, the surroundings of a commune's centre count as France. Monaco is
+//! abroad. Takes about a microsecond; the contours are read on first use, which takes about 50 ms.
+
+use std::sync::LazyLock;
+
+use super::contours::{BorderPoint, nearest_border};
+use super::distance::planar_distance_m;
+use super::places::Places;
+
+/// Greatest distance from a coast of a position that counts as in France, metres.
+pub const SHORE_M: f64 = 3_000.0;
+/// Greatest distance from a border with another country of a position that counts as in France, metres.
+pub const BORDER_M: f64 = 400.0;
+
+/// Where borders of communes are borders with another country: latitude from, to, longitude from, to, degrees.
+const LAND_BORDERS: [[f64; 4]; 4] = [
+    // From Bray-Dunes to Menton: the coast lies west or south of it.
+    [43.79, 51.2, 2.55, 8.3],
+    // From Hendaye to the eastern Pyrenees, with Andorra and Llívia.
+    [42.3, 43.37, -1.79, 3.02],
+    // The eastern end of the Pyrenees, south of Cerbère.
+    [42.3, 42.44, 3.02, 3.18],
+    // Monaco.
+    [43.72, 43.753, 7.408, 7.44],
+];
+
+/// Distance from the centre of a commune within which a position lies in an overseas collectivity, by the first
+/// characters of the commune's code, metres.
+const COLLECTIVITIES: [(&str, f64); 6] = [
+    ("975", 25_000.0),
+    ("977", 12_000.0),
+    ("978", 12_000.0),
+    ("986", 20_000.0),
+    ("987", 45_000.0),
+    ("988", 45_000.0),
+];
+
+/// Centres of the communes of collectivities with their reach: latitude and longitude in degrees, metres.
+static COLLECTIVITY_CENTRES: LazyLock<Vec<((f64, f64), f64)>> = LazyLock::new(|| {
+    let places = Places::get().all().iter();
+    let centres = places.filter_map(|place| {
+        let mut known = COLLECTIVITIES.iter();
+        let (_, reach_m) = known.find(|(code, _)| place.code.starts_with(code))?;
+        Some((place.centre, *reach_m))
+    });
+    centres.collect()
+});
+
+/// Why a position cannot be that of a home in France.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum PositionFault {
+    /// It lies abroad or at sea.
+    #[error("outside_france: the position lies abroad or at sea")]
+    OutsideFrance,
+    /// It lies abroad or at sea, and in France if its two numbers change places.
+    #[error(
+        "coordinates_swapped?: the position lies outside France, but inside it with latitude and longitude swapped"
+    )]
+    CoordinatesSwapped,
+}
+
+impl PositionFault {
+    /// The name by which results and reports count it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OutsideFrance => "outside_france",
+            Self::CoordinatesSwapped => "coordinates_swapped?",
+        }
+    }
+}
+
+/// Checks that a position, WGS 84 degrees, can be that of a home in France.
+///
+/// # Errors
+/// It lies abroad, at sea or nowhere, or its two numbers seem to be swapped.
+pub fn check_position(latitude: f64, longitude: f64) -> Result<(), PositionFault> {
+    if is_in_france(latitude, longitude) {
+        return Ok(());
+    }
+    Err(match is_in_france(longitude, latitude) {
+        true => PositionFault::CoordinatesSwapped,
+        false => PositionFault::OutsideFrance,
+    })
+}
+
+fn is_in_france(latitude: f64, longitude: f64) -> bool {
+    let border = nearest_border(latitude, longitude, SHORE_M);
+    border.is_some_and(|border| border.metres <= tolerance_m(border))
+        || is_in_collectivity(latitude, longitude)
+}
+
+/// How far outside a border a position may lie.
+fn tolerance_m(border: BorderPoint) -> f64 {
+    let BorderPoint {
+        latitude,
+        longitude,
+        ..
+    } = border;
+    let is_land_border = LAND_BORDERS.iter().any(|[south, north, west, east]| {
+        (*south..=*north).contains(&latitude) && (*west..=*east).contains(&longitude)
+    });
+    match is_land_border {
+        true => BORDER_M,
+        false => SHORE_M,
+    }
+}
+
+fn is_in_collectivity(latitude: f64, longitude: f64) -> bool {
+    let mut centres = COLLECTIVITY_CENTRES.iter();
+    centres
+        .any(|((lat, lon), reach_m)| planar_distance_m(latitude, longitude, *lat, *lon) <= *reach_m)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::places::PlaceKind;
+
+    #[test]
+    fn homes_on_both_sides_of_the_border_are_told_apart() {
+        for (lat, lon, place) in [
+            (48.8566, 2.3522, "Paris"),
+            (51.0780, 2.5250, "Bray-Dunes"),
+            (50.7236, 3.1609, "Tourcoing"),
+            (48.5734, 7.7521, "Strasbourg"),
+            (47.5888, 7.5620, "Saint-Louis beside Basel"),
+            (46.3700, 6.4790, "Thonon"),
+            (46.2570, 6.1090, "Ferney-Voltaire"),
+            (43.7745, 7.4975, "Menton"),
+            (43.7435, 7.4200, "Beausoleil"),
+            (43.3580, -1.7740, "Hendaye"),
+            (42.4410, 3.1640, "Cerbère"),
+            (42.4580, 1.9470, "Bourg-Madame"),
+            (48.6360, -1.5110, "Mont-Saint-Michel"),
+            (48.4570, -5.0960, "Ouessant"),
+            (41.3870, 9.1590, "Bonifacio"),
+            (16.2410, -61.5330, "Pointe-à-Pitre"),
+            (14.6161, -61.0588, "Fort-de-France"),
+            (4.9224, -52.3135, "Cayenne"),
+            (-20.8789, 55.4481, "Saint-Denis"),
+            (-12.7809, 45.2279, "Mamoudzou"),
+            (18.0680, -63.0830, "Marigot"),
+            (-22.2758, 166.4580, "Nouméa"),
+            (46.7790, -56.1770, "Saint-Pierre"),
+        ] {
+            assert_eq!(check_position(lat, lon), Ok(()), "{place}");
+            assert_eq!(
+                check_position(lon, lat),
+                Err(PositionFault::CoordinatesSwapped),
+                "{place} swapped"
+            );
+        }
+        for (lat, lon, place) in [
+            (51.5074, -0.1278, "London"),
+            (51.1279, 1.3134, "Dover"),
+            (49.1868, -2.1060, "Saint Helier"),
+            (51.0940, 2.5990, "De Panne"),
+            (50.7430, 3.2140, "Mouscron"),
+            (50.8467, 4.3517, "Brussels"),
+            (49.6116, 6.1319, "Luxembourg"),
+            (48.5730, 7.8150, "Kehl"),
+            (47.5596, 7.5886, "Basel"),
+            (46.2044, 6.1432, "Geneva"),
+            (45.4642, 9.1900, "Milan"),
+            (43.7912, 7.6070, "Ventimiglia"),
+            (43.3380, -1.7890, "Irun"),
+            (42.5063, 1.5218, "Andorra la Vella"),
+            (41.3874, 2.1686, "Barcelona"),
+            (41.2380, 9.1930, "Santa Teresa Gallura"),
+            (46.0, -6.0, "the Bay of Biscay"),
+            (42.5, 5.5, "the Mediterranean"),
+            (0.0, 0.0, "null island"),
+            (f64::NAN, 2.0, "nowhere"),
+            (f64::INFINITY, 2.0, "nowhere"),
+        ] {
+            assert_eq!(
+                check_position(lat, lon),
+                Err(PositionFault::OutsideFrance),
+                "{place}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_centre_of_every_commune_is_in_france() {
+        let communes = Places::get().all().iter();
+        let known = |code: &str| {
+            let mut collectivities = COLLECTIVITIES.iter();
+            collectivities.any(|(start, _)| code.starts_with(start))
+        };
+        let communes = communes
+            .filter(|place| place.kind == PlaceKind::Commune)
+            .filter(|place| !place.department.is_empty() || known(place.code));
+        let outside =
+            communes.filter(|place| check_position(place.centre.0, place.centre.1).is_err());
+        let outside: Vec<&str> = outside.map(|place| place.name).collect();
+        // Its official centre lies in the sea between its islands.
+        assert_eq!(outside, ["La Désirade"]);
+    }
+}

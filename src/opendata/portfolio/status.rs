@@ -1,0 +1,36 @@
+//! The status of a portfolio row: whether it has a result, and by name why not, for filters and counts.
+
+use toise_geo::plausible::PositionFault;
+
+/// Output column with the status of each row.
+pub const STATUS: &str = "status";
+/// Status of a row that was processed.
+pub const STATUS_OK: &str = "ok";
+/// Status of a row with another fault than its position; its column `error` says which.
+const STATUS_ERROR: &str = "error";
+
+/// Why a row has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RowFault {
+    /// Its position cannot be that of a home in France.
+    #[error("{path}: {fault}")]
+    Position {
+        /// Path of its fields, for messages.
+        path: &'static str,
+        /// What is wrong with it.
+        fault: PositionFault,
+    },
+    /// Anything else, in words.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl RowFault {
+    /// The status of the row: `outside_france`, `coordinates_swapped?` or `error`.
+    pub fn status(&self) -> &'static str {
+        match self {
+            Self::Position { fault, .. } => fault.name(),
+            Self::Other(_) => STATUS_ERROR,
+        }
+    }
+}
