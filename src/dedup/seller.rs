@@ -76,22 +76,19 @@ fn national(number: &str) -> String {
     digits[digits.len().saturating_sub(9)..].iter().collect()
 }
 
-/// Digests of the references in description, title and tags.
+/// Digests of the references of an advert: the one it gives, and those in description, title and tags.
 pub fn references(advert: &Advert, description: &FoldedText) -> InlineVec<u64, REFERENCES_MAX> {
+    let title = advert.title.as_deref().unwrap_or_default();
+    let texts = std::iter::once(title).chain(advert.tags.iter().map(String::as_str));
+    let others: Vec<FoldedText> = texts.map(FoldedText::from_text).collect();
+    let given = advert.reference.as_deref();
+    let given = given.and_then(|text| FoldedText::from_text(text).as_reference());
+    let found = given.into_iter().chain(description.references());
     let mut references = InlineVec::<u64, REFERENCES_MAX>::default();
-    let mut add = |text: &FoldedText| {
-        for reference in text.references() {
-            if !references.contains(&reference) {
-                references.push(reference);
-            }
+    for reference in found.chain(others.iter().flat_map(FoldedText::references)) {
+        if !references.contains(&reference) {
+            references.push(reference);
         }
-    };
-    add(description);
-    add(&FoldedText::from_text(
-        advert.title.as_deref().unwrap_or_default(),
-    ));
-    for tag in &advert.tags {
-        add(&FoldedText::from_text(tag));
     }
     references
 }

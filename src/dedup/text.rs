@@ -168,6 +168,14 @@ impl FoldedText {
         figures
     }
 
+    /// Digest of the whole text as a reference, equal to that of the same reference in a text; `None` if it is none.
+    pub fn as_reference(&self) -> Option<u64> {
+        let characters = self.0.iter().filter(|byte| byte.is_ascii_alphanumeric());
+        let is_reference = REFERENCE_CHARS.contains(&characters.count())
+            && self.0.iter().any(u8::is_ascii_digit);
+        is_reference.then(|| mix(self.digest()))
+    }
+
     /// Digests of the references of the advert or the mandate in the text: "Réf. VA-4812".
     pub fn references(&self) -> impl Iterator<Item = u64> {
         let mut rest = &self.0[..];

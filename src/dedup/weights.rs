@@ -44,10 +44,16 @@ pub enum ComparedField {
     Reference,
     /// Portals, and when the adverts were online.
     Portal,
+    /// Numbers in the addresses of the adverts.
+    Identifier,
+    /// Lots and charges of the condominium.
+    Condominium,
+    /// District.
+    District,
 }
 
 /// Number of fields.
-pub const FIELDS: usize = 16;
+pub const FIELDS: usize = 19;
 
 /// One level of agreement.
 #[derive(Clone, Copy, Debug)]
@@ -287,7 +293,29 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         levels: &[
             level("other portals", -0.2, 1.6),
             level("one portal, one after the other", -1.0, 1.6),
-            level("one portal, both online together", -6.0, -5.0),
+            level("one portal, both online together", -1.5, -5.0),
         ],
+    },
+    FieldWeights {
+        field: ComparedField::Identifier,
+        why: "Portals that belong together keep the number of an advert; numbers of others coincide by chance, which \
+              seven digits make rare.",
+        levels: &[level("one number in both addresses", 6.0, 6.0)],
+    },
+    FieldWeights {
+        field: ComparedField::Condominium,
+        why: "All flats of a building have its number of lots, but charges follow the flat. Agencies state charges of \
+              other years.",
+        levels: &[
+            level("lots and charges equal", 4.0, 3.0),
+            level("charges equal", 3.0, 2.0),
+            level("lots equal", 1.5, 0.5),
+            level("different", -1.5, -1.5),
+        ],
+    },
+    FieldWeights {
+        field: ComparedField::District,
+        why: "Sellers name districts as they like, so another name shows little.",
+        levels: &[level("equal", 0.8, 0.4), level("different", -0.8, -0.8)],
     },
 ];

@@ -29,6 +29,10 @@ struct LabelledPair {
     levels: [u8; FIELDS],
     one_seller: bool,
     same: bool,
+    /// What the rarity of equal values adds, bits: not fitted.
+    rarity_bits: f64,
+    /// How many pairs it counts as.
+    weight: f64,
 }
 
 /// Collects compared pairs and derives weights from them.
@@ -87,8 +91,8 @@ pub struct FittedWeights {
 type LevelTable<T> = [[[T; LEVELS_MAX]; 2]; FIELDS];
 
 impl WeightFitter {
-    /// Adds a pair. Pairs that are vetoed or belong to programmes are ignored: rules decide them, not weights.
-    pub fn add(&mut self, comparison: &Comparison, same: bool) {
+    /// Adds a pair that counts as `weight` pairs. Pairs that are vetoed or belong to programmes are ignored: rules decide them, not weights.
+    pub fn add(&mut self, comparison: &Comparison, same: bool, weight: f64) {
         if comparison.bar.is_some() || comparison.programme {
             return;
         }
@@ -96,11 +100,14 @@ impl WeightFitter {
         for evidence in comparison.evidence.iter() {
             levels[evidence.field as usize] = evidence.level;
         }
+        let rarity = comparison.evidence.iter().filter_map(|one| one.rarity_bits);
         let one_seller = comparison.one_seller;
         self.pairs.push(LabelledPair {
             levels,
             one_seller,
             same,
+            rarity_bits: rarity.map(f64::from).sum(),
+            weight,
         });
     }
 
@@ -188,8 +195,8 @@ impl WeightFitter {
                 let sum: f64 = present()
                     .map(|(field, level)| bits[field][sellers][usize::from(*level)])
                     .sum();
-                let probability = 1.0 / (1.0 + (-(base + sum)).exp2());
-                let error = f64::from(u8::from(pair.same)) - probability;
+                let probability = 1.0 / (1.0 + (-(base + sum + pair.rarity_bits)).exp2());
+                let error = pair.weight * (f64::from(u8::from(pair.same)) - probability);
                 if error.abs() < 1e-4 {
                     continue;
                 }
@@ -228,6 +235,9 @@ fn name(field: usize) -> &'static str {
         "seller",
         "reference",
         "portal",
+        "identifier",
+        "condominium",
+        "district",
     ];
     NAMES[field]
 }

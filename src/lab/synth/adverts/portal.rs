@@ -299,6 +299,7 @@ pub fn apply_sighting(advert: &mut Advert, first_s: i64, sighting: &SynthSightin
     advert.current_price = Some(AdvertPrice {
         value: Eur::new(sighting.price_eur),
         value_per_area: per_area,
+        ..AdvertPrice::default()
     });
     advert.first_seen_at = moment(first_s);
     advert.last_seen_at = moment(sighting.at_s);
