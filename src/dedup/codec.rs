@@ -59,6 +59,7 @@ const ONLINE_BIT: u32 = PERIOD_BIT << 1;
 const NEW_BUILD_BIT: u32 = ONLINE_BIT << 1;
 const DISTRICT_BIT: u32 = NEW_BUILD_BIT << 1;
 const ADDRESS_NUMBER_BIT: u32 = DISTRICT_BIT << 1;
+const LOT_SERIES_BIT: u32 = ADDRESS_NUMBER_BIT << 1;
 
 impl Fingerprint {
     /// Encodes the fingerprint.
@@ -122,7 +123,12 @@ impl Fingerprint {
             out.extend_from_slice(&period.first_s.to_le_bytes());
             out.extend_from_slice(&period.last_s.to_le_bytes());
         }
-        for (bit, digest) in [(DISTRICT_BIT, self.district), (ADDRESS_NUMBER_BIT, self.address_number)] {
+        let digests = [
+            (DISTRICT_BIT, self.district),
+            (ADDRESS_NUMBER_BIT, self.address_number),
+            (LOT_SERIES_BIT, self.lot_series),
+        ];
+        for (bit, digest) in digests {
             if let Some(digest) = digest {
                 given |= bit;
                 out.extend_from_slice(&digest.to_le_bytes());
@@ -306,6 +312,7 @@ fn read(rest: &mut ByteReader<'_>, is_former: bool) -> Option<Fingerprint> {
     };
     let district = digest_if(DISTRICT_BIT)?;
     let address_number = digest_if(ADDRESS_NUMBER_BIT)?;
+    let lot_series = digest_if(LOT_SERIES_BIT)?;
     let mut picture_names = InlineVec::default();
     let names = if is_former { 0 } else { rest.byte()? };
     for _ in 0..names {
@@ -345,6 +352,7 @@ fn read(rest: &mut ByteReader<'_>, is_former: bool) -> Option<Fingerprint> {
         seller_kind,
         seller,
         references,
+        lot_series,
         new_build: has(NEW_BUILD_BIT),
         portal,
         period,

@@ -6,9 +6,9 @@ use super::blocks::compatible;
 use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
-    ONE_AGENCY, ONE_NETWORK, ONE_PERSON, amenities, building, condominium, count_difference,
-    description, district, energy, figures, identifier, land, photos, place, portal, price, reference,
-    seller, surface,
+    ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, amenities, building, condominium,
+    count_difference, description, district, energy, figures, identifier, land, photos, place,
+    portal, price, reference, seller, surface,
 };
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
 use super::weights::{ComparedField, DIFFERENT_BITS, FIELDS, PRIOR_BITS, SAME_BITS, WEIGHTS};
@@ -121,12 +121,14 @@ impl Comparison {
 
 impl Serialize for Comparison {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Comparison", 6)?;
+        let mut fields = serializer.serialize_struct("Comparison", 8)?;
         fields.serialize_field("verdict", &self.verdict())?;
         fields.serialize_field("probability", &self.probability())?;
         fields.serialize_field("bits", &self.bits)?;
         fields.serialize_field("priorBits", &PRIOR_BITS)?;
         fields.serialize_field("bar", &self.bar)?;
+        fields.serialize_field("oneSeller", &self.one_seller)?;
+        fields.serialize_field("programme", &self.programme)?;
         fields.serialize_field("evidence", &*self.evidence)?;
         fields.end()
     }
@@ -139,11 +141,7 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
 }
 
 /// Compares an advert with another of those around it: what is common there shows less.
-pub fn compare_among(
-    one: &Fingerprint,
-    other: &Fingerprint,
-    around: &Surroundings,
-) -> Comparison {
+pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundings) -> Comparison {
     let mut comparison = Comparison {
         bits: PRIOR_BITS,
         bar: None,
@@ -189,6 +187,7 @@ pub fn compare_among(
         (ComparedField::Condominium, condominium(one, other)),
         (ComparedField::District, district(one, other)),
     ];
+    comparison.programme |= shown_as_lots(&levels);
     for (field, level) in levels {
         if let Some(level) = level {
             let rarity_bits = around.rarity_bits(field, level, one, other);
@@ -244,9 +243,22 @@ fn bar(comparison: &Comparison) -> Option<Veto> {
     None
 }
 
-/// Whether both are of a new-build programme: texts, figures and pictures are then the programme's, and only what is a
-/// flat's own (price with area or floor) distinguishes it from the others.
+/// Whether both are of a new-build programme, or lots of one sale: texts, figures and pictures are then the programme's,
+/// and only what is a flat's own (price with area or floor) distinguishes it from the others.
 pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     let is = |advert: &Fingerprint| advert.new_build || advert.class == Class::Program;
-    is(one) && is(other)
+    let is_series = one.lot_series.is_some() && one.lot_series == other.lot_series;
+    is_series || (is(one) && is(other))
+}
+
+/// Whether one portal shows two homes at once with one text, at different prices and surfaces: a seller's lots.
+fn shown_as_lots(levels: &[(ComparedField, Option<u8>); FIELDS]) -> bool {
+    let level = |wanted: ComparedField| {
+        let found = levels.iter().find(|(field, _)| *field == wanted);
+        found.and_then(|(_, level)| *level)
+    };
+    level(ComparedField::Portal) == Some(ONLINE_TOGETHER)
+        && level(ComparedField::Text) == Some(0)
+        && level(ComparedField::Price).is_some_and(|level| level > 0)
+        && level(ComparedField::Surface).is_some_and(|level| level > 2)
 }

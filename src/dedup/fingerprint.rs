@@ -7,7 +7,7 @@ use super::digest;
 use super::identifiers::{PictureNames, address_number, picture_names};
 use super::images::{self, Photos};
 use super::inline_vec::InlineVec;
-use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, references, seller};
+use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, lot_series, references, seller};
 use super::text::{FoldedText, Sketch, TextFigures};
 use toise_contract::enums::EnumLocationPrecision;
 use toise_contract::enums::{
@@ -94,6 +94,8 @@ pub struct Fingerprint {
     pub seller: InlineVec<u64, SELLER_KEYS_MAX>,
     /// Digests of the references given in title, description and tags.
     pub references: InlineVec<u64, REFERENCES_MAX>,
+    /// Digest of the reference that it shares with the other lots of a sale, but for the number of the lot.
+    pub lot_series: Option<u32>,
     /// Whether it is off plan or newly built.
     pub new_build: bool,
     /// Digest of the portal.
@@ -207,13 +209,15 @@ impl Fingerprint {
             seller_kind,
             seller,
             references: references(advert, &description),
-            new_build: condition.is_some_and(|condition| {
-                condition.interior_condition == Some(Interior::BrandNew)
-                    || condition
-                        .general_conditions
-                        .iter()
-                        .any(|one| matches!(one, General::BrandNew | General::ToBeBuilt))
-            }),
+            lot_series: advert.reference.as_deref().and_then(lot_series),
+            new_build: description.tells_new_build()
+                || condition.is_some_and(|condition| {
+                    condition.interior_condition == Some(Interior::BrandNew)
+                        || condition
+                            .general_conditions
+                            .iter()
+                            .any(|one| matches!(one, General::BrandNew | General::ToBeBuilt))
+                }),
             portal: portal(advert),
             period: period(advert),
         }

@@ -54,7 +54,8 @@ fn without_size(stem: &str) -> &str {
         return stem;
     };
     let is_size = last.split_once('x').is_some_and(|(width, height)| {
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         is_number(width) && is_number(height)
     });
     if is_size { name } else { stem }
@@ -77,12 +78,19 @@ mod tests {
     fn a_picture_keeps_its_name_on_every_portal_and_in_every_size() {
         let one = picture_name("https://a.example/800x600/visuels/0d1f3a9c77b2.jpg?ci_seal=1");
         assert!(one.is_some());
-        assert_eq!(one, picture_name("https://b.example/x/0D1F3A9C77B2_1200x900.webp"));
+        assert_eq!(
+            one,
+            picture_name("https://b.example/x/0D1F3A9C77B2_1200x900.webp")
+        );
     }
 
     #[test]
     fn usual_names_are_no_identifiers() {
-        for address in ["https://a.example/1.jpg", "https://a.example/photo12.jpg", "https://a.example/IMG_0012.jpg"] {
+        for address in [
+            "https://a.example/1.jpg",
+            "https://a.example/photo12.jpg",
+            "https://a.example/IMG_0012.jpg",
+        ] {
             assert_eq!(picture_name(address), None, "{address}");
         }
     }

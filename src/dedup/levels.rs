@@ -290,6 +290,9 @@ pub fn district(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     Some(u8::from(one.district? != other.district?))
 }
 
+/// Level of the portals: one portal shows both at the same time.
+pub const ONLINE_TOGETHER: u8 = 2;
+
 /// Portals, and whether both adverts were on the same portal at the same time.
 pub fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.portal != other.portal {
@@ -297,7 +300,7 @@ pub fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
     Some(match together(one.period?, other.period?) {
         false => 1,
-        true => 2,
+        true => ONLINE_TOGETHER,
     })
 }
 

@@ -30,7 +30,9 @@ pub mod weights;
 pub use assign::{Assignment, AssignmentCandidate, assign, assign_known};
 pub use blocks::BlockKey;
 pub use codec::DecodeError;
-pub use compare::{Comparison, DedupVerdict, FieldEvidence, Veto, compare, compare_among, may_be_same};
+pub use compare::{
+    Comparison, DedupVerdict, FieldEvidence, Veto, compare, compare_among, may_be_same,
+};
 pub use fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 pub use images::{ImageHash, Photos};
 pub use inline_vec::InlineVec;

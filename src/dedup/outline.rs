@@ -120,7 +120,11 @@ impl Fingerprint {
         let known_bits = levels.into_iter().filter_map(|(field, level)| {
             let level = level?;
             // How rare an equal value is depends on the adverts around.
-            let rarity = if is_equality(field, level) { RARITY_BITS_MAX } else { 0.0 };
+            let rarity = if is_equality(field, level) {
+                RARITY_BITS_MAX
+            } else {
+                0.0
+            };
             Some(worth(field, level, false, programme) + rarity)
         });
         let open = [
@@ -221,6 +225,7 @@ impl Outline {
                 seller_kind: None,
                 seller: InlineVec::default(),
                 references: InlineVec::default(),
+                lot_series: None,
                 new_build: has(NEW_BUILD_BIT),
                 portal: 0,
                 period: None,

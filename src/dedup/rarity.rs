@@ -13,14 +13,14 @@ use toise_contract::enums::EnumPropertyClass as Class;
 
 /// Adverts that the expected chance of a value counts as.
 const EXPECTED_ADVERTS: f32 = 20.0;
-/// Rarity at which an equal value has the weight of the table, bits: price, surface, energy, storey.
-const USUAL_BITS: [f32; COUNTED] = [6.0, 5.0, 7.0, 2.3];
+/// Rarity at which an equal value has the weight of the table, bits: price, surface, energy, storey, position.
+const USUAL_BITS: [f32; COUNTED] = [6.0, 5.0, 7.0, 2.3, 6.0];
 /// What a bit of rarity adds to the weight, bits.
-const BITS_PER_BIT: [f32; COUNTED] = [0.6, 0.5, 0.5, 0.5];
+const BITS_PER_BIT: [f32; COUNTED] = [0.6, 0.5, 0.5, 0.5, 1.0];
 /// Most that rarity moves a weight, bits.
 pub(super) const RARITY_BITS_MAX: f32 = 3.0;
 /// Fields whose values are counted.
-const COUNTED: usize = 4;
+const COUNTED: usize = 5;
 
 /// Prices within this share of one another are plausible for one home.
 const PRICE_RANGE: f32 = 0.4;
@@ -44,6 +44,8 @@ const SURFACE_WITH_DECIMALS: f32 = 0.3;
 const ENERGY_CHANCE: f32 = 0.004;
 /// Chance that two flats lie on one storey.
 const FLOOR_CHANCE: f32 = 0.2;
+/// Chance that two homes are shown at exactly the same point, before it is seen that all homes of an agent are.
+const POINT_CHANCE: f32 = 0.01;
 
 /// How many adverts around an advert have its value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +62,7 @@ pub struct Surroundings([ValueCount; COUNTED]);
 
 /// What one advert adds to [`Surroundings`]: two bits a field, whether it has a value and whether it is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Agreements(u8);
+pub struct Agreements(u16);
 
 impl Agreements {
     /// How the values of an advert agree with those of another around it.
@@ -74,10 +76,11 @@ impl Agreements {
                 advert.floor.map(|floor| floor as u32),
                 other.floor.map(|floor| floor as u32),
             ),
+            same_point(advert, other),
         ];
         let bits = counted.iter().rev().fold(0, |bits, agreement| {
-            let is_known = u8::from(agreement.is_some());
-            let is_same = u8::from(*agreement == Some(true));
+            let is_known = u16::from(agreement.is_some());
+            let is_same = u16::from(*agreement == Some(true));
             (bits << 2) | (is_same << 1) | is_known
         });
         Self(bits)
@@ -118,15 +121,22 @@ impl Surroundings {
         other: &Fingerprint,
     ) -> Option<f32> {
         let index = index(field).filter(|_| is_equality(field, level))?;
+        if field == ComparedField::Place && same_point(one, other) != Some(true) {
+            return None;
+        }
         let expected = match field {
             ComparedField::Price => price_chance(one, other),
             ComparedField::Surface => surface_chance(one),
             ComparedField::Energy => ENERGY_CHANCE,
+            ComparedField::Place => POINT_CHANCE,
             _ => FLOOR_CHANCE,
         };
         let ValueCount { same, known } = self.0[index];
         // The other advert of the pair is one of those around.
-        let (same, known) = (same.saturating_sub(1) as f32, known.saturating_sub(1) as f32);
+        let (same, known) = (
+            same.saturating_sub(1) as f32,
+            known.saturating_sub(1) as f32,
+        );
         let chance = (same + EXPECTED_ADVERTS * expected) / (known + EXPECTED_ADVERTS);
         let bits = BITS_PER_BIT[index] * (-chance.log2() - USUAL_BITS[index]);
         Some(bits.clamp(-RARITY_BITS_MAX, RARITY_BITS_MAX))
@@ -147,8 +157,15 @@ fn index(field: ComparedField) -> Option<usize> {
         ComparedField::Surface => Some(1),
         ComparedField::Energy => Some(2),
         ComparedField::Floor => Some(3),
+        ComparedField::Place => Some(4),
         _ => None,
     }
+}
+
+/// Whether two adverts are shown at exactly the same point.
+fn same_point(one: &Fingerprint, other: &Fingerprint) -> Option<bool> {
+    let (one, other) = (one.precise()?, other.precise()?);
+    Some((one.lat_e6, one.lon_e6) == (other.lat_e6, other.lon_e6))
 }
 
 /// Chance that another home of the place asks the same price: of the plausible prices that are rounded as this is.
@@ -159,7 +176,9 @@ fn price_chance(one: &Fingerprint, other: &Fingerprint) -> f32 {
     let Some(price) = ours.filter(|price| theirs.contains(&Some(*price))).min() else {
         return 1.0;
     };
-    let step = PRICE_STEPS.iter().find(|(step, _)| price.is_multiple_of(*step));
+    let step = PRICE_STEPS
+        .iter()
+        .find(|(step, _)| price.is_multiple_of(*step));
     let (step, share) = step.copied().unwrap_or((1, PRICE_TO_THE_EURO));
     (share * step as f32 / (PRICE_RANGE * price as f32)).min(1.0)
 }
@@ -168,9 +187,10 @@ fn price_chance(one: &Fingerprint, other: &Fingerprint) -> f32 {
 fn surface_chance(one: &Fingerprint) -> f32 {
     let (values, share) = match (one.class, one.surface_dm2, one.land_m2) {
         (Class::Land, _, Some(land)) => (SURFACE_RANGE * land as f32, 1.0),
-        (_, Some(area), _) if area.is_multiple_of(100) => {
-            (SURFACE_RANGE * area as f32 / 100.0, 1.0 - SURFACE_WITH_DECIMALS)
-        }
+        (_, Some(area), _) if area.is_multiple_of(100) => (
+            SURFACE_RANGE * area as f32 / 100.0,
+            1.0 - SURFACE_WITH_DECIMALS,
+        ),
         (_, Some(area), _) => (SURFACE_RANGE * area as f32, SURFACE_WITH_DECIMALS),
         _ => return 1.0,
     };
@@ -205,8 +225,16 @@ mod tests {
     fn what_is_common_around_shows_less() {
         let advert = priced(187_000);
         let around = |same: usize| -> Surroundings {
-            let others = (0..100).map(|number| priced(if number < same { 187_000 } else { 1_000 + number as u32 }));
-            others.map(|other| Agreements::between(&advert, &other)).collect()
+            let others = (0..100).map(|number| {
+                priced(if number < same {
+                    187_000
+                } else {
+                    1_000 + number as u32
+                })
+            });
+            others
+                .map(|other| Agreements::between(&advert, &other))
+                .collect()
         };
         assert!(bits(&advert, &around(1)) > bits(&advert, &around(5)));
         assert!(bits(&advert, &around(5)) > bits(&advert, &around(50)));

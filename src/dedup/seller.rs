@@ -8,6 +8,8 @@ use toise_contract::listings::Advert;
 
 /// Maximum identities per seller: SIREN, identifier, name, telephone, mail.
 pub const SELLER_KEYS_MAX: usize = 5;
+/// Maximum digits of the number of a lot.
+const LOT_DIGITS_MAX: usize = 3;
 /// Maximum references per advert.
 pub const REFERENCES_MAX: usize = 3;
 
@@ -74,6 +76,15 @@ pub fn seller(advert: &Advert) -> (Option<SellerKind>, InlineVec<u64, SELLER_KEY
 fn national(number: &str) -> String {
     let digits: Vec<char> = number.chars().filter(char::is_ascii_digit).collect();
     digits[digits.len().saturating_sub(9)..].iter().collect()
+}
+
+/// `1922440-19` → digest of `1922440`: agencies number the lots of one sale.
+pub fn lot_series(reference: &str) -> Option<u32> {
+    let (series, lot) = reference.trim().rsplit_once(['-', '/', '_'])?;
+    let is_lot =
+        (1..=LOT_DIGITS_MAX).contains(&lot.len()) && lot.bytes().all(|byte| byte.is_ascii_digit());
+    let series = FoldedText::from_text(series).as_reference()?;
+    is_lot.then_some(series as u32)
 }
 
 /// Digests of the references of an advert: the one it gives, and those in description, title and tags.

@@ -263,8 +263,14 @@ fn a_property_whose_other_adverts_contradict_is_not_joined() {
     );
     let alone = [candidate(1, 1, &vague)];
     let both = [candidate(1, 1, &vague), candidate(1, 2, &other_floor)];
-    assert!(matches!(assign(&new, &alone, &Surroundings::default()), Assignment::Join { .. }));
-    assert_eq!(assign(&new, &both, &Surroundings::default()), Assignment::New);
+    assert!(matches!(
+        assign(&new, &alone, &Surroundings::default()),
+        Assignment::Join { .. }
+    ));
+    assert_eq!(
+        assign(&new, &both, &Surroundings::default()),
+        Assignment::New
+    );
 }
 
 #[test]
@@ -273,7 +279,9 @@ fn equally_good_properties_are_returned_as_bridged() {
         candidate(7, 1, &elsewhere(&[])),
         candidate(3, 2, &elsewhere(&[])),
     ];
-    let Assignment::Join { property, bridged } = assign(&fingerprint(&flat()), &copies, &Surroundings::default()) else {
+    let Assignment::Join { property, bridged } =
+        assign(&fingerprint(&flat()), &copies, &Surroundings::default())
+    else {
         panic!("not joined");
     };
     assert_eq!(property, FlxId(Uuid::from_u128(3)));
@@ -294,19 +302,20 @@ fn merging_known_properties_requires_more_evidence_than_assigning_a_new_advert()
         assign(&new, &likely_alone, &Surroundings::default()),
         Assignment::Join { .. }
     ));
-    assert_eq!(assign_known(&new, &likely_alone, &Surroundings::default()), Assignment::New);
+    assert_eq!(
+        assign_known(&new, &likely_alone, &Surroundings::default()),
+        Assignment::New
+    );
     let sure_alone = [candidate(3, 1, &sure)];
     assert!(matches!(
         assign_known(&new, &sure_alone, &Surroundings::default()),
         Assignment::Join { .. }
     ));
-    let Assignment::Join { property, bridged } =
-        assign(
-            &new,
-            &[candidate(3, 1, &likely), candidate(7, 2, &sure)],
-            &Surroundings::default(),
-        )
-    else {
+    let Assignment::Join { property, bridged } = assign(
+        &new,
+        &[candidate(3, 1, &likely), candidate(7, 2, &sure)],
+        &Surroundings::default(),
+    ) else {
         panic!("not joined");
     };
     assert_eq!((property, bridged), (FlxId(Uuid::from_u128(7)), Vec::new()));
@@ -314,7 +323,10 @@ fn merging_known_properties_requires_more_evidence_than_assigning_a_new_advert()
 
 #[test]
 fn an_advert_without_candidates_becomes_a_new_property() {
-    assert_eq!(assign(&fingerprint(&flat()), &[], &Surroundings::default()), Assignment::New);
+    assert_eq!(
+        assign(&fingerprint(&flat()), &[], &Surroundings::default()),
+        Assignment::New
+    );
 }
 
 #[test]

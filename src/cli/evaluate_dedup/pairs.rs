@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{BoxedError, align};
-use toise_dedup::DedupVerdict;
+use toise_dedup::Comparison;
 use toise_dedup::weights::ComparedField;
 use toise_lab::dedup::fit::WeightFitter;
 use toise_listings::Listings;
@@ -19,8 +19,6 @@ use toise_listings::placement::explain::Explanation;
 
 /// Hexadecimal digits of the SHA-256 digest of an address that name an advert.
 const DIGEST_DIGITS: usize = 24;
-/// Pairs that are listed at most as wrong.
-const WRONG_MAX: usize = 200;
 
 /// What a person decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -82,16 +80,18 @@ fn share(part: u64, rest: u64) -> f64 {
     part as f64 / (part + rest).max(1) as f64
 }
 
-/// A pair that was decided otherwise than a person did.
+/// A pair that a person decided, beside what toise did.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrongPair {
+pub(super) struct JudgedPair {
     left: Option<String>,
     right: Option<String>,
     is_same: bool,
+    is_together: bool,
+    split: String,
     stratum: String,
-    bits: f32,
-    verdict: DedupVerdict,
+    /// The comparison of these two alone.
+    comparison: Comparison,
 }
 
 /// What the pairs of a file showed.
@@ -104,7 +104,7 @@ pub(super) struct PairReport {
     undecided: u64,
     /// Pairs of which an advert is not in the data folder.
     missing: u64,
-    wrong: Vec<WrongPair>,
+    pairs: Vec<JudgedPair>,
 }
 
 /// Reads the pairs whose adverts are in the data folder.
@@ -160,17 +160,16 @@ pub(super) fn judge(listings: &Listings, path: &Path) -> Result<PairReport, Boxe
             let counts = report.groups.entry(group).or_default();
             counts.add(is_same, explanation.together);
         }
-        if is_same != explanation.together && report.wrong.len() < WRONG_MAX {
-            let [left, right] = explanation.adverts;
-            report.wrong.push(WrongPair {
-                left: left.url,
-                right: right.url,
-                is_same,
-                stratum: pair.stratum,
-                bits: explanation.comparison.bits,
-                verdict: explanation.comparison.verdict(),
-            });
-        }
+        let [left, right] = explanation.adverts;
+        report.pairs.push(JudgedPair {
+            left: left.url,
+            right: right.url,
+            is_same,
+            is_together: explanation.together,
+            split: pair.split,
+            stratum: pair.stratum,
+            comparison: explanation.comparison,
+        });
     }
     Ok(report)
 }
@@ -182,7 +181,9 @@ fn kinds(explanation: &Explanation) -> Vec<String> {
         source.trim_start_matches("www.").to_owned()
     });
     let comparison = &explanation.comparison;
-    let is_placed = comparison.level(ComparedField::Place).is_some_and(|level| level < 5);
+    let is_placed = comparison
+        .level(ComparedField::Place)
+        .is_some_and(|level| level < 5);
     let is_described = comparison.level(ComparedField::Text).is_some();
     let mut kinds = vec!["all".to_owned()];
     if is_placed || is_described {
@@ -214,7 +215,11 @@ pub(super) fn add_to_fit(
         if pair.split == "report" || pair.verdict == Reading::CannotTell {
             continue;
         }
-        fitter.add(&explanation.comparison, pair.verdict == Reading::Same, weight);
+        fitter.add(
+            &explanation.comparison,
+            pair.verdict == Reading::Same,
+            weight,
+        );
         added += 1;
     }
     Ok(added)
@@ -255,12 +260,17 @@ impl PairReport {
             "{} pairs that a reader could not tell; {} with an advert that is not in this data folder",
             self.undecided, self.missing
         );
-        for pair in self.wrong.iter().take(wrong) {
+        let wrongly = self
+            .pairs
+            .iter()
+            .filter(|pair| pair.is_same != pair.is_together);
+        for pair in wrongly.take(wrong) {
             let reading = if pair.is_same { "same" } else { "different" };
             println!(
-                "read as {reading}, {:+.1} bits ({:?}), {}\n  {}\n  {}",
-                pair.bits,
-                pair.verdict,
+                "read as {reading}, {:+.1} bits ({:?}), {} {}\n  {}\n  {}",
+                pair.comparison.bits,
+                pair.comparison.verdict(),
+                pair.split,
                 pair.stratum,
                 pair.left.as_deref().unwrap_or_default(),
                 pair.right.as_deref().unwrap_or_default(),

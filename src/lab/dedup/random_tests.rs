@@ -6,8 +6,8 @@ use uuid::Uuid;
 use crate::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{
-    Agreements, AssignmentCandidate, DedupVerdict, Fingerprint, Outline, Surroundings, assign, compare,
-    may_be_same,
+    Agreements, AssignmentCandidate, DedupVerdict, Fingerprint, Outline, Surroundings, assign,
+    compare, may_be_same,
 };
 
 /// Fingerprints of made-up adverts, as varied as the generator makes them.

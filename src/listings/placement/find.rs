@@ -18,8 +18,8 @@ use crate::records::rows::{self, fingerprints_of, is_marked_distinct, one_row};
 use crate::{Error, Result};
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{
-    Agreements, Assignment, AssignmentCandidate, BlockKey, Fingerprint, Outline, Surroundings, assign,
-    assign_known, may_be_same,
+    Agreements, Assignment, AssignmentCandidate, BlockKey, Fingerprint, Outline, Surroundings,
+    assign, assign_known, may_be_same,
 };
 
 /// Maximum candidates under one block key, latest first.
