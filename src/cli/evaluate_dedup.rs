@@ -28,7 +28,12 @@ use toise_store::Store;
 /// Seeds of the adverts that the weights were fitted on. Reports on these seeds would be too optimistic.
 const TRAINING_SEEDS: std::ops::RangeInclusive<u64> = 1_001..=1_003;
 /// Noise levels of the adverts that the weights were fitted on.
-const TRAINING_LEVELS: [DistortionLevel; 2] = [DistortionLevel::Light, DistortionLevel::Middle];
+const TRAINING_LEVELS: [DistortionLevel; 4] = [
+    DistortionLevel::Light,
+    DistortionLevel::Middle,
+    DistortionLevel::Heavy,
+    DistortionLevel::Market,
+];
 
 /// Arguments of `evaluate dedup`.
 #[derive(Args, Debug)]
@@ -72,6 +77,8 @@ pub enum NoiseLevel {
     Middle,
     /// Half of all fields missing or wrong
     Heavy,
+    /// As on real portals: several agencies on one portal, thin adverts, towns for positions, lots alike
+    Market,
 }
 
 impl From<NoiseLevel> for DistortionLevel {
@@ -81,6 +88,7 @@ impl From<NoiseLevel> for DistortionLevel {
             NoiseLevel::Light => DistortionLevel::Light,
             NoiseLevel::Middle => DistortionLevel::Middle,
             NoiseLevel::Heavy => DistortionLevel::Heavy,
+            NoiseLevel::Market => DistortionLevel::Market,
         }
     }
 }

@@ -3,7 +3,9 @@
 use super::compare::{Comparison, DedupVerdict, compare_among};
 use super::fingerprint::Fingerprint;
 use super::rarity::Surroundings;
-use super::weights::{BARRED_BITS, CONTRADICTION_BITS, JOIN_BITS, SAME_BITS, SUPPORT_BITS};
+use super::weights::{
+    BARRED_BITS, CONTRADICTION_BITS, DOUBT_SHARE, JOIN_BITS, SAME_BITS, SUPPORT_BITS,
+};
 use toise_contract::listings::codes::FlxId;
 
 /// An advert of a property to which the new advert may belong.
@@ -114,7 +116,7 @@ fn judge(cluster: &[(FlxId, FlxId, Comparison)]) -> Option<f32> {
             DedupVerdict::Different if comparison.bar.is_some() => against += BARRED_BITS,
             DedupVerdict::Different => against += CONTRADICTION_BITS,
             _ if comparison.bits > 0.0 => support += SUPPORT_BITS.0,
-            _ => {}
+            _ => against += DOUBT_SHARE * -comparison.bits,
         }
     }
     Some(best.bits + support.min(SUPPORT_BITS.1) - against)

@@ -16,7 +16,7 @@ const EXPECTED_ADVERTS: f32 = 20.0;
 /// Rarity at which an equal value has the weight of the table, bits: price, surface, energy, storey, position.
 const USUAL_BITS: [f32; COUNTED] = [6.0, 5.0, 7.0, 2.3, 6.0];
 /// What a bit of rarity adds to the weight, bits.
-const BITS_PER_BIT: [f32; COUNTED] = [0.6, 0.5, 0.5, 0.5, 1.0];
+const BITS_PER_BIT: [f32; COUNTED] = [0.4, 0.6, 0.3, 0.6, 2.0];
 /// Most that rarity moves a weight, bits.
 pub(super) const RARITY_BITS_MAX: f32 = 3.0;
 /// Fields whose values are counted.
@@ -139,6 +139,9 @@ impl Surroundings {
         );
         let chance = (same + EXPECTED_ADVERTS * expected) / (known + EXPECTED_ADVERTS);
         let bits = BITS_PER_BIT[index] * (-chance.log2() - USUAL_BITS[index]);
+        // Places for cars have nothing but their price, and few prices.
+        let is_bare = field == ComparedField::Price && surface(one, other).is_none();
+        let bits = if is_bare { bits.min(0.0) } else { bits };
         Some(bits.clamp(-RARITY_BITS_MAX, RARITY_BITS_MAX))
     }
 }
