@@ -2,8 +2,10 @@
 //! truth.
 
 mod ingestion;
+mod pairs;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Instant;
 
@@ -13,17 +15,25 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::{CommandResult, Common};
+use toise_base::clock::Clock;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::InseeCode;
 use toise_lab::dedup::fit::{FittedWeights, WeightFitter};
 use toise_lab::dedup::{self, DedupOutcome, Grouping, Mistake};
 use toise_lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
 use toise_lab::synth::communes;
+use toise_listings::Listings;
+use toise_store::Store;
 
 /// Seeds of the adverts that the weights were fitted on. Reports on these seeds would be too optimistic.
 const TRAINING_SEEDS: std::ops::RangeInclusive<u64> = 1_001..=1_003;
 /// Noise levels of the adverts that the weights were fitted on.
-const TRAINING_LEVELS: [DistortionLevel; 2] = [DistortionLevel::Light, DistortionLevel::Middle];
+const TRAINING_LEVELS: [DistortionLevel; 4] = [
+    DistortionLevel::Light,
+    DistortionLevel::Middle,
+    DistortionLevel::Heavy,
+    DistortionLevel::Market,
+];
 
 /// Arguments of `evaluate dedup`.
 #[derive(Args, Debug)]
@@ -46,6 +56,14 @@ pub struct DedupArgs {
     /// Fit the weights on the training seeds and print them next to the current ones, instead of measuring
     #[arg(long, conflicts_with_all = ["seed", "level", "ingested"])]
     fit: bool,
+    /// Judge the adverts of the data folder by pairs that people read, instead of made-up adverts: columns left, right
+    /// (first 24 digits of the SHA-256 digests of both addresses), verdict (same, different, cannot_tell), and split
+    /// (tune or report); with --fit, fit the weights on those to tune too
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["seed", "level", "ingested"])]
+    pairs: Option<PathBuf>,
+    /// Weight of a pair that people read, against one of a made-up pair, with --fit
+    #[arg(long, value_name = "W", default_value_t = 50.0)]
+    pair_weight: f64,
 }
 
 /// A noise level, as a command-line argument.
@@ -59,6 +77,8 @@ pub enum NoiseLevel {
     Middle,
     /// Half of all fields missing or wrong
     Heavy,
+    /// As on real portals: several agencies on one portal, thin adverts, towns for positions, lots alike
+    Market,
 }
 
 impl From<NoiseLevel> for DistortionLevel {
@@ -68,6 +88,7 @@ impl From<NoiseLevel> for DistortionLevel {
             NoiseLevel::Light => DistortionLevel::Light,
             NoiseLevel::Middle => DistortionLevel::Middle,
             NoiseLevel::Heavy => DistortionLevel::Heavy,
+            NoiseLevel::Market => DistortionLevel::Market,
         }
     }
 }
@@ -121,6 +142,14 @@ struct DedupReport {
 pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
     if arguments.fit {
         return fit(common, arguments);
+    }
+    if let Some(pairs) = &arguments.pairs {
+        let report = pairs::judge(&listings(common)?, pairs)?;
+        match common.json {
+            true => println!("{}", serde_json::to_string(&report)?),
+            false => report.print(arguments.mistakes),
+        }
+        return Ok(());
     }
     let levels: Vec<DistortionLevel> = match arguments.level {
         Some(level) => vec![level.into()],
@@ -229,6 +258,11 @@ fn complete(advert: &mut Advert) {
     }
 }
 
+/// The adverts of the data folder.
+fn listings(common: &Common) -> Result<Listings, BoxedError> {
+    Ok(Listings::new(Store::open(&common.data)?, Clock::system()))
+}
+
 fn fit(common: &Common, arguments: &DedupArgs) -> CommandResult {
     let mut fit = WeightFitter::default();
     for level in TRAINING_LEVELS {
@@ -240,10 +274,13 @@ fn fit(common: &Common, arguments: &DedupArgs) -> CommandResult {
                 level,
                 &mut market,
                 &mut |comparison, same| {
-                    fit.add(comparison, same);
+                    fit.add(comparison, same, 1.0);
                 },
             );
         }
+    }
+    if let Some(pairs) = &arguments.pairs {
+        pairs::add_to_fit(&listings(common)?, pairs, arguments.pair_weight, &mut fit)?;
     }
     let fitted = fit.fit();
     if common.json {

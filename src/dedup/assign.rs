@@ -1,8 +1,11 @@
 //! Assignment of an advert to a property, based on all adverts of each candidate property.
 
-use super::compare::{Comparison, DedupVerdict, compare};
+use super::compare::{Comparison, DedupVerdict, compare_among};
 use super::fingerprint::Fingerprint;
-use super::weights::{BARRED_BITS, CONTRADICTION_BITS, JOIN_BITS, SAME_BITS, SUPPORT_BITS};
+use super::rarity::Surroundings;
+use super::weights::{
+    BARRED_BITS, CONTRADICTION_BITS, DOUBT_SHARE, JOIN_BITS, SAME_BITS, SUPPORT_BITS,
+};
 use toise_contract::listings::codes::FlxId;
 
 /// An advert of a property to which the new advert may belong.
@@ -34,25 +37,38 @@ pub enum Assignment {
 /// Assigns a new advert to a property.
 ///
 /// `candidates` must be *all* adverts of every property of which [`Fingerprint::probes`] found at least one, in any
-/// order: other adverts of the property that contradict the new one count against joining it.
-pub fn assign(new: &Fingerprint, candidates: &[AssignmentCandidate]) -> Assignment {
-    assign_from(SAME_BITS, new, candidates)
+/// order: other adverts of the property that contradict the new one count against joining it. `around` counts the adverts that
+/// share a block with it.
+pub fn assign(
+    new: &Fingerprint,
+    candidates: &[AssignmentCandidate],
+    around: &Surroundings,
+) -> Assignment {
+    assign_from(SAME_BITS, new, candidates, around)
 }
 
 /// Assigns an advert that already has a property of its own. A match would merge the two properties, so it requires
 /// [`JOIN_BITS`] instead of [`SAME_BITS`].
-pub fn assign_known(known: &Fingerprint, candidates: &[AssignmentCandidate]) -> Assignment {
-    assign_from(JOIN_BITS, known, candidates)
+pub fn assign_known(
+    known: &Fingerprint,
+    candidates: &[AssignmentCandidate],
+    around: &Surroundings,
+) -> Assignment {
+    assign_from(JOIN_BITS, known, candidates, around)
 }
 
 fn assign_from(
     least_bits: f32,
     new: &Fingerprint,
     candidates: &[AssignmentCandidate],
+    around: &Surroundings,
 ) -> Assignment {
     let mut compared: Vec<(FlxId, FlxId, Comparison)> = candidates
         .iter()
-        .map(|one| (one.property, one.advert, compare(new, &one.fingerprint)))
+        .map(|one| {
+            let comparison = compare_among(new, &one.fingerprint, around);
+            (one.property, one.advert, comparison)
+        })
         .collect();
     compared.sort_by_key(|(property, advert, _)| (*property, *advert));
     let mut fitting: Vec<(f32, FlxId)> = compared
@@ -100,7 +116,7 @@ fn judge(cluster: &[(FlxId, FlxId, Comparison)]) -> Option<f32> {
             DedupVerdict::Different if comparison.bar.is_some() => against += BARRED_BITS,
             DedupVerdict::Different => against += CONTRADICTION_BITS,
             _ if comparison.bits > 0.0 => support += SUPPORT_BITS.0,
-            _ => {}
+            _ => against += DOUBT_SHARE * -comparison.bits,
         }
     }
     Some(best.bits + support.min(SUPPORT_BITS.1) - against)

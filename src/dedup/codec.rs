@@ -11,7 +11,9 @@ use super::seller::SellerKind;
 use super::text::{LANES, Sketch};
 
 /// Version of the encoding; another version has another layout or other digests.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// The former version, which ends before the district.
+const FORMER_VERSION: u8 = 1;
 /// Bytes before the fields: version and checksum.
 const HEAD_BYTES: usize = 5;
 
@@ -41,7 +43,8 @@ fn checksum(bytes: &[u8]) -> [u8; 4] {
 macro_rules! optional_numbers {
     ($each:ident) => {
         $each! { surface_dm2: u32, land_m2: u32, rooms: u8, bedrooms: u8, floor: i16, floors: i16, year: u16,
-        price_eur: u32, energy_class: u8, climate_class: u8, energy_score: u16, climate_score: u16, postal_code: u32 }
+        price_eur: u32, energy_class: u8, climate_class: u8, energy_score: u16, climate_score: u16, postal_code: u32,
+        net_price_eur: u32, condominium_lots: u16, charges_eur: u32 }
     };
 }
 
@@ -54,6 +57,9 @@ const SELLER_KIND_BIT: u32 = TEXT_BIT << 1;
 const PERIOD_BIT: u32 = SELLER_KIND_BIT << 1;
 const ONLINE_BIT: u32 = PERIOD_BIT << 1;
 const NEW_BUILD_BIT: u32 = ONLINE_BIT << 1;
+const DISTRICT_BIT: u32 = NEW_BUILD_BIT << 1;
+const ADDRESS_NUMBER_BIT: u32 = DISTRICT_BIT << 1;
+const LOT_SERIES_BIT: u32 = ADDRESS_NUMBER_BIT << 1;
 
 impl Fingerprint {
     /// Encodes the fingerprint.
@@ -117,6 +123,21 @@ impl Fingerprint {
             out.extend_from_slice(&period.first_s.to_le_bytes());
             out.extend_from_slice(&period.last_s.to_le_bytes());
         }
+        let digests = [
+            (DISTRICT_BIT, self.district),
+            (ADDRESS_NUMBER_BIT, self.address_number),
+            (LOT_SERIES_BIT, self.lot_series),
+        ];
+        for (bit, digest) in digests {
+            if let Some(digest) = digest {
+                given |= bit;
+                out.extend_from_slice(&digest.to_le_bytes());
+            }
+        }
+        out.push(self.picture_names.len() as u8);
+        for name in self.picture_names.iter() {
+            out.extend_from_slice(&name.to_le_bytes());
+        }
         out[HEAD_BYTES..HEAD_BYTES + 4].copy_from_slice(&given.to_le_bytes());
         let sum = checksum(&out[HEAD_BYTES..]);
         out[1..HEAD_BYTES].copy_from_slice(&sum);
@@ -146,11 +167,12 @@ impl Fingerprint {
     /// # Errors
     /// The bytes are of another version, damaged, or not a fingerprint.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        match bytes.first() {
-            Some(&VERSION) => {}
+        let is_former = match bytes.first() {
+            Some(&VERSION) => false,
+            Some(&FORMER_VERSION) => true,
             Some(&version) => return Err(DecodeError::Version(version)),
             None => return Err(DecodeError::Malformed),
-        }
+        };
         let (sum, fields) = bytes[1..]
             .split_at_checked(HEAD_BYTES - 1)
             .ok_or(DecodeError::Malformed)?;
@@ -158,7 +180,7 @@ impl Fingerprint {
             return Err(DecodeError::Checksum);
         }
         let mut rest = ByteReader(fields);
-        let fingerprint = read(&mut rest).ok_or(DecodeError::Malformed)?;
+        let fingerprint = read(&mut rest, is_former).ok_or(DecodeError::Malformed)?;
         if rest.0.is_empty() {
             Ok(fingerprint)
         } else {
@@ -218,7 +240,7 @@ macro_rules! optional_numbers_struct {
 }
 optional_numbers!(optional_numbers_struct);
 
-fn read(rest: &mut ByteReader<'_>) -> Option<Fingerprint> {
+fn read(rest: &mut ByteReader<'_>, is_former: bool) -> Option<Fingerprint> {
     let given = u32::from_le_bytes(rest.take()?);
     let has = |bit: u32| given & bit != 0;
     let class = value_at(rest.byte()?)?;
@@ -284,6 +306,20 @@ fn read(rest: &mut ByteReader<'_>) -> Option<Fingerprint> {
     } else {
         None
     };
+    let mut digest_if = |bit: u32| match has(bit) {
+        true => Some(Some(u32::from_le_bytes(rest.take()?))),
+        false => Some(None),
+    };
+    let district = digest_if(DISTRICT_BIT)?;
+    let address_number = digest_if(ADDRESS_NUMBER_BIT)?;
+    let lot_series = digest_if(LOT_SERIES_BIT)?;
+    let mut picture_names = InlineVec::default();
+    let names = if is_former { 0 } else { rest.byte()? };
+    for _ in 0..names {
+        if !picture_names.push(u32::from_le_bytes(rest.take()?)) {
+            return None;
+        }
+    }
     Some(Fingerprint {
         class,
         offer,
@@ -302,14 +338,21 @@ fn read(rest: &mut ByteReader<'_>) -> Option<Fingerprint> {
         climate_class: numbers.climate_class,
         energy_score: numbers.energy_score,
         climate_score: numbers.climate_score,
+        net_price_eur: numbers.net_price_eur,
+        condominium_lots: numbers.condominium_lots,
+        charges_eur: numbers.charges_eur,
+        district,
         amenities_known,
         amenities,
         text,
         figures,
         photos,
+        picture_names,
+        address_number,
         seller_kind,
         seller,
         references,
+        lot_series,
         new_build: has(NEW_BUILD_BIT),
         portal,
         period,

@@ -6,9 +6,11 @@ use super::blocks::compatible;
 use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
-    ONE_AGENCY, ONE_NETWORK, ONE_PERSON, amenities, building, count_difference, description,
-    energy, figures, land, photos, place, portal, price, reference, seller, surface,
+    ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, amenities, building, condominium,
+    count_difference, description, district, energy, figures, identifier, land, photos, place,
+    portal, price, reference, seller, surface,
 };
+use super::rarity::{RARITY_BITS_MAX, Surroundings};
 use super::weights::{ComparedField, DIFFERENT_BITS, FIELDS, PRIOR_BITS, SAME_BITS, WEIGHTS};
 use toise_contract::enums::EnumPropertyClass as Class;
 
@@ -30,8 +32,6 @@ pub enum DedupVerdict {
 pub enum Veto {
     /// Different classes or offers.
     Kind,
-    /// The same portal shows both at the same time, and there is no strong evidence for one asset.
-    OnlineTogether,
     /// Similar flats of new-build programmes, without evidence that they are the same flat.
     Programme,
 }
@@ -43,8 +43,10 @@ pub struct FieldEvidence {
     pub field: ComparedField,
     /// Index of the level in the field's table.
     pub level: u8,
-    /// Its weight, bits.
+    /// Its weight, bits, with that of its rarity.
     pub bits: f32,
+    /// What the rarity of an equal value adds to the weight, bits; `None` where values are not equal.
+    pub rarity_bits: Option<f32>,
 }
 
 impl Default for FieldEvidence {
@@ -53,6 +55,7 @@ impl Default for FieldEvidence {
             field: ComparedField::Place,
             level: 0,
             bits: 0.0,
+            rarity_bits: None,
         }
     }
 }
@@ -66,10 +69,11 @@ impl FieldEvidence {
 
 impl Serialize for FieldEvidence {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Evidence", 3)?;
+        let mut fields = serializer.serialize_struct("Evidence", 4)?;
         fields.serialize_field("field", &self.field)?;
         fields.serialize_field("found", self.about())?;
         fields.serialize_field("bits", &self.bits)?;
+        fields.serialize_field("rarityBits", &self.rarity_bits)?;
         fields.end()
     }
 }
@@ -117,19 +121,27 @@ impl Comparison {
 
 impl Serialize for Comparison {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Comparison", 6)?;
+        let mut fields = serializer.serialize_struct("Comparison", 8)?;
         fields.serialize_field("verdict", &self.verdict())?;
         fields.serialize_field("probability", &self.probability())?;
         fields.serialize_field("bits", &self.bits)?;
         fields.serialize_field("priorBits", &PRIOR_BITS)?;
         fields.serialize_field("bar", &self.bar)?;
+        fields.serialize_field("oneSeller", &self.one_seller)?;
+        fields.serialize_field("programme", &self.programme)?;
         fields.serialize_field("evidence", &*self.evidence)?;
         fields.end()
     }
 }
 
-/// Compares two adverts; the result does not depend on their order. Cost: `benches/dedup.rs`.
+/// Compares two adverts of which nothing else is known; the result does not depend on their order.
+/// Cost: `benches/dedup.rs`.
 pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
+    compare_among(one, other, &Surroundings::default())
+}
+
+/// Compares an advert with another of those around it: what is common there shows less.
+pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundings) -> Comparison {
     let mut comparison = Comparison {
         bits: PRIOR_BITS,
         bar: None,
@@ -171,18 +183,35 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
         (ComparedField::Seller, seller),
         (ComparedField::Reference, reference(one, other)),
         (ComparedField::Portal, portal(one, other)),
+        (ComparedField::Identifier, identifier(one, other)),
+        (ComparedField::Condominium, condominium(one, other)),
+        (ComparedField::District, district(one, other)),
     ];
+    comparison.programme |= shown_as_lots(&levels);
     for (field, level) in levels {
         if let Some(level) = level {
-            let bits = worth(field, level, one_seller, comparison.programme);
+            let rarity_bits = around.rarity_bits(field, level, one, other);
+            let bits = worth(field, level, one_seller, comparison.programme)
+                + rarity_bits.unwrap_or_default();
             comparison.bits += bits;
-            comparison
-                .evidence
-                .push(FieldEvidence { field, level, bits });
+            comparison.evidence.push(FieldEvidence {
+                field,
+                level,
+                bits,
+                rarity_bits,
+            });
         }
     }
     comparison.bar = bar(&comparison);
     comparison
+}
+
+/// Whether two adverts could be of one asset whatever is common around them.
+pub fn may_be_same(one: &Fingerprint, other: &Fingerprint) -> bool {
+    let comparison = compare(one, other);
+    let rarity = comparison.evidence.iter().filter_map(|one| one.rarity_bits);
+    let room: f32 = rarity.map(|bits| RARITY_BITS_MAX - bits).sum();
+    comparison.bar.is_none() && comparison.bits + room > DIFFERENT_BITS
 }
 
 /// The weight of a level of a field, bits.
@@ -203,14 +232,6 @@ fn bar(comparison: &Comparison) -> Option<Veto> {
     let unlike =
         |field: ComparedField, from: u8| comparison.level(field).is_some_and(|level| level >= from);
     let by_reference = comparison.one_seller && alike(ComparedField::Reference, 0);
-    if unlike(ComparedField::Portal, 2) && !by_reference {
-        let by_pictures = alike(ComparedField::Photos, 0)
-            && alike(ComparedField::Price, 1)
-            && alike(ComparedField::Surface, 2);
-        if !by_pictures || unlike(ComparedField::Floor, 1) || unlike(ComparedField::Reference, 1) {
-            return Some(Veto::OnlineTogether);
-        }
-    }
     if comparison.programme && !by_reference {
         let own = alike(ComparedField::Price, 0)
             && (alike(ComparedField::Surface, 2) || alike(ComparedField::Floor, 0));
@@ -222,9 +243,22 @@ fn bar(comparison: &Comparison) -> Option<Veto> {
     None
 }
 
-/// Whether both are of a new-build programme: texts, figures and pictures are then the programme's, and only what is a
-/// flat's own (price with area or floor) distinguishes it from the others.
+/// Whether both are of a new-build programme, or lots of one sale: texts, figures and pictures are then the programme's,
+/// and only what is a flat's own (price with area or floor) distinguishes it from the others.
 pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     let is = |advert: &Fingerprint| advert.new_build || advert.class == Class::Program;
-    is(one) && is(other)
+    let is_series = one.lot_series.is_some() && one.lot_series == other.lot_series;
+    is_series || (is(one) && is(other))
+}
+
+/// Whether one portal shows two homes at once with one text, at different prices and surfaces: a seller's lots.
+fn shown_as_lots(levels: &[(ComparedField, Option<u8>); FIELDS]) -> bool {
+    let level = |wanted: ComparedField| {
+        let found = levels.iter().find(|(field, _)| *field == wanted);
+        found.and_then(|(_, level)| *level)
+    };
+    level(ComparedField::Portal) == Some(ONLINE_TOGETHER)
+        && level(ComparedField::Text) == Some(0)
+        && level(ComparedField::Price).is_some_and(|level| level > 0)
+        && level(ComparedField::Surface).is_some_and(|level| level > 2)
 }

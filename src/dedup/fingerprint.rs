@@ -4,9 +4,10 @@
 //! sketches. A field that is missing in the advert is missing here, and a comparison skips it.
 
 use super::digest;
+use super::identifiers::{PictureNames, address_number, picture_names};
 use super::images::{self, Photos};
 use super::inline_vec::InlineVec;
-use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, references, seller};
+use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, lot_series, references, seller};
 use super::text::{FoldedText, Sketch, TextFigures};
 use toise_contract::enums::EnumLocationPrecision;
 use toise_contract::enums::{
@@ -65,6 +66,14 @@ pub struct Fingerprint {
     pub energy_score: Option<u16>,
     /// Greenhouse gas emissions, kg per square metre and year.
     pub climate_score: Option<u16>,
+    /// Price without the agency's fees, EUR.
+    pub net_price_eur: Option<u32>,
+    /// Lots of the condominium.
+    pub condominium_lots: Option<u16>,
+    /// Charges of the condominium, EUR a year.
+    pub charges_eur: Option<u32>,
+    /// Digest of the name of the district.
+    pub district: Option<u32>,
     /// Amenities that the advert mentions, one bit each.
     pub amenities_known: u32,
     /// Amenities that it has, one bit each.
@@ -75,12 +84,18 @@ pub struct Fingerprint {
     pub figures: TextFigures,
     /// Pictures.
     pub photos: Photos,
+    /// Digests of the names of pictures.
+    pub picture_names: PictureNames,
+    /// Digest of the number in its address.
+    pub address_number: Option<u32>,
     /// Kind of seller.
     pub seller_kind: Option<SellerKind>,
     /// Digests of what identifies the seller.
     pub seller: InlineVec<u64, SELLER_KEYS_MAX>,
     /// Digests of the references given in title, description and tags.
     pub references: InlineVec<u64, REFERENCES_MAX>,
+    /// Digest of the reference that it shares with the other lots of a sale, but for the number of the lot.
+    pub lot_series: Option<u32>,
     /// Whether it is off plan or newly built.
     pub new_build: bool,
     /// Digest of the portal.
@@ -126,7 +141,8 @@ impl Fingerprint {
         let condition = habitation.property_condition.as_ref();
         let location = advert.location.as_ref();
         let land = advert.land.as_ref().and_then(|land| land.surface);
-        let price = advert.current_price.as_ref().and_then(|price| price.value);
+        let current_price = advert.current_price.as_ref();
+        let price = current_price.and_then(|price| price.value);
         let offer = advert.offer.as_ref().and_then(|offer| offer.offer_type);
         let amenities = habitation.characteristics.as_ref();
         let (amenities_known, amenities) = amenities.map(amenity_bits).unwrap_or_default();
@@ -159,6 +175,18 @@ impl Fingerprint {
                 .and_then(|condition| condition.construction_year)
                 .map(|year| year.get() as u16),
             price_eur: price.and_then(|price| positive(price.get())),
+            net_price_eur: current_price
+                .and_then(|price| price.net_value)
+                .and_then(|price| positive(price.get())),
+            condominium_lots: habitation
+                .condominium_lot_count
+                .and_then(|count| score_of(count.get())),
+            charges_eur: advert
+                .charges
+                .as_ref()
+                .and_then(|charges| charges.yearly_condonium_fees)
+                .and_then(|fees| positive(fees.get())),
+            district: location.and_then(|place| district(place.district.as_deref()?)),
             energy_class: climate.epc_energy.and_then(energy_class),
             climate_class: climate.epc_climate.and_then(climate_class),
             energy_score: climate
@@ -176,19 +204,28 @@ impl Fingerprint {
                 .as_ref()
                 .map(images::photos)
                 .unwrap_or_default(),
+            picture_names: picture_names(advert),
+            address_number: address_number(advert),
             seller_kind,
             seller,
             references: references(advert, &description),
-            new_build: condition.is_some_and(|condition| {
-                condition.interior_condition == Some(Interior::BrandNew)
-                    || condition
-                        .general_conditions
-                        .iter()
-                        .any(|one| matches!(one, General::BrandNew | General::ToBeBuilt))
-            }),
+            lot_series: advert.reference.as_deref().and_then(lot_series),
+            new_build: description.tells_new_build()
+                || condition.is_some_and(|condition| {
+                    condition.interior_condition == Some(Interior::BrandNew)
+                        || condition
+                            .general_conditions
+                            .iter()
+                            .any(|one| matches!(one, General::BrandNew | General::ToBeBuilt))
+                }),
             portal: portal(advert),
             period: period(advert),
         }
+    }
+
+    /// Whether anything is known of its pictures.
+    pub(super) fn has_pictures(&self) -> bool {
+        !self.photos.is_empty() || !self.picture_names.is_empty()
     }
 
     /// Sets the end of the period of an advert that is offline now to its last sighting online; `None` if it was
@@ -219,6 +256,12 @@ fn small(number: f64) -> Option<u8> {
 fn score_of(number: f64) -> Option<u16> {
     let whole = number.round().min(f64::from(u16::MAX)) as u16;
     (whole > 0).then_some(whole)
+}
+
+/// Digest of the name of a district; `None` if it names nothing.
+fn district(name: &str) -> Option<u32> {
+    let digest = FoldedText::from_text(name).digest();
+    (digest != digest::EMPTY).then_some(digest as u32)
 }
 
 fn energy_class(class: Energy) -> Option<u8> {

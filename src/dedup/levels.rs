@@ -109,7 +109,13 @@ pub fn building(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 
 /// Price.
 pub fn price(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
-    let gap = relative_gap(one.price_eur?, other.price_eur?);
+    // One portal shows the price with fees, another the net price.
+    let prices = |advert: &Fingerprint| [advert.price_eur, advert.net_price_eur];
+    let pairs = prices(one).into_iter().flatten().flat_map(|first| {
+        let others = prices(other).into_iter().flatten();
+        others.map(move |second| relative_gap(first, second))
+    });
+    let gap = pairs.min_by(f64::total_cmp)?;
     Some(band(gap, &[0.0, 0.01, 0.04, 0.1, 0.2, 0.35]))
 }
 
@@ -182,13 +188,30 @@ pub fn figures(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
+/// Charges are shown by the month or by the year, which rounds them; as a share of the greater.
+const CHARGES_GAP: f64 = 0.01;
+
 /// Minimum pictures on both sides for which sharing none is evidence.
 const PHOTOS_SIGNIFICANT_MIN: usize = 3;
 
 /// Pictures in common.
 pub fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let shared = images::shared(&one.photos, &other.photos);
+    let named = one
+        .picture_names
+        .iter()
+        .filter(|name| other.picture_names.contains(name))
+        .count();
+    if named > shared.matched {
+        let of = one.picture_names.len().min(other.picture_names.len());
+        return Some(match named {
+            1 if of >= 2 => 2,
+            _ if 3 * named >= 2 * of => 0,
+            _ => 1,
+        });
+    }
     match (shared.matched, shared.of) {
+        // Portals rename pictures: other names show nothing.
         (_, 0) => None,
         // With so few, the other may simply not show them.
         (0, ..PHOTOS_SIGNIFICANT_MIN) => None,
@@ -242,6 +265,34 @@ pub fn reference(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     Some(u8::from(!shared))
 }
 
+/// Numbers in addresses, which portals that belong together share.
+pub fn identifier(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    (one.address_number? == other.address_number? && one.portal != other.portal).then_some(0)
+}
+
+/// Lots and charges of the condominium.
+pub fn condominium(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let lots = one.condominium_lots.zip(other.condominium_lots);
+    let charges = one.charges_eur.zip(other.charges_eur);
+    let lots = lots.map(|(first, second)| first == second);
+    let charges = charges.map(|(first, second)| relative_gap(first, second) <= CHARGES_GAP);
+    match (lots, charges) {
+        (None, None) => None,
+        (Some(true), Some(true)) => Some(0),
+        (_, Some(true)) => Some(1),
+        (Some(true), None) => Some(2),
+        _ => Some(3),
+    }
+}
+
+/// Names of the district.
+pub fn district(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    Some(u8::from(one.district? != other.district?))
+}
+
+/// Level of the portals: one portal shows both at the same time.
+pub const ONLINE_TOGETHER: u8 = 2;
+
 /// Portals, and whether both adverts were on the same portal at the same time.
 pub fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.portal != other.portal {
@@ -249,7 +300,7 @@ pub fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
     Some(match together(one.period?, other.period?) {
         false => 1,
-        true => 2,
+        true => ONLINE_TOGETHER,
     })
 }
 

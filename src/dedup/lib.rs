@@ -17,10 +17,12 @@ mod codec;
 mod compare;
 mod digest;
 mod fingerprint;
+mod identifiers;
 mod images;
 mod inline_vec;
 mod levels;
 mod outline;
+mod rarity;
 mod seller;
 mod text;
 pub mod weights;
@@ -28,11 +30,14 @@ pub mod weights;
 pub use assign::{Assignment, AssignmentCandidate, assign, assign_known};
 pub use blocks::BlockKey;
 pub use codec::DecodeError;
-pub use compare::{Comparison, DedupVerdict, FieldEvidence, Veto, compare};
+pub use compare::{
+    Comparison, DedupVerdict, FieldEvidence, Veto, compare, compare_among, may_be_same,
+};
 pub use fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 pub use images::{ImageHash, Photos};
 pub use inline_vec::InlineVec;
 pub use outline::Outline;
+pub use rarity::{Agreements, Surroundings, ValueCount};
 pub use seller::SellerKind;
 pub use text::Sketch;
 

@@ -10,13 +10,16 @@ use super::codec::{ByteReader, numbers};
 use super::compare::{of_programme, worth};
 use super::fingerprint::{ApproximatePosition, Fingerprint, USUAL_BLUR_M, index_of, value_at};
 use super::inline_vec::InlineVec;
-use super::levels::{amenities, building, count_difference, energy, land, place, price, surface};
+use super::levels::{
+    amenities, building, condominium, count_difference, energy, land, place, price, surface,
+};
+use super::rarity::{RARITY_BITS_MAX, is_equality};
 use super::seller::SELLER_KEYS_MAX;
 use super::text::TextFigures;
 use super::weights::{ComparedField, DIFFERENT_BITS, PRIOR_BITS, WEIGHTS};
 
 /// Version of the encoding; an outline of another version rules nothing out.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// The bits of what is not a plain number follow those of the numbers.
 const SPOT_BIT: u32 = 1 << 16;
 const NEW_BUILD_BIT: u32 = SPOT_BIT << 1;
@@ -71,7 +74,7 @@ impl Fingerprint {
             (NEW_BUILD_BIT, self.new_build),
             (TEXT_BIT, self.text.is_some()),
             (FIGURES_BIT, !self.figures.is_empty()),
-            (PHOTOS_BIT, !self.photos.is_empty()),
+            (PHOTOS_BIT, self.has_pictures()),
         ];
         for (bit, is_set) in flags {
             given |= if is_set { bit } else { 0 };
@@ -112,10 +115,18 @@ impl Fingerprint {
             (ComparedField::Price, price(self, known)),
             (ComparedField::Energy, energy(self, known)),
             (ComparedField::Amenities, amenities(self, known)),
+            (ComparedField::Condominium, condominium(self, known)),
         ];
-        let known_bits = levels
-            .into_iter()
-            .filter_map(|(field, level)| Some(worth(field, level?, false, programme)));
+        let known_bits = levels.into_iter().filter_map(|(field, level)| {
+            let level = level?;
+            // How rare an equal value is depends on the adverts around.
+            let rarity = if is_equality(field, level) {
+                RARITY_BITS_MAX
+            } else {
+                0.0
+            };
+            Some(worth(field, level, false, programme) + rarity)
+        });
         let open = [
             (ComparedField::Text, self.text.is_some() && other.has_text),
             (
@@ -124,11 +135,13 @@ impl Fingerprint {
             ),
             (
                 ComparedField::Photos,
-                other.has_photos && !self.photos.is_empty(),
+                other.has_photos && self.has_pictures(),
             ),
             (ComparedField::Seller, true),
             (ComparedField::Reference, !self.references.is_empty()),
             (ComparedField::Portal, true),
+            (ComparedField::Identifier, self.address_number.is_some()),
+            (ComparedField::District, self.district.is_some()),
         ];
         let open_bits = open
             .into_iter()
@@ -148,6 +161,11 @@ fn at_most(field: ComparedField, programme: bool) -> f32 {
 }
 
 impl Outline {
+    /// The fields that it has.
+    pub(super) fn known(&self) -> &Fingerprint {
+        &self.known
+    }
+
     /// Decodes what [`Fingerprint::outline`] wrote; `None` for another version or malformed bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (version, rest) = bytes.split_first()?;
@@ -193,14 +211,21 @@ impl Outline {
                 climate_class: numbers.climate_class,
                 energy_score: numbers.energy_score,
                 climate_score: numbers.climate_score,
+                net_price_eur: numbers.net_price_eur,
+                condominium_lots: numbers.condominium_lots,
+                charges_eur: numbers.charges_eur,
+                district: None,
                 amenities_known,
                 amenities,
                 text: None,
                 figures: TextFigures::default(),
                 photos: InlineVec::default(),
+                picture_names: InlineVec::default(),
+                address_number: None,
                 seller_kind: None,
                 seller: InlineVec::default(),
                 references: InlineVec::default(),
+                lot_series: None,
                 new_build: has(NEW_BUILD_BIT),
                 portal: 0,
                 period: None,

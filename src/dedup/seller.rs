@@ -8,6 +8,8 @@ use toise_contract::listings::Advert;
 
 /// Maximum identities per seller: SIREN, identifier, name, telephone, mail.
 pub const SELLER_KEYS_MAX: usize = 5;
+/// Maximum digits of the number of a lot.
+const LOT_DIGITS_MAX: usize = 3;
 /// Maximum references per advert.
 pub const REFERENCES_MAX: usize = 3;
 
@@ -76,22 +78,28 @@ fn national(number: &str) -> String {
     digits[digits.len().saturating_sub(9)..].iter().collect()
 }
 
-/// Digests of the references in description, title and tags.
+/// `1922440-19` → digest of `1922440`: agencies number the lots of one sale.
+pub fn lot_series(reference: &str) -> Option<u32> {
+    let (series, lot) = reference.trim().rsplit_once(['-', '/', '_'])?;
+    let is_lot =
+        (1..=LOT_DIGITS_MAX).contains(&lot.len()) && lot.bytes().all(|byte| byte.is_ascii_digit());
+    let series = FoldedText::from_text(series).as_reference()?;
+    is_lot.then_some(series as u32)
+}
+
+/// Digests of the references of an advert: the one it gives, and those in description, title and tags.
 pub fn references(advert: &Advert, description: &FoldedText) -> InlineVec<u64, REFERENCES_MAX> {
+    let title = advert.title.as_deref().unwrap_or_default();
+    let texts = std::iter::once(title).chain(advert.tags.iter().map(String::as_str));
+    let others: Vec<FoldedText> = texts.map(FoldedText::from_text).collect();
+    let given = advert.reference.as_deref();
+    let given = given.and_then(|text| FoldedText::from_text(text).as_reference());
+    let found = given.into_iter().chain(description.references());
     let mut references = InlineVec::<u64, REFERENCES_MAX>::default();
-    let mut add = |text: &FoldedText| {
-        for reference in text.references() {
-            if !references.contains(&reference) {
-                references.push(reference);
-            }
+    for reference in found.chain(others.iter().flat_map(FoldedText::references)) {
+        if !references.contains(&reference) {
+            references.push(reference);
         }
-    };
-    add(description);
-    add(&FoldedText::from_text(
-        advert.title.as_deref().unwrap_or_default(),
-    ));
-    for tag in &advert.tags {
-        add(&FoldedText::from_text(tag));
     }
     references
 }

@@ -148,30 +148,31 @@ fn a_twin_on_another_floor_of_the_building_is_another_asset() {
 }
 
 #[test]
-fn two_adverts_online_together_on_one_portal_are_two_assets_without_strong_evidence() {
+fn two_adverts_of_one_agency_online_together_on_one_portal_need_strong_evidence() {
     let apart = [
         ("/url", json!("https://toits-et-murs.example/annonce/2")),
         ("/medias", Value::Null),
+        ("/habitation/floor", Value::Null),
     ];
     let words = json!("Appartement de trois pièces à la Butte-aux-Cailles, au calme.");
-    let together = with(with(flat(), &apart), &[("/description", words.clone())]);
-    assert_eq!(judged(&together).bar, Some(Veto::OnlineTogether));
+    let together = with(with(flat(), &apart), &[("/description", words)]);
+    assert_ne!(judged(&together).verdict(), DedupVerdict::Same);
     // A shared reference of the agency is strong evidence.
     let numbered = with(flat(), &apart);
-    assert_eq!(judged(&numbered).bar, None);
-    // One after the other: a republication.
-    let later = with(
-        together,
+    assert_eq!(judged(&numbered).verdict(), DedupVerdict::Same);
+}
+
+#[test]
+fn two_agencies_may_show_one_home_on_one_portal_at_the_same_time() {
+    let second = with(
+        elsewhere(&[("/seller", json!({"name": "Agence du Canal"}))]),
         &[
-            ("/firstSeenAt", json!("2026-04-02")),
-            ("/lastSeenAt", json!("2026-05-01")),
+            ("/source", json!("toits-et-murs.example")),
+            ("/url", json!("https://toits-et-murs.example/annonce/2")),
+            ("/contactInCharge", Value::Null),
         ],
     );
-    let former = with(flat(), &[("/isOnline", json!(false))]);
-    assert_eq!(
-        compare(&fingerprint(&former), &fingerprint(&later)).bar,
-        None
-    );
+    assert_eq!(judged(&second).verdict(), DedupVerdict::Same);
 }
 
 #[test]
@@ -262,8 +263,14 @@ fn a_property_whose_other_adverts_contradict_is_not_joined() {
     );
     let alone = [candidate(1, 1, &vague)];
     let both = [candidate(1, 1, &vague), candidate(1, 2, &other_floor)];
-    assert!(matches!(assign(&new, &alone), Assignment::Join { .. }));
-    assert_eq!(assign(&new, &both), Assignment::New);
+    assert!(matches!(
+        assign(&new, &alone, &Surroundings::default()),
+        Assignment::Join { .. }
+    ));
+    assert_eq!(
+        assign(&new, &both, &Surroundings::default()),
+        Assignment::New
+    );
 }
 
 #[test]
@@ -272,7 +279,9 @@ fn equally_good_properties_are_returned_as_bridged() {
         candidate(7, 1, &elsewhere(&[])),
         candidate(3, 2, &elsewhere(&[])),
     ];
-    let Assignment::Join { property, bridged } = assign(&fingerprint(&flat()), &copies) else {
+    let Assignment::Join { property, bridged } =
+        assign(&fingerprint(&flat()), &copies, &Surroundings::default())
+    else {
         panic!("not joined");
     };
     assert_eq!(property, FlxId(Uuid::from_u128(3)));
@@ -290,18 +299,23 @@ fn merging_known_properties_requires_more_evidence_than_assigning_a_new_advert()
     let (new, sure) = (fingerprint(&flat()), elsewhere(&[]));
     let likely_alone = [candidate(3, 1, &likely)];
     assert!(matches!(
-        assign(&new, &likely_alone),
+        assign(&new, &likely_alone, &Surroundings::default()),
         Assignment::Join { .. }
     ));
-    assert_eq!(assign_known(&new, &likely_alone), Assignment::New);
+    assert_eq!(
+        assign_known(&new, &likely_alone, &Surroundings::default()),
+        Assignment::New
+    );
     let sure_alone = [candidate(3, 1, &sure)];
     assert!(matches!(
-        assign_known(&new, &sure_alone),
+        assign_known(&new, &sure_alone, &Surroundings::default()),
         Assignment::Join { .. }
     ));
-    let Assignment::Join { property, bridged } =
-        assign(&new, &[candidate(3, 1, &likely), candidate(7, 2, &sure)])
-    else {
+    let Assignment::Join { property, bridged } = assign(
+        &new,
+        &[candidate(3, 1, &likely), candidate(7, 2, &sure)],
+        &Surroundings::default(),
+    ) else {
         panic!("not joined");
     };
     assert_eq!((property, bridged), (FlxId(Uuid::from_u128(7)), Vec::new()));
@@ -309,7 +323,10 @@ fn merging_known_properties_requires_more_evidence_than_assigning_a_new_advert()
 
 #[test]
 fn an_advert_without_candidates_becomes_a_new_property() {
-    assert_eq!(assign(&fingerprint(&flat()), &[]), Assignment::New);
+    assert_eq!(
+        assign(&fingerprint(&flat()), &[], &Surroundings::default()),
+        Assignment::New
+    );
 }
 
 #[test]
@@ -324,5 +341,5 @@ fn damaged_bytes_are_refused() {
     let mut longer = bytes;
     longer.push(0);
     assert!(Fingerprint::decode(&longer).is_err());
-    assert_eq!(Fingerprint::decode(&[2, 0]), Err(DecodeError::Version(2)));
+    assert_eq!(Fingerprint::decode(&[9, 0]), Err(DecodeError::Version(9)));
 }

@@ -13,6 +13,17 @@ pub const LANES: usize = 64;
 const SHINGLE_WORDS: usize = 3;
 /// Maximum bytes of a text that are read: longer descriptions repeat themselves.
 const TEXT_BYTES_MAX: usize = 8_192;
+/// What only adverts of new homes say.
+const NEW_BUILD_PHRASES: [&[u8]; 8] = [
+    b"programme neuf",
+    b"programme immobilier neuf",
+    b"residence neuve",
+    b"appartement neuf",
+    b"appartements neufs",
+    b"frais de notaire reduits",
+    b"livraison prevue",
+    b"vefa",
+];
 /// Minimum and maximum number of characters of a reference.
 const REFERENCE_CHARS: std::ops::RangeInclusive<usize> = 3..=24;
 /// Maximum words read after "ref", the number included: "référence de l'annonce : 4812".
@@ -127,6 +138,13 @@ impl FoldedText {
         letters.fold(EMPTY, |hashed, byte| step(hashed, *byte))
     }
 
+    /// Whether it says that the home is sold off plan or newly built.
+    pub fn tells_new_build(&self) -> bool {
+        NEW_BUILD_PHRASES
+            .iter()
+            .any(|phrase| memchr::memmem::find(&self.0, phrase).is_some())
+    }
+
     /// The figures of the text; if there are more than [`FIGURES_MAX`], those with the lowest digests.
     pub fn figures(&self) -> TextFigures {
         let text = &self.0[..];
@@ -166,6 +184,14 @@ impl FoldedText {
             figures.push(digest);
         }
         figures
+    }
+
+    /// Digest of the whole text as a reference, equal to that of the same reference in a text; `None` if it is none.
+    pub fn as_reference(&self) -> Option<u64> {
+        let characters = self.0.iter().filter(|byte| byte.is_ascii_alphanumeric());
+        let is_reference =
+            REFERENCE_CHARS.contains(&characters.count()) && self.0.iter().any(u8::is_ascii_digit);
+        is_reference.then(|| mix(self.digest()))
     }
 
     /// Digests of the references of the advert or the mandate in the text: "Réf. VA-4812".

@@ -44,10 +44,16 @@ pub enum ComparedField {
     Reference,
     /// Portals, and when the adverts were online.
     Portal,
+    /// Numbers in the addresses of the adverts.
+    Identifier,
+    /// Lots and charges of the condominium.
+    Condominium,
+    /// District.
+    District,
 }
 
 /// Number of fields.
-pub const FIELDS: usize = 16;
+pub const FIELDS: usize = 19;
 
 /// One level of agreement.
 #[derive(Clone, Copy, Debug)]
@@ -78,23 +84,25 @@ const fn level(about: &'static str, other_sellers: f32, same_seller: f32) -> Agr
 }
 
 /// Binary logarithm of the odds that two adverts which share a block are the same asset, before anything is compared.
-pub const PRIOR_BITS: f32 = -4.7;
+pub const PRIOR_BITS: f32 = -4.2;
 /// Minimum bits for the same asset: true for about 89 % of the pairs just above it. On the training seeds at the middle
 /// level, ingestion as a whole then reaches 99.7 % precision and 97.4 % recall of pairs; a lower value costs more
 /// precision than the gain in recall is worth.
-pub const SAME_BITS: f32 = 3.0;
+pub const SAME_BITS: f32 = 3.4;
 /// Minimum bits to merge properties that already exist: when an advert matches both, or when the only advert of one
 /// changes. This is evaluated with every advert and every sighting, so errors accumulate: with [`SAME_BITS`] here too,
 /// ingestion as a whole loses 0.3 points of precision on the training seeds and gains 0.2 points of recall.
-pub const JOIN_BITS: f32 = 5.5;
+pub const JOIN_BITS: f32 = 5.8;
 /// Bits below which the assets are certainly different: a pair just at this value is the same asset in 2 % of cases.
 pub const DIFFERENT_BITS: f32 = -5.6;
 /// What each further advert of a property adds if it supports the match, and the maximum for all together.
 pub const SUPPORT_BITS: (f32, f32) = (0.75, 1.5);
 /// What each further advert of a property subtracts if it is certainly of another asset.
-pub const CONTRADICTION_BITS: f32 = 3.0;
+pub const CONTRADICTION_BITS: f32 = 6.0;
+/// Share of the bits against one asset that each further advert subtracts where it is not certain.
+pub const DOUBT_SHARE: f32 = 0.5;
 /// What it subtracts if a veto keeps it apart from the new one.
-pub const BARRED_BITS: f32 = 6.0;
+pub const BARRED_BITS: f32 = 8.0;
 
 /// Every field in the order of [`ComparedField`].
 pub static WEIGHTS: [FieldWeights; FIELDS] = [
@@ -104,13 +112,13 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
               most. Portals blur by 300 m: two blurred positions up to 700 m apart may be the same place. Larger \
               distances are mistakes, which portals do make; set by hand, milder than fitted.",
         levels: &[
-            level("within 40 m", 3.1, 2.1),
+            level("within 40 m", 1.0, 1.6),
             level("within 150 m", 2.5, 2.1),
-            level("within 350 m, as blurred", 2.1, 2.2),
-            level("within 700 m, as both blurred", -0.8, 1.8),
+            level("within 350 m, as blurred", 2.8, 2.3),
+            level("within 700 m, as both blurred", -0.1, 1.5),
             level("within 1.5 km", -5.0, -5.0),
             level("farther apart", -6.5, -6.5),
-            level("one commune", -1.5, 1.5),
+            level("one commune", -1.3, 1.0),
             level("one postal code", -1.1, 1.0),
             level("another commune", -3.0, -3.0),
         ],
@@ -121,13 +129,13 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
               them. Areas rounded or truncated to whole metres keep most of the weight; another measurement \
               differs by up to 8 %.",
         levels: &[
-            level("equal to the decimetre", 3.2, 2.0),
-            level("equal", 5.5, 3.2),
-            level("equal when rounded", 3.1, 1.0),
-            level("within 2.5 %", 2.6, 1.1),
-            level("within 6 %", 0.5, -0.8),
-            level("within 12 %", -4.9, -4.0),
-            level("different", -4.2, -5.0),
+            level("equal to the decimetre", 3.1, 1.2),
+            level("equal", 5.1, 3.4),
+            level("equal when rounded", 3.4, 1.6),
+            level("within 2.5 %", 2.1, 0.1),
+            level("within 6 %", -0.5, -1.0),
+            level("within 12 %", -2.9, -2.3),
+            level("different", -5.1, -7.4),
         ],
     },
     FieldWeights {
@@ -135,9 +143,9 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "Plot areas are nearly unique: the best evidence for a house. Some portals round to ten metres.",
         levels: &[
             level("equal", 8.0, 7.8),
-            level("within 3 %", 4.7, 4.2),
-            level("within 12 %", 1.3, 0.0),
-            level("different", -2.1, -3.0),
+            level("within 3 %", 5.1, 4.1),
+            level("within 12 %", 0.4, 1.0),
+            level("different", -4.4, -3.5),
         ],
     },
     FieldWeights {
@@ -145,8 +153,8 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "Assets in a block have similar sizes, so equality is no evidence; counting the kitchen explains a \
               difference of one, hardly of two.",
         levels: &[
-            level("equal", -1.5, -1.4),
-            level("one more", -2.8, -1.4),
+            level("equal", -0.9, -1.5),
+            level("one more", -2.2, -2.1),
             level("different", -5.9, -5.1),
         ],
     },
@@ -154,9 +162,9 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         field: ComparedField::Bedrooms,
         why: "As rooms.",
         levels: &[
-            level("equal", -0.3, -0.1),
-            level("one more", -2.1, -1.9),
-            level("different", -6.9, -5.4),
+            level("equal", 0.3, -0.4),
+            level("one more", -1.8, -1.2),
+            level("different", -6.1, -6.9),
         ],
     },
     FieldWeights {
@@ -164,9 +172,9 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "Distinguishes twins, above all if the same agency sells them. Counting from the street explains \
               a difference of one, nothing explains two.",
         levels: &[
-            level("equal", 4.6, 4.6),
-            level("one apart", -6.3, -5.6),
-            level("different", -7.0, -7.0),
+            level("equal", 2.5, 3.3),
+            level("one apart", -9.5, -7.5),
+            level("different", -10.0, -9.0),
         ],
     },
     FieldWeights {
@@ -174,9 +182,9 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "Neighbours share a building as twins do, so agreement is worth little; another building means \
               another asset.",
         levels: &[
-            level("year and storeys equal", -0.1, -1.3),
-            level("one of them equal", 0.3, -0.4),
-            level("different", -4.2, -3.5),
+            level("year and storeys equal", -2.3, -1.9),
+            level("one of them equal", 0.0, -0.6),
+            level("different", -4.5, -3.2),
         ],
     },
     FieldWeights {
@@ -185,10 +193,10 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
               Larger differences are set by hand, milder than fitted: the generator never lets two portals \
               drift that far.",
         levels: &[
-            level("equal", 4.3, 4.5),
-            level("within 1 %", 0.7, 0.4),
-            level("within 4 %", 0.4, 0.7),
-            level("within 10 %", -1.4, 0.0),
+            level("equal", 5.7, 5.2),
+            level("within 1 %", -0.6, -0.8),
+            level("within 4 %", -0.3, 0.0),
+            level("within 10 %", -0.5, 1.2),
             level("within 20 %", -4.5, -4.0),
             level("within 35 %", -6.0, -6.0),
             level("different", -7.0, -7.0),
@@ -199,12 +207,12 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "Two scores of three digits rarely coincide by chance, once in hundreds; twins sold by one agency \
               may share them. Different scores mean another diagnostic, which is rare within two years.",
         levels: &[
-            level("both scores equal", 4.2, 2.9),
+            level("both scores equal", 6.5, 1.2),
             level("one score equal", -4.0, -3.4),
             level("scores within 3 %", -5.1, -4.6),
-            level("classes equal", 1.2, 0.7),
-            level("classes next to each other", -4.3, -4.4),
-            level("different", -6.2, -3.5),
+            level("classes equal", 2.9, 0.3),
+            level("classes next to each other", -3.9, -3.1),
+            level("different", -6.5, -4.9),
         ],
     },
     FieldWeights {
@@ -212,10 +220,10 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "Most adverts do not mention most amenities: agreement is common, contradiction is a mistake on one \
               side.",
         levels: &[
-            level("four or more, all alike", 0.2, -0.4),
-            level("a few, all alike", -0.3, -0.9),
-            level("one unlike", -1.9, -1.7),
-            level("several unlike", -5.6, -3.7),
+            level("four or more, all alike", 0.2, -0.3),
+            level("a few, all alike", 0.1, -0.7),
+            level("one unlike", -1.0, -1.1),
+            level("several unlike", -2.5, -2.2),
         ],
     },
     FieldWeights {
@@ -224,11 +232,11 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
               texts for similar assets: only nearly equal texts are evidence for one asset, and texts with \
               different figures are evidence for two.",
         levels: &[
-            level("nine tenths in common", 4.2, 1.5),
-            level("six tenths in common", -0.2, -1.1),
-            level("three tenths in common", 0.3, 0.2),
-            level("a tenth in common", 0.0, 0.2),
-            level("written independently", -0.6, 0.2),
+            level("nine tenths in common", 3.5, 0.5),
+            level("six tenths in common", 0.2, -1.4),
+            level("three tenths in common", 1.7, -0.1),
+            level("a tenth in common", 0.8, -0.1),
+            level("written independently", -0.1, 0.2),
         ],
     },
     FieldWeights {
@@ -237,10 +245,10 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
               chance, flats with the same plan most of them; set a little lower by hand, because two agencies may \
               measure separately.",
         levels: &[
-            level("most, three or more in common", 3.0, 1.7),
-            level("two or more in common", 2.0, 0.9),
-            level("one in common", 0.8, -0.3),
-            level("none in common", -3.0, -3.0),
+            level("most, three or more in common", 5.3, 3.2),
+            level("two or more in common", 3.8, 1.7),
+            level("one in common", 0.8, -0.9),
+            level("none in common", -3.5, -3.5),
         ],
     },
     FieldWeights {
@@ -253,7 +261,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
             level("most in common", 7.0, 6.0),
             level("several in common", 6.0, 5.7),
             level("one in common", 2.0, -1.4),
-            level("none in common", -0.5, -4.5),
+            level("none in common", -0.8, -3.9),
         ],
     },
     FieldWeights {
@@ -262,11 +270,11 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
               seller. An agency has hundreds of assets, a private person one: set by hand below the fitted \
               bound, because numbers are mistyped.",
         levels: &[
-            level("one agency", 0.0, 0.8),
-            level("one network", 0.0, 2.3),
+            level("one agency", 0.0, 0.6),
+            level("one network", 0.0, 2.0),
             level("one private person", 0.0, 6.5),
-            level("other professionals", 0.3, 0.0),
-            level("professional and private", -0.6, 0.0),
+            level("other professionals", -0.7, -0.6),
+            level("professional and private", -1.2, -0.1),
         ],
     },
     FieldWeights {
@@ -276,7 +284,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
               coincide by chance.",
         levels: &[
             level("one in common", 0.5, 8.0),
-            level("others", -0.5, -5.0),
+            level("others", -0.3, -5.0),
         ],
     },
     FieldWeights {
@@ -285,9 +293,31 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
               evidence that the veto requires, and this counts against them even so; set by hand, because pairs \
               under the veto were left out of the fit.",
         levels: &[
-            level("other portals", -0.2, 1.6),
-            level("one portal, one after the other", -1.0, 1.6),
-            level("one portal, both online together", -6.0, -5.0),
+            level("other portals", 0.1, 1.2),
+            level("one portal, one after the other", -2.3, 0.9),
+            level("one portal, both online together", -0.3, -2.4),
         ],
+    },
+    FieldWeights {
+        field: ComparedField::Identifier,
+        why: "Portals that belong together keep the number of an advert; numbers of others coincide by chance, which \
+              seven digits make rare.",
+        levels: &[level("one number in both addresses", 6.0, 6.0)],
+    },
+    FieldWeights {
+        field: ComparedField::Condominium,
+        why: "All flats of a building have its number of lots, but charges follow the flat. Agencies state charges of \
+              other years.",
+        levels: &[
+            level("lots and charges equal", 4.0, 3.0),
+            level("charges equal", 3.0, 2.0),
+            level("lots equal", 1.2, 0.2),
+            level("different", -1.6, -1.6),
+        ],
+    },
+    FieldWeights {
+        field: ComparedField::District,
+        why: "Sellers name districts as they like, so another name shows little.",
+        levels: &[level("equal", 1.2, 0.3), level("different", -1.5, -0.8)],
     },
 ];

@@ -79,6 +79,8 @@ record! {
         seller: Option<LightSeller>,
         /// Whether the seller says to have the exclusive mandate.
         is_exclusive: Option<bool>,
+        /// The seller's reference of the asset or of the mandate, as on the portal.
+        reference: Option<String>,
         /// The person to ask.
         contact_in_charge: Option<Contact>,
         /// Charges beside the price; not in webhook deliveries.

@@ -22,6 +22,8 @@ record! {
         floor: Option<Floor>,
         /// What it has and has not.
         characteristics: Option<Characteristics>,
+        /// Lots of its condominium, from 0.
+        condominium_lot_count: Option<Count>,
         /// Energy performance.
         climate: Option<Climate>,
         /// Floor, exposure, views, materials.

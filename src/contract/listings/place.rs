@@ -35,6 +35,8 @@ record! {
         address: Option<String>,
         /// Name of the commune, as on the portal.
         city: Option<String>,
+        /// Name of the district or quarter, as on the portal.
+        district: Option<String>,
         /// Centre of the commune.
         city_coordinate: Option<AdCompleteLatLng>,
         /// Department: two characters, 2A and 2B included, or three overseas.

@@ -64,6 +64,10 @@ record! {
         value: Option<Eur>,
         /// Amount per habitable area, EUR per square metre, from 0; per area of land for land.
         value_per_area: Option<EurPerSquareMetre>,
+        /// Amount without the agency's fees, where the buyer pays them, EUR, from 0.
+        net_value: Option<Eur>,
+        /// The agency's fees, EUR, from 0.
+        fees: Option<Eur>,
     }
 }
 

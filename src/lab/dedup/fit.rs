@@ -2,8 +2,8 @@
 //!
 //! Two estimates are computed. The log ratio of the two frequencies is the Fellegi–Sunter weight, which is correct if
 //! fields are independent. They are not: flats of one building agree in most fields. The weights in use therefore come
-//! from a logistic regression over the levels, regularised towards those ratios, which credits a field only with what
-//! the other fields do not already explain.
+//! from a logistic regression over the levels, drawn to the weights of before, which credits a field only with what the
+//! other fields do not already explain.
 
 use serde::Serialize;
 
@@ -16,10 +16,12 @@ const SMOOTHING: f64 = 2.0;
 const PASSES: usize = 12;
 /// Initial step of the descent, in bits; it decreases as one over the pass number.
 const STEP: f64 = 0.02;
+/// How strongly a level seen in a pair is drawn to its weight in use, as a share of its distance.
+const PULL: f64 = 1e-4;
 /// Maximum number of levels in a field.
 const LEVELS_MAX: usize = 12;
 /// Bounds of a level's weight, in bits: what the generator never produces may still happen.
-const BITS: std::ops::RangeInclusive<f64> = -7.0..=8.0;
+const BITS: std::ops::RangeInclusive<f64> = -8.0..=8.0;
 /// Code of a field that was not compared.
 const NOT_COMPARED: u8 = u8::MAX;
 
@@ -29,6 +31,10 @@ struct LabelledPair {
     levels: [u8; FIELDS],
     one_seller: bool,
     same: bool,
+    /// What the rarity of equal values adds, bits: not fitted.
+    rarity_bits: f64,
+    /// How many pairs it counts as.
+    weight: f64,
 }
 
 /// Collects compared pairs and derives weights from them.
@@ -87,8 +93,8 @@ pub struct FittedWeights {
 type LevelTable<T> = [[[T; LEVELS_MAX]; 2]; FIELDS];
 
 impl WeightFitter {
-    /// Adds a pair. Pairs that are vetoed or belong to programmes are ignored: rules decide them, not weights.
-    pub fn add(&mut self, comparison: &Comparison, same: bool) {
+    /// Adds a pair that counts as `weight` pairs. Pairs that are vetoed or belong to programmes are ignored: rules decide them, not weights.
+    pub fn add(&mut self, comparison: &Comparison, same: bool, weight: f64) {
         if comparison.bar.is_some() || comparison.programme {
             return;
         }
@@ -96,11 +102,14 @@ impl WeightFitter {
         for evidence in comparison.evidence.iter() {
             levels[evidence.field as usize] = evidence.level;
         }
+        let rarity = comparison.evidence.iter().filter_map(|one| one.rarity_bits);
         let one_seller = comparison.one_seller;
         self.pairs.push(LabelledPair {
             levels,
             one_seller,
             same,
+            rarity_bits: rarity.map(f64::from).sum(),
+            weight,
         });
     }
 
@@ -130,8 +139,7 @@ impl WeightFitter {
                 }
             }
         }
-        let prior = ((totals[1] as f64 + 1.0) / (totals[0] as f64 + 1.0)).log2();
-        let (prior_bits, fitted) = self.descend(&ratios, prior);
+        let (prior_bits, fitted) = self.descend();
         let fields = WEIGHTS
             .iter()
             .enumerate()
@@ -165,18 +173,21 @@ impl WeightFitter {
         }
     }
 
-    /// Stochastic gradient descent in the order of the pairs, starting from half the ratios, with steps that adapt to
-    /// the frequency of a level (AdaGrad).
-    fn descend(&self, ratios: &LevelTable<f64>, prior: f64) -> (f64, LevelTable<f64>) {
-        let mut bits = *ratios;
-        // Ratios overstate the evidence, so descent starts at half their value.
+    /// Stochastic gradient descent in the order of the pairs, starting from the weights in use and drawn to them, with
+    /// steps that adapt to the frequency of a level (AdaGrad).
+    fn descend(&self) -> (f64, LevelTable<f64>) {
+        let mut bits: LevelTable<f64> = [[[0.0; LEVELS_MAX]; 2]; FIELDS];
+        for (field, weights) in WEIGHTS.iter().enumerate() {
+            for (level, entry) in weights.levels.iter().enumerate() {
+                for (sellers, in_use) in entry.bits.iter().enumerate() {
+                    bits[field][sellers][level] = f64::from(*in_use);
+                }
+            }
+        }
         let (least, greatest) = (*BITS.start(), *BITS.end());
-        let halved = |bit: &mut f64| *bit = (*bit * 0.5).clamp(least, greatest);
-        bits.iter_mut().flatten().flatten().for_each(halved);
         let anchor = bits;
         let mut squares: LevelTable<f64> = [[[1e-3; LEVELS_MAX]; 2]; FIELDS];
-        let (mut base, mut base_squares) = (prior, 1e-3);
-        let pull = 1e-7;
+        let (mut base, mut base_squares) = (f64::from(PRIOR_BITS), 1e-3);
         for pass in 0..PASSES {
             let step = STEP * 20.0 / (1.0 + pass as f64).sqrt();
             for pair in &self.pairs {
@@ -188,8 +199,8 @@ impl WeightFitter {
                 let sum: f64 = present()
                     .map(|(field, level)| bits[field][sellers][usize::from(*level)])
                     .sum();
-                let probability = 1.0 / (1.0 + (-(base + sum)).exp2());
-                let error = f64::from(u8::from(pair.same)) - probability;
+                let probability = 1.0 / (1.0 + (-(base + sum + pair.rarity_bits)).exp2());
+                let error = pair.weight * (f64::from(u8::from(pair.same)) - probability);
                 if error.abs() < 1e-4 {
                     continue;
                 }
@@ -198,7 +209,7 @@ impl WeightFitter {
                 for (field, level) in present() {
                     let level = usize::from(*level);
                     let gradient = error
-                        - pull * (bits[field][sellers][level] - anchor[field][sellers][level]);
+                        - PULL * (bits[field][sellers][level] - anchor[field][sellers][level]);
                     squares[field][sellers][level] += gradient * gradient;
                     let moved = bits[field][sellers][level]
                         + step * gradient / squares[field][sellers][level].sqrt();
@@ -228,6 +239,9 @@ fn name(field: usize) -> &'static str {
         "seller",
         "reference",
         "portal",
+        "identifier",
+        "condominium",
+        "district",
     ];
     NAMES[field]
 }

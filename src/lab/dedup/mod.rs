@@ -20,8 +20,8 @@ use grouping::share;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{
-    Assignment, AssignmentCandidate, BlockKey, Comparison, DedupVerdict, Fingerprint, assign,
-    compare,
+    Agreements, Assignment, AssignmentCandidate, BlockKey, Comparison, DedupVerdict, Fingerprint,
+    Surroundings, assign, compare_among,
 };
 
 /// Result of deduplicating a labelled stream.
@@ -143,14 +143,15 @@ impl DedupSimulation {
             self.met += u64::from(met.iter().any(|one| self.adverts[*one].asset == asset));
         }
         same.push(index);
+        let around = self.surroundings(&fingerprint, &met);
         for one in &met {
             let known = &self.adverts[*one];
             compared(
-                &compare(&fingerprint, &known.fingerprint),
+                &compare_among(&fingerprint, &known.fingerprint, &around),
                 known.asset == asset,
             );
         }
-        let property = match assign(&fingerprint, &self.candidates(&met)) {
+        let property = match assign(&fingerprint, &self.candidates(&met), &around) {
             Assignment::Join { property, .. } => property.0.as_u128() as usize - 1,
             Assignment::New => {
                 self.properties.push(Vec::new());
@@ -170,6 +171,13 @@ impl DedupSimulation {
             asset,
             property,
         });
+    }
+
+    fn surroundings(&self, advert: &Fingerprint, met: &[usize]) -> Surroundings {
+        let others = met.iter().map(|one| &self.adverts[*one].fingerprint);
+        others
+            .map(|other| Agreements::between(advert, other))
+            .collect()
     }
 
     /// Collects the adverts of all properties that have one of the adverts met.
@@ -193,11 +201,12 @@ impl DedupSimulation {
         if members.iter().any(|one| self.adverts[*one].asset == asset) {
             return;
         }
+        let around = self.surroundings(new, met);
         let closest = |same: bool, among: &[usize]| {
             let among = among.iter().map(|one| &self.adverts[*one]);
             among
                 .filter(|known| (known.asset == asset) == same)
-                .map(|known| (compare(new, &known.fingerprint), known))
+                .map(|known| (compare_among(new, &known.fingerprint, &around), known))
                 .max_by(|(one, _), (other, _)| one.probability().total_cmp(&other.probability()))
         };
         let mut mistakes = Vec::new();

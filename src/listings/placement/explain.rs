@@ -3,11 +3,12 @@
 use serde::Serialize;
 
 use crate::adverts::identity::ListingUrl;
+use crate::placement::find::surroundings;
 use crate::records::rows::{blob, fingerprint, first_row, flx_id};
 use crate::{Error, Listings, Result};
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
-use toise_dedup::{Comparison, Fingerprint, compare};
+use toise_dedup::{Comparison, Fingerprint, compare_among};
 use toise_store::document;
 
 /// One of the two compared adverts.
@@ -56,11 +57,32 @@ impl Listings {
             let sql = "SELECT EXISTS (SELECT 1 FROM apart WHERE advert = ?1 AND other = ?2)";
             connection.query_row(sql, pair, |row| row.get(0))
         })?;
+        let around = self
+            .store
+            .read_with(|connection| surroundings(connection, &one.fingerprint))?;
         Ok(Explanation {
             together: one.property_flx_id == other.property_flx_id,
             split,
-            comparison: compare(&one.fingerprint, &other.fingerprint),
+            comparison: compare_among(&one.fingerprint, &other.fingerprint, &around),
             adverts: [one, other],
+        })
+    }
+
+    /// Calls `each` with the address of every advert. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn for_each_address(&self, mut each: impl FnMut(&str)) -> Result<()> {
+        self.store.read_with(|connection| -> Result<()> {
+            let mut statement = connection.prepare("SELECT document FROM adverts")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let advert: Advert = serde_json::from_slice(&document::decode(blob(row, 0)?)?)?;
+                if let Some(address) = &advert.url {
+                    each(address);
+                }
+            }
+            Ok(())
         })
     }
 

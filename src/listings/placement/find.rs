@@ -18,8 +18,8 @@ use crate::records::rows::{self, fingerprints_of, is_marked_distinct, one_row};
 use crate::{Error, Result};
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{
-    Assignment, AssignmentCandidate, BlockKey, DedupVerdict, Fingerprint, Outline, assign,
-    assign_known, compare,
+    Agreements, Assignment, AssignmentCandidate, BlockKey, Fingerprint, Outline, Surroundings,
+    assign, assign_known, may_be_same,
 };
 
 /// Maximum candidates under one block key, latest first.
@@ -40,8 +40,10 @@ pub(crate) struct Placement {
     alike: Vec<i64>,
     /// The properties of those candidates, which were compared in full.
     weighed: Vec<i64>,
-    /// Number of candidates, under the fullest key and in all.
-    met: (usize, usize),
+    /// The adverts met, and how their values agree with those of this one.
+    met: Vec<(i64, Agreements)>,
+    /// Number of candidates under the fullest key.
+    fullest: usize,
 }
 
 impl Placement {
@@ -51,7 +53,8 @@ impl Placement {
         fingerprint: &Fingerprint,
         own: Option<(i64, i64)>,
     ) -> Result<Self> {
-        let (near, met) = find_nearby(connection, fingerprint)?;
+        let Nearby { near, met, fullest } = find_nearby(connection, fingerprint)?;
+        let around: Surroundings = met.iter().map(|(_, agreements)| *agreements).collect();
         let mut statement = connection
             .prepare_cached("SELECT property, fingerprint FROM fingerprints WHERE advert = ?1")?;
         let mut alike = Vec::new();
@@ -61,16 +64,17 @@ impl Placement {
                 Ok((row.get(0)?, rows::fingerprint(row, 1)?))
             })?;
             // Most candidates are clearly different: their properties need not be read in full.
-            if !is_different(fingerprint, &other) {
+            if may_be_same(fingerprint, &other) {
                 alike.push(advert);
                 weighed.insert(property);
             }
         }
         Ok(Self {
-            found: choose_property(connection, fingerprint, own, &weighed)?,
+            found: choose_property(connection, fingerprint, own, &weighed, &around)?,
             alike,
             weighed: weighed.into_iter().collect(),
             met,
+            fullest,
         })
     }
 
@@ -83,46 +87,72 @@ impl Placement {
         recent: &RecentChanges,
     ) -> Result<PlacementTarget> {
         let met_since = recent.under(&fingerprint.probes());
-        let (of_key, in_all) = (self.met.0 + met_since.len(), self.met.1 + met_since.len());
+        let (of_key, in_all) = (
+            self.fullest + met_since.len(),
+            self.met.len() + met_since.len(),
+        );
         let is_full = of_key >= CANDIDATES_PER_KEY_MAX || in_all >= CANDIDATES_MAX;
         if is_full && (!met_since.is_empty() || recent.has_changed_adverts()) {
             // Only the latest are candidates: new adverts may have displaced some, removed ones made room for others.
             return Ok(Self::find(connection, fingerprint, own)?.found);
         }
         let alike_since: Vec<i64> = met_since
-            .into_iter()
-            .filter(|(_, other)| !is_different(fingerprint, other))
-            .map(|(advert, _)| advert)
+            .iter()
+            .filter(|(_, other)| may_be_same(fingerprint, other))
+            .map(|(advert, _)| *advert)
             .collect();
+        let is_gone = |advert: &i64| recent.has_advert(*advert);
+        let is_around_same =
+            met_since.is_empty() && !self.met.iter().any(|(advert, _)| is_gone(advert));
         let is_changed = |property: &i64| recent.has_property(*property);
-        if alike_since.is_empty() && !self.weighed.iter().any(is_changed) {
+        let is_alone = self.weighed.is_empty() && alike_since.is_empty();
+        if is_alone || (is_around_same && !self.weighed.iter().any(is_changed)) {
             return Ok(self.found.clone());
         }
-        let unchanged = self.alike.iter().filter(|one| !recent.has_advert(**one));
+        let still = self.met.iter().filter(|(advert, _)| !is_gone(advert));
+        let since = met_since
+            .iter()
+            .map(|(_, other)| Agreements::between(fingerprint, other));
+        let around = still
+            .map(|(_, agreements)| *agreements)
+            .chain(since)
+            .collect();
+        let unchanged = self.alike.iter().filter(|advert| !is_gone(advert));
         let mut property_of =
             connection.prepare_cached("SELECT property FROM fingerprints WHERE advert = ?1")?;
         let weighed = unchanged
             .chain(&alike_since)
             .map(|advert| property_of.query_row([advert], |row| row.get(0)))
             .collect::<rusqlite::Result<BTreeSet<i64>>>()?;
-        choose_property(connection, fingerprint, own, &weighed)
+        choose_property(connection, fingerprint, own, &weighed, &around)
     }
 }
 
-fn is_different(one: &Fingerprint, other: &Fingerprint) -> bool {
-    compare(one, other).verdict() == DedupVerdict::Different
+/// The adverts around an advert.
+struct Nearby {
+    /// Those that their outlines do not rule out.
+    near: Vec<i64>,
+    /// All of them, with how their values agree with those of the advert.
+    met: Vec<(i64, Agreements)>,
+    /// Number under the fullest key.
+    fullest: usize,
 }
 
-/// Adverts under any block key that the fingerprint probes, each once, without those their outlines rule out; and the
-/// number of candidates, under the fullest key and in all.
-fn find_nearby(
+/// How common the values of an advert are among the adverts around it.
+pub(crate) fn surroundings(
     connection: &Connection,
     fingerprint: &Fingerprint,
-) -> rusqlite::Result<(Vec<i64>, (usize, usize))> {
+) -> Result<Surroundings> {
+    let met = find_nearby(connection, fingerprint)?.met;
+    Ok(met.into_iter().map(|(_, agreements)| agreements).collect())
+}
+
+/// Adverts under any block key that the fingerprint probes, each once.
+fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> rusqlite::Result<Nearby> {
     // The loop stops reading at the limit: a LIMIT bound as a parameter would make SQLite plan again for each key.
     let mut statement = connection
         .prepare_cached("SELECT advert, outline FROM blocks WHERE key = ?1 ORDER BY advert DESC")?;
-    let mut met: Vec<(i64, bool)> = Vec::new();
+    let mut met: Vec<(i64, bool, Agreements)> = Vec::new();
     let mut fullest = 0;
     for BlockKey(key) in fingerprint.probes() {
         let before = met.len();
@@ -132,17 +162,26 @@ fn find_nearby(
         {
             // Blocks written by an older version have no outlines.
             let outline = row.get_ref(1)?.as_blob_or_null()?.and_then(Outline::decode);
-            let is_ruled_out = outline.is_some_and(|other| fingerprint.certainly_differs(&other));
-            met.push((row.get(0)?, is_ruled_out));
+            let is_ruled_out = outline
+                .as_ref()
+                .is_some_and(|other| fingerprint.certainly_differs(other));
+            let agreements = outline.map(|other| Agreements::with_outline(fingerprint, &other));
+            met.push((row.get(0)?, is_ruled_out, agreements.unwrap_or_default()));
         }
         fullest = fullest.max(met.len() - before);
     }
-    met.sort_unstable();
-    met.dedup_by_key(|(advert, _)| *advert);
-    let in_all = met.len();
-    met.drain(..in_all.saturating_sub(CANDIDATES_MAX));
-    let near = met.into_iter().filter(|(_, is_ruled_out)| !is_ruled_out);
-    Ok((near.map(|(advert, _)| advert).collect(), (fullest, in_all)))
+    met.sort_unstable_by_key(|(advert, ..)| *advert);
+    met.dedup_by_key(|(advert, ..)| *advert);
+    met.drain(..met.len().saturating_sub(CANDIDATES_MAX));
+    let near = met.iter().filter(|(_, is_ruled_out, _)| !is_ruled_out);
+    Ok(Nearby {
+        near: near.map(|(advert, ..)| *advert).collect(),
+        met: met
+            .into_iter()
+            .map(|(advert, _, agreements)| (advert, agreements))
+            .collect(),
+        fullest,
+    })
 }
 
 /// Chooses between properties by comparing with all adverts of each.
@@ -151,6 +190,7 @@ fn choose_property(
     fingerprint: &Fingerprint,
     own: Option<(i64, i64)>,
     properties: &BTreeSet<i64>,
+    around: &Surroundings,
 ) -> Result<PlacementTarget> {
     let mut candidates = Vec::new();
     let mut numbers = Vec::new();
@@ -182,8 +222,8 @@ fn choose_property(
         known.map(|(_, number)| *number)
     };
     let assignment = match own {
-        None => assign(fingerprint, &candidates),
-        Some(_) => assign_known(fingerprint, &candidates),
+        None => assign(fingerprint, &candidates, around),
+        Some(_) => assign_known(fingerprint, &candidates, around),
     };
     Ok(match assignment {
         Assignment::New => None,

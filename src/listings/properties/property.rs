@@ -152,6 +152,7 @@ fn location(present: &[&PropertyMember]) -> Option<Location> {
     let whole = united(std::iter::once(best).chain(same_commune).map(Some))?;
     let AdLocation {
         address: _,
+        district: _,
         precision: _,
         city,
         city_coordinate,

@@ -13,6 +13,25 @@ use toise_contract::enums::{
     EnumExposure as Exposure, EnumPropertyClass as Class, EnumPropertyOfferType as OfferType,
 };
 
+/// What agencies write about themselves; `{a}` is the agency.
+const BOILERPLATE: [&[&str]; 3] = [
+    &[
+        "{a}, votre partenaire immobilier depuis plus de vingt ans, vous propose ce bien à découvrir rapidement.",
+        "L'équipe de {a} est heureuse de vous présenter en avant-première cette nouveauté sur le secteur.",
+        "{a} vous propose : un bien sélectionné par nos conseillers pour ses prestations et son emplacement.",
+    ],
+    &[
+        "Toutes nos annonces sont visibles sur notre site, avec visite virtuelle et plan sur simple demande.",
+        "Nos conseillers vous accompagnent du financement à la signature chez le notaire, du lundi au samedi.",
+        "Estimation offerte de votre bien sous quarante-huit heures par nos experts du quartier.",
+    ],
+    &[
+        "Les informations sur les risques auxquels ce bien est exposé sont disponibles sur le site Géorisques.",
+        "Les honoraires sont à la charge du vendeur ; barème consultable en agence et sur notre site.",
+        "Annonce rédigée sous la responsabilité éditoriale d'un agent commercial immatriculé au greffe.",
+    ],
+];
+
 /// Sentences about a dwelling; each line is a choice of templates. `{s}` area, `{R}` rooms, `{b}` bedrooms, `{c}`
 /// commune, `{v}` street, `{f}` floor, `{y}` year, `{e}` orientation, `{h}` living room, `{1}` `{2}` areas of bedrooms,
 /// `{k}` kitchen, `{l}` land, `{d}` minutes on foot.
@@ -176,6 +195,17 @@ impl ListingText<'_> {
             }
         }
         text
+    }
+
+    /// What the agency writes about itself before each home.
+    pub fn boilerplate(&self) -> String {
+        let firm = self.seller.firm_key;
+        let sentences = BOILERPLATE.iter().enumerate();
+        let chosen = sentences.map(|(rank, choices)| {
+            choices[(mix2(firm, 40 + rank as u64) % choices.len() as u64) as usize]
+        });
+        let name = self.seller.name();
+        chosen.collect::<Vec<_>>().join(" ").replace("{a}", &name)
     }
 
     /// The title, in French.

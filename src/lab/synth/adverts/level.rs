@@ -15,15 +15,20 @@ pub enum DistortionLevel {
     Middle,
     /// Half of all values are missing or wrong.
     Heavy,
+    /// As on real portals: several agencies show one home on one portal at the same time, many adverts are thin, positions
+    /// are the town's centre, texts are mostly the agency's own, pictures cannot be compared, and flats of one building
+    /// or programme are shown alike.
+    Market,
 }
 
 impl DistortionLevel {
     /// All levels, mildest first.
-    pub const ALL: [DistortionLevel; 4] = [
+    pub const ALL: [DistortionLevel; 5] = [
         DistortionLevel::Clean,
         DistortionLevel::Light,
         DistortionLevel::Middle,
         DistortionLevel::Heavy,
+        DistortionLevel::Market,
     ];
 
     /// Name of the level on the command line.
@@ -33,6 +38,7 @@ impl DistortionLevel {
             DistortionLevel::Light => "light",
             DistortionLevel::Middle => "middle",
             DistortionLevel::Heavy => "heavy",
+            DistortionLevel::Market => "market",
         }
     }
 
@@ -43,6 +49,7 @@ impl DistortionLevel {
             DistortionLevel::Light => LIGHT,
             DistortionLevel::Middle => MIDDLE,
             DistortionLevel::Heavy => HEAVY,
+            DistortionLevel::Market => MARKET,
         }
     }
 }
@@ -94,6 +101,20 @@ pub struct Noise {
     pub second_agency: f64,
     /// Energy values are missing, but classes are given.
     pub scores_missing: f64,
+    /// A second agency advertises the asset on a portal that already shows it.
+    pub same_portal: f64,
+    /// The portal shows only price, area, rooms and town.
+    pub thin: f64,
+    /// The storey is missing.
+    pub floor_missing: f64,
+    /// The text begins with what the agency writes about itself.
+    pub boilerplate: f64,
+    /// The address has parameters of the search that led to it.
+    pub tracked: f64,
+    /// A group of assets continues with a programme and some of its flats.
+    pub programme: f64,
+    /// An advert of a new home does not say so in a field of its own.
+    pub new_build_unsaid: f64,
 }
 
 const CLEAN: Noise = Noise {
@@ -119,6 +140,13 @@ const CLEAN: Noise = Noise {
     reference_missing: 0.0,
     second_agency: 0.0,
     scores_missing: 0.0,
+    same_portal: 0.04,
+    thin: 0.0,
+    floor_missing: 0.0,
+    boilerplate: 0.0,
+    tracked: 0.0,
+    programme: 0.15,
+    new_build_unsaid: 0.0,
 };
 
 const LIGHT: Noise = Noise {
@@ -144,6 +172,13 @@ const LIGHT: Noise = Noise {
     reference_missing: 0.2,
     second_agency: 0.15,
     scores_missing: 0.1,
+    same_portal: 0.04,
+    thin: 0.0,
+    floor_missing: 0.0,
+    boilerplate: 0.0,
+    tracked: 0.0,
+    programme: 0.15,
+    new_build_unsaid: 0.0,
 };
 
 const MIDDLE: Noise = Noise {
@@ -169,6 +204,13 @@ const MIDDLE: Noise = Noise {
     reference_missing: 0.45,
     second_agency: 0.2,
     scores_missing: 0.2,
+    same_portal: 0.04,
+    thin: 0.0,
+    floor_missing: 0.0,
+    boilerplate: 0.0,
+    tracked: 0.0,
+    programme: 0.15,
+    new_build_unsaid: 0.0,
 };
 
 const HEAVY: Noise = Noise {
@@ -194,4 +236,43 @@ const HEAVY: Noise = Noise {
     reference_missing: 0.75,
     second_agency: 0.5,
     scores_missing: 0.5,
+    same_portal: 0.04,
+    thin: 0.0,
+    floor_missing: 0.0,
+    boilerplate: 0.0,
+    tracked: 0.0,
+    programme: 0.15,
+    new_build_unsaid: 0.0,
+};
+
+const MARKET: Noise = Noise {
+    surface_rounded: 0.75,
+    surface_moved: 0.05,
+    surface_move_max: 0.05,
+    rooms_moved: 0.06,
+    floor_moved: 0.02,
+    field_missing: 0.25,
+    field_wrong: 0.02,
+    position_blurred: 0.4,
+    position_missing: 0.4,
+    postal_code_missing: 0.3,
+    price_moved: 0.15,
+    price_move_max: 0.06,
+    text_truncated: 0.3,
+    text_rewritten: 0.2,
+    text_missing: 0.2,
+    photo_bits_max: 0,
+    photo_dropped: 0.0,
+    photo_cropped: 0.0,
+    photos_missing: 0.97,
+    reference_missing: 0.6,
+    second_agency: 0.35,
+    scores_missing: 0.6,
+    same_portal: 0.5,
+    thin: 0.35,
+    floor_missing: 0.4,
+    boilerplate: 0.6,
+    tracked: 0.4,
+    programme: 0.3,
+    new_build_unsaid: 0.5,
 };

@@ -44,14 +44,10 @@ const ADVERTS_OF_ASSETS: [u8; ASSETS_PER_GROUP as usize] = [
 ];
 /// Probability that a group starts with a pair of twins.
 const TWINS: f64 = 0.7;
-/// Probability that a group continues with a programme and four of its flats.
-const PROGRAMME: f64 = 0.15;
 /// Number of flats shown per programme.
 const LOTS: usize = 4;
 /// Probability that a further advert replaces an earlier one on its portal, under a new URL.
 const REPUBLISHED: f64 = 0.1;
-/// Probability that a second agency advertises the asset on a portal that already shows it.
-const SAME_PORTAL: f64 = 0.04;
 /// Period in which assets come to the market, days.
 const MARKET_DAYS: i64 = 730;
 const DAY_S: i64 = 86_400;
@@ -234,7 +230,7 @@ impl MarketGenerator {
                     Seller::draw(stream, place),
                 ),
             },
-            2 if stream.chance(PROGRAMME) => {
+            2 if stream.chance(self.request.level.noise().programme) => {
                 let asset = SynthAsset::of_class(stream, place, day, Class::Program);
                 let seller = Seller::professional(stream, place, false);
                 made.programme = Some((asset.clone(), seller));
@@ -285,7 +281,7 @@ impl MarketGenerator {
                 if elsewhere {
                     let network = stream.chance(0.2);
                     by = Seller::professional(stream, asset.address.place, network);
-                    if stream.chance(SAME_PORTAL) {
+                    if stream.chance(noise.same_portal) {
                         portal = last_portal;
                     }
                 } else if stream.chance(REPUBLISHED) {

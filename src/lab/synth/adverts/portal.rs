@@ -19,6 +19,7 @@ use toise_contract::listings::habitation::{
 };
 use toise_contract::listings::land::{TypeLand, TypeParking};
 use toise_contract::listings::market::{Contact, LightSeller, Offer};
+use toise_contract::listings::place::AdLocation;
 use toise_contract::listings::price::AdvertPrice;
 use toise_contract::listings::scalars::{
     CarbonPerArea, Count, EnergyPerArea, Eur, EurPerSquareMetre, Floor, SquareMetres, Year,
@@ -50,13 +51,52 @@ pub struct PortalListing<'a> {
     pub first: bool,
 }
 
+/// Draws whether something happens; draws nothing where it never does, so that a level without it stays as it was.
+fn happens(stream: &mut Stream, share: f64) -> bool {
+    share > 0.0 && stream.chance(share)
+}
+
+/// What a portal's list of results shows of an advert: price, area, rooms and town.
+fn thinned(advert: Advert) -> Advert {
+    let habitation = advert.habitation.map(|habitation| TypeHabitation {
+        room_count: habitation.room_count,
+        surface: habitation.surface,
+        ..TypeHabitation::default()
+    });
+    let location = advert.location.map(|location| AdLocation {
+        city: location.city,
+        department: location.department,
+        insee_code: location.insee_code,
+        postal_code: location.postal_code,
+        ..AdLocation::default()
+    });
+    Advert {
+        habitation,
+        location,
+        land: advert.land,
+        parking: advert.parking,
+        scope: advert.scope,
+        source: advert.source,
+        url: advert.url,
+        title: advert.title,
+        class: advert.class,
+        offer: advert.offer,
+        is_auction: advert.is_auction,
+        ..Advert::default()
+    }
+}
+
 /// Draws whether the portal shows the description whole, shortened or not at all.
 fn shown_description(
     stream: &mut Stream,
     noise: &Noise,
     writing: &ListingText<'_>,
+    with_boilerplate: bool,
 ) -> Option<String> {
-    let mut description = Some(writing.description());
+    let mut description = Some(match with_boilerplate {
+        true => format!("{} {}", writing.boilerplate(), writing.description()),
+        false => writing.description(),
+    });
     if stream.chance(noise.text_truncated) {
         description = description.map(|text| truncated(text, 180 + stream.below(320)));
     }
@@ -85,13 +125,14 @@ impl PortalListing<'_> {
             rewritten,
             with_reference: professional && !stream.chance(noise.reference_missing),
         };
-        let description = shown_description(stream, noise, &writing);
+        let own_words = happens(stream, noise.boilerplate);
+        let description = shown_description(stream, noise, &writing, own_words);
         let tags = if stream.chance(0.3) {
             tags(asset)
         } else {
             Vec::new()
         };
-        Advert {
+        let whole = Advert {
             description,
             habitation: dwelling
                 .then(|| self.habitation(stream, noise, surface))
@@ -110,7 +151,10 @@ impl PortalListing<'_> {
             }),
             scope: (asset.offer == OfferType::Rent).then_some(Scope::Mensual),
             source: Some(PORTALS[self.portal].to_owned()),
-            url: Some(self.url()),
+            url: Some(match happens(stream, noise.tracked) {
+                true => format!("{}?search_id={:08x}&position=3", self.url(), self.number),
+                false => self.url(),
+            }),
             tags,
             title: Some(writing.title()),
             class: Some(asset.class),
@@ -127,6 +171,10 @@ impl PortalListing<'_> {
             is_exclusive: professional.then(|| mix2(asset.key, 61).is_multiple_of(4)),
             contact_in_charge: Some(self.contact(stream, noise)),
             ..Advert::default()
+        };
+        match happens(stream, noise.thin) {
+            true => thinned(whole),
+            false => whole,
         }
     }
 
@@ -220,6 +268,8 @@ impl PortalListing<'_> {
         if stream.chance(noise.floor_moved) {
             floor = floor.map(|floor| floor + 1);
         }
+        let with_floor = with_floor && !happens(stream, noise.floor_missing);
+        let says_new_build = asset.programme && !happens(stream, noise.new_build_unsaid);
         let floor = floor
             .filter(|_| with_floor)
             .and_then(|floor| Floor::new(f64::from(floor)));
@@ -242,7 +292,7 @@ impl PortalListing<'_> {
             property_condition: Some(PropertyCondition {
                 construction_year: Year::new(f64::from(year)).filter(|_| with_year),
                 interior_condition: asset.to_renovate.then_some(Interior::ToBeRenovated),
-                general_conditions: if asset.programme {
+                general_conditions: if says_new_build {
                     vec![General::ToBeBuilt]
                 } else {
                     Vec::new()
@@ -299,6 +349,7 @@ pub fn apply_sighting(advert: &mut Advert, first_s: i64, sighting: &SynthSightin
     advert.current_price = Some(AdvertPrice {
         value: Eur::new(sighting.price_eur),
         value_per_area: per_area,
+        ..AdvertPrice::default()
     });
     advert.first_seen_at = moment(first_s);
     advert.last_seen_at = moment(sighting.at_s);

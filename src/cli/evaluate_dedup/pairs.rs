@@ -1,0 +1,280 @@
+//! Judges the adverts of a data folder by pairs that people read: whether both adverts show one asset.
+//!
+//! The file of pairs names adverts by digests of their addresses, so it can be published without the adverts, and anyone
+//! who has the same adverts repeats the figures.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use comfy_table::Table;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{BoxedError, align};
+use toise_dedup::Comparison;
+use toise_dedup::weights::ComparedField;
+use toise_lab::dedup::fit::WeightFitter;
+use toise_listings::Listings;
+use toise_listings::placement::explain::Explanation;
+
+/// Hexadecimal digits of the SHA-256 digest of an address that name an advert.
+const DIGEST_DIGITS: usize = 24;
+
+/// What a person decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Reading {
+    Same,
+    Different,
+    CannotTell,
+}
+
+/// A line of the file of pairs. Further columns are ignored.
+#[derive(Debug, Deserialize)]
+struct ReadPair {
+    /// First digits of the SHA-256 digest of the address of one advert.
+    left: String,
+    right: String,
+    verdict: Reading,
+    /// Whether the pair was used to fit weights (`tune`) or only to report (`report`).
+    #[serde(default)]
+    split: String,
+    #[serde(default)]
+    stratum: String,
+}
+
+/// How many pairs of a kind were decided how.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PairCounts {
+    /// Of one asset, in one property.
+    same_together: u64,
+    /// Of one asset, in two properties.
+    same_apart: u64,
+    /// Of two assets, in one property.
+    different_together: u64,
+    /// Of two assets, in two properties.
+    different_apart: u64,
+}
+
+impl PairCounts {
+    fn add(&mut self, is_same: bool, is_together: bool) {
+        *match (is_same, is_together) {
+            (true, true) => &mut self.same_together,
+            (true, false) => &mut self.same_apart,
+            (false, true) => &mut self.different_together,
+            (false, false) => &mut self.different_apart,
+        } += 1;
+    }
+
+    fn precision(&self) -> f64 {
+        share(self.same_together, self.different_together)
+    }
+
+    fn recall(&self) -> f64 {
+        share(self.same_together, self.same_apart)
+    }
+}
+
+fn share(part: u64, rest: u64) -> f64 {
+    part as f64 / (part + rest).max(1) as f64
+}
+
+/// A pair that a person decided, beside what toise did.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct JudgedPair {
+    left: Option<String>,
+    right: Option<String>,
+    is_same: bool,
+    is_together: bool,
+    split: String,
+    stratum: String,
+    /// The comparison of these two alone.
+    comparison: Comparison,
+}
+
+/// What the pairs of a file showed.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PairReport {
+    /// Counts by split and kind of pair.
+    groups: BTreeMap<String, PairCounts>,
+    /// Pairs that people could not tell.
+    undecided: u64,
+    /// Pairs of which an advert is not in the data folder.
+    missing: u64,
+    pairs: Vec<JudgedPair>,
+}
+
+/// Reads the pairs whose adverts are in the data folder.
+fn known_pairs(
+    listings: &Listings,
+    path: &Path,
+) -> Result<(Vec<(ReadPair, Explanation)>, u64), BoxedError> {
+    let mut addresses = HashMap::new();
+    listings.for_each_address(|address| {
+        let digest = hex(address);
+        addresses.insert(digest, address.to_owned());
+    })?;
+    let mut reader = csv::Reader::from_path(path)?;
+    let (mut pairs, mut missing) = (Vec::new(), 0);
+    for pair in reader.deserialize() {
+        let pair: ReadPair = pair?;
+        let address = |digest: &str| addresses.get(digest.get(..DIGEST_DIGITS)?);
+        match (address(&pair.left), address(&pair.right)) {
+            (Some(left), Some(right)) => {
+                let explanation = listings.explain(left, right)?;
+                pairs.push((pair, explanation));
+            }
+            _ => missing += 1,
+        }
+    }
+    Ok((pairs, missing))
+}
+
+fn hex(address: &str) -> String {
+    let digest = Sha256::digest(address.as_bytes());
+    let digits = digest.iter().map(|byte| format!("{byte:02x}"));
+    digits.take(DIGEST_DIGITS / 2).collect()
+}
+
+/// Judges the properties of a data folder by the pairs of a file.
+///
+/// # Errors
+/// The file cannot be read or is not such a file, or the store cannot be read.
+pub(super) fn judge(listings: &Listings, path: &Path) -> Result<PairReport, BoxedError> {
+    let (pairs, missing) = known_pairs(listings, path)?;
+    let mut report = PairReport {
+        missing,
+        ..PairReport::default()
+    };
+    for (pair, explanation) in pairs {
+        if pair.verdict == Reading::CannotTell {
+            report.undecided += 1;
+            continue;
+        }
+        let is_same = pair.verdict == Reading::Same;
+        for kind in kinds(&explanation) {
+            let group = format!("{} {kind}", pair.split);
+            let counts = report.groups.entry(group).or_default();
+            counts.add(is_same, explanation.together);
+        }
+        let [left, right] = explanation.adverts;
+        report.pairs.push(JudgedPair {
+            left: left.url,
+            right: right.url,
+            is_same,
+            is_together: explanation.together,
+            split: pair.split,
+            stratum: pair.stratum,
+            comparison: explanation.comparison,
+        });
+    }
+    Ok(report)
+}
+
+/// The kinds that a pair counts as: all, by portals, and whether both say where they are or have a text.
+fn kinds(explanation: &Explanation) -> Vec<String> {
+    let portals = explanation.adverts.each_ref().map(|advert| {
+        let source = advert.source.as_deref().unwrap_or("unknown");
+        source.trim_start_matches("www.").to_owned()
+    });
+    let comparison = &explanation.comparison;
+    let is_placed = comparison
+        .level(ComparedField::Place)
+        .is_some_and(|level| level < 5);
+    let is_described = comparison.level(ComparedField::Text).is_some();
+    let mut kinds = vec!["all".to_owned()];
+    if is_placed || is_described {
+        kinds.push("both with position or text".to_owned());
+    }
+    let [one, other] = portals;
+    kinds.push(match one == other {
+        true => "one portal".to_owned(),
+        false => "two portals".to_owned(),
+    });
+    let (first, second) = (one.clone().min(other.clone()), one.max(other));
+    kinds.push(format!("{first}, {second}"));
+    kinds
+}
+
+/// Adds the pairs that are there to fit weights.
+///
+/// # Errors
+/// As [`judge`].
+pub(super) fn add_to_fit(
+    listings: &Listings,
+    path: &Path,
+    weight: f64,
+    fitter: &mut WeightFitter,
+) -> Result<u64, BoxedError> {
+    let (pairs, _) = known_pairs(listings, path)?;
+    let mut added = 0;
+    for (pair, explanation) in pairs {
+        if pair.split == "report" || pair.verdict == Reading::CannotTell {
+            continue;
+        }
+        fitter.add(
+            &explanation.comparison,
+            pair.verdict == Reading::Same,
+            weight,
+        );
+        added += 1;
+    }
+    Ok(added)
+}
+
+impl PairReport {
+    /// The counts as a table.
+    pub(super) fn table(&self) -> Table {
+        let mut table = crate::table();
+        table.set_header([
+            "pairs",
+            "same, together",
+            "same, apart",
+            "different, together",
+            "different, apart",
+            "precision",
+            "recall",
+        ]);
+        for (group, counts) in &self.groups {
+            table.add_row([
+                group.clone(),
+                counts.same_together.to_string(),
+                counts.same_apart.to_string(),
+                counts.different_together.to_string(),
+                counts.different_apart.to_string(),
+                format!("{:.2}", 100.0 * counts.precision()),
+                format!("{:.2}", 100.0 * counts.recall()),
+            ]);
+        }
+        align(&mut table);
+        table
+    }
+
+    /// Prints the table and the first wrong decisions.
+    pub(super) fn print(&self, wrong: usize) {
+        println!("{}", self.table());
+        println!(
+            "{} pairs that a reader could not tell; {} with an advert that is not in this data folder",
+            self.undecided, self.missing
+        );
+        let wrongly = self
+            .pairs
+            .iter()
+            .filter(|pair| pair.is_same != pair.is_together);
+        for pair in wrongly.take(wrong) {
+            let reading = if pair.is_same { "same" } else { "different" };
+            println!(
+                "read as {reading}, {:+.1} bits ({:?}), {} {}\n  {}\n  {}",
+                pair.comparison.bits,
+                pair.comparison.verdict(),
+                pair.split,
+                pair.stratum,
+                pair.left.as_deref().unwrap_or_default(),
+                pair.right.as_deref().unwrap_or_default(),
+            );
+        }
+    }
+}
