@@ -23,6 +23,7 @@ INGESTED_SEEDS = range(1, 7)
 NOISE = {
     "clean": "clean: portals copy", "light": "light: rounded, some blurred",
     "middle": "middle: rewritten, recompressed, late prices, second agencies", "heavy": "heavy: half missing or wrong",
+    "market": "market: several agencies a portal, thin, lots alike",
 }
 
 

@@ -46,13 +46,15 @@ fn print(explanation: &Explanation) {
     }
     let comparison = &explanation.comparison;
     let mut table = crate::table();
-    table.set_header(["field", "found", "bits"]);
+    table.set_header(["field", "found", "bits", "of it rarity"]);
     for evidence in comparison.evidence.iter() {
         let bits = format!("{:+.1}", evidence.bits);
+        let rarity = evidence.rarity_bits.map(|bits| format!("{bits:+.1}"));
         table.add_row([
             format!("{:?}", evidence.field),
             evidence.about().to_owned(),
             bits,
+            rarity.unwrap_or_default(),
         ]);
     }
     println!("{table}");

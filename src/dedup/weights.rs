@@ -3,8 +3,8 @@
 //! A level's weight is the binary logarithm of how much more often it occurs between two adverts of the same asset
 //! than between two adverts of different assets that share a block (Fellegi and Sunter, 1969), in addition to what
 //! the other fields already contribute. Weights are added to [`PRIOR_BITS`]; each bit doubles or halves the odds that
-//! both are the same asset. `toise evaluate dedup --fit` derives them from synthetic adverts of training seeds and
-//! prints them next to those in use. Where the table departs from the fit, the field's `why` gives the reason.
+//! both are the same asset. `toise evaluate dedup --fit --pairs FILE` derives them from pairs of real adverts that people
+//! read and from synthetic adverts of training seeds, and prints them next to those in use. Where the table departs from the fit, the field's `why` gives the reason.
 
 use serde::Serialize;
 
@@ -85,13 +85,11 @@ const fn level(about: &'static str, other_sellers: f32, same_seller: f32) -> Agr
 
 /// Binary logarithm of the odds that two adverts which share a block are the same asset, before anything is compared.
 pub const PRIOR_BITS: f32 = -4.2;
-/// Minimum bits for the same asset: true for about 89 % of the pairs just above it. On the training seeds at the middle
-/// level, ingestion as a whole then reaches 99.7 % precision and 97.4 % recall of pairs; a lower value costs more
-/// precision than the gain in recall is worth.
+/// Minimum bits for the same asset. One bit less finds 3 % more of the real pairs read to fit the weights, and costs a
+/// point of precision among made-up adverts.
 pub const SAME_BITS: f32 = 3.4;
 /// Minimum bits to merge properties that already exist: when an advert matches both, or when the only advert of one
-/// changes. This is evaluated with every advert and every sighting, so errors accumulate: with [`SAME_BITS`] here too,
-/// ingestion as a whole loses 0.3 points of precision on the training seeds and gains 0.2 points of recall.
+/// changes. This is evaluated with every advert and every sighting, so errors accumulate.
 pub const JOIN_BITS: f32 = 5.8;
 /// Bits below which the assets are certainly different: a pair just at this value is the same asset in 2 % of cases.
 pub const DIFFERENT_BITS: f32 = -5.6;
@@ -108,8 +106,8 @@ pub const BARRED_BITS: f32 = 8.0;
 pub static WEIGHTS: [FieldWeights; FIELDS] = [
     FieldWeights {
         field: ComparedField::Place,
-        why: "Twins and neighbours are as close as two adverts of one asset, so proximity is worth 3 bits at \
-              most. Portals blur by 300 m: two blurred positions up to 700 m apart may be the same place. Larger \
+        why: "Twins and neighbours are as close as two adverts of one asset, and agents show all their homes at \
+              one point, so proximity is worth 3 bits at most. Portals blur by 300 m: two blurred positions up to 700 m apart may be the same place. Larger \
               distances are mistakes, which portals do make; set by hand, milder than fitted.",
         levels: &[
             level("within 40 m", 1.0, 1.6),
@@ -169,8 +167,8 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Floor,
-        why: "Distinguishes twins, above all if the same agency sells them. Counting from the street explains \
-              a difference of one, nothing explains two.",
+        why: "Distinguishes twins, above all if the same agency sells them. Set by hand beyond the fit, which \
+              leaves out the flats of programmes: six in a hundred real pairs of one asset differ, twins nearly always.",
         levels: &[
             level("equal", 2.5, 3.3),
             level("one apart", -9.5, -7.5),
@@ -289,9 +287,8 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Portal,
-        why: "An agency shows an asset once on each portal. Two adverts online together on one portal need the \
-              evidence that the veto requires, and this counts against them even so; set by hand, because pairs \
-              under the veto were left out of the fit.",
+        why: "Several agencies show one home on one portal at the same time, so this counts little against one \
+              asset; one agency shows an asset once on each portal.",
         levels: &[
             level("other portals", 0.1, 1.2),
             level("one portal, one after the other", -2.3, 0.9),
