@@ -13,7 +13,7 @@ use toise_estimate::model::Error;
 use toise_estimate::sale::SaleWithCommune;
 use toise_geo::departments;
 
-/// Days at the end of the record whose sales are judged, each valued as of its own day.
+/// Days at the end of a place's record whose sales are judged, each valued as of its own day.
 const JUDGED_DAYS: i32 = 365;
 /// Minimum sales of a place that is left out.
 pub const PLACE_SALES_MIN: usize = 100;
@@ -99,8 +99,11 @@ pub fn run(
     places: &[String],
     step: &(dyn Fn() + Sync),
 ) -> Result<LeaveOutReport, Error> {
-    let last = recorded.iter().map(|one| one.sale.day).max();
-    let last = last.unwrap_or_default();
+    let last_day = |sales: &[SaleWithCommune]| {
+        let days = sales.iter().map(|one| one.sale.day);
+        days.max().unwrap_or_default()
+    };
+    let end = last_day(recorded) + 1;
     let mut judged_everywhere: Vec<(Vec<SaleWithCommune>, Vec<Estimate>)> = Vec::new();
     let mut measured = Vec::with_capacity(places.len());
     for left_out in places {
@@ -109,13 +112,10 @@ pub fn run(
             .cloned()
             .partition(|one| place(kind, one).as_ref() == Some(left_out));
         let first = known.iter().map(|one| one.sale.day).min();
-        let first = first.unwrap_or_default();
-        let inside = inside.into_iter().filter(|one| {
-            let is_late = one.sale.day > last - JUDGED_DAYS;
-            is_late && one.sale.day > first
-        });
+        let begin = (last_day(&inside) - JUDGED_DAYS).max(first.unwrap_or_default());
+        let inside = inside.into_iter().filter(|one| one.sale.day > begin);
         let judged = rolling::sample(inside.collect());
-        let (mut funnel, end) = (Funnel::default(), last + 1);
+        let mut funnel = Funnel::default();
         let trained_at = String::new();
         let (_, estimates) = rolling::value(&known, &judged, end, trained_at, &mut funnel, step)?;
         measured.push(PlaceMetrics {
@@ -129,11 +129,14 @@ pub fn run(
         .iter()
         .flat_map(|(judged, estimates)| judged.iter().zip(estimates))
         .collect();
-    let covered = measured.iter().filter_map(|one| one.quality.coverage);
+    let judged_places = measured.iter().filter(|one| one.quality.sales > 0);
+    let covered: Vec<f64> = judged_places
+        .filter_map(|one| one.quality.coverage)
+        .collect();
     Ok(LeaveOutReport {
         kind,
         all: ErrorMetrics::of_estimates(&pairs),
-        mean_coverage: covered.sum::<f64>() / measured.len() as f64,
+        mean_coverage: covered.iter().sum::<f64>() / covered.len() as f64,
         places: measured,
     })
 }
