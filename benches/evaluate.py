@@ -82,23 +82,22 @@ def estimate(toise, cases):
 
 
 def horizon(toise, cases):
-    rows = []
+    rows, origins = [], {}
     for case in cases:
         label, _, data = case.partition("=")
         report = report_of(toise, "evaluate", "estimate", "--data", data)["report"]["horizon"]
         known = [origin["origin"] for origin in report["origins"]]
-        span = f"{len(known)} origins from {known[0]} to {known[-1]}"
+        origins[label] = f"{len(known)} from {known[0]} to {known[-1]}"
         for month in report["horizons"]:
             rows.append(results.row(
-                f"{label}, {span}: month {month['month']}",
-                {"name": "sales", "statistic": "count", "value": month["sales"], "unit": "sales"},
-                results.figure(month["bias"], "%", "mean", "bias"),
-                results.figure(month["bias_size"], "%", "mean", "size of bias"),
+                f"{label}: month {month['month']} ({month['sales']:,} sales, {month['origins']} origins)",
+                results.figure(month["bias"], "%", name="bias"),
+                results.figure(month["bias_size"], "%", name="size of bias"),
                 results.figure(month["mdape"], "%", name="error"),
                 results.figure(month["coverage"], "%", "share", "held"),
                 results.figure(month["width"], "%", name="width"),
             ))
-    results.write("estimate-horizon", "toise evaluate estimate", rows)
+    results.write("estimate-horizon", "toise evaluate estimate", rows, {"origins": origins})
 
 
 def leave_out(toise, cases):
@@ -114,7 +113,7 @@ def leave_out(toise, cases):
             results.figure(every["bias"], "%", name="bias"),
             results.figure(every["mdape"], "%", name="error"),
             results.figure(every["coverage"], "%", "share", "held"),
-            results.figure(report["mean_coverage"], "%", "mean", "held, mean of places"),
+            results.figure(report["mean_coverage"], "%", "share", "held, mean of places"),
             results.figure(every["width"], "%", name="width"),
         ))
     results.write("estimate-leave-out", "toise evaluate estimate --leave-out PLACES --places N", rows)
