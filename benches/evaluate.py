@@ -3,10 +3,13 @@
 
 Usage: benches/evaluate.py TOISE dedup
        benches/evaluate.py TOISE estimate LABEL=DATA:TRAIN_UNTIL:TEST ...
+       benches/evaluate.py TOISE horizon LABEL=DATA ...
+       benches/evaluate.py TOISE leave-out LABEL=DATA:PLACES:COUNT ...
 
 `dedup` needs nothing and takes some minutes. `estimate` needs data folders with real recorded sales: each case is one, with
 the last day the model knows and what it is judged on, such as `Paris=/data/paris:2022-12-31:2023`. LABEL stands in the
-table as it is; a folder's name is not recorded.
+table as it is; a folder's name is not recorded. `horizon` trains at up to twelve origins of each folder; `leave-out` trains
+without each of COUNT departments or cities (PLACES).
 """
 
 import json
@@ -79,11 +82,53 @@ def estimate(toise, cases):
     results.write("estimate-accuracy", "toise evaluate estimate --train-until DATE --test YEAR", rows)
 
 
+def horizon(toise, cases):
+    rows, origins = [], {}
+    for case in cases:
+        label, _, data = case.partition("=")
+        report = report_of(toise, "evaluate", "estimate", "--data", data)["report"]["horizon"]
+        known = [origin["origin"] for origin in report["origins"]]
+        origins[label] = f"{len(known)} from {known[0]} to {known[-1]}"
+        for month in report["horizons"]:
+            rows.append(results.row(
+                f"{label}: month {month['month']} ({month['sales']:,} sales, {month['origins']} origins)",
+                results.figure(month["bias"], "%", name="bias"),
+                results.figure(month["bias_size"], "%", name="size of bias"),
+                results.figure(month["mdape"], "%", name="error"),
+                results.figure(month["coverage"], "%", "share", "held"),
+                results.figure(month["width"], "%", name="width"),
+            ))
+    results.write("estimate-horizon", "toise evaluate estimate", rows, {"origins": origins})
+
+
+def leave_out(toise, cases):
+    rows = []
+    for case in cases:
+        label, _, told = case.rpartition("=")
+        data, places, count = told.rsplit(":", 2)
+        arguments = ["evaluate", "estimate", "--data", data, "--leave-out", places, "--places", count]
+        report = report_of(toise, *arguments)["report"]
+        every = report["all"]
+        rows.append(results.row(
+            f"{label}: {len(report['places'])} left out in turn, {every['sales']:,} sales",
+            results.figure(every["bias"], "%", name="bias"),
+            results.figure(every["mdape"], "%", name="error"),
+            results.figure(every["coverage"], "%", "share", "held"),
+            results.figure(report["mean_coverage"], "%", "share", "held, mean of places"),
+            results.figure(every["width"], "%", name="width"),
+        ))
+    results.write("estimate-leave-out", "toise evaluate estimate --leave-out PLACES --places N", rows)
+
+
 def main():
     if len(sys.argv) == 3 and sys.argv[2] == "dedup":
         dedup(sys.argv[1])
     elif len(sys.argv) > 3 and sys.argv[2] == "estimate":
         estimate(sys.argv[1], sys.argv[3:])
+    elif len(sys.argv) > 3 and sys.argv[2] == "horizon":
+        horizon(sys.argv[1], sys.argv[3:])
+    elif len(sys.argv) > 3 and sys.argv[2] == "leave-out":
+        leave_out(sys.argv[1], sys.argv[3:])
     else:
         sys.exit(__doc__)
 

@@ -23,9 +23,10 @@ construction_year, epc_energy, epc_climate (A to G), floor, valuation_date (defa
 total_floor, general_condition, furniture, has_balcony, has_cellar, has_garage, has_lift, has_parking, has_pool,
 has_terrace. Instead of longitude and latitude a row may give its address in the columns address, postcode (or
 postal_code) and city; import addresses first (toise import ban). The output has one row per home, in the order of the portfolio: id, price, lower, upper (EUR; four sales in
-five lie between lower and upper), confidence, fallback and error; with addresses also address_label, address_score,
+five lie between lower and upper), confidence, fallback, warning and error; with addresses also address_label, address_score,
 address_confidence and address_precision (ADDRESS, STREET, TOWN). A home of which only the town is found is valued from the
-centre of the town, with confidence LOW.
+centre of the town, with confidence LOW. Where the model knows no sale within 7 km, few, or only far ones, the column
+warning says so (no_sale_within_reach, few_sales_within_reach, sales_far_away) and the interval is wider.
 
 The last column, status, is ok, outside_france (a position abroad or at sea), coordinates_swapped? (one that lies in France
 with longitude and latitude swapped) or error; such rows have no price.
@@ -105,6 +106,9 @@ fn print(report: &BulkEstimateReport, output: &Path) {
             by(&report.confidence),
             by(&report.fallback)
         );
+    }
+    if !report.warning.is_empty() {
+        println!("warning: {}", by(&report.warning));
     }
     if !report.located.is_empty() {
         println!("located by address: {}", by(&report.located));

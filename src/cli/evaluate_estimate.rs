@@ -1,27 +1,67 @@
-//! `toise evaluate estimate`: trains a model on the sales up to a day and evaluates it on later sales.
+//! `toise evaluate estimate`: trains models on the sales before some days and evaluates them on later sales, or without
+//! some places and evaluates them there.
+
+use std::fs;
+use std::path::PathBuf;
 
 use chrono::{Datelike, NaiveDate, SecondsFormat};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
+use toise_estimate::clean::Funnel;
+use toise_estimate::sale::SaleWithCommune;
 use toise_estimate::{join, model, read_sales, store, train};
 use toise_lab::estimate as evaluate;
+use toise_lab::estimate::leave_out::{self, PlaceKind};
+use toise_lab::estimate::rolling;
 
 /// Folder of report cards, inside the folder of models.
 const REPORTS: &str = "reports";
 
 /// Arguments of `evaluate estimate`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Without options the estimator is trained at several origins, the first days of months, and judged on the twelve months
+after each; the table tells bias, error and the share held by the interval by months after the last known sale. Every
+origin costs a training. The report card is that of the last full year.
+
+Examples:
+  toise evaluate estimate
+  toise evaluate estimate --origins 36 --json
+  toise evaluate estimate --train-until 2022-12-31 --test 2023
+  toise evaluate estimate --leave-out city --places 20")]
 pub struct EvaluateEstimateArgs {
-    /// Last day of the training sales [default: the end of the year before the last recorded]
+    /// Evaluate one origin: the last day of the training sales [default: the day before --test]
     #[arg(long, value_name = "DATE")]
     train_until: Option<NaiveDate>,
-    /// Sales to evaluate on: a year, or the first and last day [default: all later sales]
+    /// Evaluate one origin on these sales: a year, or the first and last day [default: all later sales]
     #[arg(long, value_name = "YEAR|DATE..DATE", value_parser = parse_test)]
     test: Option<TestPeriod>,
+    /// Maximum number of origins, evenly spaced over the months with a year of known sales
+    #[arg(long, value_name = "N", default_value_t = 12, conflicts_with_all = ["train_until", "test"],
+        value_parser = clap::value_parser!(u16).range(1..=ORIGINS_MAX))]
+    origins: u16,
+    /// Train without whole departments or cities instead, one after another, and evaluate there
+    #[arg(long, value_name = "PLACES", conflicts_with_all = ["train_until", "test", "origins"])]
+    leave_out: Option<LeaveOut>,
+    /// Number of places to leave out, those with most sales
+    #[arg(long, value_name = "N", default_value_t = 8, requires = "leave_out")]
+    places: u16,
+}
+
+/// Maximum number of origins: the months of ten years.
+const ORIGINS_MAX: i64 = 120;
+
+/// What is left out at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LeaveOut {
+    /// One department after another
+    Department,
+    /// One commune after another; Paris, Lyon and Marseille as a whole
+    City,
 }
 
 /// First and last day of the test sales.
@@ -57,6 +97,26 @@ pub fn run(common: &Common, arguments: &EvaluateEstimateArgs) -> CommandResult {
     let (mut recorded, mut funnel) = read_sales::sales(&common.data, last, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
     join::join(&common.data, &mut recorded, &mut funnel)?;
+    match arguments.leave_out {
+        Some(kind) => leave_places_out(common, arguments, kind, &recorded),
+        None => evaluate_later(common, arguments, recorded, funnel),
+    }
+}
+
+/// Folder of the reports.
+fn reports(common: &Common) -> PathBuf {
+    common.data.join(store::FOLDER).join(REPORTS)
+}
+
+/// Judges on later sales: at several origins unless one is asked for.
+fn evaluate_later(
+    common: &Common,
+    arguments: &EvaluateEstimateArgs,
+    recorded: Vec<SaleWithCommune>,
+    funnel: Funnel,
+) -> CommandResult {
+    let progress = Progress::new(common.json);
+    let test = arguments.test;
     let latest = recorded
         .iter()
         .map(|one| one.sale.day)
@@ -64,24 +124,37 @@ pub fn run(common: &Common, arguments: &EvaluateEstimateArgs) -> CommandResult {
         .unwrap_or_default();
     let train_until = arguments.train_until.or_else(|| match test {
         Some(test) => test.0.pred_opt(),
-        None => NaiveDate::from_ymd_opt(model::date(latest).year() - 1, 12, 31),
+        None => last_year_end(&recorded, latest),
     });
     let train_until = train_until.ok_or("--train-until: no such day")?;
+    let is_single = arguments.train_until.is_some() || test.is_some();
+    let origins = match is_single {
+        true => Vec::new(),
+        false => rolling::origins(&recorded, usize::from(arguments.origins)),
+    };
     let test = match test {
         Some(test) => model::days(test.0)..=model::days(test.1),
         None => model::days(train_until) + 1..=latest,
     };
-    let bar = progress.rows("training", train::STEPS);
+    let bar = progress.rows("training", (origins.len() as u64 + 1) * train::STEPS);
+    let horizon = match origins.is_empty() {
+        true => None,
+        false => Some(rolling::run(&recorded, &origins, &|| bar.inc(1))?),
+    };
     let now = Clock::system().now();
     let trained_at = now.to_rfc3339_opts(SecondsFormat::Millis, true);
     let end = model::days(train_until) + 1;
-    let (report, _) = evaluate::evaluate(recorded, funnel, end, test, trained_at, &|| bar.inc(1))?;
+    let (mut report, _) =
+        evaluate::evaluate(recorded, funnel, end, test, trained_at, &|| bar.inc(1))?;
     bar.finish_and_clear();
+    if let Some(horizon) = horizon {
+        report.horizon = horizon;
+    }
     let name = format!(
         "estimate-{}-to-{}-after-{}",
         report.test[0], report.test[1], report.train_until
     );
-    let files = report.write(&common.data.join(store::FOLDER).join(REPORTS), &name)?;
+    let files = report.write(&reports(common), &name)?;
     if common.json {
         println!("{}", json!({"report": report, "files": files}));
         return Ok(());
@@ -90,6 +163,49 @@ pub fn run(common: &Common, arguments: &EvaluateEstimateArgs) -> CommandResult {
     for file in files {
         eprintln!("report: {}", file.display());
     }
+    Ok(())
+}
+
+/// The end of the year before the last recorded one, or of the half-year before if the record begins later.
+fn last_year_end(recorded: &[SaleWithCommune], latest: i32) -> Option<NaiveDate> {
+    let first = recorded.iter().map(|one| one.sale.day).min()?;
+    let year_end = NaiveDate::from_ymd_opt(model::date(latest).year() - 1, 12, 31)?;
+    match model::days(year_end) > first {
+        true => Some(year_end),
+        false => Some(model::date(first + (latest - first) / 2)),
+    }
+}
+
+/// Judges in places left out.
+fn leave_places_out(
+    common: &Common,
+    arguments: &EvaluateEstimateArgs,
+    kind: LeaveOut,
+    recorded: &[SaleWithCommune],
+) -> CommandResult {
+    let (kind, name) = match kind {
+        LeaveOut::Department => (PlaceKind::Department, "department"),
+        LeaveOut::City => (PlaceKind::City, "city"),
+    };
+    let places = leave_out::places(recorded, kind, usize::from(arguments.places));
+    if places.is_empty() {
+        let least = leave_out::PLACE_SALES_MIN;
+        return Err(format!("no {name} has {least} sales; import more: toise import dvf").into());
+    }
+    let progress = Progress::new(common.json);
+    let bar = progress.rows("training", places.len() as u64 * train::STEPS);
+    let report = leave_out::run(recorded, kind, &places, &|| bar.inc(1))?;
+    bar.finish_and_clear();
+    let folder = reports(common);
+    fs::create_dir_all(&folder)?;
+    let file = folder.join(format!("estimate-without-{name}.json"));
+    fs::write(&file, serde_json::to_vec_pretty(&report)?)?;
+    if common.json {
+        println!("{}", json!({"report": report, "files": [file]}));
+        return Ok(());
+    }
+    println!("{}", report.markdown());
+    eprintln!("report: {}", file.display());
     Ok(())
 }
 

@@ -48,7 +48,7 @@ Functions, in addition to those of DataFusion:
   estimate_price(longitude, latitude, type, surface_m2 [, room_count, bedroom_count, land_surface_m2,
     construction_year, epc_energy, epc_climate, floor, valuation_date, ...])   value of a home in EUR, null if the row
     is not a home; the arguments are the columns that `toise estimate --help` lists, without id, in the same order.
-    estimate(...) returns a struct of price, lower, upper, confidence, fallback and error
+    estimate(...) returns a struct of price, lower, upper, confidence, fallback, warning and error
 
 Examples:
   toise sql \"select property_type, count(*), median(price_eur) from dvf group by 1\"

@@ -15,6 +15,10 @@ pub struct Estimate {
     pub confidence: EstimateConfidence,
     /// Which wider level replaced local sales, if any.
     pub fallback: Fallback,
+    /// Why the price is less certain than prices around known sales are; the confidence is then low.
+    pub warning: Option<EstimateWarning>,
+    /// Distance of the nearest known sale of the class in metres; `None` if there is none within reach.
+    pub nearest_sale_m: Option<f64>,
     /// Nearest recorded sales, best first; empty unless requested.
     pub comparables: Vec<Comparable>,
     /// Contributions to the price in EUR, which sum to `price`. Empty unless requested.
@@ -41,6 +45,19 @@ pub enum Fallback {
     Department,
     /// Sales of the whole country, for lack of local ones.
     National,
+}
+
+/// What an estimate lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EstimateWarning {
+    /// No sale of the class is known within reach: the price is that of an average place, its interval what places
+    /// differ by.
+    NoSaleWithinReach,
+    /// Fewer sales are within reach than an estimate may rest on.
+    FewSalesWithinReach,
+    /// The nearest sales are farther away than those of nearly all homes the model knows: the price is that of other
+    /// towns or districts, and the interval is wider for it.
+    SalesFarAway,
 }
 
 /// A recorded sale similar to the home.

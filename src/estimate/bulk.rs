@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::json::{comparables, contributions};
 use super::valuer::Valuer;
-use super::{Detail, Estimate, EstimateConfidence, Fallback};
+use super::{Detail, Estimate, EstimateWarning};
 use crate::request::fields::{HomeField, POSITION_COLUMNS, REQUIRED_COLUMNS, columns};
 use crate::request::parse_cells;
 use toise_base::progress::Progress;
@@ -76,6 +76,9 @@ pub struct BulkEstimateReport {
     pub confidence: BTreeMap<&'static str, u64>,
     /// Valued rows by fallback.
     pub fallback: BTreeMap<&'static str, u64>,
+    /// Valued rows by warning.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub warning: BTreeMap<&'static str, u64>,
     /// Rows located by their address, by precision.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub located: BTreeMap<&'static str, u64>,
@@ -88,10 +91,15 @@ pub struct BulkEstimateReport {
 }
 
 impl BulkEstimateReport {
-    fn price(&mut self, confidence: EstimateConfidence, fallback: Fallback) {
+    fn price(&mut self, estimate: &Estimate) {
         self.valued += 1;
-        *self.confidence.entry(confidence.as_str()).or_default() += 1;
-        *self.fallback.entry(fallback.as_str()).or_default() += 1;
+        let confidence = estimate.confidence.as_str();
+        *self.confidence.entry(confidence).or_default() += 1;
+        let fallback = estimate.fallback.as_str();
+        *self.fallback.entry(fallback).or_default() += 1;
+        if let Some(warning) = estimate.warning {
+            *self.warning.entry(warning.as_str()).or_default() += 1;
+        }
     }
 
     fn error(&mut self, error: &str, count: u64) {
@@ -126,6 +134,9 @@ impl BulkEstimateReport {
         }
         for (fallback, count) in &other.fallback {
             *self.fallback.entry(fallback).or_default() += count;
+        }
+        for (warning, count) in &other.warning {
+            *self.warning.entry(warning).or_default() += count;
         }
         for (precision, count) in &other.located {
             *self.located.entry(precision).or_default() += count;
@@ -253,7 +264,7 @@ impl EstimateRun {
                     if let Some(found) = address {
                         *counts.located.entry(found.precision.name()).or_default() += 1;
                     }
-                    counts.price(estimate.confidence, estimate.fallback);
+                    counts.price(&estimate);
                     table.price(&estimate);
                 }
                 Err(fault) => {
@@ -347,6 +358,7 @@ fn schema(detail: Detail, has_addresses: bool) -> SchemaRef {
         Column::new("upper", DataType::Int64, true),
         Column::new("confidence", DataType::Utf8, true),
         Column::new("fallback", DataType::Utf8, true),
+        Column::new("warning", DataType::Utf8, true),
         Column::new("error", DataType::Utf8, true),
     ];
     if detail.comparables > 0 {
@@ -370,6 +382,7 @@ struct EstimateTableBuilder {
     euros: [Int64Builder; 3],
     confidences: StringBuilder,
     fallbacks: StringBuilder,
+    warnings: StringBuilder,
     errors: StringBuilder,
     comparables: StringBuilder,
     contributions: StringBuilder,
@@ -386,6 +399,8 @@ impl EstimateTableBuilder {
         }
         self.confidences.append_value(estimate.confidence.as_str());
         self.fallbacks.append_value(estimate.fallback.as_str());
+        self.warnings
+            .append_option(estimate.warning.map(EstimateWarning::as_str));
         self.errors.append_null();
         let texts = [
             (&mut self.comparables, comparables(&estimate.comparables)),
@@ -404,6 +419,7 @@ impl EstimateTableBuilder {
         self.euros.iter_mut().for_each(Int64Builder::append_null);
         self.confidences.append_null();
         self.fallbacks.append_null();
+        self.warnings.append_null();
         self.errors.append_value(fault.to_string());
         self.comparables.append_null();
         self.contributions.append_null();
@@ -418,6 +434,7 @@ impl EstimateTableBuilder {
             Arc::new(upper.finish()),
             Arc::new(self.confidences.finish()),
             Arc::new(self.fallbacks.finish()),
+            Arc::new(self.warnings.finish()),
             Arc::new(self.errors.finish()),
         ];
         if run.detail.comparables > 0 {

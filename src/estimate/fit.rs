@@ -6,7 +6,8 @@
 //! blur (large flats expensive in one street, small ones in the next). Trees that use the place are extra trees, split
 //! at random thresholds: towns have few straight borders, and on splits inside the training years these trees have
 //! lower errors. For each training sale the market is computed as of a day up to a year before the sale, because sales
-//! are published late and homes are valued under the same conditions.
+//! are published late and homes are valued under the same conditions. Only the price index is that of all training
+//! sales: with the index of that day the trees would learn how prices went on in these very years, and repeat it.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use super::features::{self, ALL, OWN, OwnFeatures, PLACED, Topic, own_features_o
 use super::grid::GridPosition;
 use super::hedonic::{Hedonic, SLOPE, fold, surface_term};
 use super::home::HomeClass;
-use super::market::{Market, MarketQuery, SaleResiduals, Surroundings};
+use super::market::{AsOf, Market, MarketQuery, SaleResiduals, Surroundings};
 use super::sale::SaleColumns;
 use super::trees::{BoostedTrees, TrainingMatrix, TreeSettings, Trees};
 
@@ -121,6 +122,25 @@ pub(super) fn hash_unit(id: &[u8; super::sale::ID_BYTES]) -> f64 {
     toise_base::splitmix::to_unit(bits)
 }
 
+/// Residuals of sales where there are no trees.
+fn residuals_alone(sales: &SaleColumns) -> SaleResiduals {
+    let residuals = (0..sales.len()).map(|row| {
+        let surface = f64::from(sales.surface_m2[row]).ln();
+        (sales.price[row].ln() - SLOPE_ALONE[sales.class(row) as usize] * surface) as f32
+    });
+    SaleResiduals::of_own(residuals.collect())
+}
+
+/// Maximum horizon of training and calibration for a span of known sales, both in days.
+pub(super) fn horizon_max_days(span_days: f64) -> f64 {
+    (span_days * HORIZON_SHARE).min(HORIZON_MAX_DAYS)
+}
+
+/// First day whose market can be computed, because enough of the span from `earliest` lies before it.
+pub(super) fn lead_day(earliest: i32, span_days: f64) -> i32 {
+    earliest + (span_days * LEAD_SHARE) as i32
+}
+
 /// Training sales, each with the day before which its market is computed.
 struct TrainingRows {
     rows: Vec<(usize, i32)>,
@@ -131,8 +151,8 @@ impl TrainingRows {
     fn new(sales: &SaleColumns, end: i32) -> Self {
         let earliest = sales.day.iter().min().copied().unwrap_or(end);
         let span = f64::from(end - earliest);
-        let horizon = (span * HORIZON_SHARE).min(HORIZON_MAX_DAYS);
-        let lead = earliest + (span * LEAD_SHARE) as i32;
+        let horizon = horizon_max_days(span);
+        let lead = lead_day(earliest, span);
         let shown = |row: usize| {
             let before = sales.day[row] - (hash_unit(&sales.id[row]) * horizon) as i32;
             (row, before.max(lead.min(sales.day[row])))
@@ -148,19 +168,23 @@ impl TrainingRows {
         (-f64::from(self.end - market.sales.day[row]) / DECAY_DAYS).exp() as f32
     }
 
+    /// When the market of a training row is computed, and what is known then.
+    fn as_of(&self, market: &Market, (row, before): (usize, i32)) -> AsOf {
+        AsOf::in_hindsight(market.sales.day[row], before, self.end)
+    }
+
     fn around(
         &self,
         market: &Market,
         scratch: &mut Scratch,
         training_row: (usize, i32),
     ) -> Surroundings {
-        let (row, before) = training_row;
+        let row = training_row.0;
         let question = MarketQuery {
             class: market.sales.class(row),
             position: market.sales.position[row],
             rooms: market.sales.rooms[row],
-            day: market.sales.day[row],
-            before,
+            as_of: self.as_of(market, training_row),
         };
         market.around(&question, scratch)
     }
@@ -200,9 +224,10 @@ impl TrainingRows {
     fn place_trees(&self, market: &Market, without: usize) -> Result<BoostedTrees, Error> {
         let sales = &market.sales;
         let mut matrix = TrainingMatrix::default();
-        for (row, before) in self.rows.iter().copied() {
+        for training_row in self.rows.iter().copied() {
+            let row = training_row.0;
             let (class, department) = (sales.class(row), sales.department[row]);
-            let level = market.country(class, department, sales.day[row], before);
+            let level = market.country(class, department, self.as_of(market, training_row));
             let Some(level) = level.filter(|_| fold(&sales.id[row]) != without) else {
                 continue;
             };
@@ -269,11 +294,7 @@ impl FittedEstimator {
     /// # Errors
     /// Errors of the tree library.
     pub fn new(sales: SaleColumns, end: i32, step: &dyn Fn()) -> Result<Self, Error> {
-        let quality = (0..sales.len()).map(|row| {
-            let surface = f64::from(sales.surface_m2[row]).ln();
-            (sales.price[row].ln() - SLOPE_ALONE[sales.class(row) as usize] * surface) as f32
-        });
-        let quality = SaleResiduals::of_own(quality.collect());
+        let quality = residuals_alone(&sales);
         let typical = typical_surfaces(&sales);
         let mut fitted = Self {
             market: Market::new(sales, quality),
@@ -312,21 +333,39 @@ impl FittedEstimator {
         Ok(fitted)
     }
 
-    /// Values a home on `day`, using only what was known before `before`.
+    /// The same trees over the market of other sales, all of which lie before `end`: an estimator that can be asked as
+    /// of any day of theirs, with trees that know none of the later ones.
+    ///
+    /// # Errors
+    /// Errors of the tree library.
+    pub fn over(self, sales: SaleColumns, end: i32) -> Result<Self, Error> {
+        let quality = match &self.trees {
+            Some(trees) => trees.hedonic.left(&sales)?,
+            None => residuals_alone(&sales),
+        };
+        Ok(Self {
+            market: Market::new(sales, quality),
+            end,
+            ..self
+        })
+    }
+
+    /// Values a home as of a day.
+    ///
+    /// # Errors
+    /// Errors of the tree library.
     pub fn value(
         &self,
         home: &OwnFeatures,
         position: GridPosition,
-        day: i32,
-        before: i32,
+        as_of: AsOf,
         scratch: &mut Scratch,
     ) -> Result<RawValuation, Error> {
         let question = MarketQuery {
             class: home.class,
             position,
             rooms: home.rooms,
-            day,
-            before,
+            as_of,
         };
         let around = self.market.around(&question, scratch);
         let shown = features::placed(home, position);

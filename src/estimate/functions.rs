@@ -22,7 +22,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::store::FOLDER;
 use super::valuer::{Adjustments, Valuer};
-use super::{Detail, Estimate, Model};
+use super::{Detail, Estimate, EstimateWarning, Model};
 use crate::request::fields::{HomeField, REQUIRED_COLUMNS, columns};
 use crate::request::parse_cells;
 
@@ -34,6 +34,7 @@ static ANSWER: LazyLock<Fields> = LazyLock::new(|| {
         Column::new("upper", DataType::Float64, true),
         Column::new("confidence", DataType::Utf8, true),
         Column::new("fallback", DataType::Utf8, true),
+        Column::new("warning", DataType::Utf8, true),
         Column::new("error", DataType::Utf8, true),
     ])
 });
@@ -177,7 +178,7 @@ impl ScalarUDFImpl for EstimateFunction {
 
 fn answer(estimates: &[std::result::Result<Estimate, String>]) -> Result<ArrayRef> {
     let mut euros: [Float64Builder; 3] = Default::default();
-    let mut texts: [StringBuilder; 3] = Default::default();
+    let mut texts: [StringBuilder; 4] = Default::default();
     for found in estimates {
         let found_euros = match found {
             Ok(found) => [found.price, found.lower, found.upper].map(Some),
@@ -187,9 +188,10 @@ fn answer(estimates: &[std::result::Result<Estimate, String>]) -> Result<ArrayRe
             Ok(found) => [
                 Some(found.confidence.as_str()),
                 Some(found.fallback.as_str()),
+                found.warning.map(EstimateWarning::as_str),
                 None,
             ],
-            Err(error) => [None, None, Some(error.as_str())],
+            Err(error) => [None, None, None, Some(error.as_str())],
         };
         for (column, eur) in euros.iter_mut().zip(found_euros) {
             column.append_option(eur);

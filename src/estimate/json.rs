@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value, json};
 
-use super::{Comparable, Contribution, EstimateConfidence, Fallback};
+use super::{Comparable, Contribution, EstimateConfidence, EstimateWarning, Fallback};
 
 /// Whole numbers below this are exact in a double.
 const WHOLE_MAX: f64 = 9e15;
@@ -25,6 +25,17 @@ impl Fallback {
             Fallback::None => "none",
             Fallback::Department => "department",
             Fallback::National => "national",
+        }
+    }
+}
+
+impl EstimateWarning {
+    /// The contract's spelling of the warning.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EstimateWarning::NoSaleWithinReach => "no_sale_within_reach",
+            EstimateWarning::FewSalesWithinReach => "few_sales_within_reach",
+            EstimateWarning::SalesFarAway => "sales_far_away",
         }
     }
 }

@@ -28,7 +28,9 @@ pub mod train;
 pub mod trees;
 pub mod valuer;
 
-pub use answer::{Comparable, Contribution, Detail, Estimate, EstimateConfidence, Fallback};
+pub use answer::{
+    Comparable, Contribution, Detail, Estimate, EstimateConfidence, EstimateWarning, Fallback,
+};
 pub use home::{Condition, Extras, Furniture, Grade, Home, HomeClass};
 pub use model::{Model, ModelMetadata};
 

@@ -36,6 +36,10 @@ const NARROWEST_M: f64 = 30.0;
 const ROOM_MISMATCH_WEIGHT: f64 = 0.45;
 /// Minimum comparables within reach; below it the department is used as fallback.
 const COMPARABLES_MIN: usize = 5;
+/// Minimum weight of the sales of a department that counts as known, in sales.
+const DEPARTMENT_SALES_MIN: f64 = 10.0;
+/// Highest rank of a department.
+const DEPARTMENT_RANK_MAX: u8 = 101;
 /// An area counts as inhabited if any home was sold within this distance, metres.
 const INHABITED_M: f32 = 1_000.0;
 /// Minimum number of sales that must all lie to one side of a place before it is taken to be at sea or abroad; by
@@ -79,10 +83,41 @@ pub struct MarketQuery {
     pub position: GridPosition,
     /// Main rooms; NaN where unknown.
     pub rooms: f32,
-    /// Valuation date, days since 1970-01-01.
+    /// Valuation date, and what is known then.
+    pub as_of: AsOf,
+}
+
+/// A valuation date and what is known then, in days since 1970-01-01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AsOf {
+    /// Valuation date.
     pub day: i32,
-    /// Only sales before this day are used, days since 1970-01-01.
+    /// Only sales before this day are used as comparables and in levels.
     pub before: i32,
+    /// Only sales before this day inform the price index.
+    pub index_before: i32,
+}
+
+impl AsOf {
+    /// Values on `day` with nothing but the sales before `before`.
+    pub fn known(day: i32, before: i32) -> Self {
+        Self {
+            day,
+            before,
+            index_before: before,
+        }
+    }
+
+    /// Values on `day` with the comparables and levels of before `before`, but with the course that prices took until
+    /// `index_before`. What is learned from such valuations is about homes and places and not about the market of the
+    /// years learned from, which does not repeat itself.
+    pub fn in_hindsight(day: i32, before: i32, index_before: i32) -> Self {
+        Self {
+            day,
+            before,
+            index_before,
+        }
+    }
 }
 
 /// The surroundings of a home. Levels are mean residuals in log price on the valuation date.
@@ -96,7 +131,9 @@ pub struct Surroundings {
     pub country: f64,
     /// Level of the department; NaN without sales.
     pub department: f64,
-    /// Level used where too few sales are within reach: the department combined with the country.
+    /// Level used where too few sales are within reach: the department combined with the country. Without any sale
+    /// within reach it is the mean over the departments, each counted once: a place of which nothing is known is one
+    /// more of them, however many sales the others have.
     pub fallback_level: f64,
     /// Levels of the cells, coarsest first; NaN without sales.
     pub cells: [f64; CELL_LEVELS.len()],
@@ -120,6 +157,10 @@ pub struct Surroundings {
     pub slope: f64,
     /// Distance of the farthest comparable, metres.
     pub radius_m: f64,
+    /// Distance of the nearest comparable, metres; NaN without any.
+    pub nearest_m: f64,
+    /// Distance within which the fewest comparables lie that an estimate may rest on, metres; NaN for fewer.
+    pub near_m: f64,
     /// Mean age of the comparables on the valuation date, days.
     pub age: f64,
     /// Number of comparables within reach.
@@ -186,12 +227,33 @@ impl Market {
         &self.quality
     }
 
-    /// Log price at equal features of a class in the country on `day`, from sales before `before`; `None` without any.
-    /// The price index used is that of `department`.
-    pub fn country(&self, class: HomeClass, department: u8, day: i32, before: i32) -> Option<f64> {
-        let path = self.index.before(before, class, department);
-        let level = self.levels[class as usize].own.country(before)?;
-        Some(level.mean - path.at(level.day + 0.5) + path.at(f64::from(day) + 0.5))
+    /// Log price at equal features of a class in the country; `None` without any sale. The price index used is that of
+    /// `department`.
+    pub fn country(&self, class: HomeClass, department: u8, as_of: AsOf) -> Option<f64> {
+        let path = self.index.before(as_of.index_before, class, department);
+        let level = self.levels[class as usize].own.country(as_of.before)?;
+        Some(level.mean - path.at(level.day + 0.5) + path.at(f64::from(as_of.day) + 0.5))
+    }
+
+    /// Log price at equal features of a class in each department with enough sales, in the order of their ranks.
+    fn departments(&self, class: HomeClass, as_of: AsOf) -> Vec<f64> {
+        let levels = &self.levels[class as usize].own;
+        let known = (1..=DEPARTMENT_RANK_MAX).filter_map(|department| {
+            let level = levels.department(department, as_of.before)?;
+            let path = self.index.before(as_of.index_before, class, department);
+            let today = path.at(f64::from(as_of.day) + 0.5);
+            let now = level.mean - path.at(level.day + 0.5) + today;
+            (level.weight >= DEPARTMENT_SALES_MIN).then_some(now)
+        });
+        known.collect()
+    }
+
+    /// Deviation of each department's level from their mean, in log price at equal features.
+    pub fn deviations(&self, class: HomeClass, as_of: AsOf) -> Vec<f64> {
+        let mut levels = self.departments(class, as_of);
+        let mean = levels.iter().sum::<f64>() / levels.len() as f64;
+        levels.iter_mut().for_each(|level| *level -= mean);
+        levels
     }
 
     /// Day of the first sale of a class; `None` without sales.
@@ -214,7 +276,7 @@ impl Market {
             HomeClass::House => HomeClass::Flat,
         };
         let mut of_other = Vec::new();
-        let (position, before) = (question.position, question.before);
+        let (position, before) = (question.position, question.as_of.before);
         self.places
             .nearest(&self.sales, other, position, before, &mut of_other);
         if is_near(&of_other) {
@@ -237,7 +299,8 @@ impl Market {
 
     /// The surroundings of a home; `found` receives the comparables, nearest first.
     pub fn around(&self, question: &MarketQuery, found: &mut Vec<Neighbour>) -> Surroundings {
-        let MarketQuery { class, before, .. } = *question;
+        let MarketQuery { class, as_of, .. } = *question;
+        let before = as_of.before;
         self.places
             .nearest(&self.sales, class, question.position, before, found);
         if !self.is_inhabited_area(question, found) {
@@ -246,13 +309,13 @@ impl Market {
         let department = found
             .first()
             .map_or(0, |nearest| self.sales.department[nearest.row as usize]);
-        let path = self.index.before(before, class, department);
-        let today = path.at(f64::from(question.day) + 0.5);
+        let path = self.index.before(as_of.index_before, class, department);
+        let today = path.at(f64::from(as_of.day) + 0.5);
         let now = |level: PriceLevel| level.mean - path.at(level.day + 0.5) + today;
         let mut around = Surroundings {
             comparables: found.len(),
             department_rank: department,
-            horizon: f64::from(question.day - before).max(0.0),
+            horizon: f64::from(as_of.day - before).max(0.0),
             department: f64::NAN,
             cells: [f64::NAN; CELL_LEVELS.len()],
             wide: f64::NAN,
@@ -262,6 +325,8 @@ impl Market {
             same_place: f64::NAN,
             spread: f64::NAN,
             radius_m: f64::NAN,
+            nearest_m: f64::NAN,
+            near_m: f64::NAN,
             age: f64::NAN,
             ..Surroundings::default()
         };
@@ -285,6 +350,12 @@ impl Market {
         around.country = now(country);
         around.fallback_level = around.country;
         around.level = now(placed);
+        if found.is_empty() {
+            let known = self.departments(class, as_of);
+            if !known.is_empty() {
+                around.fallback_level = known.iter().sum::<f64>() / known.len() as f64;
+            }
+        }
         if department > 0 {
             if let Some(level) = levels.own.department(department, before) {
                 around.department = now(level);
@@ -340,7 +411,7 @@ impl Market {
             let day = self.sales.day[row];
             let value = f64::from(self.quality.placed[row]) - path.at(f64::from(day) + 0.5) + today;
             let gap = (value - cells).clamp(-PULL_MAX, PULL_MAX);
-            let age = f64::from(question.day - day);
+            let age = f64::from(question.as_of.day - day);
             let squared = f64::from(neighbour.squared_m2);
             let fresh = (-age / DECAY_DAYS).exp();
             let in_wide = fresh / (1.0 + squared * wide_scale);
@@ -366,6 +437,13 @@ impl Market {
             }
         }
         around.radius_m = f64::from(farthest).sqrt();
+        let distance_m = |rank: usize| {
+            found
+                .get(rank)
+                .map_or(f64::NAN, |one| f64::from(one.squared_m2).sqrt())
+        };
+        around.nearest_m = distance_m(0);
+        around.near_m = distance_m(COMPARABLES_MIN - 1);
         around.wide = cells + wide.value();
         around.narrow = cells + narrow.value();
         around.weighted_median = cells + weighted_median(gaps);

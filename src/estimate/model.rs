@@ -6,13 +6,16 @@ use std::cell::RefCell;
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::{Comparable, Contribution, Detail, Estimate, EstimateConfidence, Fallback};
+use super::answer::{
+    Comparable, Contribution, Detail, Estimate, EstimateConfidence, EstimateWarning, Fallback,
+};
 pub use super::error::Error;
 use super::features::{OwnFeatures, Topic};
 use super::fit::{FittedEstimator, FittedTrees, RawValuation, Scratch};
 use super::grid::GridPosition;
 use super::home::{Home, HomeClass};
-use super::interval::{Interval, IntervalSides, SegmentFeatures, WIDTH_MIN};
+use super::interval::{Interval, IntervalSides, SegmentFeatures, StandIn, WIDTH_MIN};
+use super::market::AsOf;
 pub use super::sale::date;
 use super::sale::id_text;
 use super::trees::{BoostedTrees, Trees};
@@ -116,17 +119,20 @@ impl Model {
         let position = GridPosition::new(home.latitude, home.longitude);
         let day = days(home.date);
         let before = day.min(self.fitted.end);
-        let valued = self.fitted.value(&own, position, day, before, scratch)?;
+        let valued = self
+            .fitted
+            .value(&own, position, AsOf::known(day, before), scratch)?;
         if !valued.log_price.is_finite() {
             return Err(self.nothing_known(home.class));
         }
         let fallback = fallback(&valued);
+        let warning = self.warning(home.class, &valued);
         let sides = self.sides(&own, position, &valued)?;
         let adjusted: f64 = adjustments::of(home).map(|(_, offset)| offset).sum();
         let log_price = valued.log_price + adjusted;
         let price = log_price.exp();
         let confidence = match (sides.lower + sides.upper) / 2.0 {
-            _ if fallback != Fallback::None => EstimateConfidence::Low,
+            _ if warning.is_some() => EstimateConfidence::Low,
             half if half <= HIGH_HALF_WIDTH_MAX => EstimateConfidence::High,
             half if half <= MEDIUM_HALF_WIDTH_MAX => EstimateConfidence::Medium,
             _ => EstimateConfidence::Low,
@@ -142,6 +148,8 @@ impl Model {
             upper: (log_price + sides.upper).exp(),
             confidence,
             fallback,
+            warning,
+            nearest_sale_m: Some(valued.around.nearest_m).filter(|metres| metres.is_finite()),
             comparables: self.comparables(home, detail.comparables, scratch),
             contributions,
         })
@@ -169,12 +177,14 @@ impl Model {
         position: GridPosition,
         valued: &RawValuation,
     ) -> Result<IntervalSides, Error> {
-        match fallback(valued) {
-            Fallback::None => {}
-            stands_in => {
-                let is_national = stands_in == Fallback::National;
-                return Ok(self.interval.for_fallback(own.class, is_national));
-            }
+        let horizon = valued.around.horizon;
+        let stand_in = match fallback(valued) {
+            Fallback::None => None,
+            Fallback::Department => Some(StandIn::Department),
+            Fallback::National => Some(StandIn::Country),
+        };
+        if let Some(stand_in) = stand_in {
+            return Ok(self.interval.for_fallback(own.class, stand_in, horizon));
         }
         let width = match &self.spread {
             Some(spread) => spread.predict(&valued.row)?.max(WIDTH_MIN),
@@ -186,8 +196,20 @@ impl Model {
             surface_m2: own.surface_m2,
             log_price: valued.log_price,
         };
-        let horizon = valued.around.horizon;
-        Ok(self.interval.around(&placed, width, horizon))
+        let near_m = valued.around.near_m;
+        Ok(self.interval.around(&placed, width, horizon, near_m))
+    }
+
+    /// What a reader must know before using an estimate: that it rests on few sales, on far ones, or on none there.
+    fn warning(&self, class: HomeClass, valued: &RawValuation) -> Option<EstimateWarning> {
+        match fallback(valued) {
+            Fallback::National => Some(EstimateWarning::NoSaleWithinReach),
+            Fallback::Department => Some(EstimateWarning::FewSalesWithinReach),
+            Fallback::None if self.interval.is_far(class, valued.around.near_m) => {
+                Some(EstimateWarning::SalesFarAway)
+            }
+            Fallback::None => None,
+        }
     }
 
     /// The nearest sales; among those of one place, similar surfaces come first.

@@ -7,6 +7,11 @@
 //! country. For every month there is a path fitted to earlier months only, so no valuation as of a day uses later
 //! sales. Beyond its last month a path continues with its last step, damped each month: it follows a turn without
 //! extrapolating it for ever.
+//!
+//! How far a trend is followed was chosen on the medians of 96 departments by quarter from 2014 to 2025, flats and
+//! houses apart, with every quarter from the end of 2017 as an origin, and without Paris and the Var, which were then
+//! judged. Eleven months ahead, standing still misses by 5.8 % (root mean square, weighted by sales) with a bias of
+//! -2.7 %; a damping of 0.85 by 5.1 % and -1.6 %, of 0.9 by 5.0 % and -1.3 %, of 0.95 by 5.1 % and -0.9 %.
 
 use chrono::{DateTime, Datelike};
 use rayon::prelude::*;
@@ -21,13 +26,16 @@ const DEPARTMENTS: usize = 102;
 /// Variance of the log price of one sale around the path of its cell.
 const SALE_VARIANCE: f64 = 0.09;
 /// Standard deviation of the country's monthly step, in log price.
-const STEP: f64 = 0.006;
+const STEP: f64 = 0.009;
 /// Standard deviation of the change between two monthly steps of the country, in log price.
-const BEND: f64 = 0.0005;
+const BEND: f64 = 0.001;
 /// Standard deviation of the monthly step of a class or department relative to its parent, in log price.
-const OWN_STEP: f64 = 0.003;
+const OWN_STEP: f64 = 0.004;
+/// Standard deviation of the change between two monthly steps of a class or department relative to its parent, in log
+/// price. Without it the last step, which is followed beyond the known sales, would be mostly noise.
+const OWN_BEND: f64 = 0.0003;
 /// Factor applied to the step for each month beyond the last known one.
-const DAMPING: f64 = 0.85;
+const DAMPING: f64 = 0.9;
 /// Rounds of fitting cells and paths alternately.
 const ROUNDS: usize = 3;
 /// Cell level within which one price level is assumed: 4 km.
@@ -247,14 +255,14 @@ fn smoothed(residuals: &[Vec<(f64, f64)>], known: usize) -> Vec<Vec<f64>> {
     let mut paths = Vec::with_capacity(2 * DEPARTMENTS);
     for class in 0..2 {
         let groups = class * DEPARTMENTS..(class + 1) * DEPARTMENTS;
-        let of_class = smooth(&total(groups.clone()), &country, OWN_STEP, f64::INFINITY);
+        let of_class = smooth(&total(groups.clone()), &country, OWN_STEP, OWN_BEND);
         for department in 0..DEPARTMENTS {
             if department == 0 {
                 paths.push(of_class.clone());
                 continue;
             }
             let residual = &residuals[groups.start + department];
-            paths.push(smooth(residual, &of_class, OWN_STEP, f64::INFINITY));
+            paths.push(smooth(residual, &of_class, OWN_STEP, OWN_BEND));
         }
     }
     paths

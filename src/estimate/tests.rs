@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::grid::GridPosition;
-use super::market::{Market, MarketQuery, SaleResiduals};
+use super::market::{AsOf, Market, MarketQuery, SaleResiduals};
 use super::sale::{HomeSale, SaleColumns};
 use super::*;
 
@@ -182,8 +182,7 @@ fn later_sales_do_not_affect_an_earlier_valuation() {
             class: home.class,
             position: GridPosition::new(home.latitude, home.longitude),
             rooms: 3.0,
-            day: before + 40,
-            before,
+            as_of: AsOf::known(before + 40, before),
         };
         let (mut one, mut other) = (Vec::new(), Vec::new());
         let with_later = all.around(&question, &mut one);
@@ -207,6 +206,92 @@ fn a_home_far_from_every_sale_falls_back_to_the_country() {
         assert!(far.comparables.is_empty() && far.price > 0.0);
         assert!(far.upper / far.lower > near.upper / near.lower);
     }
+}
+
+#[test]
+fn the_interval_widens_with_every_month_after_the_last_known_sale() {
+    for mut home in homes(20) {
+        let mut former = 0.0;
+        for month in 0..=12 {
+            home.date = model::date(FIRST_DAY + DAYS + month * 30);
+            let estimate = MODEL.estimate(&home, Detail::default()).unwrap();
+            let width = estimate.upper / estimate.lower;
+            assert!(width > former, "month {month}: {width} after {former}");
+            former = width;
+        }
+        // A year of market is little beside the differences between homes.
+        let today = Home {
+            date: model::date(FIRST_DAY + DAYS),
+            ..home.clone()
+        };
+        let today = MODEL.estimate(&today, Detail::default()).unwrap();
+        assert!(former < 1.25 * today.upper / today.lower, "{former}");
+        // The same holds where another level stands in for local sales.
+        home.latitude += 5.0;
+        let far = |days: i32, home: &mut Home| {
+            home.date = model::date(FIRST_DAY + DAYS + days);
+            let estimate = MODEL.estimate(home, Detail::default()).unwrap();
+            estimate.upper / estimate.lower
+        };
+        assert!(far(365, &mut home) > far(0, &mut home));
+    }
+}
+
+#[test]
+fn a_trend_is_followed_for_some_months_and_then_stands_still() {
+    let mut home = homes(1).remove(0);
+    let mut price = |days: i32| {
+        home.date = model::date(FIRST_DAY + DAYS + days);
+        MODEL.estimate(&home, Detail::default()).unwrap().price
+    };
+    let (today, half, year, decade) = (price(0), price(182), price(365), price(3_650));
+    // Prices of the formula fall by 0.4 % a month at the end.
+    assert!(today > half && half > year && year > decade);
+    assert!(
+        half / today > 0.97 && year / today > 0.955,
+        "{today} {half} {year}"
+    );
+    assert!(decade / today > 0.95, "{today} {decade}");
+}
+
+#[test]
+fn an_estimate_without_sales_around_says_so_and_its_interval_holds_other_towns() {
+    let mut home = homes(1).remove(0);
+    let near = MODEL.estimate(&home, ALL).unwrap();
+    assert_eq!(near.warning, None);
+    assert!(near.nearest_sale_m.unwrap() < 500.0);
+    // Inland, in no direction near the town: one town says next to nothing about another's prices.
+    home.latitude += 3.0;
+    let far = MODEL.estimate(&home, ALL).unwrap();
+    assert_eq!(far.warning, Some(EstimateWarning::NoSaleWithinReach));
+    assert_eq!(
+        (far.nearest_sale_m, far.confidence),
+        (None, EstimateConfidence::Low)
+    );
+    assert!(
+        far.upper > 4.0 * far.price && far.lower < far.price / 4.0,
+        "{far:?}"
+    );
+}
+
+#[test]
+fn a_district_without_sales_is_valued_from_its_neighbours_with_a_warning() {
+    let is_inside =
+        |latitude: f64, longitude: f64| (latitude - 43.12).hypot((longitude - 5.95) * 0.73) < 0.014;
+    let ring = made(SALES, 1)
+        .into_iter()
+        .filter(|sale| !is_inside(sale.position.latitude(), sale.position.longitude()));
+    let ring = trained(ring.collect());
+    let mut home = homes(1).remove(0);
+    (home.latitude, home.longitude) = (43.12, 5.95);
+    let without = ring.estimate(&home, Detail::default()).unwrap();
+    let with = MODEL.estimate(&home, Detail::default()).unwrap();
+    assert_eq!((with.warning, with.fallback), (None, Fallback::None));
+    assert_eq!(without.warning, Some(EstimateWarning::SalesFarAway));
+    assert_eq!(without.confidence, EstimateConfidence::Low);
+    assert!(without.nearest_sale_m.unwrap() > 1_400.0);
+    let width = |estimate: &Estimate| (estimate.upper / estimate.lower).ln();
+    assert!(width(&without) > 1.2 * width(&with), "{without:?} {with:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Training. The estimator is fitted twice: first without the latest sales, whose errors calibrate the interval, then
-//! on all sales.
+//! on all sales. Each of the latest sales is valued as of a day of its own, up to a year before it: as many origins as
+//! there are sales, with trees that know none of them.
 //!
 //! The same sales give a bit-identical model, in any order and on any number of threads.
 
@@ -11,6 +12,7 @@ use super::features::own_features_of;
 use super::fit::{self, FittedEstimator, RawValuation, Scratch, hash_unit};
 use super::home::HomeClass;
 use super::interval::{COVERAGE, CalibrationError, Interval, SegmentFeatures, WIDTH_MIN};
+use super::market::AsOf;
 use super::model::{self, Error, Model, ModelMetadata};
 use super::sale::{HomeSale, SaleColumns};
 use super::trees::{BoostedTrees, Direction, TrainingMatrix, TreeSettings, Trees};
@@ -20,6 +22,8 @@ const CALIBRATION_SHARE: f64 = 0.33;
 const CALIBRATION_DAYS: (f64, f64) = (60.0, 365.0);
 /// Days in which the weight of a calibration error falls to 1/e: markets change.
 const DECAY_DAYS: f64 = 250.0;
+/// Factor on a sale's hash unit whose fraction draws its horizon.
+const HORIZON_DRAWS: f64 = 1_024.0;
 /// Minimum sales for training.
 pub const SALES_MIN: usize = 100;
 /// Minimum errors to train a width per home; below it all homes have the same width.
@@ -41,8 +45,17 @@ struct HeldOutError {
     error: f64,
     /// Days from the sale to the last sale.
     age: f64,
-    /// Errors of the department level alone and of the country level alone.
-    level_errors: [f64; 2],
+    /// Error of the department level alone; NaN without one.
+    department_error: f64,
+}
+
+/// How long before their sale homes are valued for calibration.
+#[derive(Clone, Copy)]
+struct CalibrationHorizons {
+    /// Longest horizon, days.
+    longest_days: f64,
+    /// First day as of which a home is valued.
+    lead: i32,
 }
 
 /// Trains on sales made before `end`. Calls `step` after each of [`STEPS`] steps. Training rows are cleaned first and
@@ -86,12 +99,19 @@ pub fn train(
             .filter(|sale| sale.day >= cut)
             .collect(),
     );
-    let held_out_errors = held_out_errors(
-        &FittedEstimator::new(SaleColumns::new(earlier), cut, step)?,
-        &later,
-    )?;
+    let first_fit = FittedEstimator::new(SaleColumns::new(earlier), cut, step)?;
+    let horizons = CalibrationHorizons {
+        longest_days: fit::horizon_max_days(span),
+        lead: fit::lead_day(first, span),
+    };
+    let calibrated = first_fit.over(sales.clone(), last + 1)?;
+    let held_out_errors = held_out_errors(&calibrated, &later, horizons)?;
+    let as_of = AsOf::known(last, last + 1);
+    let deviations =
+        [HomeClass::Flat, HomeClass::House].map(|class| calibrated.market.deviations(class, as_of));
+    drop(calibrated);
     step();
-    let (spread, interval) = calibrate(&held_out_errors)?;
+    let (spread, interval) = calibrate(&held_out_errors, &deviations)?;
     step();
     let taught = taught(&sales);
     let count = sales.len() as u64;
@@ -122,21 +142,26 @@ fn too_few(sales: usize) -> Error {
     }
 }
 
-/// Errors on the sales after those the estimator knows.
+/// Errors on sales that the trees of the estimator do not know, each valued as of a day up to a year before.
 fn held_out_errors(
     fitted: &FittedEstimator,
     sales: &SaleColumns,
+    horizons: CalibrationHorizons,
 ) -> Result<Vec<HeldOutError>, Error> {
     let last = sales.day.iter().max().copied().unwrap_or_default();
     (0..sales.len())
         .into_par_iter()
-        .filter(|row| sales.day[*row] >= fitted.end)
         .map_init(Scratch::new, |scratch, row| {
             let own = own_features_of(sales, row);
             let position = sales.position[row];
-            let valued = fitted.value(&own, position, sales.day[row], fitted.end, scratch)?;
+            let (id, day) = (sales.id[row], sales.day[row]);
+            // Another part of the hash than the one that tells the half.
+            let drawn = (hash_unit(&id) * HORIZON_DRAWS).fract();
+            let before = day - (drawn * horizons.longest_days) as i32;
+            let before = before.max(horizons.lead.min(day));
+            let as_of = AsOf::in_hindsight(day, before, fitted.end);
+            let valued = fitted.value(&own, position, as_of, scratch)?;
             let price = sales.price[row].ln();
-            let around = &valued.around;
             Ok(HeldOutError {
                 placed: SegmentFeatures {
                     class: own.class,
@@ -144,11 +169,10 @@ fn held_out_errors(
                     surface_m2: own.surface_m2,
                     log_price: valued.log_price,
                 },
-                id: sales.id[row],
+                id,
                 error: price - valued.log_price,
-                age: f64::from(last - sales.day[row]),
-                level_errors: [around.department, around.country]
-                    .map(|level| price - valued.own - level),
+                age: f64::from(last - day),
+                department_error: price - valued.own - valued.around.department,
                 valued,
             })
         })
@@ -161,15 +185,16 @@ fn held_out_errors(
 }
 
 /// Trains the width of errors, and calibrates how many widths cover four in five.
-fn calibrate(held_out_errors: &[HeldOutError]) -> Result<(Option<BoostedTrees>, Interval), Error> {
-    let fallbacks = [HomeClass::Flat, HomeClass::House].map(|class| {
-        [0, 1].map(|level| {
-            let of_class = held_out_errors
-                .iter()
-                .filter(|one| one.placed.class == class);
-            let errors = of_class.map(|one| one.level_errors[level]);
-            errors.filter(|error| error.is_finite()).collect()
-        })
+fn calibrate(
+    held_out_errors: &[HeldOutError],
+    deviations: &[Vec<f64>; 2],
+) -> Result<(Option<BoostedTrees>, Interval), Error> {
+    let departments = [HomeClass::Flat, HomeClass::House].map(|class| {
+        let of_class = held_out_errors
+            .iter()
+            .filter(|one| one.placed.class == class);
+        let errors = of_class.map(|one| one.department_error);
+        errors.filter(|error| error.is_finite()).collect()
     });
     let local: Vec<&HeldOutError> = held_out_errors
         .iter()
@@ -179,7 +204,7 @@ fn calibrate(held_out_errors: &[HeldOutError]) -> Result<(Option<BoostedTrees>, 
         let scored = local.iter().map(|one| one.scored(1.0));
         return Ok((
             None,
-            Interval::calibrate(&scored.collect::<Vec<_>>(), fallbacks),
+            Interval::calibrate(&scored.collect::<Vec<_>>(), departments, deviations),
         ));
     }
     // Each half is scored by trees trained on the other, so that no score is in-sample.
@@ -196,7 +221,7 @@ fn calibrate(held_out_errors: &[HeldOutError]) -> Result<(Option<BoostedTrees>, 
     }
     Ok((
         Some(widths(&local)?),
-        Interval::calibrate(&scored, fallbacks),
+        Interval::calibrate(&scored, departments, deviations),
     ))
 }
 
@@ -207,6 +232,7 @@ impl HeldOutError {
             error: self.error,
             width,
             weight: (-self.age / DECAY_DAYS).exp(),
+            near_m: self.valued.around.near_m,
             half: self.half(),
         }
     }

@@ -90,6 +90,8 @@ mod tests {
             upper: 200_000.61,
             confidence: EstimateConfidence::High,
             fallback: Fallback::None,
+            warning: None,
+            nearest_sale_m: Some(40.0),
             comparables: Vec::new(),
             contributions: vec![
                 part("place", 199_999.5),

@@ -228,6 +228,12 @@ fn value(valuer: &Valuer, home: &LocatedHome) -> Result<Value, ApiError> {
     let estimate = estimate.located_by(home.address.as_ref());
     let mut answer = answer(&estimate, valuer.model().metadata());
     let metadata = &mut answer["metadata"];
+    if let Some(warning) = estimate.warning {
+        metadata["warning"] = json!(warning.as_str());
+    }
+    if let Some(metres) = estimate.nearest_sale_m {
+        metadata["nearest_sale_m"] = json!(metres.round() as i64);
+    }
     if let Some(found) = &home.address {
         metadata["address"] = json!(found.summary());
     }

@@ -9,7 +9,7 @@ use chrono::Datelike;
 use serde::Serialize;
 
 use super::baselines::median;
-use super::{class_name, relative_error};
+use super::class_name;
 use toise_estimate::answer::Estimate;
 use toise_estimate::interval::{COVERAGE, SURFACE_BANDS};
 use toise_estimate::model;
@@ -63,54 +63,41 @@ pub struct SegmentMetrics {
 }
 
 impl ErrorMetrics {
-    /// Quality of `prices`, and of the intervals if `estimates` are given.
-    pub fn measure(
-        judged: &[SaleWithCommune],
-        prices: &[f64],
-        estimates: Option<&[Estimate]>,
-    ) -> Self {
-        let all: Vec<usize> = (0..judged.len()).collect();
-        Self::of_rows(judged, prices, estimates, &all)
-    }
-
-    fn of_rows(
-        judged: &[SaleWithCommune],
-        prices: &[f64],
-        estimates: Option<&[Estimate]>,
-        rows: &[usize],
-    ) -> Self {
-        let errors: Vec<f64> = rows
-            .iter()
-            .map(|row| relative_error(&judged[*row].sale, prices[*row]))
-            .collect();
-        let share = |holds: &dyn Fn(usize) -> bool| {
-            let held = rows.iter().filter(|row| holds(**row)).count();
-            100.0 * held as f64 / rows.len() as f64
+    /// Quality of estimated prices, each beside the price paid.
+    pub fn of_prices(pairs: &[(f64, f64)]) -> Self {
+        let ratios = pairs.iter().map(|(paid, estimated)| estimated / paid - 1.0);
+        let ratios: Vec<f64> = ratios.collect();
+        let errors: Vec<f64> = ratios.iter().map(|ratio| ratio.abs()).collect();
+        let within = |limit: f64| {
+            let count = errors.iter().filter(|error| **error <= limit).count();
+            100.0 * count as f64 / errors.len() as f64
         };
-        let within =
-            |limit: f64| share(&|row| relative_error(&judged[row].sale, prices[row]) <= limit);
-        let ratios = rows
-            .iter()
-            .map(|row| prices[*row] / judged[*row].sale.price - 1.0);
         Self {
-            sales: rows.len(),
+            sales: pairs.len(),
             within_10: within(0.1),
             within_20: within(0.2),
-            bias: 100.0 * median(ratios.collect()),
+            bias: 100.0 * median(ratios),
             mdape: 100.0 * median(errors),
-            coverage: estimates.map(|estimates| {
-                share(&|row| {
-                    let (price, estimate) = (judged[row].sale.price, &estimates[row]);
-                    estimate.lower <= price && price <= estimate.upper
-                })
-            }),
-            width: estimates.map(|estimates| {
-                let widths = rows.iter().map(|row| {
-                    let estimate = &estimates[*row];
-                    (estimate.upper - estimate.lower) / estimate.price
-                });
-                100.0 * median(widths.collect())
-            }),
+            coverage: None,
+            width: None,
+        }
+    }
+
+    /// Quality of estimates with their intervals, each beside the sale it is of.
+    pub fn of_estimates(pairs: &[(&SaleWithCommune, &Estimate)]) -> Self {
+        let prices = pairs
+            .iter()
+            .map(|(one, estimate)| (one.sale.price, estimate.price));
+        let held = pairs.iter().filter(|(one, estimate)| {
+            estimate.lower <= one.sale.price && one.sale.price <= estimate.upper
+        });
+        let widths = pairs
+            .iter()
+            .map(|(_, estimate)| (estimate.upper - estimate.lower) / estimate.price);
+        Self {
+            coverage: Some(100.0 * held.count() as f64 / pairs.len() as f64),
+            width: Some(100.0 * median(widths.collect())),
+            ..Self::of_prices(&prices.collect::<Vec<_>>())
         }
     }
 }
@@ -146,7 +133,8 @@ pub fn segments(judged: &[SaleWithCommune], estimates: &[Estimate]) -> Vec<Segme
         }
     }
     let segments = rows.into_iter().map(|((factor, name), rows)| {
-        let quality = ErrorMetrics::of_rows(judged, &prices, Some(estimates), &rows);
+        let pairs = rows.iter().map(|row| (&judged[*row], &estimates[*row]));
+        let quality = ErrorMetrics::of_estimates(&pairs.collect::<Vec<_>>());
         let chance = 100.0 * (COVERAGE * (1.0 - COVERAGE) / rows.len() as f64).sqrt();
         let allowed = ALLOWED_POINTS + ALLOWED_ERRORS * chance;
         let missed = quality

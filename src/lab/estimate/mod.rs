@@ -1,28 +1,32 @@
 //! Evaluates estimates on sales later than all sales the model was trained on: errors, bias and coverage by segment,
 //! compared with three baselines on the same sales. A paired bootstrap measures the difference from the best baseline.
+//!
+//! [`rolling`] does so from many origins and tells errors by horizon; [`leave_out`] judges in places left out.
 
 pub mod baselines;
 mod chart;
+pub mod leave_out;
 mod metrics;
 pub mod report;
+pub mod rolling;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
 use self::baselines::median;
 pub use self::metrics::{ErrorMetrics, SegmentMetrics};
+use self::rolling::{HorizonReport, OriginRun};
 use toise_base::splitmix::SplitMix64;
-use toise_estimate::answer::Detail;
 use toise_estimate::clean::Funnel;
-use toise_estimate::home::{Home, HomeClass};
+use toise_estimate::home::HomeClass;
 use toise_estimate::model::{self, Error, ModelMetadata};
 use toise_estimate::sale::{HomeSale, SaleWithCommune};
-use toise_estimate::train;
 
 /// Number of bootstrap draws.
 const DRAWS: usize = 1_000;
 /// Share of draws inside the reported interval.
 const CONFIDENCE: f64 = 0.95;
+
 /// The report card of a model.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReportCard {
@@ -42,6 +46,8 @@ pub struct ReportCard {
     pub difference: Difference,
     /// Quality by class, department, price, surface and quarter.
     pub segments: Vec<SegmentMetrics>,
+    /// Quality by months after the last known sale, over many origins where they were tried, else over this one.
+    pub horizon: HorizonReport,
     /// Target coverage of the interval, 0 to 1.
     pub coverage: f64,
     /// Whether coverage reaches the target, within the allowed deviation, in every segment of at least 300 sales.
@@ -79,22 +85,17 @@ pub fn evaluate(
             to: model::date(*test.end()).to_string(),
         });
     }
-    let sales = known.iter().map(|one| one.sale.clone()).collect();
-    let model = train::train(sales, end, trained_at, &mut funnel, step)?;
-    let estimates = judged
-        .par_iter()
-        .map(|one| model.estimate(&Home::from(&one.sale), Detail::default()))
-        .collect::<Result<Vec<_>, Error>>()?;
+    let (model, estimates) = rolling::value(&known, &judged, end, trained_at, &mut funnel, step)?;
     let prices: Vec<f64> = estimates.iter().map(|estimate| estimate.price).collect();
-    let all = ErrorMetrics::measure(&judged, &prices, Some(&estimates));
+    let pairs: Vec<_> = judged.iter().zip(&estimates).collect();
+    let all = ErrorMetrics::of_estimates(&pairs);
     let baselines = baselines::all(&known, &judged, end)?;
     let qualities: Vec<(String, ErrorMetrics)> = baselines
         .iter()
         .map(|baseline| {
-            (
-                baseline.name.to_owned(),
-                ErrorMetrics::measure(&judged, &baseline.prices, None),
-            )
+            let paid = judged.iter().map(|one| one.sale.price);
+            let pairs: Vec<_> = paid.zip(baseline.prices.iter().copied()).collect();
+            (baseline.name.to_owned(), ErrorMetrics::of_prices(&pairs))
         })
         .collect();
     let best = (0..baselines.len())
@@ -117,6 +118,11 @@ pub fn evaluate(
         baselines: qualities,
         difference,
         segments,
+        horizon: HorizonReport::new(&[OriginRun {
+            origin: model::date(end),
+            judged,
+            estimates,
+        }]),
         coverage: model.metadata().coverage,
     };
     Ok((report, model))

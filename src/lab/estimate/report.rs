@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::leave_out::{LeaveOutReport, PlaceKind};
+use super::rolling::HorizonReport;
 use super::{ErrorMetrics, ReportCard, chart};
 use toise_estimate::model::Error;
 
@@ -79,6 +81,7 @@ impl ReportCard {
             self.all.coverage.unwrap_or(f64::NAN),
             self.all.width.unwrap_or(f64::NAN)
         )?;
+        self.horizon.write_markdown(out)?;
         self.write_segments(out)?;
         writeln!(out, "\n| rule | sales left |\n|---|---:|")?;
         for step in &self.funnel.steps {
@@ -111,6 +114,120 @@ impl ReportCard {
         }
         Ok(())
     }
+}
+
+impl HorizonReport {
+    /// The tables by horizon and by origin as Markdown.
+    pub fn markdown(&self) -> String {
+        let mut text = String::new();
+        self.write_markdown(&mut text).unwrap_or_default();
+        text
+    }
+
+    fn write_markdown(&self, out: &mut String) -> std::fmt::Result {
+        writeln!(
+            out,
+            "By months after the last known sale, over {} origins. The bias is the mean of the origins' biases, its size \
+             the mean without their signs.\n",
+            self.origins.len()
+        )?;
+        writeln!(
+            out,
+            "| month after | origins | sales | bias % | its size | MdAPE % | within 20 % | held % | width % |"
+        )?;
+        writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|")?;
+        for horizon in &self.horizons {
+            let quality = &horizon.quality;
+            writeln!(
+                out,
+                "| {} | {} | {} | {:+.1} | {:.1} | {} |",
+                horizon.month,
+                horizon.origins,
+                quality.sales,
+                horizon.bias,
+                horizon.bias_size,
+                held(quality)
+            )?;
+        }
+        writeln!(
+            out,
+            "\n| known until before | sales | bias % | MdAPE % | within 20 % | held % | width % |"
+        )?;
+        writeln!(out, "|---|---:|---:|---:|---:|---:|---:|")?;
+        let origins = self.origins.iter();
+        let rows = origins.map(|origin| (origin.origin.as_str(), &origin.quality));
+        for (origin, quality) in rows.chain([("all", &self.all)]) {
+            writeln!(
+                out,
+                "| {origin} | {} | {:+.1} | {} |",
+                quality.sales,
+                quality.bias,
+                held(quality)
+            )?;
+        }
+        writeln!(out)
+    }
+}
+
+impl LeaveOutReport {
+    /// The table of places as Markdown.
+    pub fn markdown(&self) -> String {
+        let mut text = String::new();
+        self.write_markdown(&mut text).unwrap_or_default();
+        text
+    }
+
+    fn write_markdown(&self, out: &mut String) -> std::fmt::Result {
+        let kind = match self.kind {
+            PlaceKind::Department => "department",
+            PlaceKind::City => "city",
+        };
+        writeln!(
+            out,
+            "| {kind} left out | sales | bias % | MdAPE % | within 20 % | held % | width % | warnings |"
+        )?;
+        writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---|")?;
+        for place in &self.places {
+            let quality = &place.quality;
+            let warnings = place.warnings.iter();
+            let warnings: Vec<String> = warnings
+                .map(|(warning, share)| format!("{warning} {share:.0} %"))
+                .collect();
+            writeln!(
+                out,
+                "| {} | {} | {:+.1} | {} | {} |",
+                place.place,
+                quality.sales,
+                quality.bias,
+                held(quality),
+                warnings.join(", ")
+            )?;
+        }
+        let all = &self.all;
+        writeln!(
+            out,
+            "| all | {} | {:+.1} | {} | |",
+            all.sales,
+            all.bias,
+            held(all)
+        )?;
+        writeln!(
+            out,
+            "\nHeld on average over the places: {:.1} %.",
+            self.mean_coverage
+        )
+    }
+}
+
+/// MdAPE, share within 20 %, share held and median width as cells.
+fn held(quality: &ErrorMetrics) -> String {
+    format!(
+        "{:.2} | {:.1} | {:.1} | {:.1}",
+        quality.mdape,
+        quality.within_20,
+        quality.coverage.unwrap_or(f64::NAN),
+        quality.width.unwrap_or(f64::NAN)
+    )
 }
 
 fn figures(quality: &ErrorMetrics) -> String {
