@@ -8,10 +8,14 @@ use super::complete::DerivedFields;
 use toise_contract::enums::EnumLocationPrecision;
 use toise_contract::listings::codes::{InseeCode, Position, PostalCode};
 use toise_contract::listings::place::{AdCompleteLatLng, AdLocation};
+use toise_geo::distance::planar_distance_m;
 use toise_geo::iris::IrisIndex;
 use toise_geocode::Geocoder;
 use toise_geocode::address::Confidence;
 use toise_geocode::resolve::{PostalAddress, Precision, Resolved};
+
+/// Distance from the centre of a commune within which a position is taken for the centre, metres: portals round it.
+const CENTRE_RADIUS_M: f64 = 50.0;
 
 /// What tells more of an advert's place than the advert does.
 #[derive(Clone, Copy, Default)]
@@ -84,7 +88,8 @@ pub(super) fn locate(
 }
 
 /// Finishes a place that was completed from its commune: the street `found` replaces the centre of the commune, a town or
-/// postal code that names no single commune gives the one it most surely means, and the precision is told.
+/// postal code that names no single commune gives the one it most surely means, and the precision is told. A position
+/// that the sender gives is told to be a town's if it is the centre of the commune.
 pub(super) fn finish(
     location: &mut AdLocation,
     found: Option<&Resolved>,
@@ -93,6 +98,10 @@ pub(super) fn finish(
 ) {
     let is_given = has_position(location) && !derived.contains(DerivedFields::POSITION);
     if is_given {
+        if location.precision.is_none() && is_at_centre(location) {
+            location.precision = Some(EnumLocationPrecision::Town);
+            derived.add(DerivedFields::PRECISION);
+        }
         return;
     }
     if let Some(found) = found.filter(|found| found.precision == Precision::Street) {
@@ -111,6 +120,21 @@ pub(super) fn finish(
         });
         derived.add(DerivedFields::PRECISION);
     }
+}
+
+/// Whether a position is the centre of its commune, which portals give where they hide or do not know the address.
+fn is_at_centre(location: &AdLocation) -> bool {
+    let of = |point: &Option<AdCompleteLatLng>| point.as_ref().and_then(|point| point.location);
+    let position = of(&location.location_coordinate).zip(of(&location.city_coordinate));
+    position.is_some_and(|(position, centre)| {
+        let metres = planar_distance_m(
+            position.latitude(),
+            position.longitude(),
+            centre.latitude(),
+            centre.longitude(),
+        );
+        metres < CENTRE_RADIUS_M
+    })
 }
 
 /// The commune that a place most surely means.

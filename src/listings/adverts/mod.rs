@@ -9,6 +9,7 @@ pub mod change;
 pub mod complete;
 pub mod identity;
 pub mod incoming;
+pub mod left_out;
 pub mod locating;
 pub mod member;
 pub mod prepare;
