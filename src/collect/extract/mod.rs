@@ -8,12 +8,11 @@
 pub mod charset;
 mod open_graph;
 mod schema_org;
-pub mod tidy;
 
 use scraper::Html;
 use serde_json::Value;
 
-pub use super::page::{document, findings, french, page_kind};
+pub use super::page::{document, findings, french, page_kind, tidy};
 use super::portals::Portal;
 use document::PageDocument;
 use findings::{FieldOrigin, PRICE, PageFindings};
