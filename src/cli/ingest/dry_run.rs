@@ -16,6 +16,8 @@ use toise_listings::adverts::prepare::preview;
 /// Rows that are shown.
 const SHOWN: usize = 10;
 
+/// Maximum length of a value in a text, in characters.
+const VALUE_CHARS_MAX: usize = 160;
 /// Fields that a text leaves out: they repeat others.
 const NOT_SHOWN: [&str; 2] = ["meta", "lastModifiedAt"];
 
@@ -121,7 +123,11 @@ fn write_fields(value: &Value, path: &str, text: &mut String) {
         }
         Value::Array(items) if items.is_empty() => {}
         value => {
-            let _ = writeln!(text, "  {path}: {value}");
+            let value = value.to_string();
+            let _ = match value.char_indices().nth(VALUE_CHARS_MAX) {
+                None => writeln!(text, "  {path}: {value}"),
+                Some((end, _)) => writeln!(text, "  {path}: {}…", &value[..end]),
+            };
         }
     }
 }

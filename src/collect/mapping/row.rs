@@ -153,7 +153,8 @@ fn walk<'v>(value: Cow<'v, Value>, steps: &[RowStep], found: &mut Vec<Cow<'v, Va
 fn inner<'v>(value: &'v Value, step: &RowStep) -> Vec<&'v Value> {
     let is = |item: &Value, key: &str, wanted: &str| match item.get(key) {
         Some(Value::String(text)) => text == wanted,
-        Some(other) => other.to_string() == wanted,
+        // As JSON writes it: `3`, `true`.
+        Some(other) => format!("{other}") == wanted,
         None => false,
     };
     match (step, value) {

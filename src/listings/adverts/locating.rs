@@ -8,14 +8,13 @@ use super::complete::DerivedFields;
 use toise_contract::enums::EnumLocationPrecision;
 use toise_contract::listings::codes::{InseeCode, Position, PostalCode};
 use toise_contract::listings::place::{AdCompleteLatLng, AdLocation};
-use toise_geo::distance::planar_distance_m;
 use toise_geo::iris::IrisIndex;
 use toise_geocode::Geocoder;
 use toise_geocode::address::Confidence;
 use toise_geocode::resolve::{PostalAddress, Precision, Resolved};
 
-/// Distance from the centre of a commune within which a position is taken for the centre, metres: portals round it.
-const CENTRE_RADIUS_M: f64 = 50.0;
+/// Difference in degrees up to which a position is the centre of its commune: the table of places has three decimals.
+const CENTRE_ROUNDING_DEG: f64 = 0.000_51;
 
 /// What tells more of an advert's place than the advert does.
 #[derive(Clone, Copy, Default)]
@@ -127,13 +126,13 @@ fn is_at_centre(location: &AdLocation) -> bool {
     let of = |point: &Option<AdCompleteLatLng>| point.as_ref().and_then(|point| point.location);
     let position = of(&location.location_coordinate).zip(of(&location.city_coordinate));
     position.is_some_and(|(position, centre)| {
-        let metres = planar_distance_m(
-            position.latitude(),
-            position.longitude(),
-            centre.latitude(),
-            centre.longitude(),
-        );
-        metres < CENTRE_RADIUS_M
+        let differences = [
+            position.latitude() - centre.latitude(),
+            position.longitude() - centre.longitude(),
+        ];
+        differences
+            .iter()
+            .all(|difference| difference.abs() <= CENTRE_ROUNDING_DEG)
     })
 }
 
