@@ -25,6 +25,7 @@ use toise::engine::predicate::Predicate;
 use toise::lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketGenerator};
 use toise::lab::synth::alerts;
 use toise::listings::Listings;
+use toise::listings::adverts::identity::IdentityRules;
 use toise::listings::adverts::incoming::IncomingAdvert;
 use toise::listings::adverts::prepare::{IngestDecision, prepare};
 use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
@@ -61,7 +62,8 @@ fn batches() -> (Vec<RecordBatch>, Vec<RecordBatch>) {
         let (mut property_rows, mut advert_rows) = (PropertyRows::default(), AdvertRows::default());
         for seen in seen.by_ref().take(ROWS_MAX) {
             let advert = serde_json::to_value(seen.advert).unwrap();
-            let incoming = IncomingAdvert::read(advert, Utc::now()).unwrap();
+            let incoming =
+                IncomingAdvert::read(advert, Utc::now(), &IdentityRules::default()).unwrap();
             let IngestDecision::Write(draft) =
                 prepare(&incoming, None, Default::default()).unwrap()
             else {

@@ -21,6 +21,7 @@ use toise::lab::synth::adverts::{AdvertsRequest, DistortionLevel};
 use toise::lab::synth::listings::generate_into_listings;
 use toise::lake::Lake;
 use toise::listings::Listings;
+use toise::listings::adverts::identity::IdentityRules;
 use toise::listings::columns::properties;
 use toise::listings::properties::record_key::RecordKey;
 use toise::listings::search::projection::Projection;
@@ -35,7 +36,14 @@ fn data() -> PathBuf {
     if !done.exists() {
         let _ = std::fs::remove_dir_all(&folder);
         let request = AdvertsRequest::new(support::rows(), 1, DistortionLevel::Middle);
-        generate_into_listings(&folder, request, None, Progress::silent()).unwrap();
+        generate_into_listings(
+            &folder,
+            request,
+            None,
+            &IdentityRules::default(),
+            Progress::silent(),
+        )
+        .unwrap();
         std::fs::write(done, "").unwrap();
     }
     folder

@@ -15,6 +15,7 @@ use crate::{Failure, contours};
 use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
 use toise_base::supervise::Supervisor;
+use toise_collect::portals::Portals;
 use toise_engine::{Budget, Engine};
 use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
@@ -59,7 +60,8 @@ pub fn serve(
     let _watching_addresses = addresses.watch(&supervisor)?;
     let listings = Listings::new(store.clone(), clock.clone())
         .with_contours(contours::kept(data))
-        .with_addresses(addresses.clone());
+        .with_addresses(addresses.clone())
+        .with_identity(Portals::load(data)?.identity());
     listings.load_alerts()?;
     let properties = Arc::new(Projection::open(
         listings,

@@ -17,6 +17,7 @@ use toise_app::contours;
 use toise_app::serve::serve;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
+use toise_collect::portals::Portals;
 use toise_estimate::{model, store};
 use toise_lab::synth::adverts::{AdvertsRequest, DistortionLevel};
 use toise_lab::synth::{SynthRequest, lake::generate_into_lake, listings::generate_into_listings};
@@ -134,7 +135,9 @@ fn generate_data(common: &Common, sales: u64, diagnostics: u64, adverts: u64) ->
         eprintln!("generated {items} synthetic rows of {name}");
     }
     let request = AdvertsRequest::new(adverts, SEED, DistortionLevel::Middle);
-    let filled = generate_into_listings(data, request, contours::kept(data).as_deref(), progress)?;
+    let identity = Portals::load(data)?.identity();
+    let contours = contours::kept(data);
+    let filled = generate_into_listings(data, request, contours.as_deref(), &identity, progress)?;
     let (adverts, properties) = (filled.adverts, filled.properties);
     eprintln!("generated {adverts} synthetic adverts of {properties} properties");
     Ok(())

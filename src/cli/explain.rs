@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
+use toise_collect::portals::Portals;
 use toise_listings::Listings;
 use toise_listings::placement::explain::Explanation;
 use toise_store::Store;
@@ -25,7 +26,8 @@ pub struct ExplainArgs {
 
 /// Runs `explain`.
 pub fn run(common: &Common, arguments: &ExplainArgs) -> CommandResult {
-    let listings = Listings::new(Store::open(&common.data)?, Clock::system());
+    let listings = Listings::new(Store::open(&common.data)?, Clock::system())
+        .with_identity(Portals::load(&common.data)?.identity());
     let explanation = listings.explain(&arguments.one, &arguments.other)?;
     if common.json {
         println!("{}", serde_json::to_string(&explanation)?);

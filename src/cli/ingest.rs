@@ -1,46 +1,61 @@
 //! `toise ingest`: ingests adverts from files or standard input and reports everything it read.
+//!
+//! A file is read row by row (`source`), rows become adverts on all cores (`convert`) while the batch before them is
+//! ingested, and every row is counted (`report`).
 
+mod columnar;
+mod convert;
+mod delimited;
+mod document;
+mod dry_run;
 mod lines;
 mod report;
-mod table;
+mod source;
 
+use std::collections::HashSet;
 use std::error::Error;
-use std::fs::File;
-use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
-use indicatif::ProgressBar;
+use clap::Args;
 use serde_json::Value;
 
 use super::{CommandResult, Common};
-use lines::Line;
+use convert::{ConvertedBatch, RowConverter, RowShape};
+use delimited::CsvDialect;
+use dry_run::DryRun;
 use report::IngestReport;
-use table::Mapping;
+use source::{IngestFormat, OpenSource, Rows, name_of, sources};
 use toise_app::contours;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
+use toise_collect::mapping::{Mapping, Mappings};
+use toise_collect::portals::Portals;
+use toise_contract::listings::codes::Timestamp;
 use toise_geocode::live::LiveGeocoder;
 use toise_listings::Listings;
 use toise_listings::load::ingest::GROUP_MAX;
+use toise_listings::load::snapshot::PortalSnapshot;
 use toise_opendata::import::iso;
-use toise_opendata::source::files::expand;
 use toise_store::Store;
 
 /// Adverts read before a batch is ingested: enough to keep all cores busy.
 const BATCH_MAX: usize = 8 * GROUP_MAX;
-/// File name that stands for standard input.
-const STDIN: &str = "-";
 
 /// Arguments of `ingest`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each line is one sighting of an advert, in the shape of the contract's Advert: `url` identifies the advert and
-`lastSeenAt` is the time of the sighting [default: now]. An absent field is unchanged, null means no longer known. A
-sighting older than the stored one changes nothing, so files may come in any order and more than once. Can run while
-the server is running.
+Each row is one sighting of an advert. Without a mapping it has the shape of the contract's Advert: `url` identifies the
+advert and `lastSeenAt` is the time of the sighting [default: now]. An absent field is unchanged, null means no longer
+known. A sighting older than the stored one changes nothing, so files may come in any order and more than once. Can run
+while the server is running.
+
+With a mapping, rows have any shape: its TOML file says which column or JSON path fills which field, and how it is read
+(docs/ingesting.md). Built-in mappings are named as in --mapping french-csv; --list-mappings lists them.
+
+A value that an optional field does not take is left out with a warning, and the advert stays. The exit code is 1 if no
+row gave an advert; with --strict, if any row gave none.
 
 CSV columns named like a field (currentPrice.value) need no mapping; the items of a list are separated by |.
 
@@ -48,29 +63,47 @@ Examples:
 
   toise ingest adverts.ndjson
   zcat adverts.ndjson.gz | toise ingest - --json
+  toise ingest export.csv --mapping portal.toml --dry-run
+  toise ingest export.csv --mapping french-csv --set location.city=Toulon --set lastSeenAt=2026-03-09
+  toise ingest monday.json --mapping portal.toml --snapshot --strict
   toise ingest export.csv --map url=link --map currentPrice.value=price --map habitation.surface.total=area")]
 pub struct IngestArgs {
-    /// Files, globs or folders (ndjson, csv, also gzip); - for standard input
-    #[arg(required = true)]
+    /// Files, globs or folders (csv, json, ndjson, parquet; also gzip); - for standard input
+    #[arg(required_unless_present = "list_mappings")]
     files: Vec<PathBuf>,
+    /// File of a mapping, or the name of one that is built in or in the folder mappings of the data folder
+    #[arg(long, value_name = "FILE|NAME")]
+    mapping: Option<String>,
+    /// List the mappings that have a name
+    #[arg(long)]
+    list_mappings: bool,
     /// Field of the Advert and the column to read it from
-    #[arg(long = "map", value_name = "OURS=THEIRS", value_parser = pair)]
+    #[arg(long = "map", value_name = "FIELD=COLUMN", value_parser = pair)]
     maps: Vec<(String, String)>,
-    /// Format of the files [default: derived from the file name; ndjson for standard input]
+    /// Field of the Advert and its value in rows that give it no other
+    #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = pair)]
+    sets: Vec<(String, String)>,
+    /// Format of the files [default: that of the file name, else of the first byte]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<IngestFormat>,
+    /// Encoding of CSV files, such as windows-1252 [default: UTF-8, row by row Windows-1252 where that fails]
+    #[arg(long, value_name = "NAME")]
+    encoding: Option<String>,
+    /// Delimiter of CSV files, one character or tab [default: that of the header]
+    #[arg(long, value_name = "CHARACTER")]
+    delimiter: Option<String>,
+    /// Show what the first ten rows become and count what all would, without writing anything
+    #[arg(long, conflicts_with = "snapshot")]
+    dry_run: bool,
+    /// The files hold all that their portals show: what they do not show any more goes offline
+    #[arg(long)]
+    snapshot: bool,
+    /// Fail if any row gives no advert
+    #[arg(long)]
+    strict: bool,
     /// Also write the report as JSON to this file (a copy is always in the folder reports of the data folder)
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-}
-
-/// File format; gzip is recognised by its first bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum IngestFormat {
-    /// One JSON object per line
-    Ndjson,
-    /// A header and rows, separated by comma, semicolon or tab
-    Csv,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -78,7 +111,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
         Some((ours, theirs)) if !ours.is_empty() && !theirs.is_empty() => {
             Ok((ours.into(), theirs.into()))
         }
-        _ => Err("expected a field and a column, as in currentPrice.value=price".into()),
+        _ => Err("expected a field and a column or value, as in currentPrice.value=price".into()),
     }
 }
 
@@ -86,44 +119,41 @@ type BoxedError = Box<dyn Error + Send + Sync>;
 
 /// Runs `ingest`.
 pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
+    if arguments.list_mappings {
+        return list_mappings(common);
+    }
     let started = Instant::now();
     let clock = Clock::system();
-    let mapping = Mapping::new(&arguments.maps)?;
+    let portals = Portals::load(&common.data)?;
+    let plan = ReadingPlan::new(common, arguments, &portals)?;
     let sources = sources(&arguments.files)?;
-    let store = Store::open(&common.data)?;
-    let listings = Listings::new(store, clock.clone())
-        .with_contours(contours::kept(&common.data))
-        .with_addresses(LiveGeocoder::open(&common.data));
     let mut report = IngestReport::begin(iso(&clock));
     let progress = Progress::new(common.json);
-    for source in &sources {
-        let name = source
-            .as_deref()
-            .map_or(STDIN.into(), |path| path.display().to_string());
-        let bar = progress.bytes(&name, source.as_deref().and_then(length));
-        let format = arguments
-            .format
-            .unwrap_or_else(|| format_of(source.as_deref()));
-        let input: Box<dyn Read + Send> = match source {
-            Some(path) => Box::new(File::open(path).map_err(|error| format!("{name}: {error}"))?),
-            None => Box::new(stdin()),
-        };
-        let input =
-            lines::unpack(bar.wrap_read(input)).map_err(|error| format!("{name}: {error}"))?;
-        report.begin_file(&name);
-        let taken = match format {
-            IngestFormat::Ndjson => {
-                ingest_lines(&listings, lines::NdJson::new(input), &mut report, &bar)
-            }
-            IngestFormat::Csv => {
-                let rows = table::CsvRows::new(input, &mapping)
-                    .map_err(|error| format!("{name}: {error}"))?;
-                report.unknown_columns(rows.unknown_columns());
-                ingest_lines(&listings, rows, &mut report, &bar)
-            }
-        };
-        bar.finish_and_clear();
-        taken.map_err(|error| format!("{name}: {error}"))?;
+    if arguments.dry_run {
+        let mut shown = DryRun::default();
+        let identity = portals.identity();
+        let now = clock.now();
+        plan.read_all(&sources, &progress, &mut report, |batch, report| {
+            shown.add(batch, report, now, &identity);
+            Ok(())
+        })?;
+        report.seconds = started.elapsed().as_secs_f64();
+        print_dry_run(common, &shown, &report)?;
+        return verdict(&report, arguments.strict);
+    }
+    let listings = Listings::new(Store::open(&common.data)?, clock.clone())
+        .with_contours(contours::kept(&common.data))
+        .with_addresses(LiveGeocoder::open(&common.data))
+        .with_identity(portals.identity());
+    let mut seen = arguments.snapshot.then(|| SnapshotRows::new(&clock));
+    plan.read_all(&sources, &progress, &mut report, |batch, report| {
+        if let Some(seen) = &mut seen {
+            seen.add(&batch, &listings);
+        }
+        ingest(&listings, batch, report)
+    })?;
+    if let Some(seen) = seen {
+        report.gone(&listings.take_offline_unseen(&seen.finish()?)?);
     }
     report.seconds = started.elapsed().as_secs_f64();
     let path = report.write(&common.data)?;
@@ -136,107 +166,292 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
         print!("{}", report.to_text());
         println!("report: {}", path.display());
     }
+    verdict(&report, arguments.strict)
+}
+
+/// Whether rows that gave no advert make the command fail.
+fn verdict(report: &IngestReport, is_strict: bool) -> CommandResult {
+    match report.read_and_rejected() {
+        (_, 0) => Ok(()),
+        (read, rejected) if is_strict || read == rejected => {
+            Err(format!("{rejected} of {read} rows gave no advert").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn print_dry_run(common: &Common, shown: &DryRun, report: &IngestReport) -> CommandResult {
+    if common.json {
+        let output = serde_json::json!({"dry_run": shown, "report": report});
+        println!("{output}");
+    } else {
+        print!("{}{}", shown.to_text(), report.to_text());
+        println!("dry run: nothing was written; \"created\" counts rows that would give an advert");
+    }
     Ok(())
 }
 
-/// Expands the arguments to files in a stable order; `None` stands for standard input.
-fn sources(arguments: &[PathBuf]) -> Result<Vec<Option<PathBuf>>, BoxedError> {
-    let mut sources = Vec::new();
-    for argument in arguments {
-        if argument.as_os_str() == STDIN {
-            sources.push(None);
-        } else {
-            sources.extend(
-                expand(std::slice::from_ref(argument))?
-                    .into_iter()
-                    .map(Some),
-            );
-        }
+fn list_mappings(common: &Common) -> CommandResult {
+    let mappings = Mappings::load(&common.data)?;
+    if common.json {
+        let names: Vec<&str> = mappings.names().map(|(name, _)| name).collect();
+        println!("{}", serde_json::to_string(&names)?);
+        return Ok(());
     }
-    Ok(sources)
+    let mut table = crate::table();
+    for (name, file) in mappings.names() {
+        table.add_row([name, file]);
+    }
+    println!("{table}");
+    Ok(())
+}
+
+/// How the files of a run are read.
+struct ReadingPlan<'p> {
+    mapping: Mapping,
+    maps: &'p [(String, String)],
+    sets: &'p [(String, String)],
+    format: Option<IngestFormat>,
+    dialect: CsvDialect,
+    portals: &'p Portals,
+}
+
+impl<'p> ReadingPlan<'p> {
+    fn new(
+        common: &Common,
+        arguments: &'p IngestArgs,
+        portals: &'p Portals,
+    ) -> Result<Self, BoxedError> {
+        let file = match &arguments.mapping {
+            None => Mapping::default(),
+            Some(name) if Path::new(name).is_file() => Mapping::open(Path::new(name))?,
+            Some(name) => Mappings::load(&common.data)?
+                .get(name)
+                .map_err(|fault| {
+                    format!("--mapping: no such file, and {name:?} {}", fault.message)
+                })?
+                .clone(),
+        };
+        let encoding = arguments.encoding.as_ref().or(file.encoding.as_ref());
+        let delimiter = arguments.delimiter.as_ref().or(file.delimiter.as_ref());
+        let dialect =
+            CsvDialect::parse(encoding.map(String::as_str), delimiter.map(String::as_str))?;
+        let maps = Mapping::of_columns(pairs(&arguments.maps));
+        let maps = maps.map_err(|fault| format!("--map: {fault}"))?;
+        let plan = Self {
+            mapping: file.after(maps),
+            maps: &arguments.maps,
+            sets: &arguments.sets,
+            format: arguments.format,
+            dialect,
+            portals,
+        };
+        // A wrong --set is reported before anything is read.
+        plan.with_sets(Mapping::default())?;
+        Ok(plan)
+    }
+
+    fn with_sets(&self, mapping: Mapping) -> Result<Mapping, String> {
+        let mapping = mapping.with_constants(pairs(self.sets));
+        mapping.map_err(|fault| format!("--set: {fault}"))
+    }
+
+    /// The mapping of a file with these columns, and the shape of its rows.
+    fn mapping_of(&self, header: Option<&[String]>) -> Result<(Mapping, RowShape), String> {
+        let Some(header) = header else {
+            let is_mapped = self.mapping.is_of_file() || !self.maps.is_empty();
+            let shape = match is_mapped {
+                true => RowShape::Mapped,
+                false => RowShape::Advert,
+            };
+            return Ok((self.with_sets(self.mapping.clone())?, shape));
+        };
+        for (_, column) in self.maps {
+            if !header.contains(column) {
+                let columns = header.join(", ");
+                return Err(format!("--map: no column {column:?}; columns: {columns}"));
+            }
+        }
+        let mut mapping = self.mapping.clone();
+        if !mapping.is_of_file() {
+            // Columns named like a field need no rule.
+            let own = header.iter().filter(|column| !mapping.uses(column));
+            let own = own.filter(|column| Mapping::of_columns([(column.as_str(), "_")]).is_ok());
+            let own: Vec<&str> = own.map(String::as_str).collect();
+            mapping =
+                Mapping::of_columns(own.iter().map(|column| (*column, *column)))?.after(mapping);
+            if !mapping.gives("url") {
+                return Err(
+                    "no column is mapped to url; map one with --map url=COLUMN, or name a --mapping"
+                        .into(),
+                );
+            }
+        }
+        Ok((self.with_sets(mapping)?, RowShape::Mapped))
+    }
+
+    /// Reads all files; `take` is called with one batch after the other, while the next is read.
+    fn read_all(
+        &self,
+        sources: &[Option<PathBuf>],
+        progress: &Progress,
+        report: &mut IngestReport,
+        mut take: impl FnMut(ConvertedBatch, &mut IngestReport) -> CommandResult,
+    ) -> CommandResult {
+        for source in sources {
+            let source = source.as_deref();
+            let name = name_of(source);
+            let bar = progress.bytes(&name, source.and_then(length));
+            let named = |error: BoxedError| format!("{name}: {error}");
+            let opened = source::open(
+                source,
+                self.format,
+                &self.dialect,
+                self.mapping.records.as_ref(),
+                &bar,
+            );
+            let OpenSource {
+                rows,
+                header,
+                counted,
+            } = opened.map_err(|error| named(error.into()))?;
+            report.begin_file(&name, counted);
+            let found = self.mapping_of(header.as_deref());
+            let (mapping, shape) = found.map_err(|error| named(error.into()))?;
+            let unused = header
+                .iter()
+                .flatten()
+                .filter(|column| !mapping.uses(column));
+            report.unknown_columns(&unused.cloned().collect::<Vec<_>>());
+            let converter = RowConverter {
+                mapping: &mapping,
+                shape,
+                portals: self.portals,
+            };
+            let taken = read_batches(rows, &converter, |batch| {
+                bar.tick();
+                take(batch, report)
+            });
+            bar.finish_and_clear();
+            taken.map_err(named)?;
+        }
+        Ok(())
+    }
+}
+
+fn pairs(given: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
+    given
+        .iter()
+        .map(|(one, other)| (one.as_str(), other.as_str()))
 }
 
 fn length(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().map(|metadata| metadata.len())
 }
 
-fn format_of(path: Option<&Path>) -> IngestFormat {
-    let name = path
-        .map(|path| path.to_string_lossy().to_lowercase())
-        .unwrap_or_default();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    match name.ends_with(".csv") || name.ends_with(".txt") {
-        true => IngestFormat::Csv,
-        false => IngestFormat::Ndjson,
-    }
-}
-
-/// Lines of a file that are ingested together.
-#[derive(Default)]
-struct LineBatch {
-    /// Line numbers of `adverts`.
-    numbers: Vec<u64>,
-    adverts: Vec<Value>,
-    /// Line numbers and reasons of lines that cannot be read.
-    unreadable: Vec<(u64, String)>,
-}
-
-impl LineBatch {
-    /// Reads the next lines; `None` after the last.
-    fn read(
-        lines: &mut impl Iterator<Item = std::io::Result<Line>>,
-    ) -> Option<Result<Self, BoxedError>> {
-        let mut batch = Self::default();
-        for line in lines.take(BATCH_MAX) {
-            let Line { number, advert } = match line {
-                Ok(line) => line,
-                Err(error) => return Some(Err(error.into())),
-            };
-            match advert {
-                Ok(advert) => {
-                    batch.numbers.push(number);
-                    batch.adverts.push(advert);
-                }
-                Err(reason) => batch.unreadable.push((number, reason)),
-            }
-        }
-        let is_over = batch.adverts.is_empty() && batch.unreadable.is_empty();
-        (!is_over).then_some(Ok(batch))
-    }
-}
-
-/// Ingests the lines of a file batch by batch while the next batch is read. Adverts counted in the report are on disk.
-fn ingest_lines(
-    listings: &Listings,
-    mut lines: impl Iterator<Item = std::io::Result<Line>> + Send,
-    report: &mut IngestReport,
-    bar: &ProgressBar,
+/// Reads and converts the rows of a file batch by batch, while `take` works on the batch before.
+fn read_batches(
+    mut rows: Rows<'_>,
+    converter: &RowConverter<'_>,
+    mut take: impl FnMut(ConvertedBatch) -> CommandResult,
 ) -> CommandResult {
     std::thread::scope(|scope| {
         let (reading, batches) = sync_channel(1);
         scope.spawn(move || {
-            while let Some(batch) = LineBatch::read(&mut lines) {
-                // Sending fails when the ingestion of an earlier batch failed. No batch follows one that cannot be
-                // read.
-                let is_last = batch.is_err();
+            loop {
+                let lines: std::io::Result<Vec<_>> = rows.by_ref().take(BATCH_MAX).collect();
+                // No batch follows one that cannot be read.
+                let is_last = lines.as_ref().map_or(true, Vec::is_empty);
+                let batch = lines.map(|lines| converter.convert(lines));
+                // Sending fails when the ingestion of an earlier batch failed.
                 if reading.send(batch).is_err() || is_last {
                     return;
                 }
             }
         });
         for batch in batches {
-            let batch = batch?;
-            for (number, reason) in batch.unreadable {
-                report.unreadable(number, &reason);
-            }
-            let outcomes = listings.ingest(batch.adverts)?;
-            for (number, outcome) in batch.numbers.into_iter().zip(&outcomes) {
-                report.add(number, outcome);
-            }
-            bar.tick();
+            take(batch?)?;
         }
         Ok(())
     })
+}
+
+/// Ingests a batch. Adverts counted in the report are on disk.
+fn ingest(listings: &Listings, batch: ConvertedBatch, report: &mut IngestReport) -> CommandResult {
+    report.blank(batch.blank);
+    for (number, reason, value) in batch.refused {
+        report.unreadable(number, &reason, value);
+    }
+    let (mut numbers, mut adverts) = (Vec::new(), Vec::new());
+    for row in batch.rows {
+        numbers.push((row.number, row.left_out));
+        adverts.push(row.advert);
+    }
+    let outcomes = listings.ingest(adverts)?;
+    for ((number, left_out), outcome) in numbers.iter().zip(&outcomes) {
+        report.add(*number, outcome, left_out);
+    }
+    Ok(())
+}
+
+/// What the rows of a snapshot say of the portals they show.
+struct SnapshotRows {
+    snapshot: PortalSnapshot,
+    /// The latest sighting that a row names.
+    latest: Option<Timestamp>,
+    /// Rows that name no advert.
+    unnamed: u64,
+}
+
+impl SnapshotRows {
+    fn new(clock: &Clock) -> Self {
+        Self {
+            snapshot: PortalSnapshot {
+                sources: HashSet::new(),
+                seen: HashSet::new(),
+                at: Timestamp::new(clock.now()),
+            },
+            latest: None,
+            unnamed: 0,
+        }
+    }
+
+    /// Adds the rows of a batch, also those that ingestion will refuse: the portal shows them.
+    fn add(&mut self, batch: &ConvertedBatch, listings: &Listings) {
+        self.unnamed += batch.refused.len() as u64;
+        for row in &batch.rows {
+            let text_of = |field: &str| row.advert.get(field).and_then(Value::as_str);
+            let url = text_of("url").and_then(|url| listings.listing_url(url));
+            match url {
+                Some(url) => drop(self.snapshot.seen.insert(url.digest())),
+                None => self.unnamed += 1,
+            }
+            self.snapshot
+                .sources
+                .extend(text_of("source").map(str::to_owned));
+            let moment = text_of("lastSeenAt").and_then(Timestamp::parse);
+            self.latest = self.latest.max(moment);
+        }
+    }
+
+    /// The snapshot, of the moment of its latest sighting.
+    ///
+    /// # Errors
+    /// Rows that name no advert: what the portal shows is not known.
+    fn finish(self) -> Result<PortalSnapshot, BoxedError> {
+        if self.unnamed > 0 {
+            return Err(format!(
+                "--snapshot: {} rows name no advert, so nothing was taken offline; what was read is ingested",
+                self.unnamed
+            )
+            .into());
+        }
+        let at = self.latest.unwrap_or(self.snapshot.at);
+        Ok(PortalSnapshot {
+            at,
+            ..self.snapshot
+        })
+    }
 }
 
 #[cfg(test)]
@@ -244,13 +459,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_format_is_derived_from_the_file_name() {
-        assert_eq!(
-            format_of(Some(Path::new("a/Export.CSV.gz"))),
-            IngestFormat::Csv
-        );
-        assert_eq!(format_of(Some(Path::new("a.ndjson"))), IngestFormat::Ndjson);
-        assert_eq!(format_of(None), IngestFormat::Ndjson);
+    fn pairs_are_a_field_and_a_column() {
         assert!(pair("url=link").is_ok() && pair("url").is_err() && pair("=x").is_err());
+    }
+
+    fn plan<'p>(portals: &'p Portals, maps: &'p [(String, String)]) -> ReadingPlan<'p> {
+        ReadingPlan {
+            mapping: Mapping::of_columns(pairs(maps)).unwrap(),
+            maps,
+            sets: &[],
+            format: None,
+            dialect: CsvDialect::default(),
+            portals,
+        }
+    }
+
+    #[test]
+    fn columns_named_like_a_field_need_no_mapping_and_others_are_mapped() {
+        let portals = Portals::default();
+        let maps = [("url".to_owned(), "link".to_owned())];
+        let plan = plan(&portals, &maps);
+        let header = ["link", "type", "currentPrice.value", "note"].map(str::to_owned);
+        let (mapping, shape) = plan.mapping_of(Some(&header)).unwrap();
+        assert_eq!(shape, RowShape::Mapped);
+        let row = serde_json::json!({"link": "https://p.example/1", "type": "CLASS_FLAT",
+            "currentPrice.value": "250 000 €", "note": "x"});
+        let read = mapping.read(row.as_object().unwrap(), &portals);
+        let expected = serde_json::json!({"url": "https://p.example/1", "type": "CLASS_FLAT",
+            "currentPrice": {"value": 250_000.0}});
+        assert_eq!(read.advert, expected);
+        assert!(!mapping.uses("note"));
+        let error = plan.mapping_of(Some(&["a".to_owned()])).unwrap_err();
+        assert_eq!(error, "--map: no column \"link\"; columns: a");
     }
 }

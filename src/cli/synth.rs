@@ -20,6 +20,7 @@ use super::import::department;
 use super::{CommandResult, Common};
 use toise_app::contours;
 use toise_base::progress::Progress;
+use toise_collect::portals::Portals;
 use toise_lab::synth::lake::generate_into_lake;
 use toise_lab::synth::listings::generate_into_listings;
 use toise_lab::synth::{self, Summary, SynthReader, SynthRequest, adverts, portfolio};
@@ -268,7 +269,9 @@ fn fill_listings(
     let started = Instant::now();
     let contours = contours::kept(&common.data);
     let progress = Progress::new(common.json);
-    let filled = generate_into_listings(&common.data, request, contours.as_deref(), progress)?;
+    let identity = Portals::load(&common.data)?.identity();
+    let contours = contours.as_deref();
+    let filled = generate_into_listings(&common.data, request, contours, &identity, progress)?;
     Ok(SynthOutput {
         what: "adverts",
         path: None,

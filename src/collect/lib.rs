@@ -4,10 +4,11 @@
 //! it for a limited time; the job of a call that went away is taken over by the next call for the URL. [`runner`]
 //! starts jobs in the order of [`queue`] and [`work`] runs them: [`toise_net::fetch`] fetches the page, [`extract`]
 //! reads it by the rules of its portal ([`portals`]), and [`toise_listings`] ingests the advert. Checks of known
-//! adverts are jobs too. [`reports`] holds the accounts' claims that a listing is wrong.
+//! adverts are jobs too. [`mapping`] turns rows of files and bodies into adverts. [`reports`] holds the accounts' claims that a listing is wrong.
 
 pub mod extract;
 pub mod jobs;
+pub mod mapping;
 mod moment;
 pub mod page;
 pub mod portals;
@@ -33,6 +34,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use self::jobs::{JobKind, JobOutcome, NewJob};
+use self::mapping::Mappings;
 use self::portals::Portals;
 use self::queue::Politeness;
 use self::readers::ReaderPool;
@@ -45,7 +47,7 @@ use toise_base::clock::Clock;
 use toise_base::leader::{self, Inbox, Notifier};
 use toise_base::supervise::Supervisor;
 use toise_contract::listings::codes::FlxId;
-use toise_listings::adverts::identity::{ListingUrl, UrlDigest};
+use toise_listings::adverts::identity::UrlDigest;
 use toise_listings::{self as listings, Listings};
 use toise_net::egress::EgressGuard;
 use toise_net::fetch::Fetcher;
@@ -69,7 +71,7 @@ pub enum Error {
     /// Listings cannot be read.
     #[error(transparent)]
     Listings(#[from] listings::Error),
-    /// The file of a portal is invalid.
+    /// The file of a portal or of a mapping is invalid.
     #[error(transparent)]
     Portals(#[from] portals::Error),
     /// The HTTP client cannot be set up.
@@ -117,6 +119,7 @@ pub struct Collector {
     clock: Clock,
     fetcher: Fetcher,
     portals: Portals,
+    mappings: Arc<Mappings>,
     settings: CollectSettings,
     waiting: JobWaiters,
     wake: Notifier<RunnerMessage>,
@@ -155,6 +158,7 @@ impl Collector {
         settings: &CollectSettings,
     ) -> Result<Self> {
         let portals = Portals::load(store.folder())?;
+        let mappings = Arc::new(Mappings::load(store.folder())?);
         let (wake, messages) = leader::inbox();
         Ok(Self {
             fetcher: Fetcher::new(gate, &settings.contact)?
@@ -163,6 +167,7 @@ impl Collector {
             store,
             listings,
             portals,
+            mappings,
             settings: settings.clone(),
             waiting: JobWaiters::default(),
             wake,
@@ -225,6 +230,11 @@ impl Collector {
         &self.portals
     }
 
+    /// The mappings that bodies of rows may name.
+    pub fn mappings(&self) -> &Mappings {
+        &self.mappings
+    }
+
     /// Returns the advert of a URL: known and fresh, or collected by a job. Waits until `deadline` or until `stopping`
     /// returns true.
     ///
@@ -238,7 +248,7 @@ impl Collector {
         stopping: impl Fn() -> bool,
     ) -> Result<CollectOutcome> {
         let url = self.portals.canonical(url);
-        let Some(listing) = ListingUrl::parse(&url) else {
+        let Some(listing) = self.listings.listing_url(&url) else {
             let why = "the address is none of a page";
             return Ok(CollectOutcome::rejected(RejectionCode::NotPublic, why));
         };
@@ -381,7 +391,7 @@ impl Collector {
     pub fn check(&self, account: Uuid, addresses: &[String]) -> Result<Option<usize>> {
         let mut count = 0;
         for address in addresses {
-            let Some(listing) = ListingUrl::parse(address) else {
+            let Some(listing) = self.listings.listing_url(address) else {
                 continue;
             };
             let Ok(checked) = self.fetcher.check(listing.address()) else {

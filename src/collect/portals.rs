@@ -5,8 +5,11 @@
 //! one, others are added. Every file is validated when a command starts: a selector that cannot be parsed, an unknown
 //! field or a host claimed twice is an error that names the file. Pages of other hosts are read by the general rules.
 
+mod dates;
 mod embedded;
+pub(crate) mod field;
 mod rule;
+pub(crate) mod value;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -20,14 +23,16 @@ use super::page::document::{PageDocument, text_of};
 use super::page::findings::{FieldOrigin, PageFindings};
 use super::page::page_kind;
 use embedded::EMBEDDED;
-pub use rule::{PortalRule, ValueFormat};
+pub use rule::PortalRule;
+use toise_listings::adverts::identity::{IdentityRules, UrlRules, bare_host};
+pub use value::ValueFormat;
 
 /// Folder of an operator's own portal files, in the data folder.
 pub const FOLDER: &str = "portals";
-/// Maximum size of a portal file, bytes.
+/// Maximum size of a file of rules, bytes.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 
-/// Why the file of a portal is invalid.
+/// Why the file of a portal or of a mapping is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {fault}")]
 pub struct Error {
@@ -35,6 +40,16 @@ pub struct Error {
     file: String,
     /// What is wrong, and what is allowed.
     fault: String,
+}
+
+impl Error {
+    /// A fault of a file.
+    pub(crate) fn new(file: &str, fault: String) -> Self {
+        Self {
+            file: file.to_owned(),
+            fault,
+        }
+    }
 }
 
 /// A portal as written in its file.
@@ -46,21 +61,19 @@ struct PortalFile {
     /// Hosts of its pages; `www.` and `m.` are implied.
     hosts: Vec<String>,
     #[serde(default)]
-    identity: Identity,
+    identity: IdentitySection,
     #[serde(default)]
     offline: OfflineSection,
     #[serde(default)]
-    field: Vec<rule::RuleSpec>,
+    field: Vec<value::RuleSpec>,
 }
 
-/// What of an address names the listing, beside what [`toise_listings::adverts::identity`] sets aside for all portals.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// What of an address names the listing ([`UrlRules`]), as written in the file.
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Identity {
-    /// Parameters that do not identify the listing.
-    pub ignore_parameters: Vec<String>,
-    /// The only parameters that identify the listing; empty for all.
-    pub only_parameters: Vec<String>,
+struct IdentitySection {
+    ignore_parameters: Vec<String>,
+    only_parameters: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -80,7 +93,7 @@ pub struct Portal {
     pub hosts: Vec<String>,
     /// File that its rules come from.
     pub file: String,
-    identity: Identity,
+    identity: UrlRules,
     offline_texts: Vec<String>,
     offline_selectors: Vec<Selector>,
     redirects_to: Vec<String>,
@@ -89,10 +102,7 @@ pub struct Portal {
 
 impl Portal {
     fn parse(file: &str, text: &str) -> Result<Self, Error> {
-        let refuse = |fault: String| Error {
-            file: file.to_owned(),
-            fault,
-        };
+        let refuse = |fault: String| Error::new(file, fault);
         let written: PortalFile =
             toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
         if written.hosts.is_empty() {
@@ -111,7 +121,7 @@ impl Portal {
             rule::selector(selector).map_err(|fault| refuse(format!("offline.selectors: {fault}")))
         });
         let offline_selectors = selectors.collect::<Result<_, _>>()?;
-        let rules = written.field.into_iter().enumerate().map(|(place, rule)| {
+        let rules = written.field.iter().enumerate().map(|(place, rule)| {
             PortalRule::new(rule).map_err(|fault| refuse(format!("field[{place}]: {fault}")))
         });
         Ok(Self {
@@ -119,7 +129,10 @@ impl Portal {
             name: written.name,
             hosts: written.hosts,
             file: file.to_owned(),
-            identity: written.identity,
+            identity: UrlRules {
+                ignore_parameters: written.identity.ignore_parameters,
+                only_parameters: written.identity.only_parameters,
+            },
             offline_texts: written
                 .offline
                 .texts
@@ -140,7 +153,7 @@ impl Portal {
     pub fn read(&self, html: &Html, document: &PageDocument, findings: &mut PageFindings) -> bool {
         for rule in &self.rules {
             if let Some(value) = rule.find(html) {
-                findings.put(&rule.path, value, FieldOrigin::Portal);
+                findings.put(rule.path(), value, FieldOrigin::Portal);
             }
         }
         let shown = |selector: &Selector| {
@@ -160,19 +173,12 @@ impl Portal {
 
     /// Removes the parameters that do not identify the listing.
     fn canonical(&self, url: &mut Url) {
-        let Identity {
-            ignore_parameters,
-            only_parameters,
-        } = &self.identity;
-        if url.query().is_none() || ignore_parameters.is_empty() && only_parameters.is_empty() {
+        if url.query().is_none() || self.identity == UrlRules::default() {
             return;
         }
         let kept: Vec<(String, String)> = url
             .query_pairs()
-            .filter(|(name, _)| {
-                only_parameters.is_empty() || only_parameters.iter().any(|only| name == only)
-            })
-            .filter(|(name, _)| !ignore_parameters.iter().any(|ignored| name == ignored))
+            .filter(|(name, _)| self.identity.keeps(name))
             .map(|(name, value)| (name.into_owned(), value.into_owned()))
             .collect();
         match kept.is_empty() {
@@ -195,26 +201,7 @@ impl Portals {
     /// # Errors
     /// The first invalid file, with its name and the position of the error.
     pub fn load(data: &Path) -> Result<Self, Error> {
-        let folder = data.join(FOLDER);
-        let mut files: Vec<(String, String, String)> = EMBEDDED
-            .iter()
-            .map(|(name, text)| {
-                (
-                    (*name).to_owned(),
-                    format!("data/portals/{name}"),
-                    (*text).to_owned(),
-                )
-            })
-            .collect();
-        for path in own_files(&folder)? {
-            let text = read_file(&path)?;
-            let name = path
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default();
-            files.retain(|(known, ..)| *known != name);
-            files.push((name, path.display().to_string(), text));
-        }
+        let files = load_files(&EMBEDDED, "data/portals", &data.join(FOLDER))?;
         let portals = files
             .iter()
             .map(|(_, file, text)| Portal::parse(file, text));
@@ -231,7 +218,7 @@ impl Portals {
         for (place, portal) in all.iter().enumerate() {
             for host in &portal.hosts {
                 if let Some(other) = by_host
-                    .insert(bare(host).to_owned(), place)
+                    .insert(bare_host(host).to_owned(), place)
                     .filter(|other| *other != place)
                 {
                     let fault = format!("hosts: {host:?} is one of {} already", all[other].file);
@@ -255,7 +242,9 @@ impl Portals {
 
     /// The portal of a host; `None` if it has no rules.
     pub fn find_by_host(&self, host: &str) -> Option<&Portal> {
-        self.by_host.get(bare(host)).map(|place| &self.all[*place])
+        self.by_host
+            .get(bare_host(host))
+            .map(|place| &self.all[*place])
     }
 
     /// The portal of a URL; `None` if it has no rules.
@@ -274,23 +263,52 @@ impl Portals {
         parsed.into()
     }
 
+    /// What of the portals' addresses names a listing, for ingestion.
+    pub fn identity(&self) -> IdentityRules {
+        let rules = self.all.iter().flat_map(|portal| {
+            let hosts = portal.hosts.iter();
+            hosts.map(|host| (host.clone(), portal.identity.clone()))
+        });
+        IdentityRules::new(rules)
+    }
+
     /// The source of adverts from a host.
     pub fn source(&self, host: &str) -> String {
         self.find_by_host(host)
-            .map_or_else(|| bare(host).to_owned(), |portal| portal.name.clone())
+            .map_or_else(|| bare_host(host).to_owned(), |portal| portal.name.clone())
     }
 }
 
-/// A host without leading labels such as `www.` that name the same portal.
-fn bare(host: &str) -> &str {
-    let host = host.trim_end_matches('.');
-    ["www.", "m."]
+/// Name, file and text of the rules of the executable, compiled in from a folder, and of those of a data folder, which
+/// replace files of the same name.
+///
+/// # Errors
+/// A file or folder that cannot be read, or a file that is too large.
+pub(crate) fn load_files(
+    embedded: &[(&str, &str)],
+    compiled_from: &str,
+    folder: &Path,
+) -> Result<Vec<(String, String, String)>, Error> {
+    let mut files: Vec<(String, String, String)> = embedded
         .iter()
-        .find_map(|label| host.strip_prefix(label).filter(|rest| rest.contains('.')))
-        .unwrap_or(host)
+        .map(|(name, text)| {
+            let file = format!("{compiled_from}/{name}");
+            ((*name).to_owned(), file, (*text).to_owned())
+        })
+        .collect();
+    for path in own_files(folder)? {
+        let text = read_file(&path)?;
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        files.retain(|(known, ..)| *known != name);
+        files.push((name, path.display().to_string(), text));
+    }
+    Ok(files)
 }
 
-fn own_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn own_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -310,7 +328,7 @@ fn own_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-fn read_file(path: &Path) -> Result<String, Error> {
+pub(crate) fn read_file(path: &Path) -> Result<String, Error> {
     let length = std::fs::metadata(path)
         .map_err(|error| io_error(path, &error))?
         .len();

@@ -10,6 +10,8 @@ use toise_listings::adverts::identity::URL_BYTES_MAX;
 
 /// Maximum length of a report's comment, in characters.
 pub const COMMENT_CHARS_MAX: usize = 2_000;
+/// Maximum length of a mapping's name, in characters.
+const MAPPING_CHARS_MAX: usize = 100;
 /// The only query parameter of a call for a URL.
 pub const URL_PARAMETER: &str = "url";
 
@@ -18,6 +20,16 @@ pub static PAGE_URL: [Field; 1] = [Field::required(
     URL_PARAMETER,
     FieldKind::Address(URL_BYTES_MAX),
     "Address of the listing on its portal, http or https",
+)];
+
+/// The query parameter that names a mapping.
+pub const MAPPING_PARAMETER: &str = "mapping";
+
+/// The query of a call that ingests adverts.
+pub static INGESTION: [Field; 1] = [Field::optional(
+    MAPPING_PARAMETER,
+    FieldKind::TextUpTo(MAPPING_CHARS_MAX),
+    "Name of the mapping by which the rows of the body become adverts; absent where they have the shape of IncomingAdvert",
 )];
 
 /// The body of a report.
@@ -56,6 +68,18 @@ pub fn parse_url(query: &[(String, String)]) -> Result<String, Fault> {
         return Err(Fault::new(URL_PARAMETER, "must be given once"));
     }
     values.require(URL_PARAMETER)
+}
+
+/// Parses the query of a call that ingests adverts: `mapping`, at most once.
+///
+/// # Errors
+/// The first fault in the order of the query.
+pub fn parse_mapping(query: &[(String, String)]) -> Result<Option<String>, Fault> {
+    let mut values = read_query(query, &INGESTION)?;
+    if values.count(MAPPING_PARAMETER) > 1 {
+        return Err(Fault::new(MAPPING_PARAMETER, "must be given once"));
+    }
+    Ok(values.take(MAPPING_PARAMETER))
 }
 
 /// Parses a report: `{reason, comment?}`.

@@ -14,7 +14,6 @@ use super::readers::ReaderPool;
 use super::rejected::{Rejected, RejectionCode};
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::Timestamp;
-use toise_listings::adverts::identity::ListingUrl;
 use toise_listings::{self as listings, Listings};
 use toise_net::fetch::{FetchFailure, FetchedPage, Fetcher};
 
@@ -138,7 +137,7 @@ impl PageWorker {
         now: DateTime<Utc>,
     ) -> AttemptOutcome {
         let is_known = |digest| Ok(self.listings.known(digest)?.is_some());
-        let digest = |address: &str| ListingUrl::parse(address).map(|url| url.digest());
+        let digest = |address: &str| self.listings.listing_url(address).map(|url| url.digest());
         let asked = digest(&self.portals.canonical(&job.what.url));
         let moved_to =
             digest(final_url).filter(|found| *found != job.what.digest && Some(*found) != asked);
@@ -152,7 +151,7 @@ impl PageWorker {
             Ok((false, _)) => final_url,
             Err(error) => return self.retry(job, error.to_string(), None),
         };
-        let Some(url) = ListingUrl::parse(address) else {
+        let Some(url) = self.listings.listing_url(address) else {
             let why = "its address is none of a listing";
             return self.reject(
                 Rejected::new(RejectionCode::NotAListing, why),

@@ -6,11 +6,15 @@
 
 use super::contours::commune_at;
 use super::departments;
+use super::distance::planar_distance_m;
 use super::place_names::{city_of, fold, index};
-use super::places::{Place, PlaceKind, Places};
+use super::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
 
 /// Distance within which a position must have one department, in metres: contours are simplified to 100 m.
 const BORDER_M: f64 = 200.0;
+/// Distance of a position from the centre of the commune that it was named with, metres: communes of one name lie
+/// farther apart than the largest reaches.
+pub const NEAR_M: f64 = 30_000.0;
 /// Metres of one degree of latitude.
 const DEGREE_M: f64 = 111_195.0;
 
@@ -41,11 +45,46 @@ pub fn named(name: &str, department: &str) -> Option<&'static Place> {
     only_of_name(&fold(name), |place| place.department == department)
 }
 
+/// The only commune of France with a name, in any spelling; `None` if there is none or more than one.
+pub fn named_once(name: &str) -> Option<&'static Place> {
+    only_of_name(&fold(name), |_| true)
+}
+
+/// The only commune with a name whose centre lies within [`NEAR_M`] of a position, degrees in WGS 84.
+pub fn named_near(name: &str, latitude: f64, longitude: f64) -> Option<&'static Place> {
+    only_of_name(&fold(name), |place| {
+        let (lat, lon) = place.centre;
+        planar_distance_m(lat, lon, latitude, longitude) <= NEAR_M
+    })
+}
+
+/// Paris, Lyon or Marseille by name, as a whole: which of its arrondissements is meant is not known.
+pub fn divided_city(name: &str) -> Option<&'static Place> {
+    let name = fold(name);
+    let places = Places::get();
+    DIVIDED_CITIES.into_iter().find_map(|code| {
+        let place = places.place(places.find(code)?)?;
+        (fold(place.name) == name).then_some(place)
+    })
+}
+
 /// The commune identified by a postal code and a name together: `75013` and `Paris` give its 13th arrondissement.
 pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'static Place> {
     let name = fold(name);
-    only_of_name(city_of(&name), |place| {
+    let found = only_of_name(city_of(&name), |place| {
         place.postal_codes.contains(&postal_code)
+    });
+    // Herblay, since 2018 Herblay-sur-Seine.
+    found.or_else(|| {
+        let is_longer = |place: &&Place| {
+            let longer = fold(place.name);
+            longer
+                .strip_prefix(&name)
+                .is_some_and(|rest| rest.starts_with(' '))
+        };
+        let mut longer = find_by_postal_code(postal_code).filter(is_longer);
+        let first = longer.next().filter(|_| !name.is_empty())?;
+        longer.next().is_none().then_some(first)
     })
 }
 
@@ -105,6 +144,22 @@ mod tests {
         }
         assert_eq!(code(find_by_postal_code_and_name("75013", "Lyon")), None);
         assert_eq!(code(named("Paris", "75")), None, "one of twenty");
+        assert_eq!(
+            code(find_by_postal_code_and_name("95220", "Herblay")),
+            Some("95306")
+        );
+        assert_eq!(code(find_by_postal_code_and_name("95220", "Her")), None);
+    }
+
+    #[test]
+    fn a_name_alone_is_enough_where_only_one_commune_has_it() {
+        assert_eq!(code(named_once("toulon")), Some("83137"));
+        assert_eq!(code(named_once("Saint-Denis")), None, "one of several");
+        assert_eq!(code(named_once("Paris")), None, "one of twenty");
+        assert_eq!(code(named_near("Saint-Denis", 48.93, 2.36)), Some("93066"));
+        assert_eq!(code(named_near("Saint-Denis", 43.1, 5.9)), None);
+        assert_eq!(code(divided_city("PARIS")), Some("75056"));
+        assert_eq!(code(divided_city("Paris 13")), None);
     }
 
     #[test]

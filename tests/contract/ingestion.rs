@@ -159,6 +159,49 @@ async fn a_rejected_advert_has_an_error_in_its_place_and_the_rest_is_ingested() 
 }
 
 #[tokio::test]
+async fn rows_of_another_shape_become_adverts_by_a_mapping() {
+    let fixture = IngestFixture::open().await;
+    let mapped = |name: &str, rows: Value| {
+        let path = format!("{ADVERTS}?mapping={name}");
+        let request = fixture.service.ask(Method::POST, &path);
+        let request = request.header("x-api-key", &fixture.operator);
+        request.body(json!({"adverts": rows}).to_string()).send()
+    };
+    let row = json!({"url": "https://www.seloger.com/annonces/achat/appartement/toulon-83/1.htm?search=x&m=y",
+        "titre": "Appartement T3", "prix": "250 000 €", "surface": "61,35 m²", "etage": "dernier"});
+    let response = mapped("french-csv", json!([row, 7, {"titre": "sans adresse"}])).await;
+    let outcomes = data(response.unwrap()).await;
+    assert_eq!(outcomes[0]["outcome"], "created", "{outcomes}");
+    let warning = "habitation.floor: cannot be read from column etage; left out: \"dernier\"";
+    assert_eq!(outcomes[0]["warnings"], json!([warning]));
+    assert_eq!(
+        outcomes[1]["error"]["message"],
+        "adverts[1]: must be an object"
+    );
+    assert_eq!(
+        outcomes[2]["error"]["message"],
+        "adverts[2].url: is required"
+    );
+    let advert = fixture
+        .data(&format!("adverts/{}", id(&outcomes[0], "flxId")))
+        .await;
+    assert_eq!(
+        advert["url"],
+        "https://www.seloger.com/annonces/achat/appartement/toulon-83/1.htm"
+    );
+    assert_eq!(advert["source"], "seloger.com");
+    assert_eq!(advert["currentPrice"]["value"], 250_000);
+    assert_eq!(advert["location"]["inseeCode"], "83137");
+    assert_eq!(advert["location"]["precision"], "TOWN");
+    let (status, _, message) = error_of(mapped("rien", json!([row])).await.unwrap()).await;
+    assert_eq!(status, 422);
+    assert!(
+        message.contains("mapping: must be one of: bienici-api, "),
+        "{message}"
+    );
+}
+
+#[tokio::test]
 async fn a_body_that_is_not_a_batch_is_rejected() {
     let desk = IngestFixture::open().await;
     for (body, message) in [

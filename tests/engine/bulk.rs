@@ -17,6 +17,7 @@ use toise::lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity,
 use toise::lab::synth::listings::generate_into_listings;
 use toise::lake::Lake;
 use toise::listings::Listings;
+use toise::listings::adverts::identity::IdentityRules;
 use toise::listings::columns::{adverts, properties};
 use toise::listings::load::bulk::{self, BulkLoadSummary};
 use toise::listings::search::projection::Projection;
@@ -66,8 +67,14 @@ impl ListingsFixture {
     /// The same market at once.
     fn filled(request: AdvertsRequest) -> (Self, BulkLoadSummary) {
         let folder = tempfile::tempdir().unwrap();
-        let filled =
-            generate_into_listings(folder.path(), request, None, Progress::silent()).unwrap();
+        let filled = generate_into_listings(
+            folder.path(),
+            request,
+            None,
+            &IdentityRules::default(),
+            Progress::silent(),
+        )
+        .unwrap();
         (Self::open(folder, request), filled)
     }
 
@@ -397,7 +404,13 @@ fn listings_that_hold_adverts_are_refused_and_stay_as_they_are() {
     let (filled, _) = ListingsFixture::filled(request);
     let ListingsFixture { folder, store, .. } = filled;
     drop((store, filled.listings));
-    let again = generate_into_listings(folder.path(), request, None, Progress::silent());
+    let again = generate_into_listings(
+        folder.path(),
+        request,
+        None,
+        &IdentityRules::default(),
+        Progress::silent(),
+    );
     let error = again.unwrap_err();
     assert!(
         matches!(

@@ -161,3 +161,150 @@ fn errors_say_what_is_allowed() {
         );
     }
 }
+
+/// A portal's CSV in Latin-1, with its own columns and addresses that carry a search.
+const EXPORT: &str = "lien;genre;prix;surface;lieu;vu;étage\n\
+    https://www.bienici.com/annonce/1?q=lyon&page=2;Appartement rénové;250 000 €;61,35;Toulon;09/03/2026;2\n\
+    https://www.bienici.com/annonce/2?q=lyon;Maison;410 000 €;112;Toulon;09/03/2026;dernier\n\
+    ;;;;;;\n\
+    https://www.bienici.com/annonce/3;Yourte;1 €;20;Toulon;09/03/2026;\n";
+
+const MAPPING: &str = r#"
+[[field]]
+path = "url"
+from = "lien"
+
+[[field]]
+path = "type"
+from = "genre"
+map = { "Appartement" = "CLASS_FLAT", "Maison" = "CLASS_HOUSE" }
+
+[[field]]
+path = "offer.type"
+value = "OFFER_BUY"
+
+[[field]]
+path = "currentPrice.value"
+from = "prix"
+
+[[field]]
+path = "habitation.surface.total"
+from = "surface"
+
+[[field]]
+path = "habitation.floor"
+from = "étage"
+
+[[field]]
+path = "location.city"
+from = "lieu"
+
+[[field]]
+path = "lastSeenAt"
+from = "vu"
+"#;
+
+#[test]
+fn a_mapping_reads_a_portals_file_and_a_snapshot_takes_offline_what_it_shows_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let path = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let latin: Vec<u8> = EXPORT
+        .chars()
+        .map(|sign| if sign == '€' { 0x80 } else { sign as u8 })
+        .collect();
+    let (export, mapping) = (
+        path("export.csv", &latin),
+        path("portal.toml", MAPPING.as_bytes()),
+    );
+    let shown = run(
+        &data,
+        &["ingest", &export, "--mapping", &mapping, "--dry-run"],
+    );
+    assert!(!data.exists(), "nothing was written");
+    let rows = shown["dry_run"]["rows"].as_array().unwrap();
+    assert_eq!(
+        rows[0]["advert"]["url"],
+        "https://www.bienici.com/annonce/1"
+    );
+    assert_eq!(rows[0]["advert"]["location"]["inseeCode"], "83137");
+    assert_eq!(
+        rows[2]["refused"],
+        "type: cannot be read from column genre; got \"Yourte\""
+    );
+
+    let report = run(&data, &["ingest", &export, "--mapping", &mapping]);
+    let counts = ["created", "rejected", "blank", "incomplete"].map(|name| report[name].as_u64());
+    assert_eq!(counts, [Some(2), Some(1), Some(1), Some(1)], "{report}");
+    let rejection = &report["rejections"]["type: cannot be read from column genre"];
+    assert_eq!(rejection["examples"][0]["value"], "\"Yourte\"");
+    assert_eq!(rejection["examples"][0]["line"], 5);
+    let left_out = &report["left_out"]["habitation.floor: cannot be read from column étage"];
+    assert_eq!(left_out["examples"][0]["value"], "\"dernier\"");
+    let strict = ["ingest", &export, "--mapping", &mapping, "--strict"];
+    let output = toise(&data, &strict).output().unwrap();
+    assert!(!output.status.success());
+    assert!(
+        errors(&output).contains("1 of 3 rows gave no advert"),
+        "{}",
+        errors(&output)
+    );
+
+    // Later only the house is there, in a JSON document, found with another search.
+    let shown = json!({"ads": [{"lien": "https://www.bienici.com/annonce/2?q=paris", "genre": "Maison", "prix": 400_000,
+        "lieu": "Toulon", "vu": "2026-03-16"}]});
+    let (later, listed) = (
+        path("later.json", shown.to_string().as_bytes()),
+        path(
+            "listed.toml",
+            format!("records = \"ads\"\n{MAPPING}").as_bytes(),
+        ),
+    );
+    let report = run(
+        &data,
+        &["ingest", &later, "--mapping", &listed, "--snapshot"],
+    );
+    let counts = ["created", "updated", "gone"].map(|name| report[name].as_u64());
+    assert_eq!(counts, [Some(0), Some(1), Some(1)], "{report}");
+    assert_eq!(report["events"], json!({"PRICE": 1, "UNPUBLISHED": 1}));
+    let again = run(
+        &data,
+        &["ingest", &later, "--mapping", &listed, "--snapshot"],
+    );
+    assert_eq!(
+        (&again["unchanged"], &again["gone"]),
+        (&json!(1), &json!(0))
+    );
+}
+
+#[test]
+fn a_bad_value_of_an_optional_field_is_left_out_and_the_advert_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bad = flat("un");
+    bad["habitation"]["floor"] = json!("deuxième");
+    let report = feed(
+        folder.path(),
+        &["ingest", "-"],
+        format!("[{bad}]").as_bytes(),
+    );
+    assert!(report.status.success(), "{}", errors(&report));
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(
+        (&report["created"], &report["incomplete"]),
+        (&json!(1), &json!(1))
+    );
+    let (reason, tally) = report["left_out"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .next()
+        .unwrap();
+    assert!(reason.starts_with("habitation.floor: must be "), "{reason}");
+    assert_eq!(tally["examples"][0]["value"], "\"deuxième\"");
+    let output = feed(folder.path(), &["ingest", "-"], b"{}\n");
+    assert!(!output.status.success() && errors(&output).contains("1 of 1 rows gave no advert"));
+}

@@ -34,6 +34,7 @@ use toise::app::compose::{Sources, app};
 use toise::app::config::Config;
 use toise::base::clock::Clock;
 use toise::base::supervise::Supervisor;
+use toise::collect::portals::Portals;
 use toise::collect::runner::Runner;
 use toise::engine::cancellation::Interrupt;
 use toise::engine::{Budget, Engine};
@@ -197,7 +198,9 @@ impl Service {
         let supervisor = Supervisor::default();
         let store = Store::open_supervised(folder.path(), &supervisor).unwrap();
         let clock = Clock::steered(START.parse().unwrap());
-        let listings = Listings::new(store.clone(), clock.clone());
+        let portals = Portals::load(folder.path()).unwrap();
+        let listings =
+            Listings::new(store.clone(), clock.clone()).with_identity(portals.identity());
         let properties = Arc::new(projection(folder.path(), listings));
         let keeping = properties.start_workers(&supervisor).unwrap();
         let mut app = app(

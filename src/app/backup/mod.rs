@@ -31,10 +31,11 @@ const MODELS: &str = "models";
 const MODEL_IN_USE: &str = "current.json";
 const REPORT_CARDS: &str = "reports";
 /// Other contents of a data folder that are backed up: what cannot be downloaded or computed again.
-const COMPANIONS: [&str; 4] = [
+const COMPANIONS: [&str; 5] = [
     crate::config::FILE_NAME,
     "reference",
     "portals",
+    "mappings",
     toise_base::reports::FOLDER,
 ];
 

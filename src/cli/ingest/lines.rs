@@ -1,4 +1,4 @@
-//! Reads the lines of a file as unvalidated adverts.
+//! Reads the lines of a file as unvalidated rows.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -12,13 +12,13 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Magic number of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// A line that was read.
+/// A row that was read.
 #[derive(Debug)]
 pub struct Line {
-    /// Line number, from 1.
+    /// Number of its line, from 1; in files without lines, of its record.
     pub number: u64,
-    /// The advert, or why the line cannot be read as one.
-    pub advert: Result<Value, String>,
+    /// The row, or why the line cannot be read as one.
+    pub row: Result<Value, String>,
 }
 
 /// Decompresses the input if its first bytes are those of gzip.
@@ -63,7 +63,7 @@ impl<R: BufRead> Iterator for NdJson<R> {
             if text.len() as u64 == LINE_BYTES_MAX && text.last() != Some(&b'\n') {
                 let line = Line {
                     number: self.number,
-                    advert: Err(format!("line must not exceed {LINE_BYTES_MAX} bytes")),
+                    row: Err(format!("line must not exceed {LINE_BYTES_MAX} bytes")),
                 };
                 return Some(self.skip_line().map(|()| line));
             }
@@ -74,7 +74,7 @@ impl<R: BufRead> Iterator for NdJson<R> {
             if !text.is_empty() {
                 return Some(Ok(Line {
                     number: self.number,
-                    advert: serde_json::from_slice(text)
+                    row: serde_json::from_slice(text)
                         .map_err(|error| format!("must be JSON: {error}")),
                 }));
             }
@@ -98,7 +98,7 @@ mod tests {
         let lines = NdJson::new(unpack(bytes).unwrap());
         lines
             .map(|line| line.unwrap())
-            .map(|line| (line.number, line.advert.is_ok()))
+            .map(|line| (line.number, line.row.is_ok()))
             .collect()
     }
 

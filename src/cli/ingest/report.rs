@@ -1,14 +1,18 @@
 //! The report of an ingestion, as text and as JSON. Every line that was read is counted here.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::convert::reason;
 use toise_base::reports;
+use toise_contract::Fault;
 use toise_contract::enums::WireEnum;
-use toise_listings::load::ingest::IngestOutcome;
+use toise_listings::adverts::left_out::LeftOut;
+use toise_listings::load::ingest::{IngestOutcome, IngestReceipt};
 
 /// Maximum examples stored per reason.
 const EXAMPLES_MAX: usize = 3;
@@ -17,11 +21,18 @@ const REASONS_MAX: usize = 200;
 /// Label under which further reasons are counted.
 const OTHER_REASONS: &str = "other reasons";
 
-/// A line, as an example of a rejection or warning.
+/// A row, as an example of a rejection or warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IngestExample {
     file: String,
+    /// Number of its line; in files without lines, of its record.
     line: u64,
+    /// The value that is to blame, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    /// What the number counts.
+    #[serde(skip)]
+    counted: &'static str,
 }
 
 /// How often a reason occurred, with the first examples.
@@ -48,14 +59,25 @@ pub struct IngestReport {
     created: u64,
     updated: u64,
     unchanged: u64,
+    /// Rows that gave no advert.
     rejected: u64,
+    /// Rows without any value, which are not counted among the adverts.
+    blank: u64,
+    /// Adverts of which something was left out.
+    incomplete: u64,
+    /// Adverts that went offline because the snapshot does not show them.
+    gone: u64,
     events: BTreeMap<&'static str, u64>,
     /// Rejected adverts, by reason.
     rejections: BTreeMap<String, IngestTally>,
+    /// Values that were left out of ingested adverts, by field and reason.
+    left_out: BTreeMap<String, IngestTally>,
     /// Ingested adverts with a warning, by warning.
     warnings: BTreeMap<String, IngestTally>,
     /// Columns that map to no field, in the order they were found.
     unknown_columns: Vec<String>,
+    #[serde(skip)]
+    counted: &'static str,
     /// Wall time, seconds.
     pub seconds: f64,
 }
@@ -70,8 +92,9 @@ impl IngestReport {
         }
     }
 
-    /// Starts the count of a file; the following lines belong to it.
-    pub fn begin_file(&mut self, name: &str) {
+    /// Starts the count of a file; the following rows belong to it. `counted` is what their numbers count.
+    pub fn begin_file(&mut self, name: &str, counted: &'static str) {
+        self.counted = counted;
         self.files.push(IngestFileReport {
             name: name.to_owned(),
             adverts: 0,
@@ -87,39 +110,118 @@ impl IngestReport {
         }
     }
 
-    /// Counts a line that is no advert as rejected.
-    pub fn unreadable(&mut self, line: u64, reason: &str) {
+    /// Counts a row that is no advert as rejected; `value` is to blame.
+    pub fn unreadable(&mut self, line: u64, reason: &str, value: Option<String>) {
         let example = self.count(line);
         self.rejected += 1;
-        tally(&mut self.rejections, reason, example);
+        tally(
+            &mut self.rejections,
+            reason,
+            IngestExample { value, ..example },
+        );
     }
 
-    /// Counts an advert by the outcome of its ingestion.
-    pub fn add(&mut self, line: u64, outcome: &IngestOutcome) {
+    /// Counts rows without any value.
+    pub fn blank(&mut self, rows: u64) {
+        self.blank += rows;
+    }
+
+    /// Counts adverts that a snapshot does not show any more, by their ingestion.
+    pub fn gone(&mut self, outcomes: &[IngestOutcome]) {
+        for receipt in outcomes.iter().flatten() {
+            self.gone += 1;
+            self.count_events(receipt);
+        }
+    }
+
+    /// Counts an advert by the outcome of its ingestion, and what was left out of it before.
+    pub fn add(&mut self, line: u64, outcome: &IngestOutcome, left_out: &[LeftOut]) {
         let example = self.count(line);
         let receipt = match outcome {
             Ok(receipt) => receipt,
-            Err(fault) => {
-                self.rejected += 1;
-                let reason = match fault.path.as_str() {
-                    "" => format!("advert: {}", fault.message),
-                    _ => fault.to_string(),
-                };
-                tally(&mut self.rejections, &reason, example);
-                return;
-            }
+            Err(fault) => return self.refuse(fault, left_out, example),
         };
         match receipt.change.as_str() {
             "created" => self.created += 1,
             "updated" => self.updated += 1,
             _ => self.unchanged += 1,
         }
+        self.count_events(receipt);
+        self.warn(&receipt.warnings, left_out, &example);
+    }
+
+    /// Counts an advert by what would become of it: its warnings, or why it would be refused.
+    pub fn add_preview(
+        &mut self,
+        line: u64,
+        outcome: Result<&[Cow<'static, str>], &Fault>,
+        left_out: &[LeftOut],
+    ) {
+        let example = self.count(line);
+        match outcome {
+            Ok(warnings) => {
+                self.created += 1;
+                self.warn(warnings, left_out, &example);
+            }
+            Err(fault) => self.refuse(fault, left_out, example),
+        }
+    }
+
+    /// Counts a rejected advert. Where a value that was left out is missing now, it is to blame.
+    fn refuse(&mut self, fault: &Fault, left_out: &[LeftOut], example: IngestExample) {
+        self.rejected += 1;
+        match left_out.iter().find(|one| one.path == fault.path) {
+            None => tally(&mut self.rejections, &reason(fault), example),
+            Some(one) => {
+                let value = Some(one.value.clone());
+                let reason = format!("{}: {}", one.path, one.reason);
+                tally(
+                    &mut self.rejections,
+                    &reason,
+                    IngestExample { value, ..example },
+                );
+            }
+        }
+    }
+
+    fn count_events(&mut self, receipt: &IngestReceipt) {
         for event in &receipt.events {
             *self.events.entry(event.event_type.as_str()).or_default() += 1;
         }
-        for warning in &receipt.warnings {
+    }
+
+    fn warn(
+        &mut self,
+        warnings: &[Cow<'static, str>],
+        left_out: &[LeftOut],
+        example: &IngestExample,
+    ) {
+        for warning in warnings {
             tally(&mut self.warnings, warning, example.clone());
         }
+        self.incomplete += u64::from(!left_out.is_empty());
+        for one in left_out {
+            let reason = format!("{}: {}", one.path, one.reason);
+            let value = Some(one.value.clone());
+            tally(
+                &mut self.left_out,
+                &reason,
+                IngestExample {
+                    value,
+                    ..example.clone()
+                },
+            );
+        }
+    }
+
+    /// Rows that were read, and those among them that gave no advert.
+    pub fn read_and_rejected(&self) -> (u64, u64) {
+        (self.adverts, self.rejected)
+    }
+
+    /// The name of the file whose rows are counted.
+    pub fn file(&self) -> &str {
+        self.files.last().map_or("", |file| file.name.as_str())
     }
 
     fn count(&mut self, line: u64) -> IngestExample {
@@ -131,6 +233,8 @@ impl IngestReport {
         IngestExample {
             file: file.unwrap_or_default(),
             line,
+            value: None,
+            counted: self.counted,
         }
     }
 
@@ -149,9 +253,15 @@ impl IngestReport {
             ("created", self.created),
             ("updated", self.updated),
             ("unchanged", self.unchanged),
-            ("rejected", self.rejected),
+            ("gave no advert", self.rejected),
         ];
-        for (name, count) in counts {
+        let others = [
+            ("empty rows", self.blank),
+            ("adverts with values left out", self.incomplete),
+            ("not in the snapshot, now offline", self.gone),
+        ];
+        let others = others.into_iter().filter(|(_, count)| *count > 0);
+        for (name, count) in counts.into_iter().chain(others) {
             table.add_row([name.to_owned(), count.to_string()]);
         }
         for (name, count) in &self.events {
@@ -163,11 +273,24 @@ impl IngestReport {
             format!("{:.2} s, {pace:.0} adverts/s", self.seconds),
         ]);
         let mut text = format!("{table}\n");
-        for (title, tallies) in [("rejected", &self.rejections), ("warning", &self.warnings)] {
+        for (title, tallies) in [
+            ("rejected", &self.rejections),
+            ("left out", &self.left_out),
+            ("warning", &self.warnings),
+        ] {
             for (reason, tally) in tallies {
                 let _ = writeln!(text, "{title}: {reason}: {}", tally.count);
-                for IngestExample { file, line } in &tally.examples {
-                    let _ = writeln!(text, "  {file}, line {line}");
+                for example in &tally.examples {
+                    let IngestExample {
+                        file,
+                        line,
+                        counted,
+                        ..
+                    } = example;
+                    let _ = match &example.value {
+                        None => writeln!(text, "  {file}, {counted} {line}"),
+                        Some(value) => writeln!(text, "  {file}, {counted} {line}: {value}"),
+                    };
                 }
             }
         }
@@ -196,16 +319,16 @@ fn tally(tallies: &mut BTreeMap<String, IngestTally>, reason: &str, example: Ing
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toise_contract::Fault;
+    use serde_json::json;
 
     #[test]
     fn every_line_is_counted_once_with_three_examples_of_a_reason() {
         let mut report = IngestReport::begin("2026-11-21T12:00:00.000Z".into());
-        report.begin_file("a.ndjson");
+        report.begin_file("a.ndjson", "line");
         for line in 1..=5 {
-            report.add(line, &Err(Fault::new("offer.type", "is required")));
+            report.add(line, &Err(Fault::new("offer.type", "is required")), &[]);
         }
-        report.unreadable(6, "must be JSON");
+        report.unreadable(6, "must be JSON", None);
         assert_eq!(
             (report.adverts, report.rejected, report.files[0].adverts),
             (6, 6, 6)
@@ -218,8 +341,24 @@ mod tests {
                 .contains("rejected: offer.type: is required: 5\n  a.ndjson, line 1\n")
         );
         for number in 0..2 * REASONS_MAX {
-            report.unreadable(7, &format!("reason {number}"));
+            report.unreadable(7, &format!("reason {number}"), None);
         }
         assert_eq!(report.rejections.len(), REASONS_MAX + 1);
+    }
+    #[test]
+    fn a_value_that_is_missing_for_having_been_left_out_is_to_blame() {
+        let mut report = IngestReport::begin("2026-11-21T12:00:00.000Z".into());
+        report.begin_file("a.json", "record");
+        let left_out = [LeftOut::new(
+            "type",
+            "cannot be read from column genre",
+            &json!("Yourte"),
+        )];
+        report.add(3, &Err(Fault::new("type", "is required")), &left_out);
+        let text = report.to_text();
+        let line =
+            "rejected: type: cannot be read from column genre: 1\n  a.json, record 3: \"Yourte\"\n";
+        assert!(text.contains(line), "{text}");
+        assert_eq!(report.read_and_rejected(), (1, 1));
     }
 }

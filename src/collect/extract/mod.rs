@@ -8,12 +8,11 @@
 pub mod charset;
 mod open_graph;
 mod schema_org;
-pub mod tidy;
 
 use scraper::Html;
 use serde_json::{Value, json};
 
-pub use super::page::{document, findings, french, page_kind, positions};
+pub use super::page::{document, findings, french, page_kind, positions, tidy};
 use super::portals::Portal;
 use document::PageDocument;
 use findings::{FieldOrigin, PRICE, PageFindings};

@@ -2,6 +2,7 @@
 
 use super::*;
 use serde_json::json;
+use toise_listings::adverts::identity::IdentityRules;
 use toise_listings::adverts::incoming::IncomingAdvert;
 
 const URL: &str = "https://portail.example/annonce/12";
@@ -25,7 +26,12 @@ fn listing(html: &str) -> PageFindings {
     );
     let mut advert = extraction.findings.advert();
     advert.insert("url".into(), json!(URL));
-    IncomingAdvert::read(Value::Object(advert), chrono::Utc::now()).unwrap();
+    IncomingAdvert::read(
+        Value::Object(advert),
+        chrono::Utc::now(),
+        &IdentityRules::default(),
+    )
+    .unwrap();
     extraction.findings
 }
 
@@ -286,7 +292,7 @@ proptest::proptest! {
         if extraction.verdict == PageVerdict::Listing {
             let mut advert = extraction.findings.advert();
             advert.insert("url".into(), json!(URL));
-            proptest::prop_assert!(IncomingAdvert::read(Value::Object(advert), chrono::Utc::now()).is_ok());
+            proptest::prop_assert!(IncomingAdvert::read(Value::Object(advert), chrono::Utc::now(), &IdentityRules::default()).is_ok());
         }
     }
 }

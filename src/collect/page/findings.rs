@@ -135,7 +135,7 @@ pub fn fits(path: &str, value: &Value) -> bool {
 }
 
 /// Normalises the white space of texts and truncates them to the limit of a record.
-fn clean(value: Value) -> Value {
+pub fn clean(value: Value) -> Value {
     match value {
         Value::String(text) => {
             let mut text = tidy_text(&text);

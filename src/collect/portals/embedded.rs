@@ -1,7 +1,11 @@
 //! The portal files compiled into the executable: all of `data/portals/`, as a test verifies.
 
 /// Name and text of each file.
-pub(super) const EMBEDDED: [(&str, &str); 10] = [
+pub(super) const EMBEDDED: [(&str, &str); 13] = [
+    (
+        "bellesdemeures.toml",
+        include_str!("../../../data/portals/bellesdemeures.toml"),
+    ),
     (
         "bienici.toml",
         include_str!("../../../data/portals/bienici.toml"),
@@ -13,6 +17,10 @@ pub(super) const EMBEDDED: [(&str, &str); 10] = [
     (
         "figaro-immobilier.toml",
         include_str!("../../../data/portals/figaro-immobilier.toml"),
+    ),
+    (
+        "immoneuf.toml",
+        include_str!("../../../data/portals/immoneuf.toml"),
     ),
     (
         "leboncoin.toml",
@@ -35,5 +43,9 @@ pub(super) const EMBEDDED: [(&str, &str); 10] = [
     (
         "seloger.toml",
         include_str!("../../../data/portals/seloger.toml"),
+    ),
+    (
+        "selogerneuf.toml",
+        include_str!("../../../data/portals/selogerneuf.toml"),
     ),
 ];

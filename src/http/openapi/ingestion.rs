@@ -51,7 +51,7 @@ fn advert_outcome() -> Value {
             "outcome": {"type": "string", "enum": outcomes, "description": "What happened to its content"},
             "events": {"type": "array", "items": reference("AdvertEvent"), "description": "What happened to it"},
             "warnings": {"type": "array", "items": {"type": "string"},
-                "description": "What could not be completed, and why hasAnomaly is set; absent when there is none"},
+                "description": "What could not be completed or was left out, and why hasAnomaly is set; absent when there is none"},
             "error": {
                 "type": "object",
                 "required": ["message", "code"],

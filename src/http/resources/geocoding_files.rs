@@ -178,10 +178,7 @@ impl FileAnswer {
 }
 
 /// The request that the fields of a form make.
-fn file_request(
-    fields: Vec<(String, String)>,
-    operation: Operation,
-) -> Result<FileRequest, Fault> {
+fn file_request(fields: Vec<(String, String)>, operation: Operation) -> Result<FileRequest, Fault> {
     let mut request = FileRequest {
         operation,
         ..FileRequest::default()

@@ -11,6 +11,7 @@ use super::adverts::{AdvertsRequest, MarketGenerator};
 use toise_base::progress::Progress;
 use toise_contract::listings::Advert;
 use toise_geo::iris::IrisIndex;
+use toise_listings::adverts::identity::IdentityRules;
 use toise_listings::load::bulk::{self, AssetSource, BulkLoadSummary};
 
 impl AssetSource for MarketGenerator {
@@ -49,7 +50,7 @@ fn later_sighting(advert: &Advert) -> Value {
 }
 
 /// Generates the requested adverts in their state at the end of the market; `contours` is the IRIS contours file that
-/// gives positions their quarter. Returns once they are durable.
+/// gives positions their quarter, `identity` what of an address names a listing. Returns once they are durable.
 ///
 /// # Errors
 /// The folder already has adverts or is in use, the contours cannot be read, or writing fails.
@@ -57,13 +58,14 @@ pub fn generate_into_listings(
     data: &Path,
     request: AdvertsRequest,
     contours: Option<&Path>,
+    identity: &IdentityRules,
     progress: Progress,
 ) -> Result<BulkLoadSummary, Box<dyn Error + Send + Sync>> {
     let iris = contours.map(IrisIndex::open).transpose()?;
     let at = DateTime::from_timestamp(request.until_s, 0).unwrap_or_default();
     let bar = progress.rows("adverts", request.adverts);
     let market = MarketGenerator::new(request);
-    let filled = bulk::fill(data, &market, iris.as_ref(), at, &|adverts| {
+    let filled = bulk::fill(data, &market, iris.as_ref(), identity, at, &|adverts| {
         bar.inc(adverts);
         if bar.position() == request.adverts {
             bar.set_message("adverts, closing files");

@@ -76,17 +76,65 @@ impl AdvertHistory {
         }
     }
 
-    /// Whether a sighting at `observed_at` is older than the latest known one; only its `first_seen_at` then counts.
+    /// Whether a sighting at `observed_at` is older than the latest known one; see [`AdvertHistory::before`].
     pub fn is_later_than(&self, observed_at: Timestamp) -> bool {
         self.observed_at > observed_at
     }
 
-    /// The history after a sighting that is older than the latest known one.
-    pub fn with_earlier(self, first_seen_at: Timestamp) -> Self {
+    /// The history after a sighting whose first sighting may be earlier than the known one.
+    fn with_earlier(self, first_seen_at: Timestamp) -> Self {
+        let is_republished = self.published_at > self.first_seen_at;
+        let first_seen_at = self.first_seen_at.min(first_seen_at);
         Self {
-            first_seen_at: self.first_seen_at.min(first_seen_at),
+            first_seen_at,
+            published_at: match is_republished {
+                true => self.published_at,
+                false => first_seen_at,
+            },
             ..self
         }
+    }
+
+    /// The history after a sighting that is older than the latest known one, and the events it adds.
+    ///
+    /// One from before everything known takes its place at the beginning: its price is the initial one, and what
+    /// changed until the sighting that was the first so far is told as of then. One between two known sightings only
+    /// moves `first_seen_at`: the prices between changes are not stored, so its own cannot be put in order.
+    pub fn before(self, sighting: Sighting, states_price: bool) -> (Self, Vec<AdvertEvent>) {
+        let first = self.first_seen_at;
+        let mut next = self.with_earlier(sighting.first_seen_at);
+        let mut events = Vec::new();
+        if sighting.observed_at >= first {
+            return (next, events);
+        }
+        let mut push_event = |event_type, previous| {
+            events.push(AdvertEvent {
+                event_type,
+                occurred_at: first,
+                previous,
+            });
+        };
+        if !sighting.is_online {
+            next.published_at = self.published_at;
+            let previous = PreviousState {
+                is_online: Some(false),
+                ..PreviousState::default()
+            };
+            push_event(EnumAdvertEvent::Republished, previous);
+        }
+        let price = sighting.price.filter(|_| states_price);
+        if price.is_some() && price != self.initial_price {
+            if self.initial_price.is_some() {
+                next.previous_price = self.previous_price.or(price);
+                let previous = PreviousState {
+                    price,
+                    ..PreviousState::default()
+                };
+                push_event(EnumAdvertEvent::Price, previous);
+            }
+            next.initial_price = price;
+        }
+        (next, events)
     }
 
     /// The history after a later sighting, and the events it causes: availability first, then the price.
@@ -217,6 +265,29 @@ mod tests {
             (next.observed_at, next.modified_at, next.online_at),
             (day(9), day(1), Some(day(9)))
         );
+    }
+
+    #[test]
+    fn a_sighting_from_before_all_others_takes_its_place_at_the_beginning() {
+        let is = advert(json!(200_000), true);
+        let known = AdvertHistory::begin(Sighting::from_advert(&is, day(9), day(8)));
+        let was = advert(json!(220_000), true);
+        let (next, caused) = known.before(Sighting::from_advert(&was, day(2), day(2)), true);
+        assert_eq!((next.first_seen_at, next.published_at), (day(2), day(2)));
+        assert_eq!(next.initial_price, Eur::new(220_000.0));
+        assert_eq!(next.previous_price, Eur::new(220_000.0));
+        assert_eq!((next.observed_at, next.modified_at), (day(9), day(9)));
+        assert_eq!(
+            events(&caused),
+            json!([{"type": "PRICE", "occurredAt": "2026-03-08T00:00:00.000Z", "previous": {"price": 220_000}}])
+        );
+        let between = advert(json!(230_000), true);
+        let (same, caused) = next.before(Sighting::from_advert(&between, day(5), day(5)), true);
+        assert_eq!((same, caused), (next, Vec::new()));
+        let offline = advert(json!(220_000), false);
+        let (next, caused) = next.before(Sighting::from_advert(&offline, day(1), day(1)), true);
+        assert_eq!(events(&caused)[0]["type"], "REPUBLISHED");
+        assert_eq!((next.first_seen_at, next.published_at), (day(1), day(2)));
     }
 
     #[test]

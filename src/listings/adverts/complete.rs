@@ -172,14 +172,15 @@ fn complete_place(
         derived,
         || of_quarter,
     );
-    let commune = commune_of(location);
+    let commune = commune_of(location, position);
+    let city = commune.or_else(|| city_of(location));
     fill(
         &mut location.insee_code,
         DerivedFields::INSEE_CODE,
         derived,
         || InseeCode::parse(commune?.code),
     );
-    let department = department_of(location, position);
+    let department = department_of(location, position, city);
     fill(
         &mut location.department,
         DerivedFields::DEPARTMENT,
@@ -201,8 +202,8 @@ fn complete_place(
             }
         },
     );
-    let centre = commune.and_then(|commune| {
-        let (latitude, longitude) = commune.centre;
+    let centre = city.and_then(|city| {
+        let (latitude, longitude) = city.centre;
         Position::new(longitude, latitude)
     });
     let point = |position: Option<Position>| {
@@ -226,7 +227,7 @@ fn complete_place(
     let is_named =
         location.insee_code.is_some() || location.postal_code.is_some() || location.city.is_some();
     // A postal code alone may cover several communes: it needs no warning.
-    let is_known = commune.is_some()
+    let is_known = city.is_some()
         || location.insee_code.is_none()
             && location.city.is_none()
             && has_communes(location.postal_code.as_ref());
@@ -264,7 +265,12 @@ fn has_communes(postal_code: Option<&PostalCode>) -> bool {
     })
 }
 
-fn commune_of(location: &AdLocation) -> Option<&'static Place> {
+/// Whether the town of a place, or its department and position with it, is enough to know where it is.
+pub(super) fn names_a_town(location: &AdLocation) -> bool {
+    commune_of(location, None).is_some() || city_of(location).is_some()
+}
+
+fn commune_of(location: &AdLocation, position: Option<Position>) -> Option<&'static Place> {
     if let Some(code) = &location.insee_code {
         return communes::find_by_code(code.as_str());
     }
@@ -284,12 +290,33 @@ fn commune_of(location: &AdLocation) -> Option<&'static Place> {
             let first = found.next()?;
             found.next().is_none().then_some(first)
         }
-        (None, Some(city)) => communes::named(city, department?),
+        (None, Some(city)) => match (department, position) {
+            (Some(department), _) => communes::named(city, department),
+            (None, Some(position)) => {
+                communes::named_near(city, position.latitude(), position.longitude())
+            }
+            (None, None) => communes::named_once(city),
+        },
         (None, None) => None,
     }
 }
 
-fn department_of(location: &AdLocation, position: Option<Position>) -> Option<Department> {
+/// Paris, Lyon or Marseille, where no arrondissement is told.
+fn city_of(location: &AdLocation) -> Option<&'static Place> {
+    let is_open = location.insee_code.is_none() && location.postal_code.is_none();
+    let city = location.city.as_deref().filter(|_| is_open)?;
+    let city = communes::divided_city(city)?;
+    let department = location.department.as_ref().map(Department::as_str);
+    department
+        .is_none_or(|department| department == city.department)
+        .then_some(city)
+}
+
+fn department_of(
+    location: &AdLocation,
+    position: Option<Position>,
+    city: Option<&Place>,
+) -> Option<Department> {
     let for_commune = location
         .insee_code
         .as_ref()
@@ -299,7 +326,8 @@ fn department_of(location: &AdLocation, position: Option<Position>) -> Option<De
     let of_position = || communes::department_at(position?.latitude(), position?.longitude());
     let code = for_commune
         .or_else(find_by_postal_code)
-        .or_else(of_position)?;
+        .or_else(of_position)
+        .or_else(|| city.map(|city| city.department))?;
     Department::parse(code)
 }
 

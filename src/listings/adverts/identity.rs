@@ -3,6 +3,11 @@
 //! `http://www.portail.example/annonce/12/?utm_source=mail#photos` and `https://m.portail.example/annonce/12` are one
 //! advert. Ignored: scheme, case of the host, `www.` and `m.`, the default port, tracking parameters, the order of the
 //! others, the fragment, trailing slashes, the spelling of percent-escapes. The case of the path is significant.
+//!
+//! A portal may have rules of its own: the parameters of a search that its addresses carry along ([`IdentityRules`]).
+//! They hold for every advert, whether ingested, loaded in bulk or collected.
+
+use std::collections::HashMap;
 
 use url::Url;
 
@@ -46,6 +51,65 @@ const TRACKING_NAMES: [&str; 21] = [
     "_gl",
 ];
 
+/// Stands for every parameter in [`UrlRules::ignore_parameters`].
+const EVERY_PARAMETER: &str = "*";
+
+/// What of a portal's addresses names the listing, beside what is set aside for all portals.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UrlRules {
+    /// Parameters that do not identify the listing; `*` for all.
+    pub ignore_parameters: Vec<String>,
+    /// The only parameters that identify the listing; empty for all.
+    pub only_parameters: Vec<String>,
+}
+
+impl UrlRules {
+    /// Whether a parameter identifies the listing.
+    pub fn keeps(&self, parameter: &str) -> bool {
+        let is_in = |names: &[String]| names.iter().any(|name| name == parameter);
+        let is_ignored = self
+            .ignore_parameters
+            .iter()
+            .any(|name| name == EVERY_PARAMETER || name == parameter);
+        !is_ignored && (self.only_parameters.is_empty() || is_in(&self.only_parameters))
+    }
+}
+
+/// The rules of portals, by host. Empty for the rules of all portals alone.
+#[derive(Clone, Debug, Default)]
+pub struct IdentityRules {
+    by_host: HashMap<String, UrlRules>,
+}
+
+impl IdentityRules {
+    /// Collects the rules of hosts; `www.` and `m.` are implied.
+    pub fn new(rules: impl IntoIterator<Item = (String, UrlRules)>) -> Self {
+        let by_host = rules
+            .into_iter()
+            .map(|(host, rules)| (bare_host(&host).to_owned(), rules));
+        Self {
+            by_host: by_host.collect(),
+        }
+    }
+
+    /// Parses a URL by the rules of its portal; `None` when it breaks [`URL_RULE`].
+    pub fn parse(&self, text: &str) -> Option<ListingUrl> {
+        ListingUrl::parse_with(text, |host| self.by_host.get(bare_host(host)))
+    }
+}
+
+/// A host without leading labels such as `www.` that name the same portal.
+pub fn bare_host(host: &str) -> &str {
+    let mut host = host.trim_end_matches('.');
+    for prefix in HOST_PREFIXES {
+        // `m.fr` is a host, not the mobile side of `fr`.
+        if let Some(rest) = host.strip_prefix(prefix).filter(|rest| rest.contains('.')) {
+            host = rest;
+        }
+    }
+    host
+}
+
 /// The parsed URL of an advert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListingUrl {
@@ -54,8 +118,15 @@ pub struct ListingUrl {
 }
 
 impl ListingUrl {
-    /// Parses a URL; `None` when it breaks [`URL_RULE`].
+    /// Parses a URL by the rules of all portals alone; `None` when it breaks [`URL_RULE`].
     pub fn parse(text: &str) -> Option<Self> {
+        Self::parse_with(text, |_| None)
+    }
+
+    fn parse_with<'r>(
+        text: &str,
+        rules: impl FnOnce(&str) -> Option<&'r UrlRules>,
+    ) -> Option<Self> {
         let text = text.trim();
         if text.len() > URL_BYTES_MAX {
             return None;
@@ -68,9 +139,11 @@ impl ListingUrl {
             return None;
         }
         url.set_fragment(None);
+        let rules = url.host_str().and_then(rules);
         let kept: Vec<(String, String)> = url
             .query_pairs()
             .filter(|(name, _)| !is_tracking_parameter(name))
+            .filter(|(name, _)| rules.is_none_or(|rules| rules.keeps(name)))
             .map(|(name, value)| (name.into_owned(), value.into_owned()))
             .collect();
         let key = key(&url, &kept)?;
@@ -117,14 +190,7 @@ fn is_tracking_parameter(name: &str) -> bool {
 
 fn key(url: &Url, parameters: &[(String, String)]) -> Option<String> {
     // The parser has already lower-cased the host and encoded international names in ASCII.
-    let mut host = url.host_str()?.trim_end_matches('.');
-    for prefix in HOST_PREFIXES {
-        // `m.fr` is a host, not the mobile side of `fr`.
-        if let Some(rest) = host.strip_prefix(prefix).filter(|rest| rest.contains('.')) {
-            host = rest;
-        }
-    }
-    let mut key = host.to_owned();
+    let mut key = bare_host(url.host_str()?).to_owned();
     if let Some(port) = url.port() {
         key.push_str(&format!(":{port}"));
     }
@@ -225,6 +291,35 @@ mod tests {
         assert_eq!(url.address(), "https://portail.example/12");
         let same = ListingUrl::parse("http://portail.example/12/").unwrap();
         assert_eq!(url.digest(), same.digest());
+    }
+
+    #[test]
+    fn rules_of_a_portal_hold_for_its_hosts_alone() {
+        let rules = |ignore: &[&str], only: &[&str]| UrlRules {
+            ignore_parameters: ignore.iter().map(|name| (*name).into()).collect(),
+            only_parameters: only.iter().map(|name| (*name).into()).collect(),
+        };
+        let all = IdentityRules::new([
+            ("portail.example".into(), rules(&["*"], &[])),
+            (
+                "www.neuf.example".into(),
+                rules(&["page"], &["unit", "page"]),
+            ),
+        ]);
+        let key = |text: &str| all.parse(text).unwrap().key;
+        assert_eq!(
+            key("https://www.portail.example/12?q=lyon&page=3"),
+            "portail.example/12"
+        );
+        assert_eq!(
+            key("https://neuf.example/12?unit=7&q=x&page=3"),
+            "neuf.example/12?unit=7"
+        );
+        assert_eq!(key("https://autre.example/12?q=x"), "autre.example/12?q=x");
+        let url = all
+            .parse("https://www.portail.example/12?q=lyon#x")
+            .unwrap();
+        assert_eq!(url.address(), "https://www.portail.example/12");
     }
 
     #[test]

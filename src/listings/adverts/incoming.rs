@@ -6,7 +6,7 @@
 use chrono::{DateTime, Duration, Utc};
 use serde_json::{Map, Value};
 
-use crate::adverts::identity::{ListingUrl, URL_RULE};
+use crate::adverts::identity::{IdentityRules, ListingUrl, URL_RULE};
 use crate::adverts::implausible::LeftOutPosition;
 use toise_contract::Fault;
 use toise_contract::listings::Advert;
@@ -49,11 +49,11 @@ pub struct IncomingAdvert {
 }
 
 impl IncomingAdvert {
-    /// Validates an advert that arrives at `now`.
+    /// Validates an advert that arrives at `now`; its URL is read by the rules of its portal.
     ///
     /// # Errors
     /// The first fault in document order, then a missing `url`.
-    pub fn read(value: Value, now: DateTime<Utc>) -> Result<Self, Fault> {
+    pub fn read(value: Value, now: DateTime<Utc>, rules: &IdentityRules) -> Result<Self, Fault> {
         let Value::Object(mut patch) = value else {
             return Err(Fault::new("", "must be an object"));
         };
@@ -63,7 +63,9 @@ impl IncomingAdvert {
         let value = Value::Object(patch);
         let mut content: Advert = read(&value)?;
         let url = match &content.url {
-            Some(text) => ListingUrl::parse(text).ok_or_else(|| Fault::new("url", URL_RULE))?,
+            Some(text) => rules
+                .parse(text)
+                .ok_or_else(|| Fault::new("url", URL_RULE))?,
             None => return Err(Fault::new("url", "is required")),
         };
         let now = Timestamp::new(now);
@@ -184,7 +186,7 @@ mod tests {
     }
 
     fn read_json(value: Value) -> Result<IncomingAdvert, Fault> {
-        IncomingAdvert::read(value, now())
+        IncomingAdvert::read(value, now(), &IdentityRules::default())
     }
 
     fn incoming(mut value: Value) -> IncomingAdvert {

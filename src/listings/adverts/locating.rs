@@ -13,6 +13,9 @@ use toise_geocode::Geocoder;
 use toise_geocode::address::Confidence;
 use toise_geocode::resolve::{PostalAddress, Precision, Resolved};
 
+/// Difference in degrees up to which a position is the centre of its commune: the table of places has three decimals.
+const CENTRE_ROUNDING_DEG: f64 = 0.000_51;
+
 /// What tells more of an advert's place than the advert does.
 #[derive(Clone, Copy, Default)]
 pub struct PlaceSources<'s> {
@@ -84,7 +87,8 @@ pub(super) fn locate(
 }
 
 /// Finishes a place that was completed from its commune: the street `found` replaces the centre of the commune, a town or
-/// postal code that names no single commune gives the one it most surely means, and the precision is told.
+/// postal code that names no single commune gives the one it most surely means, and the precision is told. A position
+/// that the sender gives is told to be a town's if it is the centre of the commune.
 pub(super) fn finish(
     location: &mut AdLocation,
     found: Option<&Resolved>,
@@ -93,6 +97,10 @@ pub(super) fn finish(
 ) {
     let is_given = has_position(location) && !derived.contains(DerivedFields::POSITION);
     if is_given {
+        if location.precision.is_none() && is_at_centre(location) {
+            location.precision = Some(EnumLocationPrecision::Town);
+            derived.add(DerivedFields::PRECISION);
+        }
         return;
     }
     if let Some(found) = found.filter(|found| found.precision == Precision::Street) {
@@ -111,6 +119,21 @@ pub(super) fn finish(
         });
         derived.add(DerivedFields::PRECISION);
     }
+}
+
+/// Whether a position is the centre of its commune, which portals give where they hide or do not know the address.
+fn is_at_centre(location: &AdLocation) -> bool {
+    let of = |point: &Option<AdCompleteLatLng>| point.as_ref().and_then(|point| point.location);
+    let position = of(&location.location_coordinate).zip(of(&location.city_coordinate));
+    position.is_some_and(|(position, centre)| {
+        let differences = [
+            position.latitude() - centre.latitude(),
+            position.longitude() - centre.longitude(),
+        ];
+        differences
+            .iter()
+            .all(|difference| difference.abs() <= CENTRE_ROUNDING_DEG)
+    })
 }
 
 /// The commune that a place most surely means.

@@ -10,6 +10,7 @@ pub mod complete;
 pub mod identity;
 pub mod implausible;
 pub mod incoming;
+pub mod left_out;
 pub mod locating;
 pub mod member;
 pub mod prepare;

@@ -7,13 +7,15 @@
 
 use std::borrow::Cow;
 
+use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::member::PropertyMember;
 use crate::adverts::anomaly::Anomalies;
 use crate::adverts::change::{AdvertHistory, Sighting};
-use crate::adverts::complete::{DerivedFields, complete, forget_price_per_area};
+use crate::adverts::complete::{DerivedFields, complete, forget_price_per_area, names_a_town};
+use crate::adverts::identity::IdentityRules;
 use crate::adverts::incoming::IncomingAdvert;
 use crate::adverts::locating::PlaceSources;
 use toise_contract::Fault;
@@ -161,6 +163,32 @@ pub fn prepare(
     })
 }
 
+/// What an advert would become if it arrived at `now` and were not known: the completed record, and the warnings for
+/// its sender.
+///
+/// # Errors
+/// The fault for which it would be refused.
+pub fn preview(
+    value: Value,
+    now: DateTime<Utc>,
+    rules: &IdentityRules,
+    sources: PlaceSources<'_>,
+) -> Result<(Advert, Vec<Cow<'static, str>>), Fault> {
+    let incoming = IncomingAdvert::read(value, now, rules)?;
+    match prepare(&incoming, None, sources) {
+        Ok(IngestDecision::Write(draft)) => {
+            let mut advert = draft.member.advert;
+            // Identifiers are given when an advert is written.
+            advert.flx_id = None;
+            Ok((advert, draft.warnings))
+        }
+        Ok(IngestDecision::Reject(fault)) => Err(fault),
+        // Not reached: an advert that is not known is new.
+        Ok(IngestDecision::Unchanged(_)) => Ok((incoming.content, Vec::new())),
+        Err(error) => Err(Fault::new("", error.to_string())),
+    }
+}
+
 impl AdvertState {
     /// The state after the first sighting of an advert; creates its identifier.
     pub fn begin(incoming: &IncomingAdvert) -> SightingOutcome {
@@ -226,12 +254,15 @@ impl AdvertState {
     fn update(&self, given: Map<String, Value>, incoming: &IncomingAdvert) -> SightingOutcome {
         let was = &self.content;
         if self.history.is_later_than(incoming.observed_at) {
-            let history = self.history.with_earlier(incoming.first_seen_at);
+            let content = &incoming.content;
+            let sighting =
+                Sighting::from_advert(content, incoming.observed_at, incoming.first_seen_at);
+            let (history, events) = self.history.before(sighting, incoming.states_price);
             if history == self.history {
                 return SightingOutcome::Unchanged(self.flx_id);
             }
             let known = self.with(was.clone(), history);
-            return known.delta(ContentChange::Unchanged, Vec::new());
+            return known.delta(ContentChange::Unchanged, events);
         }
         let mut is = match incoming.over(given) {
             Ok(content) => content,
@@ -294,13 +325,14 @@ fn require(content: &Advert) -> Result<(), Fault> {
             || place.postal_code.is_some()
             || place.insee_code.is_some()
             || position.is_some_and(|position| position.location.is_some())
+            || names_a_town(place)
     });
     if is_placed {
         return Ok(());
     }
     Err(Fault::new(
         "location",
-        "must hold postalCode, inseeCode or locationCoordinate, or an address",
+        "must hold postalCode, inseeCode or locationCoordinate, an address, or a city that is the only one of its name",
     ))
 }
 

@@ -132,7 +132,7 @@ impl Listings {
         let now = self.clock.now();
         let read: Vec<std::result::Result<IncomingAdvert, Fault>> = adverts
             .into_par_iter()
-            .map(|advert| IncomingAdvert::read(advert, now))
+            .map(|advert| IncomingAdvert::read(advert, now, &self.identity))
             .collect();
         let basis = self.store.read(|connection| {
             self.percolator.catch_up(connection)?;

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::adverts::identity::ListingUrl;
 use crate::placement::find::surroundings;
 use crate::records::rows::{blob, fingerprint, first_row, flx_id};
 use crate::{Error, Listings, Result};
@@ -87,7 +86,7 @@ impl Listings {
     }
 
     fn side(&self, name: &str) -> Result<ExplainedAdvert> {
-        let (column, key) = match (FlxId::parse(name), ListingUrl::parse(name)) {
+        let (column, key) = match (FlxId::parse(name), self.listing_url(name)) {
             (Some(id), _) => ("advert_id", *id.0.as_bytes()),
             (None, Some(url)) => ("url_digest", url.digest()),
             (None, None) => {

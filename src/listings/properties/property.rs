@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::adverts::change::AdvertHistory;
 use crate::adverts::complete::{DerivedFields, per_area, priced_area};
 use crate::adverts::member::PropertyMember;
+use toise_contract::enums::EnumLocationPrecision;
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::market::Meta;
 use toise_contract::listings::medias::Medias;
@@ -143,7 +144,15 @@ fn location(present: &[&PropertyMember]) -> Option<Location> {
         let has_position = place.is_some_and(|place| place.location_coordinate.is_some());
         has_position && !member.derived.contains(DerivedFields::POSITION)
     };
-    let best = placed.iter().find(has_own_position).or(placed.first())?;
+    let is_precise = |member: &&&&PropertyMember| {
+        let place = member.advert.location.as_ref();
+        let precision = place.and_then(|place| place.precision);
+        has_own_position(member) && precision != Some(EnumLocationPrecision::Town)
+    };
+    let best = placed.iter().find(is_precise);
+    let best = best
+        .or_else(|| placed.iter().find(has_own_position))
+        .or(placed.first())?;
     let best = best.advert.location.as_ref()?;
     let same_commune = placed
         .iter()

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::adverts::identity::{IdentityRules, ListingUrl};
 use crate::adverts::locating::PlaceSources;
 use crate::columns;
 use crate::properties::record_key::NUMBER_MAX;
@@ -77,6 +78,7 @@ pub struct Listings {
     pub(crate) contours: Arc<Contours>,
     pub(crate) percolator: Arc<Percolator>,
     pub(crate) addresses: Option<LiveGeocoder>,
+    pub(crate) identity: Arc<IdentityRules>,
 }
 
 /// The contours and the addresses that complete the places of a group of adverts.
@@ -125,7 +127,20 @@ impl Listings {
             contours: Arc::default(),
             percolator: Arc::new(Percolator::new(columns::properties(), columns::adverts())),
             addresses: None,
+            identity: Arc::default(),
         }
+    }
+
+    /// Sets what of a portal's addresses names a listing. Without it, the rules of all portals hold alone.
+    pub fn with_identity(mut self, rules: IdentityRules) -> Self {
+        self.identity = Arc::new(rules);
+        self
+    }
+
+    /// Parses the URL of a listing by the rules of its portal; `None` when it breaks
+    /// [`URL_RULE`](crate::adverts::identity::URL_RULE).
+    pub fn listing_url(&self, text: &str) -> Option<ListingUrl> {
+        self.identity.parse(text)
     }
 
     /// Loads the active alerts, so that the first advert does not have to wait for them. Blocks: seconds for 100,000.

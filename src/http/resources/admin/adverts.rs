@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use futures::FutureExt;
-use serde_json::Value;
 use warp::http::Method;
 
 use super::operator;
@@ -15,7 +14,13 @@ use crate::error::ApiError;
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Operation, reference};
 use crate::response::ApiResponse;
-use toise_listings::load::ingest::answer;
+use toise_collect::mapping::MappedAdvert;
+use toise_collect::request::{INGESTION, parse_mapping};
+use toise_contract::Fault;
+use toise_contract::fields::schema;
+use toise_contract::query::pairs;
+use toise_listings::adverts::left_out::{LeftOut, blame};
+use toise_listings::load::ingest::{IngestOutcome, answer};
 use toise_listings::load::request::parse_adverts;
 
 /// Maximum concurrent calls that ingest adverts.
@@ -29,9 +34,11 @@ const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 const ABOUT: &str = "Each advert is one sighting of a listing, which its url names; lastSeenAt is when it was seen, \
 by default now. A listing that is not known yet needs source, type, offer.type, a price (null when it is given on \
 request only) and a place (postalCode, inseeCode or locationCoordinate). In a later sighting an absent field means \
-unchanged and null means unknown now; lists are replaced whole. A sighting older than the one known changes nothing \
-but an earlier firstSeenAt. Identifiers, meta and other derived fields are ignored, so a record read here may be sent \
-back. The answer comes once every advert taken is on disk; sending the same again does no harm.";
+unchanged and null means unknown now; lists are replaced whole. A sighting older than the one known changes no \
+content; one from before all others gives firstSeenAt and the initial price, and events that it makes known. Identifiers, meta and other derived fields are ignored, so a record read here may be sent \
+back. With a mapping the rows have any shape, and its rules say which of their columns or JSON paths fills which field; \
+a value that an optional field does not take is then left out, and a warning shows it. The answer comes once every \
+advert taken is on disk; sending the same again does no harm.";
 
 /// The endpoint that ingests adverts.
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
@@ -47,6 +54,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     operation: Some(|| {
         Operation::new("advertsTake", "Take adverts")
             .with_description(ABOUT)
+            .with_query(schema::parameters(&INGESTION))
             .with_request(reference("AdvertsRequest"))
             .with_answer(data_list_of("AdvertOutcome"))
     }),
@@ -60,22 +68,45 @@ async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .await
         .map_err(|_| ApiError::Overloaded)?;
     let permit = permit.map_err(ApiError::internal)?;
+    let mapping = parse_mapping(&pairs(call.query)?)?;
     let body = call.body.clone();
     call.blocking(move |app| {
         // Released when the adverts are ingested, even if the caller has gone away.
         let _permit = permit;
-        let adverts = parse_adverts(read_json(&body)?)?;
+        let mapping = mapping.map(|name| app.collector.mappings().get(&name));
+        let mapping = mapping.transpose()?;
+        let rows = parse_adverts(read_json(&body)?)?;
         drop(body);
-        let outcomes = app.properties.listings().ingest(adverts)?;
-        let items: Vec<Value> = outcomes
-            .into_iter()
-            .enumerate()
-            .map(|(place, outcome)| {
-                let at = format!("adverts[{place}]");
-                answer(&outcome.map_err(|fault| fault.within(&at)))
-            })
-            .collect();
-        Ok(ApiResponse::data(items.into()))
+        let rows = rows.into_iter().map(|row| match mapping {
+            Some(mapping) => mapping.convert(row, app.collector.portals()),
+            None => Ok(MappedAdvert {
+                advert: row,
+                left_out: Vec::new(),
+            }),
+        });
+        let rows: Vec<Result<MappedAdvert, Fault>> = rows.collect();
+        let adverts = rows.iter().flatten().map(|row| row.advert.clone());
+        let mut outcomes = app
+            .properties
+            .listings()
+            .ingest(adverts.collect())?
+            .into_iter();
+        let items = rows.into_iter().enumerate().map(|(place, row)| {
+            let outcome = row.and_then(|row| outcome_of(outcomes.next(), &row.left_out));
+            let at = format!("adverts[{place}]");
+            answer(&outcome.map_err(|fault| fault.within(&at)))
+        });
+        Ok(ApiResponse::data(items.collect()))
     })
     .await
+}
+
+/// The outcome of an advert, with warnings of what was left out of it.
+fn outcome_of(outcome: Option<IngestOutcome>, left_out: &[LeftOut]) -> IngestOutcome {
+    // Not reached: every advert has an outcome.
+    let outcome = outcome.unwrap_or_else(|| Err(Fault::new("", "has no outcome")));
+    let mut receipt = outcome.map_err(|fault| blame(fault, left_out))?;
+    let warnings = left_out.iter().map(|one| one.warning().into());
+    receipt.warnings.extend(warnings);
+    Ok(receipt)
 }

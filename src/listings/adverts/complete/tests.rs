@@ -57,6 +57,53 @@ fn a_town_or_postal_code_that_names_no_single_commune_gives_the_one_it_surely_me
 }
 
 #[test]
+fn a_town_alone_is_placed_where_its_name_department_or_position_tells_which() {
+    let place = |value: Value| completed(json!({ "location": value })).0["location"].take();
+    let toulon = place(json!({"city": "TOULON"}));
+    assert_eq!(
+        (&toulon["inseeCode"], &toulon["precision"]),
+        (&json!("83137"), &json!("TOWN"))
+    );
+    assert!(
+        place(json!({"city": "Saint-Denis"}))
+            .get("inseeCode")
+            .is_none()
+    );
+    let by_department = place(json!({"city": "Saint-Denis", "department": "93"}));
+    assert_eq!(by_department["inseeCode"], "93066");
+    let position = json!({"location": [2.3571, 48.9358]});
+    let by_position = place(json!({"city": "Saint-Denis", "locationCoordinate": position}));
+    assert_eq!(by_position["inseeCode"], "93066");
+    let paris = place(json!({"city": "Paris"}));
+    assert_eq!(
+        (&paris["department"], &paris["precision"]),
+        (&json!("75"), &json!("TOWN"))
+    );
+    assert!(
+        paris.get("inseeCode").is_none(),
+        "which arrondissement is not known"
+    );
+}
+
+#[test]
+fn a_position_that_is_the_centre_of_its_commune_says_so() {
+    let at = |longitude: f64, latitude: f64| {
+        let position = json!({"location": [longitude, latitude]});
+        let place = json!({"postalCode": "48000", "city": "Mende", "locationCoordinate": position});
+        completed(json!({ "location": place })).0["location"]["precision"].take()
+    };
+    let (mende, _) = completed(json!({"location": {"inseeCode": "48095"}}));
+    let centre = &mende["location"]["cityCoordinate"]["location"];
+    let (longitude, latitude) = (centre[0].as_f64().unwrap(), centre[1].as_f64().unwrap());
+    assert_eq!(at(longitude + 0.0004, latitude - 0.0003), "TOWN");
+    assert_eq!(
+        at(longitude + 0.002, latitude),
+        Value::Null,
+        "as the sender gives it"
+    );
+}
+
+#[test]
 fn an_insee_code_completes_the_location() {
     let (advert, _) = completed(json!({"location": {"inseeCode": "48095"}}));
     let place = &advert["location"];

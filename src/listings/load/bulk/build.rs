@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{Error, Result};
-use crate::adverts::identity::UrlDigest;
+use crate::adverts::identity::{IdentityRules, UrlDigest};
 use crate::adverts::incoming::IncomingAdvert;
 use crate::adverts::locating::PlaceSources;
 use crate::adverts::prepare::{AdvertDelta, AdvertDraft, AdvertState, SightingOutcome};
@@ -43,6 +43,8 @@ pub(super) struct BlockBuilder<'w> {
     /// Indexes the texts of properties.
     pub words: BulkIndexer,
     pub sources: PlaceSources<'w>,
+    /// What of a portal's addresses names a listing.
+    pub identity: &'w IdentityRules,
     /// The time of arrival of all sightings.
     pub at: DateTime<Utc>,
     /// The last property number assigned; each block takes a range before it is written.
@@ -110,7 +112,7 @@ impl BlockBuilder<'_> {
     fn see(&self, adverts: &mut Vec<(UrlDigest, AdvertDelta)>, sighting: Value) -> Result<()> {
         let url = sighting["url"].as_str().unwrap_or_default().to_owned();
         let refused = |fault: Fault| Error::Advert { url, fault };
-        let incoming = match IncomingAdvert::read(sighting, self.at) {
+        let incoming = match IncomingAdvert::read(sighting, self.at, self.identity) {
             Ok(incoming) => incoming,
             Err(fault) => return Err(refused(fault)),
         };

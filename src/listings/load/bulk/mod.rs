@@ -26,6 +26,7 @@ use rayon::slice::ParallelSliceMut;
 use rusqlite::Transaction;
 use serde_json::Value;
 
+use crate::adverts::identity::IdentityRules;
 use crate::adverts::locating::PlaceSources;
 use crate::columns::{self, adverts, properties};
 use crate::properties::record_key::RecordKey;
@@ -121,8 +122,8 @@ pub struct BulkLoadSummary {
     pub events: u64,
 }
 
-/// Fills a data folder that has no listings, as if all sightings arrived `at` one moment; `progress` is called with the
-/// number of adverts written. Returns once durable; a server that then starts on the folder is ready at once. Blocks.
+/// Fills a data folder that has no listings, as if all sightings arrived `at` one moment; `identity` says what of a
+/// portal's addresses names a listing, and `progress` is called with the number of adverts written. Returns once durable; a server that then starts on the folder is ready at once. Blocks.
 ///
 /// # Errors
 /// [`Error::NotEmpty`]; [`store::Error::InUse`]; an advert that ingestion would refuse; a disk failure.
@@ -130,6 +131,7 @@ pub fn fill(
     data: &Path,
     assets: &impl AssetSource,
     iris: Option<&IrisIndex>,
+    identity: &IdentityRules,
     at: DateTime<Utc>,
     progress: &dyn Fn(u64),
 ) -> Result<BulkLoadSummary> {
@@ -140,6 +142,7 @@ pub fn fill(
         let builder = BlockBuilder {
             words: texts.fill()?,
             sources: PlaceSources::contours(iris),
+            identity,
             at,
             numbers: AtomicI64::new(0),
         };

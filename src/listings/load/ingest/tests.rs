@@ -246,7 +246,7 @@ fn only_price_and_availability_changes_cause_events() {
 }
 
 #[test]
-fn repeated_and_older_sightings_change_nothing_and_two_in_one_group_both_apply() {
+fn repeated_and_older_sightings_change_no_content_and_two_in_one_group_both_apply() {
     let fixture = IngestFixture::open();
     let first = fixture.ingest_one(flat("a", 1, 0));
     let before = fixture.listings.last_sequence().unwrap();
@@ -269,7 +269,14 @@ fn repeated_and_older_sightings_change_nothing_and_two_in_one_group_both_apply()
     let older = fixture.ingest_one(older);
     assert_eq!(
         (older.change, types(&older)),
-        (ContentChange::Unchanged, vec![])
+        (ContentChange::Unchanged, vec!["REPUBLISHED", "PRICE"]),
+        "what changed since is told late"
+    );
+    let property = fixture.property(older.property_flx_id);
+    assert_eq!(property["price"]["initial"]["value"], 300_000);
+    assert_eq!(
+        property["price"]["variation"]["absoluteSincePublished"],
+        -50_000
     );
     let advert = fixture.advert(first.flx_id);
     assert_eq!(advert["firstSeenAt"], "2026-02-01T00:00:00.000Z");

@@ -214,7 +214,7 @@ fn unlike() -> (Fingerprint, Fingerprint) {
         let keys = one.probes();
         other.blocks().iter().any(|key| keys.contains(key))
     };
-    let other = fingerprints.find(|other| is_met(other) && is_different(&one, other));
+    let other = fingerprints.find(|other| is_met(other) && !may_be_same(&one, other));
     (one, other.unwrap())
 }
 
@@ -225,13 +225,18 @@ fn only_later_changes_are_checked_unless_they_displace_candidates() {
     let (one, other) = unlike();
     // No store holds this target, so a result equal to it proves that nothing was searched again.
     let found = Some((7, vec![9]));
-    let placement = |met: (usize, usize)| Placement {
+    let placement = |fullest: usize| Placement {
         found: found.clone(),
         alike: Vec::new(),
         weighed: vec![7, 8, 9],
-        met,
+        met: Vec::new(),
+        fullest,
     };
-    let (few, full) = (placement((3, 3)), placement((CANDIDATES_PER_KEY_MAX, 600)));
+    let (few, full) = (placement(3), placement(CANDIDATES_PER_KEY_MAX));
+    let alone = Placement {
+        weighed: Vec::new(),
+        ..placement(3)
+    };
     let stands = |placement: &Placement, add: &dyn Fn(&mut RecentChanges)| {
         fixture.read(|connection| {
             let mut recent = RecentChanges::since(basis, connection)?.unwrap();
@@ -246,10 +251,8 @@ fn only_later_changes_are_checked_unless_they_displace_candidates() {
     let weighed = |recent: &mut RecentChanges| recent.add_property(8);
     assert!(!stands(&few, &weighed) && !stands(&full, &weighed));
     let unlike = |recent: &mut RecentChanges| recent.add_advert(1, &other.blocks(), &other);
-    assert!(
-        stands(&few, &unlike),
-        "it is a candidate, but clearly different"
-    );
+    assert!(stands(&alone, &unlike), "it is clearly different");
+    assert!(!stands(&few, &unlike), "it changes what is common around");
     assert!(!stands(&full, &unlike), "it displaces a candidate");
     let far = |recent: &mut RecentChanges| recent.add_advert(1, &[BlockKey(0)], &one);
     assert!(stands(&few, &far) && stands(&full, &far));

@@ -1,0 +1,129 @@
+//! Turns rows into adverts: by a mapping, or as they are in the shape of the contract. What an optional field does not
+//! take is left out.
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use serde_json::Value;
+
+use super::lines::Line;
+use toise_collect::mapping::Mapping;
+use toise_collect::portals::Portals;
+use toise_listings::adverts::left_out::{LeftOut, leave_out_faults};
+
+/// Turns the rows of a file into adverts.
+pub struct RowConverter<'c> {
+    /// How rows become adverts; for rows in the shape of the contract it only fills in constants.
+    pub mapping: &'c Mapping,
+    /// Shape of the rows.
+    pub shape: RowShape,
+    /// Names the source of an advert by its URL.
+    pub portals: &'c Portals,
+}
+
+/// Shape of the rows of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowShape {
+    /// The contract's Advert.
+    Advert,
+    /// Columns that a mapping reads.
+    Mapped,
+}
+
+/// A row that became an advert.
+#[derive(Debug)]
+pub struct ConvertedRow {
+    /// Number of its line or record.
+    pub number: u64,
+    /// The advert, not yet validated as a whole.
+    pub advert: Value,
+    /// What was left out of it.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Rows that are ingested together.
+#[derive(Debug, Default)]
+pub struct ConvertedBatch {
+    /// Rows that became adverts, in order.
+    pub rows: Vec<ConvertedRow>,
+    /// Numbers of rows that did not, with the reasons, and the value that is to blame.
+    pub refused: Vec<(u64, String, Option<String>)>,
+    /// Number of rows without any value.
+    pub blank: u64,
+}
+
+/// What became of a row.
+enum Converted {
+    Row(ConvertedRow),
+    Refused(u64, String, Option<String>),
+    Blank,
+}
+
+impl RowConverter<'_> {
+    /// Converts rows on all cores.
+    pub fn convert(&self, lines: Vec<Line>) -> ConvertedBatch {
+        let converted: Vec<Converted> = lines
+            .into_par_iter()
+            .map(|line| self.convert_one(line))
+            .collect();
+        let mut batch = ConvertedBatch::default();
+        for row in converted {
+            match row {
+                Converted::Row(row) => batch.rows.push(row),
+                Converted::Refused(number, reason, value) => {
+                    batch.refused.push((number, reason, value));
+                }
+                Converted::Blank => batch.blank += 1,
+            }
+        }
+        batch
+    }
+
+    fn convert_one(&self, line: Line) -> Converted {
+        let Line { number, row } = line;
+        let row = match row {
+            Ok(row) => row,
+            Err(reason) => return Converted::Refused(number, reason, None),
+        };
+        match self.shape {
+            RowShape::Advert => {
+                let mut advert = row;
+                match leave_out_faults(&mut advert) {
+                    Err(fault) => Converted::Refused(number, reason(&fault), None),
+                    Ok(left_out) => {
+                        self.mapping.fill(&mut advert);
+                        Converted::Row(ConvertedRow {
+                            number,
+                            advert,
+                            left_out,
+                        })
+                    }
+                }
+            }
+            RowShape::Mapped => {
+                let Value::Object(row) = row else {
+                    return Converted::Refused(number, "row must be an object".into(), None);
+                };
+                if self.mapping.is_blank(&row) {
+                    return Converted::Blank;
+                }
+                let mapped = self.mapping.read(&row, self.portals);
+                if let Some(essential) = mapped.left_out.iter().find(|one| one.is_essential()) {
+                    let reason = format!("{}: {}", essential.path, essential.reason);
+                    return Converted::Refused(number, reason, Some(essential.value.clone()));
+                }
+                Converted::Row(ConvertedRow {
+                    number,
+                    advert: mapped.advert,
+                    left_out: mapped.left_out,
+                })
+            }
+        }
+    }
+}
+
+/// A fault as the report names it.
+pub fn reason(fault: &toise_contract::Fault) -> String {
+    match fault.path.as_str() {
+        "" => format!("advert: {}", fault.message),
+        _ => fault.to_string(),
+    }
+}

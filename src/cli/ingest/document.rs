@@ -1,0 +1,123 @@
+//! Reads the records of a JSON document: an array of objects, a list anywhere in it, or objects one after the other.
+
+use std::io::Read;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::lines::Line;
+use toise_collect::mapping::RowPath;
+
+/// Maximum size of a document, which is held in memory, in bytes; larger exports come as one object a line.
+const DOCUMENT_BYTES_MAX: u64 = 2 << 30;
+
+/// The records of a document, in order.
+pub struct JsonRecords {
+    records: std::vec::IntoIter<Record>,
+    number: u64,
+}
+
+/// A record, parsed or not.
+enum Record {
+    Text(Box<RawValue>),
+    Read(Value),
+}
+
+impl JsonRecords {
+    /// Reads a document; `records` leads to the list in it.
+    ///
+    /// # Errors
+    /// An input that cannot be read, is too large, or is not JSON.
+    pub fn new(input: impl Read, records: Option<&RowPath>) -> Result<Self, String> {
+        let mut bytes = Vec::new();
+        let mut input = input.take(DOCUMENT_BYTES_MAX + 1);
+        input
+            .read_to_end(&mut bytes)
+            .map_err(|error| error.to_string())?;
+        if bytes.len() as u64 > DOCUMENT_BYTES_MAX {
+            return Err(format!(
+                "must not exceed {DOCUMENT_BYTES_MAX} bytes; write one object a line instead (ndjson)"
+            ));
+        }
+        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        let found = match records {
+            Some(path) => in_document(text, path)?,
+            None => in_array(text)?,
+        };
+        Ok(Self {
+            records: found.into_iter(),
+            number: 0,
+        })
+    }
+}
+
+fn in_document(text: &[u8], path: &RowPath) -> Result<Vec<Record>, String> {
+    let document = serde_json::from_slice(text).map_err(not_json)?;
+    let records = path.records(document).into_iter();
+    Ok(records.map(Record::Read).collect())
+}
+
+/// The items of one array, or the objects that stand one after the other.
+fn in_array(text: &[u8]) -> Result<Vec<Record>, String> {
+    if text.trim_ascii_start().starts_with(b"[") {
+        let items: Vec<Box<RawValue>> = serde_json::from_slice(text).map_err(not_json)?;
+        return Ok(items.into_iter().map(Record::Text).collect());
+    }
+    let objects = serde_json::Deserializer::from_slice(text).into_iter::<Box<RawValue>>();
+    objects
+        .map(|object| object.map(Record::Text).map_err(not_json))
+        .collect()
+}
+
+fn not_json(error: serde_json::Error) -> String {
+    format!("must be JSON: {error}")
+}
+
+impl Iterator for JsonRecords {
+    type Item = std::io::Result<Line>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let record = self.records.next()?;
+        self.number += 1;
+        let row = match record {
+            Record::Text(text) => serde_json::from_str(text.get()).map_err(not_json),
+            Record::Read(value) => Ok(value),
+        };
+        Some(Ok(Line {
+            number: self.number,
+            row,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(text: &str, records: Option<&str>) -> Vec<(u64, Value)> {
+        let path = records.map(|path| RowPath::parse(path).unwrap());
+        let found = JsonRecords::new(text.as_bytes(), path.as_ref()).unwrap();
+        found
+            .map(|line| line.unwrap())
+            .map(|line| (line.number, line.row.unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn records_are_read_from_an_array_a_list_and_lines() {
+        let expected = vec![(1, json!({"a": 1})), (2, json!({"a": 2}))];
+        for text in [
+            "\u{feff} [{\"a\": 1},\n {\"a\": 2}]",
+            "{\"a\": 1}\n{\"a\": 2}\n",
+            "{\n \"a\": 1\n}{\"a\": 2}",
+        ] {
+            assert_eq!(read(text, None), expected, "{text}");
+        }
+        let listed = "{\"at\": 3, \"data\": {\"ads\": [{\"a\": 1}, {\"a\": 2}]}}";
+        assert_eq!(read(listed, Some("data.ads")), expected);
+        assert!(read("", None).is_empty() && read("[]", None).is_empty());
+        let error = JsonRecords::new(&b"[{]"[..], None).err().unwrap();
+        assert!(error.starts_with("must be JSON: "), "{error}");
+    }
+}

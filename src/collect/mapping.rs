@@ -1,0 +1,299 @@
+//! Mappings: how the rows of a file or of a body become adverts.
+//!
+//! A mapping is a TOML file in the language of a portal's rules ([`crate::portals`]): the same fields, conversions and
+//! value maps, with a column or a JSON path in place of a selector. `toise ingest --mapping` and bodies sent over HTTP
+//! use it. Those in `data/mappings/` are compiled into the executable; a file of the same name in `<data>/mappings/`
+//! replaces one, others are added.
+//!
+//! Rules are tried in the order of the file, and the first that gives a field its value counts. A value that the field
+//! does not take is left out and reported; the advert stays.
+
+mod embedded;
+mod row;
+mod rule;
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::page::findings::PRICE;
+use crate::portals::value::RuleSpec;
+use crate::portals::{Error, Portals, load_files};
+use embedded::EMBEDDED;
+pub use row::{Row, RowPath};
+use rule::{RowFinding, RowRule};
+use toise_contract::Fault;
+use toise_listings::adverts::left_out::LeftOut;
+use url::Url;
+
+/// Folder of an operator's own mappings, in the data folder.
+pub const FOLDER: &str = "mappings";
+/// Field that identifies the advert.
+const URL: &str = "url";
+
+/// A mapping as written in its file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct MappingFile {
+    name: Option<String>,
+    records: Option<String>,
+    encoding: Option<String>,
+    delimiter: Option<String>,
+    empty: Vec<String>,
+    field: Vec<RuleSpec>,
+}
+
+/// How rows become adverts.
+#[derive(Clone, Debug, Default)]
+pub struct Mapping {
+    /// Name of its file; empty if it was made of single columns.
+    pub file: String,
+    /// Path of the records in a JSON document; `None` for the document itself.
+    pub records: Option<RowPath>,
+    /// Encoding of a file that is not UTF-8.
+    pub encoding: Option<String>,
+    /// Delimiter of a CSV file.
+    pub delimiter: Option<String>,
+    source: Option<String>,
+    empty: Vec<String>,
+    rules: Vec<RowRule>,
+}
+
+/// What a row became.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MappedAdvert {
+    /// The advert, every field of which the contract accepts.
+    pub advert: Value,
+    /// What was left out of it.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl MappedAdvert {
+    /// The fault of a value without which another advert or another time would be meant.
+    pub fn fault(&self) -> Option<Fault> {
+        let essential = self.left_out.iter().find(|one| one.is_essential());
+        essential.map(LeftOut::fault)
+    }
+}
+
+impl Mapping {
+    /// Reads a mapping from the text of its file.
+    ///
+    /// # Errors
+    /// What is wrong, with the name of the file and the place in it.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
+        let refuse = |fault: String| Error::new(file, fault);
+        let written: MappingFile =
+            toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
+        let records = written.records.as_deref().map(RowPath::parse).transpose();
+        let rules = written.field.iter().enumerate().map(|(place, rule)| {
+            RowRule::new(rule).map_err(|fault| refuse(format!("field[{place}]: {fault}")))
+        });
+        let mapping = Self {
+            file: file.to_owned(),
+            records: records.map_err(|fault| refuse(format!("records: {fault}")))?,
+            encoding: written.encoding,
+            delimiter: written.delimiter,
+            source: written.name,
+            empty: written.empty,
+            rules: rules.collect::<Result<_, _>>()?,
+        };
+        match mapping.gives(URL) {
+            true => Ok(mapping),
+            false => Err(refuse("needs a [[field]] with path = \"url\"".into())),
+        }
+    }
+
+    /// Reads the mapping in a file.
+    ///
+    /// # Errors
+    /// As for [`Mapping::parse`], or the file cannot be read.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let text = crate::portals::read_file(path)?;
+        Self::parse(&path.display().to_string(), &text)
+    }
+
+    /// The mapping of single columns, as pairs of field and column.
+    ///
+    /// # Errors
+    /// A field that does not exist in an advert.
+    pub fn of_columns<'p>(
+        pairs: impl IntoIterator<Item = (&'p str, &'p str)>,
+    ) -> Result<Self, String> {
+        let rules = pairs.into_iter().map(|(field, column)| {
+            // The fault names the fields that there are.
+            crate::portals::field::AdvertField::parse(field).map_err(|fault| fault.to_string())?;
+            RowRule::of_column(field, column)
+        });
+        Ok(Self {
+            rules: rules.collect::<Result<_, _>>()?,
+            ..Self::default()
+        })
+    }
+
+    /// The same mapping, which gives the rows that have no other value of a field this one. `pairs` are fields and
+    /// values, written as in a cell.
+    ///
+    /// # Errors
+    /// A field that does not exist in an advert, or that does not take its value.
+    pub fn with_constants<'p>(
+        mut self,
+        pairs: impl IntoIterator<Item = (&'p str, &'p str)>,
+    ) -> Result<Self, String> {
+        for (field, value) in pairs {
+            self.rules.push(RowRule::of_constant(field, value)?);
+        }
+        Ok(self)
+    }
+
+    /// Gives an advert, as it is written in the contract's shape, the constants that it has no other value of.
+    pub fn fill(&self, advert: &mut Value) {
+        for rule in &self.rules {
+            if let Some(value) = rule.constant()
+                && !rule.value.field.is_in(advert)
+            {
+                rule.value.field.put(advert, value.clone());
+            }
+        }
+    }
+
+    /// The same mapping, with the rules of another before its own.
+    pub fn after(mut self, mut first: Self) -> Self {
+        first.rules.append(&mut self.rules);
+        Self {
+            rules: first.rules,
+            ..self
+        }
+    }
+
+    /// Whether it was read from a file.
+    pub fn is_of_file(&self) -> bool {
+        !self.file.is_empty()
+    }
+
+    /// Whether a rule gives a field.
+    pub fn gives(&self, field: &str) -> bool {
+        self.rules.iter().any(|rule| rule.value.field.name == field)
+    }
+
+    /// The columns and paths that it reads.
+    pub fn paths(&self) -> impl Iterator<Item = &RowPath> {
+        self.rules.iter().flat_map(RowRule::paths)
+    }
+
+    /// Whether it reads a column.
+    pub fn uses(&self, column: &str) -> bool {
+        self.paths().any(|path| path.uses(column))
+    }
+
+    /// Whether every cell of a row is empty, as in rows that only separate others.
+    pub fn is_blank(&self, row: &Row) -> bool {
+        row.values().all(|value| rule::is_empty(value, &self.empty))
+    }
+
+    /// The advert of a row. A row of a mapping's file is all that is shown of an advert: one without a price says that
+    /// the price is given on request. The source is the mapping's, else the portal of the URL.
+    pub fn read(&self, row: &Row, portals: &Portals) -> MappedAdvert {
+        let mut advert = Value::Object(Map::new());
+        let mut given: Vec<&str> = Vec::with_capacity(self.rules.len());
+        let mut unfit: Vec<(&str, LeftOut)> = Vec::new();
+        for rule in &self.rules {
+            let field = &rule.value.field;
+            if given.contains(&field.name.as_str()) {
+                continue;
+            }
+            match rule.find(row, &self.empty) {
+                RowFinding::Nothing => {}
+                RowFinding::Value(value) => {
+                    field.put(&mut advert, value);
+                    given.push(&field.name);
+                }
+                RowFinding::Unfit { column, value } => {
+                    if !unfit.iter().any(|(name, _)| *name == field.name) {
+                        let reason = format!("cannot be read from column {column}");
+                        unfit.push((&field.name, LeftOut::new(&field.name, reason, &value)));
+                    }
+                }
+            }
+        }
+        if self.is_of_file() && self.gives(PRICE) && !given.contains(&PRICE) {
+            advert["currentPrice"]["value"] = Value::Null;
+        }
+        if advert.get("source").is_none()
+            && let Some(source) = self.source_of(&advert, portals)
+        {
+            advert["source"] = json!(source);
+        }
+        unfit.retain(|(name, _)| !given.contains(name));
+        MappedAdvert {
+            advert,
+            left_out: unfit.into_iter().map(|(_, left_out)| left_out).collect(),
+        }
+    }
+
+    /// The advert of a row of a body, as [`Mapping::read`] makes it.
+    ///
+    /// # Errors
+    /// The row is no object, or a value is bad without which another advert or another time would be meant.
+    pub fn convert(&self, row: Value, portals: &Portals) -> Result<MappedAdvert, Fault> {
+        let Value::Object(row) = row else {
+            return Err(Fault::new("", "must be an object"));
+        };
+        let mapped = self.read(&row, portals);
+        mapped.fault().map_or(Ok(mapped), Err)
+    }
+
+    fn source_of(&self, advert: &Value, portals: &Portals) -> Option<String> {
+        if !self.is_of_file() || self.source.is_some() {
+            return self.source.clone();
+        }
+        let url = Url::parse(advert[URL].as_str()?).ok()?;
+        Some(portals.source(url.host_str()?))
+    }
+}
+
+/// The mappings that a name stands for.
+#[derive(Clone, Debug, Default)]
+pub struct Mappings {
+    all: Vec<(String, Mapping)>,
+}
+
+impl Mappings {
+    /// Loads the mappings of the executable, and those of a data folder, which take precedence.
+    ///
+    /// # Errors
+    /// The first invalid file, with its name and the position of the error.
+    pub fn load(data: &Path) -> Result<Self, Error> {
+        let files = load_files(&EMBEDDED, "data/mappings", &data.join(FOLDER))?;
+        let all = files.iter().map(|(name, file, text)| {
+            let name = name.strip_suffix(".toml").unwrap_or(name);
+            Ok((name.to_owned(), Mapping::parse(file, text)?))
+        });
+        let mut all: Vec<(String, Mapping)> = all.collect::<Result<_, Error>>()?;
+        all.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(Self { all })
+    }
+
+    /// The mapping of a name.
+    ///
+    /// # Errors
+    /// No mapping has it; the fault names those that there are.
+    pub fn get(&self, name: &str) -> Result<&Mapping, Fault> {
+        let found = self.all.iter().find(|(known, _)| known == name);
+        found.map(|(_, mapping)| mapping).ok_or_else(|| {
+            let names: Vec<&str> = self.all.iter().map(|(name, _)| name.as_str()).collect();
+            Fault::new("mapping", format!("must be one of: {}", names.join(", ")))
+        })
+    }
+
+    /// Names and files of all mappings, sorted by name.
+    pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.all
+            .iter()
+            .map(|(name, mapping)| (name.as_str(), mapping.file.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! The mappings compiled into the executable: all of `data/mappings/`, as a test verifies.
+
+/// Name and text of each file.
+pub(super) const EMBEDDED: [(&str, &str); 11] = [
+    (
+        "bienici-api.toml",
+        include_str!("../../../data/mappings/bienici-api.toml"),
+    ),
+    (
+        "bienici-cards.toml",
+        include_str!("../../../data/mappings/bienici-cards.toml"),
+    ),
+    (
+        "bienici-page.toml",
+        include_str!("../../../data/mappings/bienici-page.toml"),
+    ),
+    (
+        "french-csv.toml",
+        include_str!("../../../data/mappings/french-csv.toml"),
+    ),
+    (
+        "leboncoin-json.toml",
+        include_str!("../../../data/mappings/leboncoin-json.toml"),
+    ),
+    (
+        "listings-json.toml",
+        include_str!("../../../data/mappings/listings-json.toml"),
+    ),
+    (
+        "locamoi.toml",
+        include_str!("../../../data/mappings/locamoi.toml"),
+    ),
+    (
+        "notaires.toml",
+        include_str!("../../../data/mappings/notaires.toml"),
+    ),
+    (
+        "seloger-details.toml",
+        include_str!("../../../data/mappings/seloger-details.toml"),
+    ),
+    (
+        "seloger-page.toml",
+        include_str!("../../../data/mappings/seloger-page.toml"),
+    ),
+    (
+        "seloger-thin.toml",
+        include_str!("../../../data/mappings/seloger-thin.toml"),
+    ),
+];

@@ -1,0 +1,234 @@
+//! Where a rule finds its value in a row: a column, or a path into JSON.
+//!
+//! A row is a JSON object; those of CSV files hold texts. A column whose name is the whole path comes first, so that
+//! names with points need no escape. Paths go on into texts that hold JSON.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+/// A row of a file.
+pub type Row = Map<String, Value>;
+
+/// Stands for all items of a list, and for the rest of a column's name.
+const EVERY: &str = "*";
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum RowStep {
+    /// The value of a key.
+    Key(String),
+    /// An item of a list.
+    Item(usize),
+    /// Every item of a list, or every value of an object.
+    Every,
+    /// The first item of a list whose key has a value.
+    With(String, String),
+}
+
+/// A column, or a path into JSON: `prix`, `images[0].url`, `attributes[key=rooms].value`, `css-9u48bm*`.
+#[derive(Clone, Debug)]
+pub struct RowPath {
+    /// The path as written.
+    pub name: String,
+    steps: Vec<RowStep>,
+}
+
+impl RowPath {
+    /// Parses a path.
+    ///
+    /// # Errors
+    /// An empty path, or a bracket that is not closed.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let fault = || format!("{name:?} must be a column or a path such as \"images[0].url\"");
+        if name.is_empty() {
+            return Err(fault());
+        }
+        let mut steps = Vec::new();
+        for part in name.split('.') {
+            let mut pieces = part.split('[');
+            match pieces.next().unwrap_or_default() {
+                "" => {}
+                EVERY => steps.push(RowStep::Every),
+                key => steps.push(RowStep::Key(key.to_owned())),
+            }
+            for piece in pieces {
+                let inner = piece.strip_suffix(']').ok_or_else(fault)?;
+                steps.push(match (inner.parse(), inner.split_once('=')) {
+                    (Ok(index), _) => RowStep::Item(index),
+                    (_, Some((key, value))) => RowStep::With(key.into(), value.into()),
+                    _ if inner == EVERY || inner.is_empty() => RowStep::Every,
+                    _ => return Err(fault()),
+                });
+            }
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            steps,
+        })
+    }
+
+    /// Whether the path begins in a column.
+    pub fn uses(&self, column: &str) -> bool {
+        let first = self.steps.first();
+        column == self.name
+            || self
+                .prefix()
+                .is_some_and(|prefix| column.starts_with(prefix))
+            || matches!(first, Some(RowStep::Key(key)) if key == column)
+    }
+
+    /// The beginning of the columns that the path stands for.
+    fn prefix(&self) -> Option<&str> {
+        self.name
+            .strip_suffix(EVERY)
+            .filter(|prefix| !prefix.ends_with(['[', '.']))
+    }
+
+    /// The values at the path, in order, with the columns they begin in.
+    pub fn find<'r>(&'r self, row: &'r Row) -> Vec<(&'r str, Cow<'r, Value>)> {
+        if let Some(value) = row.get(&self.name) {
+            return vec![(self.name.as_str(), Cow::Borrowed(value))];
+        }
+        if let Some(prefix) = self.prefix() {
+            let columns = row.iter().filter(|(column, _)| column.starts_with(prefix));
+            return columns
+                .map(|(column, value)| (column.as_str(), Cow::Borrowed(value)))
+                .collect();
+        }
+        let Some((RowStep::Key(first), rest)) = self.steps.split_first() else {
+            return Vec::new();
+        };
+        let Some((column, value)) = row.get_key_value(first) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        walk(Cow::Borrowed(value), rest, &mut found);
+        found
+            .into_iter()
+            .map(|value| (column.as_str(), value))
+            .collect()
+    }
+
+    /// The records of a whole document: what the path leads to, lists item by item.
+    pub fn records(&self, document: Value) -> Vec<Value> {
+        let mut found = Vec::new();
+        walk(Cow::Owned(document), &self.steps, &mut found);
+        let items = found
+            .into_iter()
+            .flat_map(|value| match value.into_owned() {
+                Value::Array(items) => items,
+                value => vec![value],
+            });
+        items.collect()
+    }
+}
+
+fn walk<'v>(value: Cow<'v, Value>, steps: &[RowStep], found: &mut Vec<Cow<'v, Value>>) {
+    let Some((step, rest)) = steps.split_first() else {
+        found.push(value);
+        return;
+    };
+    if let Value::String(text) = value.as_ref() {
+        let is_json = text.trim_start().starts_with(['{', '[']);
+        if let Some(read) = is_json.then(|| serde_json::from_str(text).ok()).flatten() {
+            walk(Cow::Owned(read), steps, found);
+        }
+        return;
+    }
+    match value {
+        Cow::Borrowed(value) => {
+            for inner in inner(value, step) {
+                walk(Cow::Borrowed(inner), rest, found);
+            }
+        }
+        Cow::Owned(value) => {
+            for inner in inner(&value, step) {
+                walk(Cow::Owned(inner.clone()), rest, found);
+            }
+        }
+    }
+}
+
+fn inner<'v>(value: &'v Value, step: &RowStep) -> Vec<&'v Value> {
+    let is = |item: &Value, key: &str, wanted: &str| match item.get(key) {
+        Some(Value::String(text)) => text == wanted,
+        // As JSON writes it: `3`, `true`.
+        Some(other) => format!("{other}") == wanted,
+        None => false,
+    };
+    match (step, value) {
+        (RowStep::Key(key), Value::Object(fields)) => fields.get(key).into_iter().collect(),
+        // A list where one object is expected: each of its items.
+        (RowStep::Key(key), Value::Array(items)) => {
+            items.iter().filter_map(|item| item.get(key)).collect()
+        }
+        (RowStep::Item(index), Value::Array(items)) => items.get(*index).into_iter().collect(),
+        (RowStep::Every, Value::Array(items)) => items.iter().collect(),
+        (RowStep::Every, Value::Object(fields)) => fields.values().collect(),
+        (RowStep::With(key, wanted), Value::Array(items)) => {
+            let mut items = items.iter();
+            items
+                .find(|item| is(item, key, wanted))
+                .into_iter()
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn find(path: &str, row: &Value) -> Vec<Value> {
+        let path = RowPath::parse(path).unwrap();
+        let found = path.find(row.as_object().unwrap());
+        found
+            .into_iter()
+            .map(|(_, value)| value.into_owned())
+            .collect()
+    }
+
+    #[test]
+    fn values_are_found_by_column_path_and_key() {
+        let row = json!({
+            "prix": "250000", "location.city": "Lyon", "location": {"lat": 45.7, "city": "Paris"},
+            "attributes": [{"key": "rooms", "value": "3"}, {"key": "square", "value": "61"}],
+            "images": [{"url": "a"}, {"url": "b"}], "raw": "{\"ad\": {\"price\": [7]}}",
+            "css-1": "x", "css-2": "y",
+        });
+        for (path, values) in [
+            ("prix", json!(["250000"])),
+            ("location.city", json!(["Lyon"])),
+            ("location.lat", json!([45.7])),
+            ("attributes[key=square].value", json!(["61"])),
+            ("images[0].url", json!(["a"])),
+            ("images[*].url", json!(["a", "b"])),
+            ("raw.ad.price[0]", json!([7])),
+            ("css-*", json!(["x", "y"])),
+            ("nothing", json!([])),
+            ("images[7].url", json!([])),
+        ] {
+            assert_eq!(json!(find(path, &row)), values, "{path}");
+        }
+        for path in ["", "images[0", "images[x]"] {
+            assert!(RowPath::parse(path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn records_are_found_anywhere_in_a_document() {
+        let records = |path: &str, document: Value| RowPath::parse(path).unwrap().records(document);
+        assert_eq!(
+            records("data.ads", json!({"data": {"ads": [1, 2]}})),
+            [json!(1), json!(2)]
+        );
+        assert_eq!(records("*", json!({"a": [1], "b": [2, 3]})).len(), 3);
+        assert_eq!(
+            records("listings", json!({"listings": []})),
+            [Value::Null; 0]
+        );
+    }
+}

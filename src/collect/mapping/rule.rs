@@ -1,0 +1,325 @@
+//! A rule of a mapping: where a field's value stands in a row, and how it is read.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use super::row::{Row, RowPath};
+use crate::portals::field::FieldKind;
+use crate::portals::value::{OneOrMany, RuleSpec, ValueRule, plain_number};
+
+/// Texts that stand for no value, as data frames and spreadsheets write them.
+const EMPTY: [&str; 11] = [
+    "",
+    "nan",
+    "NaN",
+    "None",
+    "null",
+    "NULL",
+    "N/A",
+    "n/a",
+    "<NA>",
+    "undefined",
+    "-",
+];
+/// Name that stands for the digest of the whole row in a template.
+const DIGEST: &str = "digest";
+/// Length of such a digest, in hexadecimal digits.
+const DIGEST_DIGITS: usize = 24;
+
+/// Where a rule finds its value.
+#[derive(Clone, Debug)]
+enum RowSource {
+    /// The first of these that has one.
+    From(Vec<RowPath>),
+    /// Two columns of a position.
+    Position {
+        latitude: RowPath,
+        longitude: RowPath,
+    },
+    /// A text made of columns.
+    Template(Vec<TemplatePart>),
+    /// The same for every row.
+    Constant(Value),
+}
+
+#[derive(Clone, Debug)]
+enum TemplatePart {
+    Text(String),
+    Column(RowPath),
+    Digest,
+}
+
+impl RowSource {
+    fn paths(&self) -> Vec<&RowPath> {
+        match self {
+            RowSource::From(paths) => paths.iter().collect(),
+            RowSource::Position {
+                latitude,
+                longitude,
+            } => vec![latitude, longitude],
+            RowSource::Template(parts) => {
+                let columns = parts.iter().filter_map(|part| match part {
+                    TemplatePart::Column(path) => Some(path),
+                    TemplatePart::Text(_) | TemplatePart::Digest => None,
+                });
+                columns.collect()
+            }
+            RowSource::Constant(_) => Vec::new(),
+        }
+    }
+}
+
+/// What a rule finds in a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum RowFinding {
+    /// Nothing.
+    Nothing,
+    /// A value that the field takes.
+    Value(Value),
+    /// A value that the field does not take, and its column.
+    Unfit { column: String, value: Value },
+}
+
+/// A validated rule.
+#[derive(Clone, Debug)]
+pub(super) struct RowRule {
+    pub value: ValueRule,
+    source: RowSource,
+    /// The rule holds for rows in which this has a value.
+    when: Option<RowPath>,
+}
+
+impl RowRule {
+    pub fn new(written: &RuleSpec) -> Result<Self, String> {
+        if let Some(key) = written.key_of_pages() {
+            return Err(format!("{key}: is a key of portals, not of mappings"));
+        }
+        let value = ValueRule::new(written)?;
+        let source = source(written, &value)?;
+        let when = written.when.as_deref().map(RowPath::parse).transpose();
+        Ok(Self {
+            value,
+            source,
+            when: when.map_err(|fault| format!("when: {fault}"))?,
+        })
+    }
+
+    /// The rule that gives every row the same value, written as in a cell.
+    pub fn of_constant(field: &str, text: &str) -> Result<Self, String> {
+        let written = RuleSpec {
+            path: field.into(),
+            ..RuleSpec::default()
+        };
+        let value = ValueRule::new(&written)?;
+        let constant = value
+            .read_text(text)
+            .ok_or_else(|| format!("{field} does not take {text:?}"))?;
+        Ok(Self {
+            value,
+            source: RowSource::Constant(constant),
+            when: None,
+        })
+    }
+
+    /// The value it gives every row.
+    pub fn constant(&self) -> Option<&Value> {
+        match &self.source {
+            RowSource::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The rule that reads a field from one column.
+    pub fn of_column(field: &str, column: &str) -> Result<Self, String> {
+        Self::new(&RuleSpec {
+            path: field.into(),
+            from: Some(OneOrMany::One(column.into())),
+            ..RuleSpec::default()
+        })
+    }
+
+    /// The columns and paths it reads.
+    pub fn paths(&self) -> Vec<&RowPath> {
+        let mut paths = self.source.paths();
+        paths.extend(&self.when);
+        paths
+    }
+
+    /// What it finds in a row; `empty` holds further texts that stand for no value.
+    pub fn find(&self, row: &Row, empty: &[String]) -> RowFinding {
+        let is_empty = |value: &Value| is_empty(value, empty);
+        if let Some(when) = &self.when
+            && when.find(row).iter().all(|(_, value)| is_empty(value))
+        {
+            return RowFinding::Nothing;
+        }
+        match &self.source {
+            RowSource::Constant(value) => RowFinding::Value(value.clone()),
+            RowSource::From(paths) => {
+                let mut unfit = RowFinding::Nothing;
+                for path in paths {
+                    let found = path.find(row);
+                    // Several places of a list are its items.
+                    if found.len() > 1 && self.value.field.kind == FieldKind::List {
+                        let items = found.into_iter().map(|(_, value)| value.into_owned());
+                        let items = Value::Array(items.filter(|value| !is_empty(value)).collect());
+                        if let Some(value) = self.value.read_value(&items) {
+                            return RowFinding::Value(value);
+                        }
+                        continue;
+                    }
+                    for (column, value) in found {
+                        if is_empty(&value) {
+                            continue;
+                        }
+                        if let Some(value) = self.value.read_value(&value) {
+                            return RowFinding::Value(value);
+                        }
+                        if unfit == RowFinding::Nothing && !self.value.may_be_silent(&value) {
+                            let (column, value) = (column.to_owned(), value.into_owned());
+                            unfit = RowFinding::Unfit { column, value };
+                        }
+                    }
+                }
+                unfit
+            }
+            RowSource::Position {
+                latitude,
+                longitude,
+            } => self.position(row, [longitude, latitude], empty),
+            RowSource::Template(parts) => match filled(parts, row, empty) {
+                None => RowFinding::Nothing,
+                Some(text) => match self.value.read_text(&text) {
+                    Some(value) => RowFinding::Value(value),
+                    None => RowFinding::Unfit {
+                        column: "template".into(),
+                        value: json!(text),
+                    },
+                },
+            },
+        }
+    }
+
+    fn position(&self, row: &Row, paths: [&RowPath; 2], empty: &[String]) -> RowFinding {
+        let [longitude, latitude] = paths.map(|path| {
+            let found = path.find(row).into_iter().next();
+            found.filter(|(_, value)| !is_empty(value, empty))
+        });
+        let (Some((_, longitude)), Some((column, latitude))) = (longitude, latitude) else {
+            return RowFinding::Nothing;
+        };
+        let number = |value: &Cow<'_, Value>| match value.as_ref() {
+            Value::String(text) => plain_number(text, None),
+            value => value.as_f64(),
+        };
+        let position = number(&longitude).zip(number(&latitude));
+        // Where portals write an unknown position.
+        if position == Some((0.0, 0.0)) {
+            return RowFinding::Nothing;
+        }
+        let position = position.map(|(longitude, latitude)| json!([longitude, latitude]));
+        match position.filter(|position| self.value.field.fits(position)) {
+            Some(position) => RowFinding::Value(position),
+            None => RowFinding::Unfit {
+                column: column.to_owned(),
+                value: json!([longitude, latitude]),
+            },
+        }
+    }
+}
+
+fn source(written: &RuleSpec, value: &ValueRule) -> Result<RowSource, String> {
+    let RuleSpec {
+        from,
+        latitude,
+        longitude,
+        template,
+        value: constant,
+        ..
+    } = written;
+    let path =
+        |key: &str, name: &str| RowPath::parse(name).map_err(|fault| format!("{key}: {fault}"));
+    match (from, latitude, longitude, template, constant) {
+        (Some(from), None, None, None, None) => {
+            let paths = from.clone().into_vec();
+            let paths = paths.iter().map(|name| path("from", name));
+            Ok(RowSource::From(paths.collect::<Result<_, _>>()?))
+        }
+        (None, Some(latitude), Some(longitude), None, None) => Ok(RowSource::Position {
+            latitude: path("latitude", latitude)?,
+            longitude: path("longitude", longitude)?,
+        }),
+        (None, None, None, Some(template), None) => Ok(RowSource::Template(parts(template)?)),
+        (None, None, None, None, Some(constant)) => {
+            let constant = serde_json::to_value(constant).unwrap_or_default();
+            match value.field.fits(&constant) {
+                true => Ok(RowSource::Constant(constant)),
+                false => Err(format!(
+                    "value: {} does not take {constant}",
+                    value.field.name
+                )),
+            }
+        }
+        _ => Err("must hold one of: from, latitude and longitude, template, value".into()),
+    }
+}
+
+/// The parts of a template such as `https://portail.fr/annonce/{id}`.
+fn parts(template: &str) -> Result<Vec<TemplatePart>, String> {
+    let mut parts = Vec::new();
+    let mut rest = template;
+    while let Some((text, after)) = rest.split_once('{') {
+        let (name, after) = after
+            .split_once('}')
+            .ok_or_else(|| format!("template: {template:?} has a bracket that is not closed"))?;
+        parts.push(TemplatePart::Text(text.to_owned()));
+        parts.push(match name {
+            DIGEST => TemplatePart::Digest,
+            name => TemplatePart::Column(
+                RowPath::parse(name).map_err(|fault| format!("template: {fault}"))?,
+            ),
+        });
+        rest = after;
+    }
+    parts.push(TemplatePart::Text(rest.to_owned()));
+    Ok(parts)
+}
+
+/// The text of a template; `None` if one of its columns is empty.
+fn filled(parts: &[TemplatePart], row: &Row, empty: &[String]) -> Option<String> {
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            TemplatePart::Text(part) => text.push_str(part),
+            TemplatePart::Digest => {
+                let row = serde_json::to_vec(row).ok()?;
+                text.push_str(&blake3::hash(&row).to_hex()[..DIGEST_DIGITS]);
+            }
+            TemplatePart::Column(path) => {
+                let (_, value) = path.find(row).into_iter().next()?;
+                match value.as_ref() {
+                    value if is_empty(value, empty) => return None,
+                    Value::String(part) => text.push_str(part.trim()),
+                    Value::Number(number) => text.push_str(&number.to_string()),
+                    _ => return None,
+                }
+            }
+        }
+    }
+    Some(text)
+}
+
+/// Whether a value stands for none.
+pub(super) fn is_empty(value: &Value, empty: &[String]) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => {
+            let text = text.trim();
+            EMPTY.contains(&text) || empty.iter().any(|other| other == text)
+        }
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}

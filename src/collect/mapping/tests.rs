@@ -1,0 +1,314 @@
+//! Mappings: valid rules, the errors for invalid ones, and what each shipped mapping makes of hand-made rows of its shape.
+
+use super::*;
+use crate::portals::own_files;
+use toise_listings::adverts::left_out::leave_out_faults;
+
+const MAPPING: &str = r#"
+name = "portail.example"
+empty = ["NC"]
+
+[[field]]
+path = "url"
+template = "https://portail.example/annonce/{id}"
+
+[[field]]
+path = "type"
+from = "genre"
+map = { "flat" = "CLASS_FLAT", "house" = "CLASS_HOUSE" }
+
+[[field]]
+path = "offer.type"
+value = "OFFER_BUY"
+
+[[field]]
+path = "currentPrice.value"
+from = "prix"
+scale = 1000
+
+[[field]]
+path = "habitation.surface.total"
+from = ["surface", "titre"]
+decimal = ","
+
+[[field]]
+path = "habitation.floor"
+from = "etage"
+as = "floor"
+
+[[field]]
+path = "habitation.heatings"
+from = "chauffage"
+separator = ","
+map = { "gaz" = "HEATING_GAS", "bois" = "HEATING_WOOD" }
+
+[[field]]
+path = "habitation.characteristics.hasLift"
+from = "options[*].nom"
+map = { "ascenseur" = true }
+
+[[field]]
+path = "description"
+from = "texte"
+as = "html"
+
+[[field]]
+path = "location.city"
+from = "lieu"
+pattern = '\(([^)]+)\)'
+
+[[field]]
+path = "location.locationCoordinate.location"
+latitude = "geo.lat"
+longitude = "geo.lng"
+
+[[field]]
+path = "location.precision"
+value = "TOWN"
+when = "geo.lat"
+
+[[field]]
+path = "lastSeenAt"
+from = "vu"
+format = "%d/%m/%Y"
+"#;
+
+fn read_with(mapping: &Mapping, row: Value) -> MappedAdvert {
+    let read = mapping.read(row.as_object().unwrap(), &Portals::default());
+    let mut advert = read.advert.clone();
+    assert_eq!(
+        leave_out_faults(&mut advert),
+        Ok(Vec::new()),
+        "{}",
+        read.advert
+    );
+    read
+}
+
+fn read(row: Value) -> MappedAdvert {
+    read_with(&Mapping::parse("essai.toml", MAPPING).unwrap(), row)
+}
+
+#[test]
+fn columns_paths_and_constants_become_fields() {
+    let found = read(json!({
+        "id": 12, "genre": "flat", "prix": "250", "surface": "1.061,5 m²", "etage": "3ème", "chauffage": "Gaz, bois",
+        "options": [{"nom": "Cave"}, {"nom": "Ascenseur"}], "texte": "<p>Beau&nbsp;T3 r&eacute;nov&eacute;</p><p>Vue</p>",
+        "lieu": "Ville : (Toulon)", "geo": {"lat": "43.12", "lng": 5.93}, "vu": "09/03/2026",
+    }));
+    assert_eq!(found.left_out, []);
+    assert_eq!(
+        found.advert,
+        json!({
+            "url": "https://portail.example/annonce/12", "source": "portail.example", "type": "CLASS_FLAT",
+            "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 250_000.0},
+            "habitation": {"surface": {"total": 1_061.5}, "floor": 3.0,
+                "heatings": ["HEATING_GAS", "HEATING_WOOD"], "characteristics": {"hasLift": true}},
+            "description": "Beau T3 rénové\nVue",
+            "location": {"city": "Toulon", "locationCoordinate": {"location": [5.93, 43.12]}, "precision": "TOWN"},
+            "lastSeenAt": "2026-03-09T00:00:00.000Z",
+        })
+    );
+}
+
+#[test]
+fn what_a_field_does_not_take_is_left_out_and_shown() {
+    let found = read(
+        json!({"id": 1, "genre": "yourte", "prix": "NC", "surface": "grande", "titre": "61",
+        "etage": "dernier", "geo": {"lat": 0, "lng": 0}}),
+    );
+    let left_out: Vec<(&str, &str)> = found
+        .left_out
+        .iter()
+        .map(|one| (one.path.as_str(), one.value.as_str()))
+        .collect();
+    assert_eq!(
+        left_out,
+        [("type", "\"yourte\""), ("habitation.floor", "\"dernier\"")]
+    );
+    assert_eq!(found.left_out[0].reason, "cannot be read from column genre");
+    assert_eq!(
+        found.advert["habitation"]["surface"]["total"], 61.0,
+        "the second column"
+    );
+    assert_eq!(
+        found.advert["currentPrice"],
+        json!({"value": null}),
+        "on request"
+    );
+    assert!(found.advert["location"].get("locationCoordinate").is_none());
+    let fault = read(json!({"id": 1, "vu": "hier"})).fault().unwrap();
+    assert_eq!(
+        fault.to_string(),
+        "lastSeenAt: cannot be read from column vu; got \"hier\""
+    );
+}
+
+#[test]
+fn invalid_mappings_are_refused_with_file_and_place() {
+    for (from, to, fault) in [
+        (
+            "\"currentPrice.value\"",
+            "\"price\"",
+            "essai.toml: field[3]: path: \"price\" is not a field of an advert",
+        ),
+        (
+            "CLASS_FLAT",
+            "FLAT",
+            "essai.toml: field[1]: map: type does not take \"FLAT\"",
+        ),
+        (
+            "from = \"genre\"",
+            "selector = \".x\"",
+            "essai.toml: field[1]: selector: is a key of portals",
+        ),
+        (
+            "from = \"genre\"\n",
+            "",
+            "essai.toml: field[1]: must hold one of: from",
+        ),
+        (
+            "OFFER_BUY",
+            "BUY",
+            "essai.toml: field[2]: value: offer.type does not take \"BUY\"",
+        ),
+        ("{id}", "{id", "essai.toml: field[0]: template: "),
+        (
+            "options[*].nom",
+            "options[*.nom",
+            "essai.toml: field[7]: from: ",
+        ),
+        (
+            "\\(([^)]+)\\)",
+            "(",
+            "essai.toml: field[9]: pattern \"(\": ",
+        ),
+        ("%d/%m/%Y", "jj/mm", "essai.toml: field[12]: format: "),
+        (
+            "decimal = \",\"",
+            "decimal = \";\"",
+            "essai.toml: field[4]: decimal: ",
+        ),
+        (
+            "path = \"url\"",
+            "path = \"title\"",
+            "essai.toml: needs a [[field]] with path = \"url\"",
+        ),
+        (
+            "empty =",
+            "vide =",
+            "essai.toml: TOML parse error at line 3",
+        ),
+    ] {
+        assert!(MAPPING.contains(from), "{from}");
+        let error = Mapping::parse("essai.toml", &MAPPING.replacen(from, to, 1));
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with(fault), "{error}");
+    }
+}
+
+#[test]
+fn single_columns_are_read_by_the_type_of_their_field() {
+    let mapping = Mapping::of_columns([
+        ("url", "link"),
+        ("currentPrice.value", "prix"),
+        ("habitation.surface.total", "surface"),
+        ("tags", "tags"),
+        ("isPro", "pro"),
+        ("location.locationCoordinate.location[0]", "lon"),
+        ("location.locationCoordinate.location[1]", "lat"),
+    ])
+    .unwrap();
+    let found = read_with(
+        &mapping,
+        json!({"link": "https://p.example/1", "prix": "250 000 €", "surface": "61,35",
+        "tags": "cave | balcon", "pro": "oui", "lon": "4.85", "lat": "45.76"}),
+    );
+    assert_eq!(
+        found.advert,
+        json!({"url": "https://p.example/1", "currentPrice": {"value": 250_000.0},
+            "habitation": {"surface": {"total": 61.35}}, "tags": ["cave", "balcon"], "isPro": true,
+            "location": {"locationCoordinate": {"location": [4.85, 45.76]}}})
+    );
+    let empty = mapping.read(
+        json!({"link": "https://p.example/2", "prix": ""})
+            .as_object()
+            .unwrap(),
+        &Portals::default(),
+    );
+    assert_eq!(
+        empty.advert,
+        json!({"url": "https://p.example/2"}),
+        "an empty cell sets no field"
+    );
+    let error = Mapping::of_columns([("currentPrice.amount", "prix")]).unwrap_err();
+    assert!(
+        error.starts_with("currentPrice.amount: unknown field; must be one of: value"),
+        "{error}"
+    );
+    let fixed = mapping
+        .with_constants([("type", "CLASS_FLAT"), ("isPro", "non")])
+        .unwrap();
+    let found = read_with(&fixed, json!({"link": "https://p.example/1", "pro": "oui"}));
+    assert_eq!(
+        (&found.advert["type"], &found.advert["isPro"]),
+        (&json!("CLASS_FLAT"), &json!(true))
+    );
+    assert!(fixed.with_constants([("type", "FLAT")]).is_err());
+}
+
+#[test]
+fn every_shipped_mapping_is_in_the_executable_and_reads_its_shape() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/mappings");
+    let mut files: Vec<String> = own_files(&folder)
+        .unwrap()
+        .iter()
+        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    assert_eq!(files, EMBEDDED.map(|(name, _)| name));
+    let data = tempfile::tempdir().unwrap();
+    let mappings = Mappings::load(data.path()).unwrap();
+    let portals = Portals::load(data.path()).unwrap();
+    let rows = include_str!("../../../data/mappings/rows.ndjson");
+    let mut tried = Vec::new();
+    for line in rows.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let name = case["mapping"].as_str().unwrap();
+        let mapping = mappings.get(name).unwrap();
+        let found = mapping.convert(case["row"].clone(), &portals).unwrap();
+        assert_eq!(found.advert, case["advert"], "{name}");
+        assert_eq!(found.left_out, [], "{name}");
+        tried.push(name.to_owned());
+    }
+    let untried: Vec<&str> = mappings
+        .names()
+        .map(|(name, _)| name)
+        .filter(|name| !tried.contains(&(*name).to_owned()))
+        .collect();
+    assert_eq!(
+        untried, [""; 0],
+        "data/mappings/rows.ndjson needs a row of each shape"
+    );
+    let fault = mappings.get("rien").unwrap_err().to_string();
+    assert!(
+        fault.starts_with("mapping: must be one of: bienici-api, "),
+        "{fault}"
+    );
+}
+
+#[test]
+fn a_mapping_of_the_data_folder_replaces_one_of_the_same_name() {
+    let data = tempfile::tempdir().unwrap();
+    let own = data.path().join(FOLDER);
+    std::fs::create_dir(&own).unwrap();
+    std::fs::write(own.join("french-csv.toml"), MAPPING).unwrap();
+    std::fs::write(own.join("mine.toml"), MAPPING).unwrap();
+    let mappings = Mappings::load(data.path()).unwrap();
+    assert_eq!(mappings.names().count(), EMBEDDED.len() + 1);
+    assert!(mappings.get("mine").unwrap().uses("genre"));
+    assert!(mappings.get("french-csv").unwrap().uses("genre"));
+    std::fs::write(own.join("broken.toml"), "name = 3").unwrap();
+    let error = Mappings::load(data.path()).unwrap_err().to_string();
+    assert!(error.contains("broken.toml: TOML parse error"), "{error}");
+}

@@ -1,0 +1,168 @@
+//! Moments as files and pages write them.
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+
+use crate::page::french::tokens::{Token, tokens};
+use toise_contract::listings::codes::Timestamp;
+
+/// Seconds since 1970.
+const UNIX: &str = "unix";
+/// Milliseconds since 1970.
+const UNIX_MS: &str = "unix-ms";
+
+/// Formats tried where a rule names none, after those of the contract.
+const USUAL: [&str; 13] = [
+    "%Y-%m-%d %H:%M:%S%.f%:z",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%d/%m/%Y à %H:%M",
+    "%d/%m/%Y à %Hh%M",
+    "%d/%m/%Y",
+    "%d-%m-%Y",
+    "%d.%m.%Y",
+    "%Y/%m/%d",
+    "%Y%m%d",
+];
+
+/// Months of a date in words, without accents, by their first letters.
+const MONTHS: [&[&str]; 12] = [
+    &["janvier", "janv"],
+    &["fevrier", "fevr", "fev"],
+    &["mars"],
+    &["avril", "avr"],
+    &["mai"],
+    &["juin"],
+    &["juillet", "juil"],
+    &["aout"],
+    &["septembre", "sept"],
+    &["octobre", "oct"],
+    &["novembre", "nov"],
+    &["decembre", "dec"],
+];
+
+/// Whether a text is a format that [`read`] understands.
+pub(super) fn is_format(format: &str) -> bool {
+    use chrono::format::{Item, StrftimeItems};
+    if [UNIX, UNIX_MS].contains(&format) {
+        return true;
+    }
+    let mut has_field = false;
+    let is_known = StrftimeItems::new(format).all(|item| {
+        has_field |= matches!(item, Item::Numeric(..) | Item::Fixed(_));
+        !matches!(item, Item::Error)
+    });
+    is_known && has_field
+}
+
+/// The moment a text names, as the contract writes it; a time without an offset is UTC. Usual formats are tried where
+/// none is named.
+pub(super) fn read(text: &str, formats: &[String]) -> Option<String> {
+    let text = text.trim();
+    let moment = match formats {
+        [] => Timestamp::parse(text)
+            .or_else(|| USUAL.iter().find_map(|format| by_format(text, format)))
+            .or_else(|| number_of_seconds(text))
+            .or_else(|| DateTime::parse_from_rfc2822(text).ok().map(moment))
+            .or_else(|| in_words(text)),
+        formats => formats.iter().find_map(|format| by_format(text, format)),
+    };
+    moment.map(|moment| moment.to_string())
+}
+
+fn moment(moment: DateTime<chrono::FixedOffset>) -> Timestamp {
+    Timestamp::new(moment.with_timezone(&Utc))
+}
+
+fn by_format(text: &str, format: &str) -> Option<Timestamp> {
+    let of_seconds = |seconds: f64| {
+        let milliseconds = (seconds * 1_000.0).round();
+        DateTime::from_timestamp_millis(milliseconds as i64).map(Timestamp::new)
+    };
+    match format {
+        UNIX => return of_seconds(text.parse().ok()?),
+        UNIX_MS => return of_seconds(text.parse::<f64>().ok()? / 1_000.0),
+        _ => {}
+    }
+    if let Ok(with_offset) = DateTime::parse_from_str(text, format) {
+        return Some(moment(with_offset));
+    }
+    let local = NaiveDateTime::parse_from_str(text, format).ok();
+    let local = local.or_else(|| {
+        let day = NaiveDate::parse_from_str(text, format).ok()?;
+        day.and_hms_opt(0, 0, 0)
+    })?;
+    Some(Timestamp::new(local.and_utc()))
+}
+
+/// A number of seconds or milliseconds since 1970 that lies between 2001 and 2100.
+fn number_of_seconds(text: &str) -> Option<Timestamp> {
+    let seconds: f64 = text.parse().ok()?;
+    match seconds {
+        1e9..4.2e9 => by_format(text, UNIX),
+        1e12..4.2e12 => by_format(text, UNIX_MS),
+        _ => None,
+    }
+}
+
+/// `7 mars 2026`, `Publiée le 1er août 2025`.
+fn in_words(text: &str) -> Option<Timestamp> {
+    let tokens: Vec<Token> = tokens(text)
+        .into_iter()
+        .filter(|token| !token.is("er") && !matches!(token, Token::Sign('.')))
+        .collect();
+    tokens.windows(3).find_map(|window| {
+        let [day, month, year] = window else {
+            return None;
+        };
+        let (day, year) = (day.whole()?, year.whole()?);
+        let month = MONTHS
+            .iter()
+            .position(|names| names.contains(&month.word().unwrap_or_default()))?;
+        let day = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month as u32 + 1, day)?;
+        Some(Timestamp::new(day.and_hms_opt(0, 0, 0)?.and_utc()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_read_as_files_and_pages_write_them() {
+        for (text, day) in [
+            ("2026-03-07", "2026-03-07T00:00:00.000Z"),
+            ("2026-03-07 18:30:00", "2026-03-07T18:30:00.000Z"),
+            (
+                "2026-03-09T15:42:45.427987+00:00",
+                "2026-03-09T15:42:45.427Z",
+            ),
+            ("07/03/2026", "2026-03-07T00:00:00.000Z"),
+            ("07/03/2026 à 18h30", "2026-03-07T18:30:00.000Z"),
+            ("7 mars 2026", "2026-03-07T00:00:00.000Z"),
+            ("Publiée le 1er août 2025", "2025-08-01T00:00:00.000Z"),
+            ("1772841600", "2026-03-07T00:00:00.000Z"),
+            ("1772841600000", "2026-03-07T00:00:00.000Z"),
+        ] {
+            assert_eq!(read(text, &[]).as_deref(), Some(day), "{text}");
+        }
+        for text in ["", "hier", "03/2026", "31/02/2026", "12"] {
+            assert_eq!(read(text, &[]), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_named_format_is_the_only_one() {
+        let formats = ["%m/%d/%Y".to_owned()];
+        assert_eq!(
+            read("03/07/2026", &formats).as_deref(),
+            Some("2026-03-07T00:00:00.000Z")
+        );
+        assert_eq!(read("2026-03-07", &formats), None);
+        assert!(
+            is_format("%d/%m/%Y") && is_format("unix") && !is_format("dd/mm") && !is_format("%Q")
+        );
+    }
+}

@@ -1,0 +1,491 @@
+//! How the text of an element, a cell or a JSON value becomes the value of a field: the part of a rule that pages and
+//! rows of files have in common.
+//!
+//! A rule that says nothing reads by the type of its field: a number for an area, a date for a moment, yes or no for a
+//! flag. Whatever it reads, a value that the contract does not accept at the field is no value.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use scraper::Html;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::dates;
+use super::field::{AdvertField, FieldKind};
+use crate::page::findings::{FieldOrigin, PageFindings, clean};
+use crate::page::french::{self, TextTrust};
+use crate::page::{document, page_kind, tidy};
+
+/// Separator of the items of a list in a text, unless a rule names another.
+const SEPARATOR: &str = "|";
+/// Maximum length of a pattern, bytes, and of its compiled form.
+const PATTERN_BYTES_MAX: usize = 1_000;
+/// See [`PATTERN_BYTES_MAX`].
+const COMPILED_BYTES_MAX: usize = 1 << 20;
+/// Spellings of yes and no, in lower case.
+const YES: [&str; 7] = ["1", "1.0", "true", "yes", "oui", "vrai", "o"];
+/// See [`YES`].
+const NO: [&str; 9] = [
+    "0", "0.0", "false", "no", "non", "faux", "n", "aucun", "aucune",
+];
+
+/// How a text is converted to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ValueFormat {
+    /// The text itself.
+    Text,
+    /// The text of HTML, one line a paragraph.
+    Html,
+    /// An amount: `350 000 €`, `350 k€`.
+    Amount,
+    /// The first number.
+    Number,
+    /// A storey: `3e`, `RDC`, `3/5`.
+    Floor,
+    /// An energy class: `D`, `Classe D`.
+    EnergyClass,
+    /// A climate class.
+    ClimateClass,
+    /// True if the element exists, or the cell holds anything but a spelling of no.
+    Presence,
+    /// Yes or no: `oui`, `0`, `true`.
+    Flag,
+    /// A moment, in one of the rule's formats or in a usual one.
+    Date,
+    /// A list: a JSON array, or a text whose items are separated.
+    List,
+    /// A position, latitude first: `48.85, 2.35`.
+    LatLng,
+    /// A position, longitude first, as GeoJSON has it.
+    LngLat,
+    /// What the words of a title or a description say about the field: `T3 de 65 m² au 2e étage`.
+    Words,
+}
+
+/// One text or several.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    pub(crate) fn into_vec(self) -> Vec<String> {
+        match self {
+            OneOrMany::One(text) => vec![text],
+            OneOrMany::Many(texts) => texts,
+        }
+    }
+}
+
+/// A rule as written in its file. `selector` and `attribute` are for pages; `from`, `latitude`, `longitude`, `template`,
+/// `value` and `when` for rows of files; all others for both.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RuleSpec {
+    pub path: String,
+    pub selector: Option<String>,
+    pub attribute: Option<String>,
+    pub from: Option<OneOrMany>,
+    pub latitude: Option<String>,
+    pub longitude: Option<String>,
+    pub template: Option<String>,
+    pub value: Option<toml::Value>,
+    pub when: Option<String>,
+    pub pattern: Option<String>,
+    #[serde(rename = "as")]
+    pub reading: Option<ValueFormat>,
+    pub scale: Option<f64>,
+    pub decimal: Option<char>,
+    pub format: Option<OneOrMany>,
+    pub separator: Option<String>,
+    pub map: BTreeMap<String, toml::Value>,
+}
+
+impl RuleSpec {
+    /// A key that only rules for rows of files have.
+    pub(crate) fn key_of_rows(&self) -> Option<&'static str> {
+        let keys = [
+            ("from", self.from.is_some()),
+            ("latitude", self.latitude.is_some()),
+            ("longitude", self.longitude.is_some()),
+            ("template", self.template.is_some()),
+            ("value", self.value.is_some()),
+            ("when", self.when.is_some()),
+        ];
+        keys.iter()
+            .find(|(_, is_given)| *is_given)
+            .map(|(key, _)| *key)
+    }
+
+    /// A key that only rules for pages have.
+    pub(crate) fn key_of_pages(&self) -> Option<&'static str> {
+        let keys = [
+            ("selector", self.selector.is_some()),
+            ("attribute", self.attribute.is_some()),
+        ];
+        keys.iter()
+            .find(|(_, is_given)| *is_given)
+            .map(|(key, _)| *key)
+    }
+}
+
+/// Reads texts as values of one field.
+#[derive(Clone, Debug)]
+pub struct ValueRule {
+    /// The field.
+    pub field: AdvertField,
+    reading: ValueFormat,
+    /// Whether the file names the reading, which then also reads what the map does not hold.
+    is_reading_named: bool,
+    pattern: Option<Regex>,
+    scale: f64,
+    decimal: Option<char>,
+    formats: Vec<String>,
+    separator: String,
+    /// Phrases, the longest first, with their values.
+    map: Vec<(String, Value)>,
+}
+
+impl ValueRule {
+    /// Validates the common part of a rule.
+    ///
+    /// # Errors
+    /// A message that names the key and says what it may hold.
+    pub(crate) fn new(written: &RuleSpec) -> Result<Self, String> {
+        let path = &written.path;
+        let field = AdvertField::parse(path).map_err(|_| {
+            format!(
+                "path: {path:?} is not a field of an advert, such as \"habitation.surface.total\""
+            )
+        })?;
+        let scale = written.scale.unwrap_or(1.0);
+        if !scale.is_finite() || scale <= 0.0 {
+            return Err("scale: must be a number above 0".into());
+        }
+        if written
+            .decimal
+            .is_some_and(|sign| !matches!(sign, ',' | '.'))
+        {
+            return Err("decimal: must be \",\" or \".\"".into());
+        }
+        let pattern = written.pattern.as_deref().map(pattern).transpose()?;
+        let formats = written
+            .format
+            .clone()
+            .map_or_else(Vec::new, OneOrMany::into_vec);
+        if let Some(format) = formats.iter().find(|format| !dates::is_format(format)) {
+            return Err(format!(
+                "format: {format:?} must be \"unix\", \"unix-ms\" or like \"%d/%m/%Y\""
+            ));
+        }
+        let mut map = Vec::with_capacity(written.map.len());
+        for (text, value) in &written.map {
+            let value = serde_json::to_value(value).unwrap_or_default();
+            if !field.fits(&value) && !field.fits(&json!([value])) {
+                let value = match &value {
+                    Value::String(text) => format!("{text:?}"),
+                    other => other.to_string(),
+                };
+                return Err(format!("map: {path} does not take {value}"));
+            }
+            map.push((page_kind::phrase(text), value));
+        }
+        map.sort_by_key(|(phrase, _)| std::cmp::Reverse(phrase.len()));
+        let separator = written
+            .separator
+            .clone()
+            .unwrap_or_else(|| SEPARATOR.into());
+        if separator.is_empty() {
+            return Err("separator: must not be empty".into());
+        }
+        Ok(Self {
+            reading: written.reading.unwrap_or_else(|| usual_reading(field.kind)),
+            is_reading_named: written.reading.is_some(),
+            field,
+            pattern,
+            scale,
+            decimal: written.decimal,
+            formats,
+            separator,
+            map,
+        })
+    }
+
+    /// The value that a text gives; `None` if there is none, or none that the field takes.
+    pub fn read_text(&self, text: &str) -> Option<Value> {
+        if self.field.kind == FieldKind::List {
+            let items = list(text).unwrap_or_else(|| {
+                let parts = text.split(self.separator.as_str());
+                parts.map(|part| json!(part.trim())).collect()
+            });
+            return self.read_items(&items);
+        }
+        let text = self.matched(text)?;
+        self.mapped(text)
+            .or_else(|| self.converted(text))
+            .filter(|value| self.field.fits(value))
+    }
+
+    /// The value that a JSON value gives; `None` as for a text.
+    pub fn read_value(&self, value: &Value) -> Option<Value> {
+        match value {
+            Value::Null => None,
+            Value::String(text) => self.read_text(text),
+            Value::Array(items) => self.read_items(items),
+            Value::Number(number) if self.is_plain() && self.field.kind == FieldKind::Number => {
+                let number = number.as_f64()? * self.scale;
+                Some(json!(number)).filter(|value| self.field.fits(value))
+            }
+            Value::Bool(_) if self.is_plain() && self.field.kind == FieldKind::Flag => {
+                Some(value.clone())
+            }
+            Value::Object(_) if self.is_plain() && self.field.fits(value) => Some(value.clone()),
+            Value::Object(_) => None,
+            Value::Number(_) | Value::Bool(_) => self.read_text(&value.to_string()),
+        }
+    }
+
+    /// Whether the rule only asks whether anything is there.
+    pub(super) fn is_presence(&self) -> bool {
+        self.reading == ValueFormat::Presence && self.map.is_empty() && self.pattern.is_none()
+    }
+
+    /// Whether what is already of the field's type is its value.
+    fn is_plain(&self) -> bool {
+        self.map.is_empty() && self.pattern.is_none() && !matches!(self.reading, ValueFormat::Words)
+    }
+
+    /// Whether a value that gives nothing says nothing of the field, rather than something wrong: the pattern does not
+    /// find it, or words do not mention it.
+    pub(crate) fn may_be_silent(&self, value: &Value) -> bool {
+        let is_found = match (&self.pattern, value) {
+            (Some(pattern), Value::String(text)) => pattern.is_match(text),
+            _ => true,
+        };
+        let asks = self.reading == ValueFormat::Words
+            || self.field.kind == FieldKind::Flag && !self.map.is_empty();
+        asks || !is_found
+    }
+
+    fn read_items(&self, items: &[Value]) -> Option<Value> {
+        match self.field.kind {
+            FieldKind::List => {
+                let values = items.iter().flat_map(|item| match self.item(item) {
+                    Some(Value::Array(values)) => values,
+                    Some(value) => vec![value],
+                    None => Vec::new(),
+                });
+                let values: Vec<Value> = values.collect();
+                (!values.is_empty()).then_some(Value::Array(values))
+            }
+            FieldKind::Position => {
+                let [one, other] = items else { return None };
+                let number = |value: &Value| match value {
+                    Value::String(text) => plain_number(text, self.decimal),
+                    value => value.as_f64(),
+                };
+                let (one, other) = (number(one)?, number(other)?);
+                let position = match self.reading {
+                    ValueFormat::LatLng => json!([other, one]),
+                    _ => json!([one, other]),
+                };
+                Some(position).filter(|value| self.field.fits(value))
+            }
+            // A flag that words of a list give, and a text of several lines.
+            _ => {
+                let texts = items.iter().filter_map(|item| match item {
+                    Value::String(text) => Some(text.clone()),
+                    Value::Number(_) | Value::Bool(_) => Some(item.to_string()),
+                    _ => None,
+                });
+                let texts: Vec<String> = texts.collect();
+                self.read_text(&texts.join("\n"))
+            }
+        }
+    }
+
+    /// The value of one item of a list.
+    fn item(&self, item: &Value) -> Option<Value> {
+        let fits = |value: &Value| self.field.fits(&json!([value]));
+        match item {
+            Value::String(text) => {
+                let text = self.matched(text)?;
+                if let Some(value) = self.mapped(text) {
+                    return Some(value);
+                }
+                let is_read = self.map.is_empty() || self.is_reading_named;
+                let value = clean(json!(text));
+                is_read
+                    .then_some(value)
+                    .filter(|value| value != "" && fits(value))
+            }
+            Value::Null => None,
+            value => Some(value.clone()).filter(fits),
+        }
+    }
+
+    /// What the pattern captures of a text.
+    fn matched<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let text = match &self.pattern {
+            None => text,
+            Some(pattern) => {
+                let found = pattern.captures(text)?;
+                let group = found.iter().skip(1).flatten().next();
+                group.or_else(|| found.get(0))?.as_str()
+            }
+        };
+        Some(text.trim()).filter(|text| !text.is_empty())
+    }
+
+    /// The value of the phrase that the text is, else of the longest that it contains.
+    fn mapped(&self, text: &str) -> Option<Value> {
+        if self.map.is_empty() {
+            return None;
+        }
+        let whole = page_kind::phrase(text);
+        let is_whole = self.map.iter().find(|(phrase, _)| *phrase == whole);
+        let contained = || {
+            let mut phrases = self.map.iter();
+            phrases.find(|(phrase, _)| !phrase.is_empty() && page_kind::says(text, &[phrase]))
+        };
+        is_whole.or_else(contained).map(|(_, value)| value.clone())
+    }
+
+    fn converted(&self, text: &str) -> Option<Value> {
+        if !self.map.is_empty() && !self.is_reading_named {
+            return None;
+        }
+        let scaled = |number: Option<f64>| number.map(|number| json!(number * self.scale));
+        let plain = || plain_number(text, self.decimal);
+        match self.reading {
+            ValueFormat::Text => Some(clean(json!(text))).filter(|value| value != ""),
+            ValueFormat::Html => {
+                let tidied = tidy::tidy(text);
+                let read = document::walk(&Html::parse_document(&tidied.html)).text;
+                Some(clean(json!(read))).filter(|value| value != "")
+            }
+            ValueFormat::Amount => scaled(plain().or_else(|| french::amount(text))),
+            ValueFormat::Number => scaled(plain().or_else(|| french::number(text))),
+            ValueFormat::Floor => {
+                let floor = plain().or_else(|| french::floor(text));
+                floor.map(|floor| json!(floor))
+            }
+            ValueFormat::EnergyClass => french::energy_class(&text.to_uppercase())
+                .map(|class| json!(format!("ENERGY_CLASSIFICATION_{class}"))),
+            ValueFormat::ClimateClass => french::energy_class(&text.to_uppercase())
+                .map(|class| json!(format!("GREENHOUSE_CLASSIFICATION_{class}"))),
+            ValueFormat::Presence => Some(json!(!NO.contains(&text.to_lowercase().as_str()))),
+            ValueFormat::Flag => flag(text).map(|flag| json!(flag)),
+            ValueFormat::Date => dates::read(text, &self.formats).map(|moment| json!(moment)),
+            // Lists are read item by item, before.
+            ValueFormat::List => None,
+            ValueFormat::LatLng | ValueFormat::LngLat => {
+                let items = list(text).unwrap_or_else(|| pair(text));
+                self.read_items(&items)
+            }
+            ValueFormat::Words => {
+                let mut findings = PageFindings::default();
+                french::read(text, TextTrust::Own, &mut findings, FieldOrigin::Text);
+                findings.get(&self.field.name).cloned()
+            }
+        }
+    }
+}
+
+/// The reading of a field whose rule names none.
+fn usual_reading(kind: FieldKind) -> ValueFormat {
+    match kind {
+        FieldKind::Number => ValueFormat::Number,
+        FieldKind::Flag => ValueFormat::Flag,
+        FieldKind::Date => ValueFormat::Date,
+        FieldKind::List => ValueFormat::List,
+        FieldKind::Position => ValueFormat::LngLat,
+        FieldKind::Text => ValueFormat::Text,
+    }
+}
+
+fn pattern(text: &str) -> Result<Regex, String> {
+    if text.len() > PATTERN_BYTES_MAX {
+        return Err(format!(
+            "pattern: must not exceed {PATTERN_BYTES_MAX} bytes"
+        ));
+    }
+    regex::RegexBuilder::new(text)
+        .size_limit(COMPILED_BYTES_MAX)
+        .build()
+        .map_err(|error| format!("pattern {text:?}: {error}"))
+}
+
+fn flag(text: &str) -> Option<bool> {
+    let text = text.to_lowercase();
+    let is = |spellings: &[&str]| spellings.contains(&text.as_str());
+    is(&YES)
+        .then_some(true)
+        .or_else(|| is(&NO).then_some(false))
+}
+
+/// The items of a text that is a JSON array, or one as Python prints it.
+fn list(text: &str) -> Option<Vec<Value>> {
+    if !(text.starts_with('[') && text.ends_with(']')) {
+        return None;
+    }
+    let read = |text: &str| serde_json::from_str(text).ok();
+    read(text).or_else(|| read(&text.replace('\'', "\"")))
+}
+
+/// The two numbers of a position as a text: between brackets or not, apart by a comma, a semicolon or a space.
+fn pair(text: &str) -> Vec<Value> {
+    let text = text.trim_matches(['(', ')', '[', ']', ' ']);
+    let parts = text
+        .split([';', ' '])
+        .flat_map(|part| match text.contains(';') {
+            // A comma then marks decimals.
+            true => vec![part],
+            false => part.split(',').collect(),
+        });
+    parts
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(|part| json!(part))
+        .collect()
+}
+
+/// A text that is one number, with any grouping, currency or unit of area after it; `None` for any other text.
+///
+/// A point marks decimals unless `decimal` says that a comma does; a lone comma does too.
+pub(crate) fn plain_number(text: &str, decimal: Option<char>) -> Option<f64> {
+    let finite = |number: f64| number.is_finite().then_some(number);
+    if decimal != Some(',')
+        && let Ok(number) = text.trim().parse::<f64>()
+    {
+        return finite(number);
+    }
+    let text = text
+        .trim()
+        .trim_end_matches(['€', '²', ' ', '\u{a0}', '\u{202f}']);
+    let text = text.trim_end_matches(" m2").trim_end_matches(" m");
+    let mut plain: String = text
+        .chars()
+        .filter(|sign| !sign.is_whitespace() && *sign != '\'')
+        .collect();
+    match decimal {
+        Some(',') => plain = plain.replace('.', "").replace(',', "."),
+        Some(_) => plain = plain.replace(',', ""),
+        None if !plain.contains('.') && plain.matches(',').count() == 1 => {
+            plain = plain.replace(',', ".");
+        }
+        None => {}
+    }
+    let is_number = plain.chars().any(|sign| sign.is_ascii_digit())
+        && plain
+            .chars()
+            .all(|sign| sign.is_ascii_digit() || matches!(sign, '.' | '-' | '+'));
+    is_number
+        .then(|| plain.parse().ok())
+        .flatten()
+        .and_then(finite)
+}
