@@ -7,7 +7,7 @@ use comfy_table::CellAlignment;
 
 use super::{CommandResult, Common};
 use toise_collect::portals::Portals;
-use toise_lab::extraction::{self, ExtractionOptions, ExtractionReport, FieldScore, SiteHalf};
+use toise_collect::evaluation::{self, ExtractionOptions, ExtractionReport, FieldScore, SiteHalf};
 
 /// Arguments of `evaluate extraction`.
 #[derive(Args, Debug)]
@@ -54,7 +54,7 @@ pub fn run(common: &Common, arguments: &EvaluateExtractionArgs) -> CommandResult
         }),
         mistakes_max: arguments.mistakes,
     };
-    let report = extraction::run(&portals, &options)?;
+    let report = evaluation::run(&portals, &options)?;
     if common.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {

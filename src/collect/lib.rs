@@ -4,8 +4,10 @@
 //! it for a limited time; the job of a call that went away is taken over by the next call for the URL. [`runner`]
 //! starts jobs in the order of [`queue`] and [`work`] runs them: [`toise_net::fetch`] fetches the page, [`extract`]
 //! reads it by the rules of its portal ([`portals`]), and [`toise_listings`] ingests the advert. Checks of known
-//! adverts are jobs too. [`mapping`] turns rows of files and bodies into adverts. [`reports`] holds the accounts' claims that a listing is wrong.
+//! adverts are jobs too. [`mapping`] turns rows of files and bodies into adverts. [`reports`] holds the
+//! accounts' claims that a listing is wrong. [`evaluation`] judges the reading of saved pages.
 
+pub mod evaluation;
 pub mod extract;
 pub mod jobs;
 pub mod mapping;

@@ -13,7 +13,7 @@ use super::inline_vec::InlineVec;
 use super::levels::{
     amenities, building, condominium, count_difference, energy, land, place, price, surface,
 };
-use super::rarity::{RARITY_BITS_MAX, is_equality};
+use super::rarity::{Agreements, RARITY_BITS_MAX, is_equality};
 use super::seller::SELLER_KEYS_MAX;
 use super::text::TextFigures;
 use super::weights::{ComparedField, DIFFERENT_BITS, PRIOR_BITS, WEIGHTS};
@@ -161,9 +161,9 @@ fn at_most(field: ComparedField, programme: bool) -> f32 {
 }
 
 impl Outline {
-    /// The fields that it has.
-    pub(super) fn known(&self) -> &Fingerprint {
-        &self.known
+    /// How the values of an advert agree with those of the advert of the outline.
+    pub fn agreements(&self, advert: &Fingerprint) -> Agreements {
+        Agreements::between(advert, &self.known)
     }
 
     /// Decodes what [`Fingerprint::outline`] wrote; `None` for another version or malformed bytes.

@@ -7,7 +7,6 @@
 
 use super::fingerprint::Fingerprint;
 use super::levels::{energy, surface};
-use super::outline::Outline;
 use super::weights::ComparedField;
 use toise_contract::enums::EnumPropertyClass as Class;
 
@@ -84,11 +83,6 @@ impl Agreements {
             (bits << 2) | (is_same << 1) | is_known
         });
         Self(bits)
-    }
-
-    /// As [`Self::between`], from the outline of the other.
-    pub fn with_outline(advert: &Fingerprint, other: &Outline) -> Self {
-        Self::between(advert, other.known())
     }
 }
 

@@ -19,6 +19,7 @@ pub mod id_index;
 pub mod import;
 mod locked_table;
 pub mod merge;
+mod provenance;
 mod rewrite;
 mod rows;
 pub mod schema;
@@ -29,5 +30,6 @@ pub mod write;
 
 pub use error::Error;
 pub use folder::Lake;
-pub use rows::{ImportOutcome, Provenance, RowSink, Slice};
+pub use provenance::Provenance;
+pub use rows::{ImportOutcome, RowSink, Slice};
 pub use stored_rows::StoredRows;

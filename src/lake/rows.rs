@@ -21,24 +21,6 @@ pub trait RowSink {
     }
 }
 
-/// Where rows came from; kept in the snapshot.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Provenance {
-    /// Address or file name.
-    pub name: String,
-    /// Official edition, when the file is one (`2026-04`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub edition: Option<String>,
-    /// BLAKE3 of the bytes read, hexadecimal.
-    pub checksum: String,
-    /// Licence of the data.
-    pub licence: String,
-    /// When it was read, ISO 8601.
-    pub read_at: String,
-    /// Bytes read.
-    pub bytes: u64,
-}
-
 /// A part of a table that an official edition covers whole.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Slice {

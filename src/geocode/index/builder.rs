@@ -18,10 +18,10 @@ use std::io;
 use geo_index::rtree::RTreeBuilder;
 use geo_index::rtree::sort::HilbertSort;
 
+use super::area_key::AreaKey;
 use super::layout::{STREET_ITEM, Section, Sections};
 use super::word_kind::WordKind;
 use crate::text::{fold, lexicon, likeness, sound};
-use toise_geo::places::{Place, PlaceKind, Places};
 use toise_geo::varint;
 
 /// Maximum house numbers of a block.
@@ -56,43 +56,6 @@ pub struct AddressRow {
     pub lat: f64,
     /// Longitude, degrees.
     pub lon: f64,
-}
-
-/// What lies in one commune, and one former commune of it if it has any.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct AreaKey {
-    insee_code: String,
-    former_code: String,
-    commune: String,
-    former_name: String,
-}
-
-impl AreaKey {
-    /// The area of a row. An older edition of the base has communes that were merged since: they are former communes of
-    /// those of today.
-    fn of(row: &AddressRow) -> Self {
-        let places = Places::get();
-        let place = places.find(&row.insee_code).and_then(|at| places.place(at));
-        let is_former =
-            |place: &&Place| matches!(place.kind, PlaceKind::Former | PlaceKind::FormerCode);
-        let parent = place
-            .filter(is_former)
-            .and_then(|place| places.place(place.parent?));
-        match parent {
-            Some(commune) => Self {
-                insee_code: commune.code.to_owned(),
-                former_code: row.insee_code.clone(),
-                commune: commune.name.to_owned(),
-                former_name: row.commune.clone(),
-            },
-            None => Self {
-                insee_code: row.insee_code.clone(),
-                former_code: row.former_code.clone(),
-                commune: row.commune.clone(),
-                former_name: row.former_name.clone(),
-            },
-        }
-    }
 }
 
 #[derive(Default)]

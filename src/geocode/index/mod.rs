@@ -3,6 +3,7 @@
 //! [`builder`] writes a segment from the addresses of a department, [`segment`] reads it, and [`layout`] says what lies
 //! in the file. [`crate::folder`] publishes the segments of all departments together.
 
+mod area_key;
 pub mod builder;
 mod house_number;
 pub mod layout;

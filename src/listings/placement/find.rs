@@ -165,7 +165,7 @@ fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> rusqlite::
             let is_ruled_out = outline
                 .as_ref()
                 .is_some_and(|other| fingerprint.certainly_differs(other));
-            let agreements = outline.map(|other| Agreements::with_outline(fingerprint, &other));
+            let agreements = outline.map(|other| other.agreements(fingerprint));
             met.push((row.get(0)?, is_ruled_out, agreements.unwrap_or_default()));
         }
         fullest = fullest.max(met.len() - before);

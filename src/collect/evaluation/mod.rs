@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use toise_collect::extract::findings::PageFindings;
-use toise_collect::extract::{Extraction, PageInput, PageVerdict, extract};
-use toise_collect::portals::Portals;
+use crate::extract::findings::PageFindings;
+use crate::extract::{Extraction, PageInput, PageVerdict, extract};
+use crate::portals::Portals;
 use truth::TruthPage;
 
 /// Maximum size of a saved page, bytes.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Error;
-use toise_collect::extract::findings::fits;
+use crate::extract::findings::fits;
 
 /// A saved page with what it states.
 #[derive(Clone, Debug, Deserialize)]

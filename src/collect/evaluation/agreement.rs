@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use toise_collect::extract::french::tokens::{Token, tokens};
+use crate::extract::french::tokens::{Token, tokens};
 use toise_geo::distance::planar_distance_m;
 
 /// Tolerated difference of areas, square metres: pages give the same area with and without decimals.

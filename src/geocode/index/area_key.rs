@@ -1,0 +1,41 @@
+//! The commune, and former commune, that an address lies in.
+
+use super::builder::AddressRow;
+use toise_geo::places::{Place, PlaceKind, Places};
+
+/// What lies in one commune, and one former commune of it if it has any.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct AreaKey {
+    pub insee_code: String,
+    pub former_code: String,
+    pub commune: String,
+    pub former_name: String,
+}
+
+impl AreaKey {
+    /// The area of a row. An older edition of the base has communes that were merged since: they are former communes of
+    /// those of today.
+    pub fn of(row: &AddressRow) -> Self {
+        let places = Places::get();
+        let place = places.find(&row.insee_code).and_then(|at| places.place(at));
+        let is_former =
+            |place: &&Place| matches!(place.kind, PlaceKind::Former | PlaceKind::FormerCode);
+        let parent = place
+            .filter(is_former)
+            .and_then(|place| places.place(place.parent?));
+        match parent {
+            Some(commune) => Self {
+                insee_code: commune.code.to_owned(),
+                former_code: row.insee_code.clone(),
+                commune: commune.name.to_owned(),
+                former_name: row.commune.clone(),
+            },
+            None => Self {
+                insee_code: row.insee_code.clone(),
+                former_code: row.former_code.clone(),
+                commune: row.commune.clone(),
+                former_name: row.former_name.clone(),
+            },
+        }
+    }
+}
