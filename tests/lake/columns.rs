@@ -1,9 +1,10 @@
 //! A table of sales written before it told of mutations: it stays readable, and an import of the same file completes it.
 
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, RecordBatch, StringArray};
+use serde_json::Value;
 use toise::lake::schema::{RECORD, TableSchema};
 use toise::lake::{Lake, RowSink};
 use toise::opendata::Dataset;
@@ -44,11 +45,31 @@ struct FormerTable<'s>(&'s mut dyn RowSink);
 impl RowSink for FormerTable<'_> {
     fn push(&mut self, batch: RecordBatch) -> Result<(), toise::lake::Error> {
         let fields = FORMER.arrow().fields().iter();
-        let columns = fields.map(|field| batch.column_by_name(field.name()).unwrap().clone());
+        let columns = fields.map(|field| {
+            let column = batch.column_by_name(field.name()).unwrap();
+            match field.name() == RECORD {
+                true => Arc::new(
+                    column
+                        .as_string::<i32>()
+                        .iter()
+                        .map(former)
+                        .collect::<StringArray>(),
+                ),
+                false => column.clone(),
+            }
+        });
         let columns = columns.collect();
         self.0
             .push(RecordBatch::try_new(FORMER.arrow().clone(), columns).unwrap())
     }
+}
+
+/// A record without the fields that it did not have.
+fn former(record: Option<&str>) -> Option<String> {
+    let mut record: Value = serde_json::from_str(record?).unwrap();
+    let fields = record.as_object_mut().unwrap();
+    fields.retain(|name, _| !LATER.contains(&name.as_str()));
+    Some(record.to_string())
 }
 
 const SALES: &str = "id_mutation,date_mutation,nature_mutation,valeur_fonciere,code_commune,id_parcelle,type_local,\
