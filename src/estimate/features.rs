@@ -175,6 +175,21 @@ pub fn all(shown: &[f32; PLACED], around: &Surroundings, placed: f64) -> [f32; A
     row
 }
 
+/// The row of a home as it was on the day of the last known sale. The width of the error is learned and predicted from
+/// it, so that the interval widens with the horizon by what the market may do and by nothing else.
+pub fn at_last_sale(row: &[f32; ALL], around: &Surroundings) -> [f32; ALL] {
+    let mut row = *row;
+    row[PLACED + LEVEL] -= around.course as f32;
+    row[PLACED + AGE] -= around.horizon as f32;
+    row[PLACED + HORIZON] = 0.0;
+    row
+}
+
+/// Places of three surroundings features in [`SURROUNDINGS`].
+const LEVEL: usize = 0;
+const AGE: usize = 14;
+const HORIZON: usize = 16;
+
 /// Own features of a recorded sale.
 pub fn own_features_of(sales: &SaleColumns, row: usize) -> OwnFeatures {
     OwnFeatures {

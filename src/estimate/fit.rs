@@ -91,6 +91,13 @@ pub struct RawValuation {
     pub row: [f32; ALL],
 }
 
+impl RawValuation {
+    /// The input row of the trees that predict the width of the error.
+    pub fn width_row(&self) -> [f32; ALL] {
+        features::at_last_sale(&self.row, &self.around)
+    }
+}
+
 /// Buffer reused from one home to the next.
 pub type Scratch = Vec<super::comparables::Neighbour>;
 

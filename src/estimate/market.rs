@@ -167,6 +167,8 @@ pub struct Surroundings {
     pub comparables: usize,
     /// Horizon: days from the last known sale to the valuation date.
     pub horizon: f64,
+    /// What the price index moves in these days, in log price.
+    pub course: f64,
     /// Rank of the department; 0 if no sale is within reach.
     pub department_rank: u8,
 }
@@ -316,6 +318,7 @@ impl Market {
             comparables: found.len(),
             department_rank: department,
             horizon: f64::from(as_of.day - before).max(0.0),
+            course: today - path.at(f64::from(before.min(as_of.day)) + 0.5),
             department: f64::NAN,
             cells: [f64::NAN; CELL_LEVELS.len()],
             wide: f64::NAN,

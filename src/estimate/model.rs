@@ -187,14 +187,14 @@ impl Model {
             return Ok(self.interval.for_fallback(own.class, stand_in, horizon));
         }
         let width = match &self.spread {
-            Some(spread) => spread.predict(&valued.row)?.max(WIDTH_MIN),
+            Some(spread) => spread.predict(&valued.width_row())?.max(WIDTH_MIN),
             None => 1.0,
         };
         let placed = SegmentFeatures {
             class: own.class,
             position,
             surface_m2: own.surface_m2,
-            log_price: valued.log_price,
+            log_price: valued.log_price - valued.around.course,
         };
         let near_m = valued.around.near_m;
         Ok(self.interval.around(&placed, width, horizon, near_m))

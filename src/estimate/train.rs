@@ -167,7 +167,7 @@ fn held_out_errors(
                     class: own.class,
                     position,
                     surface_m2: own.surface_m2,
-                    log_price: valued.log_price,
+                    log_price: valued.log_price - valued.around.course,
                 },
                 id,
                 error: price - valued.log_price,
@@ -215,7 +215,7 @@ fn calibrate(
         let widths = widths(learned)?;
         let judged: Vec<CalibrationError> = judged
             .par_iter()
-            .map(|one| Ok(one.scored(widths.predict(&one.valued.row)?.max(WIDTH_MIN))))
+            .map(|one| Ok(one.scored(widths.predict(&one.valued.width_row())?.max(WIDTH_MIN))))
             .collect::<Result<_, Error>>()?;
         scored.extend(judged);
     }
@@ -247,7 +247,7 @@ impl HeldOutError {
 fn widths(held_out_errors: &[&HeldOutError]) -> Result<BoostedTrees, Error> {
     let mut matrix = TrainingMatrix::default();
     for one in held_out_errors {
-        matrix.push(&one.valued.row, one.error.abs(), 1.0);
+        matrix.push(&one.valued.width_row(), one.error.abs(), 1.0);
     }
     let settings = TreeSettings {
         quantile: COVERAGE,
