@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use comfy_table::CellAlignment;
 
 use super::{CommandResult, Common};
-use toise_collect::portals::Portals;
 use toise_collect::evaluation::{self, ExtractionOptions, ExtractionReport, FieldScore, SiteHalf};
+use toise_collect::portals::Portals;
 
 /// Arguments of `evaluate extraction`.
 #[derive(Args, Debug)]

@@ -72,43 +72,18 @@ async fn a_home_is_valued_with_contributions_and_comparables() {
         assert_eq!(sale.as_object().unwrap().len(), 5, "{sale}");
         assert!(sale["date"].as_str().unwrap().ends_with("T00:00:00.000Z"));
     }
-    // Without a terrace its value is lower.
+    // Without a terrace its value is lower; a position in the sea gets the national fallback, and is told.
     let without = with("habitation.characteristics.hasTerrace", json!(false));
     let without = data(service.post(LITE, without.to_string()).await).await;
     assert!(without["price"].as_i64().unwrap() < price);
-}
-
-#[tokio::test]
-async fn a_home_that_cannot_be_in_france_is_refused_by_name() {
-    let (service, _folder) = with_model().await;
-    let path = "location.locationCoordinate.location";
-    for (position, name) in [
-        ([-0.1278, 51.5074], "outside_france"),
-        ([-5.0, 46.0], "outside_france"),
-        ([48.8566, 2.3522], "coordinates_swapped?"),
-    ] {
-        let home = body(position, "CLASS_FLAT", 50.0);
-        let response = service.post(LITE, home.to_string()).await;
-        assert_eq!(response.status(), 422, "{position:?}");
-        let answer: Value = response.json().await.unwrap();
-        let message = answer["error"]["message"].as_str().unwrap();
-        assert!(
-            message.starts_with(&format!("{path}: {name}: ")),
-            "{message}"
-        );
-        let many = json!({"items": [body(IN_PARIS, "CLASS_FLAT", 50.0), home]});
-        let response = service
-            .post(&format!("{LITE}/_many"), many.to_string())
-            .await;
-        assert_eq!(response.headers()["x-credits"], "1");
-        let answers = data(response).await;
-        assert!(answers[0]["price"].is_i64());
-        let message = answers[1]["error"]["message"].as_str().unwrap();
-        assert!(
-            message.starts_with(&format!("items[1].{path}: {name}: ")),
-            "{message}"
-        );
-    }
+    let at_sea = body([-5.0, 46.0], "CLASS_FLAT", 50.0);
+    let at_sea = data(service.post(LITE, at_sea.to_string()).await).await;
+    assert_eq!(at_sea["metadata"]["fallback"], "national");
+    assert_eq!(at_sea["metadata"]["warning"], "outside_france");
+    let swapped = body([48.8566, 2.3522], "CLASS_FLAT", 50.0);
+    let swapped = data(service.post(LITE, swapped.to_string()).await).await;
+    assert_eq!(swapped["metadata"]["warning"], "coordinates_swapped?");
+    assert!(at_sea["price"].as_i64().unwrap() > 0);
 }
 
 #[tokio::test]

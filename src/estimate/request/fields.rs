@@ -211,8 +211,7 @@ const POSITION: [Field; 2] = [of(HomeInput::Longitude), of(HomeInput::Latitude)]
 const PIN: [Field; 1] = [Field::required(
     "location",
     FieldKind::Pair(&POSITION),
-    "Longitude, then latitude. 422 for a point outside France (`outside_france`) and for one that lies in France only with \
-    both swapped (`coordinates_swapped?`)",
+    "Longitude, then latitude. A point outside France is valued at the national average",
 )];
 const PLACE: [Field; 2] = [
     within(

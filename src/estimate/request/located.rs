@@ -3,10 +3,10 @@
 //! A body gives a coordinate or an address; a coordinate wins. An interval is calibrated on homes whose place is known:
 //! of a home that is only known to lie in a town, the confidence is LOW however narrow the interval.
 
-use super::fields::{ADDRESS_PATH, LOCATION};
+use super::fields::ADDRESS_PATH;
 use crate::{Estimate, EstimateConfidence, Home};
 use toise_contract::fault::Fault;
-use toise_geo::plausible::check_position;
+use toise_geo::plausible::{PositionFault, check_position};
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::{PostalAddress, Precision, Resolved};
 
@@ -39,6 +39,13 @@ pub struct LocatedHome {
     pub position_from: Option<&'static str>,
 }
 
+impl LocatedHome {
+    /// Why its position cannot be that of a home in France, if it cannot.
+    pub fn position_fault(&self) -> Option<PositionFault> {
+        check_position(self.home.latitude, self.home.longitude).err()
+    }
+}
+
 impl HomeRequest {
     pub(super) fn new(home: Home, place: HomePlace) -> Self {
         Self { home, place }
@@ -47,8 +54,7 @@ impl HomeRequest {
     /// Finds the position of the home if it was given by an address.
     ///
     /// # Errors
-    /// The address is not found, or not surely enough; the path is `location.address`. Or its coordinate cannot be that of
-    /// a home in France; the path is that of the coordinate.
+    /// The address is not found, or not surely enough; the path is `location.address`.
     pub fn locate(self, geocoder: &Geocoder) -> Result<LocatedHome, Fault> {
         let Self { mut home, place } = self;
         let (address, position_from) = match place {
@@ -62,10 +68,6 @@ impl HomeRequest {
                 (Some(found), Some("address"))
             }
         };
-        if address.is_none() {
-            check_position(home.latitude, home.longitude)
-                .map_err(|reason| Fault::new(LOCATION.join("."), reason.to_string()))?;
-        }
         Ok(LocatedHome {
             home,
             address,

@@ -393,27 +393,3 @@ fn a_row_abroad_at_sea_or_swapped_has_a_status_and_no_home() {
     );
     assert!(read("55.45", "-20.88").is_ok());
 }
-
-#[test]
-fn a_body_abroad_or_swapped_is_refused_at_its_position() {
-    let body = |position: [f64; 2]| {
-        json!({
-            "location": {"locationCoordinate": {"location": position}}, "type": "CLASS_FLAT",
-            "habitation": {"surface": {"total": 50}, "roomCount": 2, "bedroomCount": 1},
-            "offer": {"type": "OFFER_BUY"},
-        })
-    };
-    let nothing = toise_geocode::Geocoder::new(Vec::new());
-    let fault = |position| {
-        let home = parse_estimate(&body(position), today()).unwrap();
-        home.locate(&nothing).unwrap_err().to_string()
-    };
-    let at = "location.locationCoordinate.location";
-    assert_eq!(
-        fault([-0.1278, 51.5074]),
-        format!("{at}: outside_france: the position lies abroad or at sea")
-    );
-    assert!(fault([48.85, 2.35]).starts_with(&format!("{at}: coordinates_swapped?: ")));
-    let paris = parse_estimate(&body([2.35, 48.85]), today()).unwrap();
-    assert!(paris.locate(&nothing).is_ok());
-}

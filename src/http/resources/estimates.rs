@@ -32,7 +32,7 @@ use toise_engine::pool::Load;
 use toise_estimate::json::{comparables, contributions, euros};
 use toise_estimate::request::{LocatedHome, parse_estimate, parse_estimate_many};
 use toise_estimate::valuer::Valuer;
-use toise_estimate::{Detail, Estimate, ModelMetadata, model};
+use toise_estimate::{Detail, Estimate, EstimateWarning, ModelMetadata, model};
 use toise_telemetry::Refusal;
 
 const DETAIL: Detail = Detail {
@@ -228,8 +228,13 @@ fn value(valuer: &Valuer, home: &LocatedHome) -> Result<Value, ApiError> {
     let estimate = estimate.located_by(home.address.as_ref());
     let mut answer = answer(&estimate, valuer.model().metadata());
     let metadata = &mut answer["metadata"];
-    if let Some(warning) = estimate.warning {
-        metadata["warning"] = json!(warning.as_str());
+    // The specification values a point outside France at the national average; the answer says what is wrong with it.
+    let warning = match home.position_fault() {
+        Some(fault) => Some(fault.name()),
+        None => estimate.warning.map(EstimateWarning::as_str),
+    };
+    if let Some(warning) = warning {
+        metadata["warning"] = json!(warning);
     }
     if let Some(metres) = estimate.nearest_sale_m {
         metadata["nearest_sale_m"] = json!(metres.round() as i64);
