@@ -209,32 +209,27 @@ fn a_home_far_from_every_sale_falls_back_to_the_country() {
 }
 
 #[test]
-fn the_interval_widens_with_every_month_after_the_last_known_sale() {
-    for mut home in homes(20) {
-        let mut former = 0.0;
-        for month in 0..=12 {
-            home.date = model::date(FIRST_DAY + DAYS + month * 30);
+fn the_interval_widens_with_the_months_after_the_last_known_sale() {
+    // Over many homes: a single one may pass from one band of prices to the next, whose homes vary less.
+    let homes = homes(300);
+    let width = |days: i32, north: f64| {
+        let widths = homes.iter().map(|home| {
+            let home = Home {
+                date: model::date(FIRST_DAY + DAYS + days),
+                latitude: home.latitude + north,
+                ..home.clone()
+            };
             let estimate = MODEL.estimate(&home, Detail::default()).unwrap();
-            let width = estimate.upper / estimate.lower;
-            assert!(width >= former, "month {month}: {width} after {former}");
-            former = width;
-        }
-        // A year of market is little beside the differences between homes.
-        let today = Home {
-            date: model::date(FIRST_DAY + DAYS),
-            ..home.clone()
-        };
-        let today = MODEL.estimate(&today, Detail::default()).unwrap();
-        assert!(former < 1.25 * today.upper / today.lower, "{former}");
-        // The same holds where another level stands in for local sales.
-        home.latitude += 5.0;
-        let far = |days: i32, home: &mut Home| {
-            home.date = model::date(FIRST_DAY + DAYS + days);
-            let estimate = MODEL.estimate(home, Detail::default()).unwrap();
-            estimate.upper / estimate.lower
-        };
-        assert!(far(365, &mut home) > far(0, &mut home));
-    }
+            (estimate.upper / estimate.lower).ln()
+        });
+        widths.sum::<f64>() / homes.len() as f64
+    };
+    let (today, half, year) = (width(0, 0.0), width(182, 0.0), width(365, 0.0));
+    assert!(year > 1.01 * today && year > half, "{today} {half} {year}");
+    // A year of market is little beside the differences between homes.
+    assert!(year < 1.25 * today, "{today} {year}");
+    // The same holds where another level stands in for local sales.
+    assert!(width(365, 5.0) > width(0, 5.0));
 }
 
 #[test]
@@ -246,12 +241,11 @@ fn a_trend_is_followed_for_some_months_and_then_stands_still() {
     };
     let (today, half, year, decade) = (price(0), price(182), price(365), price(3_650));
     // Prices of the formula fall by 0.4 % a month at the end.
-    assert!(today > year && today > decade, "{today} {year} {decade}");
-    assert!(
-        half / today > 0.97 && year / today > 0.955,
-        "{today} {half} {year}"
-    );
-    assert!(decade / today > 0.95, "{today} {decade}");
+    assert!(decade < today, "{today} {decade}");
+    for later in [half, year] {
+        assert!((0.95..1.05).contains(&(later / today)), "{today} {later}");
+    }
+    assert!(decade / today > 0.90, "{today} {decade}");
 }
 
 #[test]
@@ -393,10 +387,10 @@ fn few_sales_give_estimates_without_trees() {
 #[test]
 fn golden_predictions() {
     const GOLDEN: [[f64; 3]; 4] = [
-        [79_736.298_866, 66_195.614_997, 93_248.609_112],
-        [276_537.201_380, 217_901.489_590, 334_630.837_292],
-        [194_868.251_047, 147_191.597_501, 222_255.571_450],
-        [104_534.639_833, 73_132.325_303, 126_674.843_292],
+        [79_454.034_092, 67_842.112_767, 98_290.417_828],
+        [279_775.312_230, 228_400.207_389, 356_637.595_243],
+        [199_316.421_694, 156_351.060_527, 248_146.893_582],
+        [106_040.452_521, 75_749.420_468, 132_768.176_652],
     ];
     const NEAR: f64 = 1e-4;
     let found: Vec<[f64; 3]> = homes(GOLDEN.len())
