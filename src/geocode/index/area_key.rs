@@ -3,6 +3,9 @@
 use super::builder::AddressRow;
 use toise_geo::places::{Place, PlaceKind, Places};
 
+/// Codes that old editions of the base have for communes that left Guadeloupe in 2007, and those of today.
+const RENAMED: [(&str, &str); 2] = [("97123", "97701"), ("97127", "97801")];
+
 /// What lies in one commune, and one former commune of it if it has any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AreaKey {
@@ -17,7 +20,9 @@ impl AreaKey {
     /// those of today.
     pub fn of(row: &AddressRow) -> Self {
         let places = Places::get();
-        let place = places.find(&row.insee_code).and_then(|at| places.place(at));
+        let renamed = RENAMED.iter().find(|(code, _)| *code == row.insee_code);
+        let code = renamed.map_or(row.insee_code.as_str(), |(_, code)| code);
+        let place = places.find(code).and_then(|at| places.place(at));
         let is_former =
             |place: &&Place| matches!(place.kind, PlaceKind::Former | PlaceKind::FormerCode);
         let parent = place
@@ -31,7 +36,7 @@ impl AreaKey {
                 former_name: row.commune.clone(),
             },
             None => Self {
-                insee_code: row.insee_code.clone(),
+                insee_code: code.to_owned(),
                 former_code: row.former_code.clone(),
                 commune: row.commune.clone(),
                 former_name: row.former_name.clone(),
