@@ -17,6 +17,8 @@ CLASSES = {
     "flat": "CLASS_FLAT", "house": "CLASS_HOUSE", "new_build": "CLASS_PROGRAM", "parking": "CLASS_PARKING",
     "land": "CLASS_LAND", "building": "CLASS_BUILDING", "shop": "CLASS_SHOP",
 }
+# The pictures themselves are not there: only their names tell whether two are one.
+HASHES = {"gaussianHash": "", "meanHash": "", "perceptualHash": ""}
 ARRONDISSEMENTS = {"Paris": 75100, "Lyon": 69380, "Marseille": 13200}
 
 
@@ -80,7 +82,7 @@ def habitation(row):
 
 def advert(row):
     """An advert in the shape of the contract."""
-    images = [{"url": picture} for picture in row.get("pictures") or []]
+    images = [HASHES | {"imageId": picture, "url": picture} for picture in row.get("pictures") or []]
     land = row.get("land_surface") or (row.get("surface") if row.get("kind") == "land" else None)
     seller = row.get("seller_kind")
     return given(

@@ -10,7 +10,12 @@ use toise::http::openapi::listings;
 const MODELS: &str = include_str!("listing_models.txt");
 
 /// Fields that are written if known although the contract's table does not list them.
-const BEYOND_THE_TABLE: [&str; 6] = [
+const BEYOND_THE_TABLE: [&str; 11] = [
+    "Advert reference",
+    "AdvertPrice netValue",
+    "AdvertPrice fees",
+    "TypeHabitation condominiumLotCount",
+    "AdLocation district",
     "AdLocation address",
     "AdLocation precision",
     "Location precision",

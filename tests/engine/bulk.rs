@@ -445,7 +445,7 @@ fn records_come_to_their_places_when_they_are_folded_and_stay_the_same() {
 
     let lake = Lake::open(desk.path()).unwrap();
     let folded = compact(&desk.listings, &lake, ListingKind::Property, &|_| {}).unwrap();
-    assert!(folded > 100, "{folded}");
+    assert!(folded >= 100, "{folded}");
     assert_eq!(count(unplaced), 0);
     assert_eq!(count(pairs), count(standing));
     assert_eq!(count("SELECT count(*) FROM records"), count(standing));

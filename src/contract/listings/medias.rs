@@ -14,24 +14,15 @@ record! {
 }
 
 record! {
-    /// A picture and its hashes, as hexadecimal texts; pictures that look alike have hashes of few different bits. The
-    /// hashes are empty where only the address of the picture is known.
+    /// A picture and its hashes, as hexadecimal texts; pictures that look alike have hashes of few different bits.
     Image {
         /// Hash of the brightness after a Gaussian blur.
-        #[serde(default)]
-        #[schema(required = true)]
         gaussian_hash: String,
         /// Identifier of the picture.
-        #[serde(default)]
-        #[schema(required = true)]
         image_id: String,
         /// Hash of the brightness against its mean.
-        #[serde(default)]
-        #[schema(required = true)]
         mean_hash: String,
         /// Hash of the low frequencies.
-        #[serde(default)]
-        #[schema(required = true)]
         perceptual_hash: String,
         /// Address of the picture on its portal.
         url: Option<String>,

@@ -65,11 +65,6 @@ impl ListingsWriter<'_> {
             _ => None,
         };
         self.update_advert(advert, draft)?;
-        if draft.change == ContentChange::Updated
-            && self.is_contradicted(advert, property, &draft.fingerprint)?
-        {
-            return self.separate(property, &[advert]);
-        }
         if let Some((found, bridged)) = found {
             let others = [&[found], bridged.as_slice()].concat();
             if let Some(joined) = self.join_any(property, &others)? {
@@ -78,24 +73,6 @@ impl ListingsWriter<'_> {
         }
         self.refresh_property(property, trigger, planned)?;
         Ok(rows::property_id(self.connection(), property)?)
-    }
-
-    /// Whether an advert is certainly of another asset than every other advert of its property. What a list of results
-    /// shows of two homes may be alike where the adverts themselves are not.
-    fn is_contradicted(
-        &self,
-        advert: i64,
-        property: i64,
-        fingerprint: &Fingerprint,
-    ) -> Result<bool> {
-        let members = fingerprints_of(self.connection(), property)?;
-        let mut others = members
-            .iter()
-            .filter(|(other, _)| *other != advert)
-            .peekable();
-        Ok(others.peek().is_some()
-            && others
-                .all(|(_, other)| compare(fingerprint, other).verdict() == DedupVerdict::Different))
     }
 
     /// The other property that an advert with this fingerprint belongs to, if it is alone in its own.
@@ -200,14 +177,6 @@ impl ListingsWriter<'_> {
                 self.mark_distinct(*one, *other)?;
             }
         }
-        self.separate(property, leaving)
-    }
-
-    /// Moves adverts out of their property into one of their own; returns the new property's identifier. `leaving` must
-    /// name some, but not all, of the property's adverts.
-    fn separate(&mut self, property: i64, leaving: &[i64]) -> Result<FlxId> {
-        let mut leave = rows::members(self.connection(), property)?;
-        leave.retain(|(advert, _)| leaving.contains(advert));
         let ids = leave.iter().filter_map(|(_, member)| member.advert.flx_id);
         let (id, former) = self.identifier_for(ids)?;
         let moved_members: Vec<_> = leave.iter().map(|(_, member)| member.clone()).collect();
