@@ -64,10 +64,8 @@ fn without_size(stem: &str) -> &str {
 /// The last long number in the path of an address.
 fn number_of_address(address: &str) -> Option<&str> {
     let path = address.split(['?', '#']).next()?;
-    let numbers = path.split(|character: char| !character.is_ascii_digit());
-    numbers
-        .filter(|number| number.len() >= NUMBER_DIGITS_MIN)
-        .next_back()
+    let mut numbers = path.split(|character: char| !character.is_ascii_digit());
+    numbers.rfind(|number| number.len() >= NUMBER_DIGITS_MIN)
 }
 
 #[cfg(test)]
