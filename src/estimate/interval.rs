@@ -143,7 +143,7 @@ pub struct Regions {
 
 impl Regions {
     /// The predictive interval of one more department, given the deviations of the known ones from their mean (Student's
-    /// distribution, with [`REGION_PRIOR`] departments of prior knowledge). With a single department it is a factor of
+    /// distribution, with a prior that weighs as much as one department). With a single department it is a factor of
     /// seven on each side: one place says next to nothing about another.
     pub fn new(deviations: &[f64]) -> Self {
         let count = deviations.len() as f64;
