@@ -143,7 +143,12 @@ pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
     let scored = scores.is_some() || gases.is_some();
     if scored && near(scores) && near(gases) {
-        return Some(if equal(scores) || equal(gases) { 1 } else { 2 });
+        return Some(match (equal(scores) || equal(gases), scores.zip(gases)) {
+            (true, Some(_)) => 1,
+            // The other score is unknown, which is no contradiction.
+            (true, None) => 3,
+            (false, _) => 2,
+        });
     }
     match apart {
         None if scored => Some(5),

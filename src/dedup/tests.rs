@@ -153,6 +153,8 @@ fn two_adverts_of_one_agency_online_together_on_one_portal_need_strong_evidence(
         ("/url", json!("https://toits-et-murs.example/annonce/2")),
         ("/medias", Value::Null),
         ("/habitation/floor", Value::Null),
+        ("/habitation/climate", Value::Null),
+        ("/location/locationCoordinate", Value::Null),
     ];
     let words = json!("Appartement de trois pièces à la Butte-aux-Cailles, au calme.");
     let together = with(with(flat(), &apart), &[("/description", words)]);
@@ -248,12 +250,16 @@ fn a_property_whose_other_adverts_contradict_is_not_joined() {
     // Without a floor the copy matches; together with an advert that gives another floor it does not.
     let vague = elsewhere(&[
         ("/habitation/floor", Value::Null),
+        ("/habitation/climate", Value::Null),
+        ("/location/locationCoordinate", Value::Null),
         ("/description", Value::Null),
         ("/medias", Value::Null),
     ]);
     let other_floor = with(
         elsewhere(&[
             ("/habitation/floor", json!(6)),
+            ("/habitation/climate", Value::Null),
+            ("/location/locationCoordinate", Value::Null),
             ("/description", Value::Null),
         ]),
         &[
@@ -295,6 +301,7 @@ fn merging_known_properties_requires_more_evidence_than_assigning_a_new_advert()
         ("/description", Value::Null),
         ("/medias", Value::Null),
         ("/habitation/climate", Value::Null),
+        ("/location/locationCoordinate", Value::Null),
     ]);
     let (new, sure) = (fingerprint(&flat()), elsewhere(&[]));
     let likely_alone = [candidate(3, 1, &likely)];

@@ -206,9 +206,9 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
               may share them. Different scores mean another diagnostic, which is rare within two years.",
         levels: &[
             level("both scores equal", 6.5, 1.2),
-            level("one score equal", -4.0, -3.4),
+            level("one score equal, the other near", -4.0, -3.4),
             level("scores within 3 %", -5.1, -4.6),
-            level("classes equal", 2.9, 0.3),
+            level("classes equal, or the only score known", 2.9, 0.3),
             level("classes next to each other", -3.9, -3.1),
             level("different", -6.5, -4.9),
         ],
