@@ -4,7 +4,8 @@ use super::compare::{Comparison, DedupVerdict, compare_among};
 use super::fingerprint::Fingerprint;
 use super::rarity::Surroundings;
 use super::weights::{
-    BARRED_BITS, CONTRADICTION_BITS, DOUBT_SHARE, JOIN_BITS, SAME_BITS, SUPPORT_BITS,
+    BARRED_BITS, CONTRADICTION_BITS, DOUBT_SHARE, JOIN_BITS, LEAVE_BITS, MOVE_BITS, SAME_BITS,
+    SUPPORT_BITS,
 };
 use toise_contract::listings::codes::FlxId;
 
@@ -57,12 +58,38 @@ pub fn assign_known(
     assign_from(JOIN_BITS, known, candidates, around)
 }
 
+/// Reconsiders an advert that shares its property with `companions`, now that more is known of it: `None` where it
+/// stays. It leaves if nothing speaks for its companions any more ([`LEAVE_BITS`]), or if another property fits better
+/// by [`MOVE_BITS`]; it joins another with [`JOIN_BITS`], else founds one.
+pub fn reassign(
+    known: &Fingerprint,
+    companions: &[AssignmentCandidate],
+    candidates: &[AssignmentCandidate],
+    around: &Surroundings,
+) -> Option<Assignment> {
+    let kept = judged(known, companions, around).first().copied();
+    let kept_bits = kept.map_or(f32::NEG_INFINITY, |(bits, _)| bits);
+    let others = judged(known, candidates, around);
+    let best_bits = others.first().map_or(f32::NEG_INFINITY, |(bits, _)| *bits);
+    let is_better = best_bits >= JOIN_BITS && best_bits >= kept_bits + MOVE_BITS;
+    (is_better || kept_bits < LEAVE_BITS).then(|| chosen(JOIN_BITS, &others))
+}
+
 fn assign_from(
     least_bits: f32,
     new: &Fingerprint,
     candidates: &[AssignmentCandidate],
     around: &Surroundings,
 ) -> Assignment {
+    chosen(least_bits, &judged(new, candidates, around))
+}
+
+/// The bits of each property of which not all adverts are barred, the best first; equal ones by identifier.
+fn judged(
+    new: &Fingerprint,
+    candidates: &[AssignmentCandidate],
+    around: &Surroundings,
+) -> Vec<(f32, FlxId)> {
     let mut compared: Vec<(FlxId, FlxId, Comparison)> = candidates
         .iter()
         .map(|one| {
@@ -71,17 +98,18 @@ fn assign_from(
         })
         .collect();
     compared.sort_by_key(|(property, advert, _)| (*property, *advert));
-    let mut fitting: Vec<(f32, FlxId)> = compared
+    let mut judged: Vec<(f32, FlxId)> = compared
         .chunk_by(|one, next| one.0 == next.0)
-        .filter_map(|cluster| {
-            let bits = judge(cluster)?;
-            (bits >= least_bits).then_some((bits, cluster[0].0))
-        })
+        .filter_map(|cluster| Some((judge(cluster)?, cluster[0].0)))
         .collect();
-    fitting.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
-    match fitting.split_first() {
-        None => Assignment::New,
-        Some(((_, property), others)) => {
+    judged.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+    judged
+}
+
+/// The best property with at least `least_bits`, and those that it shows to be the same asset.
+fn chosen(least_bits: f32, judged: &[(f32, FlxId)]) -> Assignment {
+    match judged.split_first() {
+        Some(((bits, property), others)) if *bits >= least_bits => {
             let others = others.iter().filter(|(bits, _)| *bits >= JOIN_BITS);
             let mut bridged: Vec<FlxId> = others.map(|(_, property)| *property).collect();
             bridged.sort();
@@ -90,6 +118,7 @@ fn assign_from(
                 bridged,
             }
         }
+        _ => Assignment::New,
     }
 }
 

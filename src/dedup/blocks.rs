@@ -1,11 +1,13 @@
 //! Block keys: adverts are compared only if they share one.
 //!
 //! An advert is stored under few keys and looks up many: it is stored under its own cell and area
-//! ([`Fingerprint::blocks`], 1 to 7 keys) and looks up the neighbouring ones too ([`Fingerprint::probes`], 6 to 30).
+//! ([`Fingerprint::blocks`], 1 to 8 keys) and looks up the neighbouring ones too ([`Fingerprint::probes`], 6 to 30).
 //! Two adverts of the same asset find each other through any of
 //! - their cells of 1.2 km, if both have a position: up to 600 m apart north and east, whatever their codes;
 //! - their INSEE or postal code, if one of them has no position better than its commune;
-//! - a reference they share within a department, whatever their areas.
+//! - a reference they share within a department, whatever their areas;
+//! - their price and area, if both are equal to the metre: as homes of neighbouring communes, or where one portal calls
+//!   a flat what another calls a house ([`Fingerprint::exact_probes`], which say nothing of what is common around).
 //!
 //! Areas always match if they differ by up to 6 %, and mostly up to 12 %. An advert without an area is found by all
 //! others, and looks up the areas that fit its number of rooms.
@@ -24,6 +26,8 @@ const CELL_LAT_DEGREES: f64 = 1.2 / 111.195;
 /// Rows of cells that share one width in degrees of longitude; cells on both sides of such a band's edge need not
 /// line up.
 const BAND_CELLS: i64 = 64;
+/// Edge of a region, degrees of latitude and longitude: about 30 km.
+const REGION_DEGREES: f64 = 0.3;
 /// Width of a class of areas, as a natural logarithm.
 const AREA_CLASS_WIDTH: f64 = 0.12;
 /// Class of adverts without an area.
@@ -42,6 +46,8 @@ enum BlockKeyKind {
     CommuneOnly,
     /// Reference.
     Reference,
+    /// Price and area in a region.
+    Exact,
 }
 
 /// The group of classes that portals confuse; adverts of different groups are never the same asset.
@@ -76,12 +82,23 @@ fn offer_group(offer: OfferType) -> u8 {
 /// Whether portals could use both classes and offers for the same asset.
 pub fn compatible(one: &Fingerprint, other: &Fingerprint) -> bool {
     let (first, second) = (class_group(one.class), class_group(other.class));
-    (first == second || first == 0 || second == 0)
+    (first == second || first == 0 || second == 0 || (is_home(first) && is_home(second)))
         && offer_group(one.offer) == offer_group(other.offer)
 }
 
+/// Whether the classes of two adverts differ, both being given.
+pub(super) fn classes_differ(one: &Fingerprint, other: &Fingerprint) -> bool {
+    let (first, second) = (class_group(one.class), class_group(other.class));
+    first != second && first != 0 && second != 0
+}
+
+/// Whether a group is of homes: what one portal calls a flat is a house or a lot of a programme on another.
+fn is_home(group: u8) -> bool {
+    (1..=3).contains(&group)
+}
+
 impl Fingerprint {
-    /// The keys under which an advert is stored: 1 to 7, without duplicates; three times as many if its class is
+    /// The keys under which an advert is stored: 1 to 8, without duplicates; three times as many if its class is
     /// unknown.
     pub fn blocks(&self) -> Vec<BlockKey> {
         let mut keys = Vec::with_capacity(8);
@@ -112,7 +129,43 @@ impl Fingerprint {
             );
         }
         self.push_references(&mut keys);
+        keys.extend(self.exact_key([(0.0, 0.0)]));
         distinct(keys)
+    }
+
+    /// The keys by which an advert looks up others of its price and area in its region, whatever their commune: none
+    /// or 4.
+    pub fn exact_probes(&self) -> Vec<BlockKey> {
+        distinct(
+            self.exact_key([(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)])
+                .collect(),
+        )
+    }
+
+    /// The keys of price and area for regions shifted by parts of one; none where any of them is unknown.
+    fn exact_key<const N: usize>(
+        &self,
+        shifts: [(f64, f64); N],
+    ) -> impl Iterator<Item = BlockKey> + use<N> {
+        let class = class_group(self.class);
+        let class = if is_home(class) { 1 } else { class };
+        let group = (u64::from(offer_group(self.offer)) << 8) | u64::from(class);
+        let area = self.area().map(|area| area.round() as u64);
+        let exact = (class != 0).then_some(()).and_then(|()| {
+            let value = digest::with(digest::hash(&self.price_eur?.to_le_bytes()), area?);
+            Some((self.spot?, digest::with(value, group)))
+        });
+        exact.into_iter().flat_map(move |(spot, value)| {
+            shifts.map(|(north, east)| {
+                let at = |degrees_e6: i32, shift: f64| {
+                    (f64::from(degrees_e6) / 1e6 / REGION_DEGREES + shift).floor() as i64 as u64
+                };
+                let region =
+                    digest::with(digest::mix(at(spot.lat_e6, north)), at(spot.lon_e6, east));
+                let key = digest::with(digest::with(value, region), BlockKeyKind::Exact as u64);
+                BlockKey(key as i64)
+            })
+        })
     }
 
     /// The keys by which an advert looks up others: those of its own cell, codes, area and references, and of

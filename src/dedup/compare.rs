@@ -2,13 +2,13 @@
 
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-use super::blocks::compatible;
+use super::blocks::{classes_differ, compatible};
 use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
     ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, amenities, building, condominium,
-    count_difference, description, district, energy, figures, identifier, land, photos, place,
-    portal, price, reference, seller, surface,
+    count_difference, description, district, energy, figures, identifier, kind, land, photos,
+    place, portal, price, reference, seller, surface,
 };
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
 use super::weights::{ComparedField, DIFFERENT_BITS, FIELDS, PRIOR_BITS, SAME_BITS, WEIGHTS};
@@ -186,6 +186,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         (ComparedField::Identifier, identifier(one, other)),
         (ComparedField::Condominium, condominium(one, other)),
         (ComparedField::District, district(one, other)),
+        (ComparedField::Kind, kind(one, other)),
     ];
     comparison.programme |= shown_as_lots(&levels);
     for (field, level) in levels {
@@ -248,7 +249,9 @@ fn bar(comparison: &Comparison) -> Option<Veto> {
 pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     let is = |advert: &Fingerprint| advert.new_build || advert.class == Class::Program;
     let is_series = one.lot_series.is_some() && one.lot_series == other.lot_series;
-    is_series || (is(one) && is(other))
+    // What is a programme on one portal and a flat or a house on another is a lot of it.
+    let is_lot = classes_differ(one, other) && (is(one) || is(other));
+    is_series || is_lot || (is(one) && is(other))
 }
 
 /// Whether one portal shows two homes at once with one text, at different prices and surfaces: a seller's lots.

@@ -104,6 +104,27 @@ pub struct Fingerprint {
     pub period: Option<OnlinePeriod>,
 }
 
+impl Fingerprint {
+    /// Whether this tells something of the home that an earlier one of the advert did not: what it joined then may no
+    /// longer fit. A changed value, such as a lower price, is nothing new.
+    pub fn tells_more_than(&self, former: &Self) -> bool {
+        let gained = [
+            self.precise().is_some() && former.precise().is_none(),
+            self.surface_dm2.is_some() && former.surface_dm2.is_none(),
+            self.land_m2.is_some() && former.land_m2.is_none(),
+            self.rooms.is_some() && former.rooms.is_none(),
+            self.floor.is_some() && former.floor.is_none(),
+            self.year.is_some() && former.year.is_none(),
+            self.energy_score.is_some() && former.energy_score.is_none(),
+            self.climate_score.is_some() && former.climate_score.is_none(),
+            self.text.is_some() && former.text.is_none(),
+            self.has_pictures() && !former.has_pictures(),
+            !self.references.is_empty() && former.references.is_empty(),
+        ];
+        gained.contains(&true)
+    }
+}
+
 /// A position and its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApproximatePosition {

@@ -3,6 +3,7 @@
 //! Each function returns the index of the level in the field's table of [`super::weights`], or `None` if the field is
 //! missing in either.
 
+use super::blocks::classes_differ;
 use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 use super::images;
 use super::seller::SellerKind;
@@ -159,6 +160,12 @@ pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
         Some(1) => Some(4),
         Some(_) => Some(5),
     }
+}
+
+/// Classes that differ: a house on one side and a flat on the other, or a programme.
+pub fn kind(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let is_programme = |advert: &Fingerprint| advert.class == Class::Program;
+    classes_differ(one, other).then(|| u8::from(is_programme(one) || is_programme(other)))
 }
 
 /// Amenities that both mention as present or absent.

@@ -27,7 +27,7 @@ mod seller;
 mod text;
 pub mod weights;
 
-pub use assign::{Assignment, AssignmentCandidate, assign, assign_known};
+pub use assign::{Assignment, AssignmentCandidate, assign, assign_known, reassign};
 pub use blocks::BlockKey;
 pub use codec::DecodeError;
 pub use compare::{

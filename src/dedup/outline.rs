@@ -11,7 +11,7 @@ use super::compare::{of_programme, worth};
 use super::fingerprint::{ApproximatePosition, Fingerprint, USUAL_BLUR_M, index_of, value_at};
 use super::inline_vec::InlineVec;
 use super::levels::{
-    amenities, building, condominium, count_difference, energy, land, place, price, surface,
+    amenities, building, condominium, count_difference, energy, kind, land, place, price, surface,
 };
 use super::rarity::{Agreements, RARITY_BITS_MAX, is_equality};
 use super::seller::SELLER_KEYS_MAX;
@@ -116,6 +116,7 @@ impl Fingerprint {
             (ComparedField::Energy, energy(self, known)),
             (ComparedField::Amenities, amenities(self, known)),
             (ComparedField::Condominium, condominium(self, known)),
+            (ComparedField::Kind, kind(self, known)),
         ];
         let known_bits = levels.into_iter().filter_map(|(field, level)| {
             let level = level?;

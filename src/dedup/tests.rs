@@ -204,9 +204,19 @@ fn flats_of_a_programme_stay_apart_despite_equal_texts_and_pictures() {
     );
     let copy = fingerprint(&lot(elsewhere(&[])));
     assert_eq!(compare(&first, &copy).verdict(), DedupVerdict::Same);
-    // The programme itself is not one of its flats.
-    let programme = fingerprint(&lot(elsewhere(&[("/type", json!("CLASS_PROGRAM"))])));
-    assert_eq!(compare(&first, &programme).bar, Some(Veto::Kind));
+    // A portal shows a lot under the programme's class; the programme itself is not one of its flats.
+    let shown = [("/type", json!("CLASS_PROGRAM"))];
+    let own_lot = fingerprint(&lot(elsewhere(&shown)));
+    assert_eq!(compare(&first, &own_lot).bar, None);
+    let without_area = with(
+        elsewhere(&shown),
+        &[
+            ("/habitation/surface", Value::Null),
+            ("/habitation/floor", Value::Null),
+        ],
+    );
+    let programme = fingerprint(&lot(without_area));
+    assert_eq!(compare(&first, &programme).bar, Some(Veto::Programme));
 }
 
 #[test]

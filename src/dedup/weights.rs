@@ -50,10 +50,12 @@ pub enum ComparedField {
     Condominium,
     /// District.
     District,
+    /// Classes that differ.
+    Kind,
 }
 
 /// Number of fields.
-pub const FIELDS: usize = 19;
+pub const FIELDS: usize = 20;
 
 /// One level of agreement.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +93,10 @@ pub const SAME_BITS: f32 = 3.4;
 /// Minimum bits to merge properties that already exist: when an advert matches both, or when the only advert of one
 /// changes. This is evaluated with every advert and every sighting, so errors accumulate.
 pub const JOIN_BITS: f32 = 5.8;
+/// Bits below which an advert leaves a property that it joined when less was known of it: as likely another asset.
+pub const LEAVE_BITS: f32 = 0.0;
+/// By how many bits another property must fit an advert better than its own before it moves there.
+pub const MOVE_BITS: f32 = 3.0;
 /// Bits below which the assets are certainly different: a pair just at this value is the same asset in 2 % of cases.
 pub const DIFFERENT_BITS: f32 = -5.6;
 /// What each further advert of a property adds if it supports the match, and the maximum for all together.
@@ -316,5 +322,14 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         field: ComparedField::District,
         why: "Sellers name districts as they like, so another name shows little.",
         levels: &[level("equal", 1.2, 0.3), level("different", -1.5, -0.8)],
+    },
+    FieldWeights {
+        field: ComparedField::Kind,
+        why: "Sellers choose another class for the ground floor of a villa, and portals for the lot of a programme; \
+              both are rare, and adverts of different classes only meet with equal price and area.",
+        levels: &[
+            level("house and flat", -3.0, -3.0),
+            level("lot of a programme", -1.0, -1.0),
+        ],
     },
 ];

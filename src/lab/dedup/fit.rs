@@ -242,6 +242,7 @@ fn name(field: usize) -> &'static str {
         "identifier",
         "condominium",
         "district",
+        "kind",
     ];
     NAMES[field]
 }

@@ -126,13 +126,8 @@ impl DedupSimulation {
             return;
         }
         let index = self.adverts.len();
-        let mut met: Vec<usize> = fingerprint
-            .probes()
-            .iter()
-            .filter_map(|key| self.by_block.get(key))
-            .flatten()
-            .copied()
-            .collect();
+        let around = self.under(&fingerprint.probes());
+        let mut met = [around.clone(), self.under(&fingerprint.exact_probes())].concat();
         met.sort_unstable();
         met.dedup();
         self.compared += met.len() as u64;
@@ -143,7 +138,7 @@ impl DedupSimulation {
             self.met += u64::from(met.iter().any(|one| self.adverts[*one].asset == asset));
         }
         same.push(index);
-        let around = self.surroundings(&fingerprint, &met);
+        let around = self.surroundings(&fingerprint, &around);
         for one in &met {
             let known = &self.adverts[*one];
             compared(
@@ -171,6 +166,15 @@ impl DedupSimulation {
             asset,
             property,
         });
+    }
+
+    /// The adverts stored under any of some keys, each once.
+    fn under(&self, keys: &[BlockKey]) -> Vec<usize> {
+        let found = keys.iter().filter_map(|key| self.by_block.get(key));
+        let mut found: Vec<usize> = found.flatten().copied().collect();
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     fn surroundings(&self, advert: &Fingerprint, met: &[usize]) -> Surroundings {

@@ -1,6 +1,7 @@
 //! Merges and splits of properties that a person orders.
 //!
-//! Called by the CLI. A merge clears earlier splits between the two properties; a split outlasts all later sightings.
+//! Called by the CLI. A merge clears earlier splits between the two properties, and its adverts leave only by a split; a
+//! split outlasts all later sightings.
 
 use std::sync::Arc;
 
@@ -42,6 +43,7 @@ impl Listings {
             let mut tables = ListingsWriter::begin(transaction, percolation)?;
             tables.clear_distinct(first, second)?;
             tables.redirect(second, first)?;
+            tables.hold(first)?;
             tables.rebuild(first, Some(PropertyTrigger::AdvertJoined))?;
             tables.end()?;
             Ok(Ok(rows::property_id(transaction, first)?))

@@ -1,15 +1,19 @@
 //! Applies placements to properties: stores an advert in its property, joins properties and splits them.
 //!
 //! Called inside the transaction. A property keeps its identifier for life: that of its first advert. When two
-//! properties turn out to be one asset, the older one stays and the other's identifier redirects to it. What a person
-//! splits is never joined again: those pairs of adverts are stored as distinct.
+//! properties turn out to be one asset, the older one stays and the other's identifier redirects to it. An advert that
+//! joined a property when little was known of it may leave it once it tells more. What a person splits is never joined
+//! again: those pairs of adverts are stored as distinct; what a person joins stays.
 
 use rusqlite::OptionalExtension;
 use uuid::Uuid;
 
 use crate::adverts::identity::UrlDigest;
+use crate::adverts::member::PropertyMember;
 use crate::adverts::prepare::{AdvertDraft, ContentChange};
-use crate::placement::find::{Placement, PlacementTarget, PlannedPlacement, own_property};
+use crate::placement::find::{
+    Placement, PlacementTarget, PlannedPlacement, is_reconsidered, own_property,
+};
 use crate::properties::made::BuiltProperty;
 use crate::records::rows::{self, fingerprints_of, is_marked_distinct};
 use crate::records::tables::ListingsWriter;
@@ -34,7 +38,7 @@ impl ListingsWriter<'_> {
         let own_id = own_id.ok_or(Error::NoId("an advert"))?;
         let before = planned.and_then(|planned| planned.placement.as_ref());
         let found = self.find(&draft.fingerprint, None, before)?;
-        let Some((property, bridged)) = found else {
+        let Some((property, bridged)) = found.property else {
             let property = match planned.and_then(|planned| planned.made.as_ref()) {
                 Some((None, made)) => self.insert_property(own_id, made)?,
                 _ => self.insert_property(own_id, &own_property(draft)?)?,
@@ -48,7 +52,8 @@ impl ListingsWriter<'_> {
         Ok((advert, rows::property_id(self.connection(), property)?))
     }
 
-    /// Stores the new record of a known advert; one that is alone in its property may turn out to belong to another.
+    /// Stores the new record of a known advert; one that is alone in its property may turn out to belong to another, and
+    /// one that now tells more than its property was joined by may leave it.
     pub(crate) fn replace(
         &mut self,
         advert: i64,
@@ -62,10 +67,13 @@ impl ListingsWriter<'_> {
             ContentChange::Updated => {
                 self.find_other_property(advert, property, &draft.fingerprint, planned)?
             }
-            _ => None,
+            _ => PlacementTarget::default(),
         };
         self.update_advert(advert, draft)?;
-        if let Some((found, bridged)) = found {
+        if found.leaves {
+            return self.leave(advert, property, found.property);
+        }
+        if let Some((found, bridged)) = found.property {
             let others = [&[found], bridged.as_slice()].concat();
             if let Some(joined) = self.join_any(property, &others)? {
                 (property, trigger) = (joined, Some(PropertyTrigger::AdvertJoined));
@@ -75,7 +83,7 @@ impl ListingsWriter<'_> {
         Ok(rows::property_id(self.connection(), property)?)
     }
 
-    /// The other property that an advert with this fingerprint belongs to, if it is alone in its own.
+    /// The other property that an advert with this fingerprint belongs to, if it is alone in its own or reconsidered.
     fn find_other_property(
         &self,
         advert: i64,
@@ -84,14 +92,45 @@ impl ListingsWriter<'_> {
         planned: Option<&PlannedPlacement>,
     ) -> Result<PlacementTarget> {
         let before = planned.and_then(|planned| planned.placement.as_ref());
-        let is_alone = match planned {
-            Some(_) if self.is_unchanged(property) => before.is_some(),
-            _ => fingerprints_of(self.connection(), property)?.len() == 1,
-        };
-        match is_alone {
-            true => self.find(fingerprint, Some((advert, property)), before),
-            false => Ok(None),
+        let own = Some((advert, property));
+        if planned.is_some() && self.is_unchanged(property) {
+            return match before {
+                Some(_) => self.find(fingerprint, own, before),
+                None => Ok(PlacementTarget::default()),
+            };
         }
+        let is_open = fingerprints_of(self.connection(), property)?.len() == 1
+            || is_reconsidered(self.connection(), advert, fingerprint)?;
+        match is_open {
+            // What was found before counted other adverts in the property.
+            true => self.find(fingerprint, own, None),
+            false => Ok(PlacementTarget::default()),
+        }
+    }
+
+    /// Moves an advert out of a property, into another or one of its own; returns the identifier of where it is now.
+    fn leave(
+        &mut self,
+        advert: i64,
+        property: i64,
+        target: Option<(i64, Vec<i64>)>,
+    ) -> Result<FlxId> {
+        let members = rows::members(self.connection(), property)?;
+        let leaving: Vec<_> = members
+            .into_iter()
+            .filter(|(number, _)| *number == advert)
+            .collect();
+        let id = match target {
+            None => self.found(property, &leaving)?,
+            Some((target, bridged)) => {
+                self.move_members(&leaving, property, target)?;
+                let target = self.join(target, &bridged)?;
+                self.rebuild(target, Some(PropertyTrigger::AdvertJoined))?;
+                rows::property_id(self.connection(), target)?
+            }
+        };
+        self.rebuild(property, Some(PropertyTrigger::AdvertChanged))?;
+        Ok(id)
     }
 
     /// Where an advert belongs; `before` was found before the transaction, `own` is as for [`Placement::find`].
@@ -177,26 +216,47 @@ impl ListingsWriter<'_> {
                 self.mark_distinct(*one, *other)?;
             }
         }
-        let ids = leave.iter().filter_map(|(_, member)| member.advert.flx_id);
-        let (id, former) = self.identifier_for(ids)?;
-        let moved_members: Vec<_> = leave.iter().map(|(_, member)| member.clone()).collect();
-        let made = BuiltProperty::build(id, &moved_members)?;
-        let new_property = match former {
-            Some(former) => {
-                self.update_property(former, &made, Some(PropertyTrigger::AdvertChanged))?;
-                former
-            }
-            None => self.insert_property(id, &made)?,
-        };
-        for (advert, member) in &leave {
-            self.move_advert(*advert, new_property)?;
-            if let Some(founded) = member.advert.flx_id {
-                self.redirect_identifier(founded, property, new_property)?;
-            }
+        let id = self.found(property, &leave)?;
+        for (advert, _) in &leave {
+            self.release(*advert)?;
         }
         self.rebuild(property, Some(PropertyTrigger::AdvertChanged))?;
         self.percolate_moved(None)?;
         Ok(id)
+    }
+
+    /// Makes a property of some of the adverts of another, whose record the caller must rebuild; returns its identifier.
+    fn found(&mut self, former: i64, leaving: &[(i64, PropertyMember)]) -> Result<FlxId> {
+        let ids = leaving
+            .iter()
+            .filter_map(|(_, member)| member.advert.flx_id);
+        let (id, revived) = self.identifier_for(ids)?;
+        let made = BuiltProperty::build(id, leaving.iter().map(|(_, member)| member))?;
+        let property = match revived {
+            Some(revived) => {
+                self.update_property(revived, &made, Some(PropertyTrigger::AdvertChanged))?;
+                revived
+            }
+            None => self.insert_property(id, &made)?,
+        };
+        self.move_members(leaving, former, property)?;
+        Ok(id)
+    }
+
+    /// Moves adverts from one property to another, and the identifiers of the properties that they founded with them.
+    fn move_members(
+        &mut self,
+        leaving: &[(i64, PropertyMember)],
+        former: i64,
+        property: i64,
+    ) -> Result<()> {
+        for (advert, member) in leaving {
+            self.move_advert(*advert, property)?;
+            if let Some(founded) = member.advert.flx_id {
+                self.redirect_identifier(founded, former, property)?;
+            }
+        }
+        Ok(())
     }
 
     /// The identifier for a property of these adverts: the first of theirs that no live property bears, else a new one.

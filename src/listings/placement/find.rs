@@ -19,7 +19,7 @@ use crate::{Error, Result};
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{
     Agreements, Assignment, AssignmentCandidate, BlockKey, Fingerprint, Outline, Surroundings,
-    assign, assign_known, may_be_same,
+    assign, assign_known, may_be_same, reassign,
 };
 
 /// Maximum candidates under one block key, latest first.
@@ -27,9 +27,28 @@ const CANDIDATES_PER_KEY_MAX: usize = 500;
 /// Maximum candidates in all, latest first.
 const CANDIDATES_MAX: usize = 2_000;
 
-/// The number of the property an advert belongs to, and of others that it shows to be the same asset; `None` when it
-/// founds a new property.
-pub(crate) type PlacementTarget = Option<(i64, Vec<i64>)>;
+/// Where an advert belongs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PlacementTarget {
+    /// The number of the property, and of others that the advert shows to be the same asset; `None` when it founds a
+    /// property, or stays where it is.
+    pub property: Option<(i64, Vec<i64>)>,
+    /// Whether it leaves other adverts behind in its present property.
+    pub leaves: bool,
+}
+
+/// Whether an advert that shares its property is reconsidered: once it tells more than what it was placed by, unless a
+/// person placed it.
+pub(crate) fn is_reconsidered(
+    connection: &Connection,
+    advert: i64,
+    fingerprint: &Fingerprint,
+) -> Result<bool> {
+    Ok(
+        fingerprint.tells_more_than(&rows::fingerprint_of(connection, advert)?)
+            && !rows::is_held(connection, advert)?,
+    )
+}
 
 /// Where an advert belongs as of one state of the store, and what that result depends on.
 #[derive(Clone, Debug)]
@@ -44,6 +63,8 @@ pub(crate) struct Placement {
     met: Vec<(i64, Agreements)>,
     /// Number of candidates under the fullest key.
     fullest: usize,
+    /// Whether it shares its present property with other adverts.
+    is_shared: bool,
 }
 
 impl Placement {
@@ -69,7 +90,12 @@ impl Placement {
                 weighed.insert(property);
             }
         }
+        let companions = match own {
+            Some((advert, property)) => companions(connection, advert, property)?,
+            None => Vec::new(),
+        };
         Ok(Self {
+            is_shared: !companions.is_empty(),
             found: choose_property(connection, fingerprint, own, &weighed, &around)?,
             alike,
             weighed: weighed.into_iter().collect(),
@@ -86,7 +112,11 @@ impl Placement {
         own: Option<(i64, i64)>,
         recent: &RecentChanges,
     ) -> Result<PlacementTarget> {
-        let met_since = recent.under(&fingerprint.probes());
+        let around_since = recent.under(&fingerprint.probes());
+        let exact_since = recent.under(&fingerprint.exact_probes());
+        let is_around = |advert: &i64| around_since.iter().any(|(around, _)| around == advert);
+        let only_exact = exact_since.iter().filter(|(advert, _)| !is_around(advert));
+        let met_since: Vec<_> = around_since.iter().chain(only_exact).copied().collect();
         let (of_key, in_all) = (
             self.fullest + met_since.len(),
             self.met.len() + met_since.len(),
@@ -105,12 +135,12 @@ impl Placement {
         let is_around_same =
             met_since.is_empty() && !self.met.iter().any(|(advert, _)| is_gone(advert));
         let is_changed = |property: &i64| recent.has_property(*property);
-        let is_alone = self.weighed.is_empty() && alike_since.is_empty();
+        let is_alone = self.weighed.is_empty() && alike_since.is_empty() && !self.is_shared;
         if is_alone || (is_around_same && !self.weighed.iter().any(is_changed)) {
             return Ok(self.found.clone());
         }
         let still = self.met.iter().filter(|(advert, _)| !is_gone(advert));
-        let since = met_since
+        let since = around_since
             .iter()
             .map(|(_, other)| Agreements::between(fingerprint, other));
         let around = still
@@ -147,41 +177,72 @@ pub(crate) fn surroundings(
     Ok(met.into_iter().map(|(_, agreements)| agreements).collect())
 }
 
-/// Adverts under any block key that the fingerprint probes, each once.
-fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> rusqlite::Result<Nearby> {
+/// Adverts under any block key that the fingerprint looks up, each once.
+fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nearby> {
     // The loop stops reading at the limit: a LIMIT bound as a parameter would make SQLite plan again for each key.
     let mut statement = connection
         .prepare_cached("SELECT advert, outline FROM blocks WHERE key = ?1 ORDER BY advert DESC")?;
-    let mut met: Vec<(i64, bool, Agreements)> = Vec::new();
+    let mut met: Vec<Met> = Vec::new();
     let mut fullest = 0;
-    for BlockKey(key) in fingerprint.probes() {
+    let around = fingerprint.probes().into_iter().map(|key| (key, true));
+    let exact = fingerprint
+        .exact_probes()
+        .into_iter()
+        .map(|key| (key, false));
+    for (BlockKey(key), is_around) in around.chain(exact) {
         let before = met.len();
         let mut rows = statement.query([key])?;
         while met.len() - before < CANDIDATES_PER_KEY_MAX
             && let Some(row) = rows.next()?
         {
-            // Blocks written by an older version have no outlines.
-            let outline = row.get_ref(1)?.as_blob_or_null()?.and_then(Outline::decode);
+            let advert = row.get(0)?;
+            let bytes = row.get_ref(1)?.as_blob_or_null();
+            let outline = bytes.ok().flatten().and_then(Outline::decode);
             let is_ruled_out = outline
                 .as_ref()
                 .is_some_and(|other| fingerprint.certainly_differs(other));
-            let agreements = outline.map(|other| other.agreements(fingerprint));
-            met.push((row.get(0)?, is_ruled_out, agreements.unwrap_or_default()));
+            let agreements = match outline {
+                _ if !is_around => Agreements::default(),
+                Some(other) => other.agreements(fingerprint),
+                // Blocks written by an older version have no outlines.
+                None => {
+                    Agreements::between(fingerprint, &rows::fingerprint_of(connection, advert)?)
+                }
+            };
+            met.push(Met {
+                advert,
+                is_exact: !is_around,
+                is_ruled_out,
+                agreements,
+            });
         }
         fullest = fullest.max(met.len() - before);
     }
-    met.sort_unstable_by_key(|(advert, ..)| *advert);
-    met.dedup_by_key(|(advert, ..)| *advert);
+    // Of an advert met in both ways, the one that counts for what is common around.
+    met.sort_unstable_by_key(|one| (one.advert, one.is_exact));
+    met.dedup_by_key(|one| one.advert);
     met.drain(..met.len().saturating_sub(CANDIDATES_MAX));
-    let near = met.iter().filter(|(_, is_ruled_out, _)| !is_ruled_out);
+    let near = met.iter().filter(|one| !one.is_ruled_out);
     Ok(Nearby {
-        near: near.map(|(advert, ..)| *advert).collect(),
+        near: near.map(|one| one.advert).collect(),
         met: met
             .into_iter()
-            .map(|(advert, _, agreements)| (advert, agreements))
+            .map(|one| (one.advert, one.agreements))
             .collect(),
         fullest,
     })
+}
+
+/// An advert met under a block key.
+struct Met {
+    /// The advert.
+    advert: i64,
+    /// Whether it shares price and area alone, and may lie elsewhere.
+    is_exact: bool,
+    /// Whether its outline rules it out.
+    is_ruled_out: bool,
+    /// How its values agree; nothing for one that may lie elsewhere.
+    agreements: Agreements,
 }
 
 /// Chooses between properties by comparing with all adverts of each.
@@ -206,31 +267,50 @@ fn choose_property(
         }
         let id = rows::property_id(connection, *property)?;
         numbers.push((id, *property));
-        candidates.extend(
-            members
-                .into_iter()
-                .map(|(number, fingerprint)| AssignmentCandidate {
-                    property: id,
-                    // Numbers grow with arrival as identifiers do, which is enough to break ties.
-                    advert: FlxId(Uuid::from_u128(number as u128)),
-                    fingerprint,
-                }),
-        );
+        candidates.extend(members.into_iter().map(|member| candidate(id, member)));
     }
     let number = |id: FlxId| {
         let known = numbers.iter().find(|(known, _)| *known == id);
         known.map(|(_, number)| *number)
     };
-    let assignment = match own {
-        None => assign(fingerprint, &candidates, around),
-        Some(_) => assign_known(fingerprint, &candidates, around),
+    let companions = match own {
+        Some((advert, property)) => companions(connection, advert, property)?,
+        None => Vec::new(),
     };
-    Ok(match assignment {
-        Assignment::New => None,
-        Assignment::Join { property, bridged } => {
-            number(property).map(|found| (found, bridged.into_iter().filter_map(number).collect()))
-        }
+    let assignment = match own {
+        None => Some(assign(fingerprint, &candidates, around)),
+        Some(_) if companions.is_empty() => Some(assign_known(fingerprint, &candidates, around)),
+        Some(_) => reassign(fingerprint, &companions, &candidates, around),
+    };
+    Ok(PlacementTarget {
+        leaves: assignment.is_some() && !companions.is_empty(),
+        property: match assignment {
+            None | Some(Assignment::New) => None,
+            Some(Assignment::Join { property, bridged }) => number(property)
+                .map(|found| (found, bridged.into_iter().filter_map(number).collect())),
+        },
     })
+}
+
+/// The other adverts of an advert's property.
+fn companions(
+    connection: &Connection,
+    advert: i64,
+    property: i64,
+) -> Result<Vec<AssignmentCandidate>> {
+    let id = rows::property_id(connection, property)?;
+    let members = fingerprints_of(connection, property)?;
+    let others = members.into_iter().filter(|(number, _)| *number != advert);
+    Ok(others.map(|other| candidate(id, other)).collect())
+}
+
+fn candidate(property: FlxId, (number, fingerprint): (i64, Fingerprint)) -> AssignmentCandidate {
+    AssignmentCandidate {
+        property,
+        // Numbers grow with arrival as identifiers do, which is enough to break ties.
+        advert: FlxId(Uuid::from_u128(number as u128)),
+        fingerprint,
+    }
 }
 
 /// What storing a draft does to properties, worked out before its transaction.
@@ -258,7 +338,7 @@ impl PlannedPlacement {
 
     fn of_new(connection: &Connection, draft: &AdvertDraft) -> Result<Self> {
         let placement = Placement::find(connection, &draft.fingerprint, None)?;
-        let made = match &placement.found {
+        let made = match &placement.found.property {
             None => Some((None, own_property(draft)?)),
             Some((property, bridged)) if bridged.is_empty() => {
                 let id = rows::property_id(connection, *property)?;
@@ -283,7 +363,10 @@ impl PlannedPlacement {
     ) -> Result<Self> {
         let property = stored.property;
         let members = rows::members(connection, property)?;
-        let placement = match members.len() == 1 && draft.change == ContentChange::Updated {
+        let is_open = draft.change == ContentChange::Updated
+            && (members.len() == 1
+                || is_reconsidered(connection, stored.advert, &draft.fingerprint)?);
+        let placement = match is_open {
             true => {
                 let own = Some((stored.advert, property));
                 Some(Placement::find(connection, &draft.fingerprint, own)?)

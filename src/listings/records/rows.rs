@@ -203,6 +203,20 @@ pub(crate) fn fingerprints_of(
     rows.collect()
 }
 
+/// The stored fingerprint of an advert.
+pub(crate) fn fingerprint_of(connection: &Connection, advert: i64) -> Result<Fingerprint> {
+    let mut statement =
+        connection.prepare_cached("SELECT fingerprint FROM fingerprints WHERE advert = ?1")?;
+    one_row(&mut statement, [advert], |row| fingerprint(row, 0))
+}
+
+/// Whether a person put an advert into its property.
+pub(crate) fn is_held(connection: &Connection, advert: i64) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM held WHERE advert = ?1)")?
+        .query_row([advert], |row| row.get(0))
+}
+
 /// Whether an advert was declared distinct from any advert of a property.
 pub(crate) fn is_marked_distinct(
     connection: &Connection,

@@ -523,6 +523,74 @@ fn adverts_split_off_together_keep_the_identifiers_of_their_properties() {
     assert_eq!(fixture.property(first.flx_id)["flxId"], json!(first.flx_id));
 }
 
+/// One of two flats of the same price, size and postal code, of which a list shows little and a page more.
+fn twin(portal: &str, asset: u64, is_page: bool, day: u64) -> Value {
+    let page = flat(portal, 1, asset);
+    let mut twin = with(
+        page.clone(),
+        json!({"currentPrice": {"value": 187_430}, "location": {"postalCode": "69003", "city": "Lyon"},
+            "habitation": {"roomCount": 3, "surface": {"total": 61.5}}, "seller": null, "title": null,
+            "description": null, "medias": null, "lastSeenAt": format!("2026-03-{day:02}")}),
+    );
+    if is_page {
+        twin["description"] = page["description"].clone();
+        twin["medias"] = page["medias"].clone();
+        twin["habitation"]["floor"] = json!(asset);
+        twin["habitation"]["climate"] = json!({"epcEnergyScore": 150 + asset * 10});
+    }
+    twin
+}
+
+#[test]
+fn an_advert_leaves_a_property_that_it_joined_when_little_was_known() {
+    let fixture = IngestFixture::open();
+    let first = fixture.ingest_one(twin("a", 0, false, 1));
+    let second = fixture.ingest_one(twin("b", 5, false, 2));
+    assert_eq!(second.property_flx_id, first.property_flx_id);
+    // The page of one contradicts nothing that is known of the other; both pages contradict each other.
+    let seen = fixture.ingest_one(twin("a", 0, true, 3));
+    assert_eq!(seen.property_flx_id, first.property_flx_id);
+    let moved = fixture.ingest_one(twin("b", 5, true, 4));
+    assert_ne!(moved.property_flx_id, first.property_flx_id);
+    for (property, advert) in [
+        (first.property_flx_id, first.flx_id),
+        (moved.property_flx_id, second.flx_id),
+    ] {
+        let adverts = fixture.property(property)["adverts"].clone();
+        assert_eq!(adverts.as_array().unwrap().len(), 1);
+        assert_eq!(adverts[0]["flxId"], json!(advert));
+    }
+    let again = fixture.ingest_one(twin("b", 5, true, 5));
+    assert_eq!(again.property_flx_id, moved.property_flx_id);
+}
+
+#[test]
+fn an_advert_moves_to_the_property_that_its_page_shows() {
+    let fixture = IngestFixture::open();
+    let own = fixture.ingest_one(twin("c", 5, true, 1));
+    let other = fixture.ingest_one(twin("a", 0, true, 1));
+    assert_ne!(own.property_flx_id, other.property_flx_id);
+    // The lists fit both, and go to one of them; the pages tell which.
+    for (portal, asset, home) in [("b", 5, &own), ("d", 0, &other)] {
+        fixture.ingest_one(twin(portal, asset, false, 2));
+        let moved = fixture.ingest_one(twin(portal, asset, true, 3));
+        assert_eq!(moved.property_flx_id, home.property_flx_id);
+    }
+}
+
+#[test]
+fn what_a_person_joined_does_not_leave_by_itself() {
+    let fixture = IngestFixture::open();
+    let first = fixture.ingest_one(twin("a", 0, true, 1));
+    let second = fixture.ingest_one(flat("b", 1, 7));
+    let ids = (first.property_flx_id, second.property_flx_id);
+    let merged = fixture.listings.merge(ids.0, ids.1).unwrap();
+    let year = json!({"constructionYear": 1932});
+    let mut seen = with(flat("b", 1, 7), json!({"lastSeenAt": "2026-03-04"}));
+    seen["habitation"]["propertyCondition"] = year;
+    assert_eq!(fixture.ingest_one(seen).property_flx_id, merged);
+}
+
 #[test]
 fn a_relisting_before_the_first_advert_was_found_offline_is_not_vetoed() {
     let fixture = IngestFixture::open();

@@ -211,7 +211,7 @@ fn unlike() -> (Fingerprint, Fingerprint) {
         .map(|advert| Fingerprint::from_advert(&toise_contract::read::read(advert).unwrap()));
     let one = fingerprints.next().unwrap();
     let is_met = |other: &Fingerprint| {
-        let keys = one.probes();
+        let keys = [one.probes(), one.exact_probes()].concat();
         other.blocks().iter().any(|key| keys.contains(key))
     };
     let other = fingerprints.find(|other| is_met(other) && !may_be_same(&one, other));
@@ -224,13 +224,17 @@ fn only_later_changes_are_checked_unless_they_displace_candidates() {
     let basis = fixture.read(|connection| Ok(ChangeBaseline::now(connection)?));
     let (one, other) = unlike();
     // No store holds this target, so a result equal to it proves that nothing was searched again.
-    let found = Some((7, vec![9]));
+    let found = PlacementTarget {
+        property: Some((7, vec![9])),
+        leaves: false,
+    };
     let placement = |fullest: usize| Placement {
         found: found.clone(),
         alike: Vec::new(),
         weighed: vec![7, 8, 9],
         met: Vec::new(),
         fullest,
+        is_shared: false,
     };
     let (few, full) = (placement(3), placement(CANDIDATES_PER_KEY_MAX));
     let alone = Placement {

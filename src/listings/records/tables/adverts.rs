@@ -188,6 +188,19 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
+    /// Notes that a person put the adverts of a property together.
+    pub(crate) fn hold(&self, property: i64) -> rusqlite::Result<()> {
+        let sql = "INSERT OR IGNORE INTO held SELECT advert FROM adverts WHERE property = ?1";
+        self.execute(sql, [property])?;
+        Ok(())
+    }
+
+    /// Notes that a person took an advert out of its property.
+    pub(crate) fn release(&self, advert: i64) -> rusqlite::Result<()> {
+        self.execute("DELETE FROM held WHERE advert = ?1", [advert])?;
+        Ok(())
+    }
+
     /// Deletes the declarations that adverts of two properties are distinct.
     pub(crate) fn clear_distinct(&self, one: i64, other: i64) -> rusqlite::Result<()> {
         let sql =
