@@ -21,5 +21,6 @@ pub use toise_lake as lake;
 pub use toise_listings as listings;
 pub use toise_net as net;
 pub use toise_opendata as opendata;
+pub use toise_sql as sql;
 pub use toise_store as store;
 pub use toise_telemetry as telemetry;

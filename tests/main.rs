@@ -38,6 +38,7 @@ mod contract {
     mod samples;
     mod searches;
     mod server;
+    mod sql;
 }
 mod engine {
     mod bulk;

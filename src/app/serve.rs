@@ -20,6 +20,7 @@ use toise_engine::{Budget, Engine};
 use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
 use toise_geocode::service::GeocodingService;
+use toise_geocode::table::schema as addresses;
 use toise_http::App;
 use toise_http::server::{self, ServerLimits};
 use toise_http::tls::Tls;
@@ -50,7 +51,13 @@ pub fn serve(
         Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
         None => None,
     };
-    let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
+    let tables = [
+        dvf::schema(),
+        dpe::schema(),
+        addresses(),
+        properties(),
+        adverts(),
+    ];
     let engine = Arc::new(Engine::open(data, &tables, Budget::from(&config.engine))?);
     let open_data = OpenData::new(Arc::clone(&engine));
     let supervisor = Supervisor::default();

@@ -38,6 +38,8 @@ const COLLECT_SECONDS_MAX: u64 = 31_536_000;
 const UPSTREAM_RATE_PER_S_MAX: u64 = 1_000;
 /// Maximum length of a text that goes into a header, in characters.
 const HEADER_CHARS_MAX: usize = 200;
+/// Maximum rows of an answer.
+const SQL_ROWS_MAX: u64 = 1_000_000_000_000;
 /// Maximum memory setting, in MiB: 16 TiB.
 const MEBIBYTES_MAX: u64 = 16 << 20;
 
@@ -78,7 +80,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 10] = [
+pub const SECTIONS: [(&str, &str); 11] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of queries"),
@@ -91,11 +93,12 @@ pub const SECTIONS: [(&str, &str); 10] = [
     ("webhooks", "Deliveries of alerts to their receivers"),
     ("collect", "Pages of listings, collected on demand"),
     ("geocoding", "Addresses to positions and back"),
+    ("sql", "SQL over the network, for keys with the scope sql"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 44] = [
+const ROWS: [(&str, &str, SettingKind, &str); 52] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -187,6 +190,22 @@ const ROWS: [(&str, &str, SettingKind, &str); 44] = [
         "Retention of its answers in the store, in days; 0 keeps none. That nothing was found is kept for a day at most"),
     ("geocoding", "upstream_rate_per_s", SettingKind::Whole(1, UPSTREAM_RATE_PER_S_MAX),
         "Maximum requests to it per second; its Retry-After may demand less"),
+    ("sql", "rows_max", SettingKind::Whole(1, SQL_ROWS_MAX),
+        "Maximum rows of the answer of a query"),
+    ("sql", "answer_mib", SettingKind::Whole(1, MEBIBYTES_MAX),
+        "Maximum size of the answer of a query, in MiB"),
+    ("sql", "memory_mib", SettingKind::Whole(16, MEBIBYTES_MAX),
+        "Memory of one query before it spills to disk, in MiB; all queries together have engine.sql_memory_mib"),
+    ("sql", "spill_mib", SettingKind::Whole(0, MEBIBYTES_MAX),
+        "Maximum disk space that one query spills to, in MiB"),
+    ("sql", "time_s", SettingKind::Whole(1, SECONDS_MAX),
+        "Maximum duration of a query including its answer, in seconds"),
+    ("sql", "concurrent_max", SettingKind::Whole(1, 1_000),
+        "Maximum queries of one key that run at once; a few more wait"),
+    ("sql", "threads", SettingKind::Whole(0, 1_024),
+        "Threads that run queries, at low priority; 0 for one per core"),
+    ("sql", "audit_days", SettingKind::Whole(1, RETENTION_DAYS_MAX),
+        "Retention of the audit log of queries, in days"),
 ];
 
 /// All settings, section by section.
