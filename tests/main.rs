@@ -69,6 +69,7 @@ mod journeys {
     mod operators;
     mod rebuilding;
     mod serving;
+    mod sql;
     mod synthetic_data;
     mod valuing;
 }

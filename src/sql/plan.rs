@@ -1,9 +1,11 @@
 //! From the text of a query to its plan: one statement, that only reads.
 
 use datafusion::common::ParamValues;
-use datafusion::prelude::{DataFrame, SQLOptions, SessionContext};
+use datafusion::prelude::{DataFrame, SessionContext};
 
+use crate::explain::explain;
 use crate::names::Known;
+use crate::read_only::planned;
 use crate::{SqlError, summarize, text};
 
 /// Plans a query; `summarize TABLE` is one too.
@@ -22,22 +24,13 @@ pub async fn plan(
         [_] => {}
         _ => return Err(SqlError::invalid("one statement at a time")),
     }
+    let sql = &text::numbered(sql)?;
     let summary = summarize::rewritten(context, sql).await?;
     let frame = planned(context, summary.as_deref().unwrap_or(sql)).await?;
     match parameters {
         None => Ok(frame),
         Some(values) => frame
             .with_param_values(values)
-            .map_err(|error| SqlError::explain(error, sql, &Known::default())),
+            .map_err(|error| explain(error, sql, &Known::default())),
     }
-}
-
-/// Plans a text that was checked.
-pub(crate) async fn planned(context: &SessionContext, sql: &str) -> Result<DataFrame, SqlError> {
-    let read_only = SQLOptions::new()
-        .with_allow_ddl(false)
-        .with_allow_dml(false)
-        .with_allow_statements(false);
-    let planned = context.sql_with_options(sql, read_only).await;
-    planned.map_err(|error| SqlError::explain(error, sql, &Known::of(context)))
 }

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::audit::{AuditLog, Caller};
 use crate::encode::{Encoder, RowFormat};
+use crate::explain::explain;
 use crate::limits::{Limit, QueryLimits, RequestedLimits};
 use crate::names::Known;
 use crate::plan::plan;
@@ -221,16 +222,16 @@ impl SqlService {
         let planning = self.handle()?.spawn(async move {
             let session = service.open(&sql, limits).await?;
             let frame = plan(session.context(), &sql, None).await?;
-            let explain = |error| SqlError::explain(error, &sql, &Known::default());
+            let explained = |error| explain(error, &sql, &Known::default());
             let types = frame
                 .logical_plan()
                 .get_parameter_types()
-                .map_err(explain)?;
+                .map_err(explained)?;
             let schema = match types.is_empty() {
                 true => frame
                     .create_physical_plan()
                     .await
-                    .map_err(explain)?
+                    .map_err(explained)?
                     .schema(),
                 false => Arc::new(frame.schema().as_arrow().clone()),
             };
@@ -318,8 +319,8 @@ impl Work {
         let session = service.open(&sql, self.limits).await?;
         self.recording.snapshots = tables::describe(session.versions());
         let frame = plan(session.context(), &sql, self.request.parameters.take()).await?;
-        let explain = |error| SqlError::explain(error, &sql, &Known::default());
-        let mut rows = frame.execute_stream().await.map_err(explain)?;
+        let explained = |error| explain(error, &sql, &Known::default());
+        let mut rows = frame.execute_stream().await.map_err(explained)?;
         let schema = rows.schema();
         let mut encoder = match self.request.output {
             Output::Batches => None,
@@ -333,7 +334,7 @@ impl Work {
             versions: session.versions().to_vec(),
         });
         while let Some(batch) = rows.next().await {
-            let batch = batch.map_err(explain)?;
+            let batch = batch.map_err(explained)?;
             // Only now: a query that fails on its first rows is an error, not a broken answer.
             self.open(&mut unread)?;
             self.recording.rows += batch.num_rows() as u64;

@@ -77,17 +77,21 @@ impl KeySlots {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_key_has_its_own_turns_and_waits_for_no_other() {
         let slots = KeySlots::default();
         let (one, other) = (Uuid::now_v7(), Uuid::now_v7());
         let held = slots.turn(one, 1).await.unwrap();
         assert!(slots.turn(other, 1).await.is_ok());
-        assert!(matches!(
-            slots.turn(one, 1).await,
-            Err(SqlError::TooManyAtOnce)
-        ));
+        let mut waiting: Vec<_> = (0..WAITING_MAX)
+            .map(|_| Box::pin(slots.turn(one, 1)))
+            .collect();
+        for turn in &mut waiting {
+            assert!(futures::poll!(turn).is_pending());
+        }
+        let refused = slots.turn(one, 1).await;
+        assert!(matches!(refused, Err(SqlError::TooManyAtOnce)));
         drop(held);
-        assert!(slots.turn(one, 1).await.is_ok());
+        assert!(futures::poll!(&mut waiting[0]).is_ready());
     }
 }

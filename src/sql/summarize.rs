@@ -6,7 +6,7 @@
 use arrow::datatypes::DataType;
 use datafusion::prelude::SessionContext;
 
-use crate::plan::planned;
+use crate::read_only::planned;
 use crate::{SqlError, text};
 
 /// Maximum columns that are summarised.

@@ -117,8 +117,12 @@ impl Recording {
         let duration_ms = self.started.elapsed().as_millis() as u64;
         tracing::info!(
             %request_id, %key_id, door = door.as_str(), outcome = written, rows = self.rows, bytes = self.bytes,
-            duration_ms, error, "query"
+            duration_ms, "query"
         );
+        // The errors of queries quote them, so they are in the audit log alone.
+        if let Err(SqlError::Internal(source)) = outcome {
+            tracing::error!(%request_id, error = %source, "a query failed");
+        }
         let tallies = &self.tallies;
         tallies.running.fetch_sub(1, Ordering::Relaxed);
         tallies.rows.fetch_add(self.rows, Ordering::Relaxed);

@@ -104,6 +104,27 @@ pub fn statements(text: &str) -> Result<Vec<String>, SqlError> {
     Ok(statements)
 }
 
+/// The query with its placeholders `?` numbered, as `$1`, `$2` and so on; the planner knows only these.
+///
+/// # Errors
+/// A quotation or comment has no end.
+pub fn numbered(sql: &str) -> Result<String, SqlError> {
+    let places = Places::new(sql);
+    let (mut numbered, mut copied, mut count) = (String::new(), 0, 0);
+    for token in tokens(sql)? {
+        if !matches!(&token.token, Token::Placeholder(name) if name == "?") {
+            continue;
+        }
+        count += 1;
+        let start = places.byte(token.span.start);
+        numbered.push_str(&sql[copied..start]);
+        numbered.push_str(&format!("${count}"));
+        copied = start + 1;
+    }
+    numbered.push_str(&sql[copied..]);
+    Ok(numbered)
+}
+
 /// Whether a text that a person types ends with a whole statement: a semicolon ends it outside quotations.
 pub fn is_complete(text: &str) -> bool {
     let Ok(tokens) = tokens(text) else {
@@ -197,6 +218,15 @@ mod tests {
         assert!(statements("select 'open").is_err());
         assert!(is_complete("select 1; -- done") && is_complete(" ") && !is_complete("select 1"));
         assert!(!is_complete("select ';"));
+    }
+
+    #[test]
+    fn placeholders_are_numbered_outside_quotations() {
+        let text = "select ?, 'é?', \"?\" -- ?\n, ? + 1";
+        assert_eq!(
+            numbered(text).unwrap(),
+            "select $1, 'é?', \"?\" -- ?\n, $2 + 1"
+        );
     }
 
     #[test]

@@ -129,6 +129,9 @@ async fn placeholders_take_values_and_the_catalogue_answers() {
     let body = json!({"query": "select $1 + 1 as n, $2 as t", "parameters": [41, "x"]});
     let answer: Value = ask(&service, &key, body).await.json().await.unwrap();
     assert_eq!(answer["data"], json!([{"n": 42, "t": "x"}]));
+    let body = json!({"query": "select ? || ? as t", "parameters": ["a", "b"]});
+    let answer: Value = ask(&service, &key, body).await.json().await.unwrap();
+    assert_eq!(answer["data"], json!([{"t": "ab"}]));
     let body = json!({"query": "select $a as a", "parameters": {"a": null}});
     assert_eq!(ask(&service, &key, body).await.status(), 200);
     let tables =

@@ -144,8 +144,7 @@ impl ScalarUDFImpl for Bounded {
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let estimate = (self.estimate.0)(&arguments.args, arguments.number_rows)?;
-        // Written so that a result that is no number is refused too.
-        if !(estimate <= RESULT_BYTES_MAX) {
+        if estimate.is_nan() || estimate > RESULT_BYTES_MAX {
             return exec_err!(
                 "{} would return more than {} MiB at once",
                 self.name(),
