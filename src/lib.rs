@@ -13,6 +13,7 @@ pub use toise_contract as contract;
 pub use toise_dedup as dedup;
 pub use toise_engine as engine;
 pub use toise_estimate as estimate;
+pub use toise_flight as flight;
 pub use toise_geo as geo;
 pub use toise_geocode as geocode;
 pub use toise_http as http;

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::config::SettingArgs;
+use super::serve::ready;
 use super::train::train_lake;
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
@@ -69,7 +70,7 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
         train_model(common)?;
     }
     let as_json = common.json;
-    serve(&common.data, &config, move |address| {
+    serve(&common.data, &config, move |addresses| {
         // Keys are created only after binding: a demo that finds its address in use must not revoke the keys of the
         // running one.
         let keys = make_keys(&common.data, &config.limits)?;
@@ -81,10 +82,13 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
         if as_json {
             println!(
                 "{}",
-                json!({"address": address, "key": key, "admin_key": admin_key, "sql_key": sql_key})
+                ready(
+                    addresses,
+                    json!({"key": key, "admin_key": admin_key, "sql_key": sql_key})
+                )
             );
         } else {
-            print_welcome(address, &keys);
+            print_welcome(&addresses.http, &keys);
         }
         Ok(())
     })

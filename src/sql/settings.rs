@@ -1,4 +1,4 @@
-//! The settings of SQL over the network: the `[sql]` section.
+//! The settings of SQL over the network: the `[sql]` and `[flight]` sections.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,4 +47,12 @@ impl SqlSettings {
             threads => threads,
         }
     }
+}
+
+/// `[flight]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlightSettings {
+    /// `HOST:PORT`; empty for off.
+    pub listen: String,
 }

@@ -1,4 +1,4 @@
-//! `toise sql` as users run it, over a data folder and against a server.
+//! `toise sql` as users run it, over a data folder and against a server, and Flight SQL with its clients.
 
 use std::io::Write;
 use std::path::Path;
@@ -174,4 +174,47 @@ fn a_server_answers_the_same_command_and_logs_it() {
         .map(|entry| entry["outcome"].as_str().unwrap())
         .collect();
     assert_eq!(outcomes, ["failed", "finished", "finished"]);
+}
+
+/// The Python with the clients: `TOISE_PYTHON`, or `python3`; `None` if it lacks them.
+fn python_with_clients() -> Option<String> {
+    let python = std::env::var("TOISE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let imported = Command::new(&python)
+        .args(["-c", "import adbc_driver_flightsql.dbapi, pyarrow"])
+        .output();
+    imported
+        .is_ok_and(|output| output.status.success())
+        .then_some(python)
+}
+
+#[test]
+fn flight_sql_clients_query_prepare_and_look_around() {
+    let Some(python) = python_with_clients() else {
+        eprintln!(
+            "skipped: no python3 with adbc-driver-flightsql and pyarrow (TOISE_PYTHON names another one)"
+        );
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    run(
+        data,
+        &["synth", "--lake", "--dvf", "300", "--adverts", "50"],
+    );
+    let listen = ["--set", "flight.listen=127.0.0.1:0"];
+    let server = Server::start_with(data, "serve", &listen, Stdio::null());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/flight/clients.py");
+    let output = Command::new(python)
+        .arg(script)
+        .arg(server.ready["flight"].as_str().unwrap())
+        .args([key(data, "sql"), key(data, "search")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", errors(&output));
+    let audit = run(data, &["sql", "--audit", "100"]);
+    let entries = audit.as_array().unwrap();
+    assert!(entries.iter().all(|entry| entry["door"] == "flight"));
+    let refused = entries.iter().filter(|entry| entry["outcome"] == "refused");
+    assert_eq!(refused.count(), 2);
+    assert_eq!(server.terminate(), Some(0));
 }

@@ -26,7 +26,7 @@ use toise_engine::EngineSettings;
 use toise_estimate::settings::EstimateSettings;
 use toise_geocode::settings::GeocodingSettings;
 use toise_http::settings::ServerSettings;
-use toise_sql::settings::SqlSettings;
+use toise_sql::settings::{FlightSettings, SqlSettings};
 use toise_telemetry::logs::LogSettings;
 
 /// Name of the configuration file in the data folder.
@@ -85,6 +85,8 @@ pub struct Config {
     pub geocoding: GeocodingSettings,
     /// SQL over the network.
     pub sql: SqlSettings,
+    /// Arrow Flight SQL.
+    pub flight: FlightSettings,
     /// Credits by consumption type; every type is present.
     pub prices: BTreeMap<String, u32>,
 }
@@ -102,6 +104,7 @@ impl Default for Config {
             collect: CollectSettings::default(),
             geocoding: GeocodingSettings::default(),
             sql: SqlSettings::default(),
+            flight: FlightSettings::default(),
             prices: prices::default_prices(),
         }
     }

@@ -48,6 +48,8 @@ const MEBIBYTES_MAX: u64 = 16 << 20;
 pub enum SettingKind {
     /// `HOST:PORT`.
     Address,
+    /// `HOST:PORT`; empty for none.
+    AddressOrNone,
     /// Path of a file; empty for none.
     Path,
     /// A level, or filter directives of `tracing`.
@@ -80,7 +82,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 11] = [
+pub const SECTIONS: [(&str, &str); 12] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of queries"),
@@ -94,11 +96,12 @@ pub const SECTIONS: [(&str, &str); 11] = [
     ("collect", "Pages of listings, collected on demand"),
     ("geocoding", "Addresses to positions and back"),
     ("sql", "SQL over the network, for keys with the scope sql"),
+    ("flight", "Arrow Flight SQL, beside HTTP"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 52] = [
+const ROWS: [(&str, &str, SettingKind, &str); 53] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -206,6 +209,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 52] = [
         "Threads that run queries, at low priority; 0 for one per core"),
     ("sql", "audit_days", SettingKind::Whole(1, RETENTION_DAYS_MAX),
         "Retention of the audit log of queries, in days"),
+    ("flight", "listen", SettingKind::AddressOrNone,
+        "Address of Arrow Flight SQL, HOST:PORT, with the certificate of the server; empty for off"),
 ];
 
 /// All settings, section by section.
@@ -267,6 +272,9 @@ impl SettingKind {
         let text = value.as_str();
         let allowed = match self {
             SettingKind::Address => text.is_some_and(is_address),
+            SettingKind::AddressOrNone => {
+                text.is_some_and(|text| text.is_empty() || is_address(text))
+            }
             SettingKind::Path => text.is_some(),
             SettingKind::Level => {
                 text.is_some_and(|text| !text.is_empty() && EnvFilter::try_new(text).is_ok())
@@ -296,6 +304,9 @@ impl SettingKind {
     pub(super) fn refusal(self, found: &str) -> String {
         let expected = match self {
             SettingKind::Address => "HOST:PORT in quotes, as in \"127.0.0.1:8080\"".into(),
+            SettingKind::AddressOrNone => {
+                "HOST:PORT in quotes, as in \"127.0.0.1:8081\", empty for none".into()
+            }
             SettingKind::Path => "a path in quotes, empty for none".into(),
             SettingKind::Level => {
                 "error, warn, info, debug, trace, off, or directives by module".into()
