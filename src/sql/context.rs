@@ -1,6 +1,7 @@
 //! DataFusion as queries use it here: its settings, memory and disk limits, functions and planners.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
@@ -10,10 +11,11 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::functions;
+use crate::interruption::InterruptibleJoins;
 use toise_engine::functions::geo_distance;
 
 /// Makes a context without tables. It has `memory_bytes` of memory, spills at most `spill_bytes` to disk, and runs a query
-/// on `threads` threads.
+/// on `threads` threads; nested loops end at the deadline.
 ///
 /// # Errors
 /// The folder of temporary files cannot be made.
@@ -21,6 +23,7 @@ pub fn new_context(
     memory_bytes: usize,
     spill_bytes: u64,
     threads: usize,
+    deadline: Option<Instant>,
     product_functions: Vec<ScalarUDF>,
 ) -> Result<SessionContext> {
     let runtime = RuntimeEnvBuilder::new()
@@ -37,7 +40,8 @@ pub fn new_context(
     let mut builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
-        .with_default_features();
+        .with_default_features()
+        .with_physical_optimizer_rule(Arc::new(InterruptibleJoins { deadline }));
     let mut planners = functions::planners();
     planners.extend(builder.expr_planners().take().unwrap_or_default());
     let context = SessionContext::new_with_state(builder.with_expr_planners(planners).build());

@@ -18,6 +18,7 @@ pub mod error;
 mod explain;
 pub mod files;
 pub mod functions;
+mod interruption;
 pub mod limits;
 mod names;
 pub mod parameters;

@@ -2,6 +2,7 @@
 //! committed before.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use datafusion::logical_expr::ScalarUDF;
 
@@ -44,6 +45,7 @@ impl SqlTables {
             limits.memory_bytes(),
             limits.spill_bytes(),
             threads,
+            Instant::now().checked_add(limits.time_max),
             (self.functions)(),
         )
         .map_err(SqlError::internal)?;

@@ -336,6 +336,8 @@ fn hostile() -> Vec<String> {
         "select array_agg(value) from range(1, 1000000000000)",
         "select distinct value from range(1, 1000000000000)",
         "select value from range(1, 1000000000000) order by value desc",
+        "select count(*) from range(1, 500000) as a(v) join range(1, 500000) as b(v) on a.v > b.v * 1000000",
+        "select count(*) from range(1, 500000) as a(v) join range(1, 500000) as b(v) on a.v <> b.v",
         "select generate_series(timestamp '2000-01-01', timestamp '2030-01-01', interval '1 nanosecond')",
     ]
     .map(str::to_owned)
