@@ -38,6 +38,7 @@ mod contract {
     mod samples;
     mod searches;
     mod server;
+    mod sql;
 }
 mod engine {
     mod bulk;
@@ -68,6 +69,7 @@ mod journeys {
     mod operators;
     mod rebuilding;
     mod serving;
+    mod sql;
     mod synthetic_data;
     mod valuing;
 }

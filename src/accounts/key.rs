@@ -52,11 +52,11 @@ impl KeyKind {
         }
     }
 
-    /// Default scopes of a new key; never includes `admin`.
+    /// Default scopes of a new key; never includes `sql` or `admin`.
     pub fn default_scopes(self) -> Scopes {
         let withheld: &[Scope] = match self {
-            KeyKind::Test => &[Scope::Alerts, Scope::Admin],
-            KeyKind::Production => &[Scope::Admin],
+            KeyKind::Test => &[Scope::Alerts, Scope::Sql, Scope::Admin],
+            KeyKind::Production => &[Scope::Sql, Scope::Admin],
         };
         Scope::ALL
             .into_iter()

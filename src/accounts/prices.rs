@@ -42,6 +42,8 @@ pub enum Consumption {
     GeocodingCsv,
     /// Statistics.
     Analytics,
+    /// A SQL query.
+    Sql,
     /// The history of an advert alert.
     AdvertsGetAlertHistory,
     /// The history of a property alert.
@@ -58,7 +60,7 @@ use Consumption::*;
 
 impl Consumption {
     /// All types, in the order of the price list.
-    pub const ALL: [Consumption; 23] = [
+    pub const ALL: [Consumption; 24] = [
         PropertiesGetById,
         PropertiesGetByAdvertId,
         AdvertsGetByUrl,
@@ -77,6 +79,7 @@ impl Consumption {
         GeocodingReverse,
         GeocodingCsv,
         Analytics,
+        Sql,
         AdvertsGetAlertHistory,
         PropertiesGetAlertHistory,
         WebhookAlertAdverts,
@@ -105,6 +108,7 @@ impl Consumption {
             GeocodingReverse => "API_GEOCODING_REVERSE",
             GeocodingCsv => "API_GEOCODING_CSV",
             Analytics => "API_ANALYTICS",
+            Sql => "API_SQL",
             AdvertsGetAlertHistory => "API_ADVERTS_GET_ALERT_HISTORY",
             PropertiesGetAlertHistory => "API_PROPERTIES_GET_ALERT_HISTORY",
             WebhookAlertAdverts => "WEBHOOK_ALERT_ADVERTS",
@@ -134,6 +138,7 @@ impl Consumption {
             GeocodingReverse => "call",
             GeocodingCsv => "call",
             Analytics => "call",
+            Sql => "query that was answered",
             AdvertsGetAlertHistory => "call",
             PropertiesGetAlertHistory => "call",
             WebhookAlertAdverts => "item delivered",
@@ -151,7 +156,8 @@ impl Consumption {
             | PropertiesGetByUrl
             | AdvertsCheck
             | PropertiesCheck
-            | EstimatePropertyLite => 1,
+            | EstimatePropertyLite
+            | Sql => 1,
             _ => 0,
         }
     }

@@ -17,19 +17,22 @@ pub enum Scope {
     Geocoding,
     /// Alerts.
     Alerts,
+    /// SQL over the tables; no key has it by default.
+    Sql,
     /// Administration of accounts, keys and data.
     Admin,
 }
 
 impl Scope {
     /// All scopes, in the order of lists.
-    pub const ALL: [Scope; 7] = [
+    pub const ALL: [Scope; 8] = [
         Scope::Search,
         Scope::Refetch,
         Scope::Analytics,
         Scope::Ai,
         Scope::Geocoding,
         Scope::Alerts,
+        Scope::Sql,
         Scope::Admin,
     ];
 
@@ -42,6 +45,7 @@ impl Scope {
             Scope::Ai => "ai",
             Scope::Geocoding => "geocoding",
             Scope::Alerts => "alerts",
+            Scope::Sql => "sql",
             Scope::Admin => "admin",
         }
     }
@@ -50,7 +54,7 @@ impl Scope {
 /// A text that is not a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown scope {0:?}; must be one of: search, refetch, analytics, ai, geocoding, alerts, admin"
+    "unknown scope {0:?}; must be one of: search, refetch, analytics, ai, geocoding, alerts, sql, admin"
 )]
 pub struct UnknownScope(pub String);
 

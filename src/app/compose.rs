@@ -34,7 +34,10 @@ use toise_http::{App, Readiness};
 use toise_listings::search::projection::Projection;
 use toise_net::egress::EgressGuard;
 use toise_net::webhook_client::WebhookClient;
-use toise_opendata::OpenData;
+use toise_opendata::{OpenData, address_functions, functions};
+use toise_sql::audit::AuditLog;
+use toise_sql::service::SqlService;
+use toise_sql::tables::SqlTables;
 use toise_store::Store;
 use toise_telemetry::{Counter, Gauge, Metric, Metrics};
 
@@ -48,6 +51,20 @@ const READY: Metric<Gauge> = Metric::gauge(
 const QUERY_POOL_JOBS: Metric<Gauge> = Metric::gauge(
     "toise_query_pool_jobs",
     "Questions that run or wait on the query pool.",
+);
+const SQL_RUNNING: Metric<Gauge> =
+    Metric::gauge("toise_sql_queries_running", "SQL queries that run or wait.");
+const SQL_QUERIES: Metric<Counter> = Metric::counter(
+    "toise_sql_queries_total",
+    "SQL queries that ended, by the way they came in and by outcome.",
+);
+const SQL_ROWS: Metric<Counter> = Metric::counter(
+    "toise_sql_rows_total",
+    "Rows of the answers of SQL queries.",
+);
+const SQL_BYTES: Metric<Counter> = Metric::counter(
+    "toise_sql_bytes_total",
+    "Bytes of the answers of SQL queries.",
 );
 const STORE_BYTES: Metric<Gauge> = Metric::gauge(
     "toise_store_bytes",
@@ -105,8 +122,17 @@ pub fn app(
     let metrics = Metrics::new()?;
     let observed = readiness.clone();
     let depth = pool.clone();
+    let sql = queries(store, &properties, &models, &geocoding, clock, config)?;
+    let queries = sql.clone();
     metrics.register_gauges(move |gauges| {
         gauges.set(READY, &[], f64::from(u8::from(observed.is_ready())));
+        let tallies = queries.tallies();
+        gauges.set(SQL_RUNNING, &[], tallies.running() as f64);
+        gauges.set_count(SQL_ROWS, &[], tallies.rows());
+        gauges.set_count(SQL_BYTES, &[], tallies.bytes());
+        for (door, outcome, count) in tallies.ended() {
+            gauges.set_count(SQL_QUERIES, &[("door", door), ("outcome", outcome)], count);
+        }
         gauges.set(QUERY_POOL_JOBS, &[], depth.depth() as f64);
     });
     let upstream = Upstream::new(&config.geocoding, store.clone(), clock.clone())?;
@@ -124,9 +150,6 @@ pub fn app(
             &config.collect,
         )?,
         ledger: Ledger::new(store),
-        properties,
-        models,
-        geocoding: with_upstream(geocoding, upstream, &metrics),
         projects: Projects::new(store.folder(), store.clone(), clock.clone()),
         geocoding_files: Arc::new(Semaphore::new(FILES_AT_ONCE_MAX)),
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
@@ -137,11 +160,42 @@ pub fn app(
         claims: IdempotencyClaims::default(),
         verifier: KeyVerifier::new(store.clone(), clock.clone())?,
         cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
+        sql,
+        geocoding: with_upstream(geocoding, upstream, &metrics),
+        properties,
+        models,
         pool,
         readiness,
         metrics,
         request_timeout: config.server.request_timeout(),
     })
+}
+
+/// The service that runs SQL queries over the tables of the projection's engine.
+fn queries(
+    store: &Store,
+    properties: &Projection,
+    models: &LiveModel,
+    geocoding: &GeocodingService,
+    clock: &Clock,
+    config: &Config,
+) -> Result<SqlService, Failure> {
+    let (models, geocoding, now) = (models.clone(), geocoding.clone(), clock.clone());
+    let functions = move || {
+        let mut functions = functions::scalar_functions();
+        functions.extend(address_functions::live_functions(geocoding.geocoder()));
+        let today = now.now().date_naive();
+        functions.extend(toise_estimate::functions::live_functions(&models, today));
+        functions
+    };
+    let tables = SqlTables {
+        engine: properties.shared_engine(),
+        listings: Some(properties.listings().clone()),
+        functions: Arc::new(functions),
+    };
+    let audit = AuditLog::new(store.clone(), clock.clone(), config.sql.audit_days);
+    let memory_mib = config.engine.sql_memory_mib;
+    Ok(SqlService::start(tables, &config.sql, memory_mib, audit)?)
 }
 
 /// Adds the upstream geocoding service, if one is set, and registers its state and its counts.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
 use crate::compose::{Sources, app, deliveries, register_gauges};
 use crate::config::Config;
@@ -20,6 +21,7 @@ use toise_engine::{Budget, Engine};
 use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
 use toise_geocode::service::GeocodingService;
+use toise_geocode::table::schema as addresses;
 use toise_http::App;
 use toise_http::server::{self, ServerLimits};
 use toise_http::tls::Tls;
@@ -35,14 +37,23 @@ use toise_telemetry::logs;
 /// Maximum wait, after requests are drained, for work still running on threads.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves a data folder until SIGTERM or Ctrl-C; `on_ready` is told the address once requests are taken.
+/// Where a service listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// Of HTTP, as `http://127.0.0.1:8080`.
+    pub http: String,
+    /// Of Arrow Flight SQL, as `grpc://127.0.0.1:8081`, if it is on.
+    pub flight: Option<String>,
+}
+
+/// Serves a data folder until SIGTERM or Ctrl-C; `on_ready` is told the addresses once requests are taken.
 ///
 /// # Errors
 /// The service cannot start, or one of its workers died.
 pub fn serve(
     data: &Path,
     config: &Config,
-    on_ready: impl FnOnce(&str) -> Result<(), Failure>,
+    on_ready: impl FnOnce(&Addresses) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     logs::start(&config.log);
     logs::warn_if_few_descriptors(config.server.connections_max);
@@ -50,7 +61,13 @@ pub fn serve(
         Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
         None => None,
     };
-    let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
+    let tables = [
+        dvf::schema(),
+        dpe::schema(),
+        addresses(),
+        properties(),
+        adverts(),
+    ];
     let engine = Arc::new(Engine::open(data, &tables, Budget::from(&config.engine))?);
     let open_data = OpenData::new(Arc::clone(&engine));
     let supervisor = Supervisor::default();
@@ -112,26 +129,63 @@ async fn listen(
     config: &Config,
     tls: Option<Tls>,
     app: App,
-    on_ready: impl FnOnce(&str) -> Result<(), Failure>,
+    on_ready: impl FnOnce(&Addresses) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     // Signal handlers are installed before the address is reported, so that no signal sent afterwards is lost.
     let stop = stop_signal()?;
     let supervisor = app.readiness.supervisor().clone();
     reload_tls_on_sighup(&supervisor, tls.clone())?;
-    let wanted = &config.server.listen;
-    let listener = TcpListener::bind(wanted)
-        .await
-        .map_err(|error| format!("cannot listen on {wanted}: {error}"))?;
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    on_ready(&format!("{scheme}://{}", listener.local_addr()?))?;
+    let listener = bind(&config.server.listen).await?;
+    let flight = match config.flight.listen.as_str() {
+        "" => None,
+        wanted => Some(bind(wanted).await?),
+    };
+    let is_secure = tls.is_some();
+    let address = |(plain, secure): (&str, &str), listener: &TcpListener| {
+        let scheme = if is_secure { secure } else { plain };
+        let address = listener.local_addr()?;
+        Ok::<_, Failure>(format!("{scheme}://{address}"))
+    };
+    let of_flight = |listener| address(("grpc", "grpc+tls"), listener);
+    on_ready(&Addresses {
+        http: address(("http", "https"), &listener)?,
+        flight: flight.as_ref().map(of_flight).transpose()?,
+    })?;
     let stop = async {
         tokio::select! {
             () = stop => {}
             failure = supervisor.failure() => tracing::error!(%failure, "stopping"),
         }
     };
-    server::run_with_tls(listener, tls, app, ServerLimits::from(&config.server), stop).await;
+    let limits = ServerLimits::from(&config.server);
+    let (stop_flight, flight_stopped) = oneshot::channel::<()>();
+    let flight = flight.map(|listener| {
+        let stopped = async move {
+            // Stops too if the sender is gone.
+            let _ = flight_stopped.await;
+        };
+        tokio::spawn(toise_flight::run(
+            listener,
+            tls.clone(),
+            app.clone(),
+            limits,
+            stopped,
+        ))
+    });
+    let stop = async {
+        stop.await;
+        drop(stop_flight);
+    };
+    server::run_with_tls(listener, tls, app, limits, stop).await;
+    if let Some(flight) = flight {
+        flight.await?;
+    }
     Ok(())
+}
+
+async fn bind(wanted: &str) -> Result<TcpListener, Failure> {
+    let listener = TcpListener::bind(wanted).await;
+    listener.map_err(|error| format!("cannot listen on {wanted}: {error}").into())
 }
 
 #[cfg(unix)]

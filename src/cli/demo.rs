@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::config::SettingArgs;
+use super::serve::ready;
 use super::train::train_lake;
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
@@ -69,27 +70,45 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
         train_model(common)?;
     }
     let as_json = common.json;
-    serve(&common.data, &config, move |address| {
+    serve(&common.data, &config, move |addresses| {
         // Keys are created only after binding: a demo that finds its address in use must not revoke the keys of the
         // running one.
-        let (key, admin_key) = make_keys(&common.data, &config.limits)?;
+        let keys = make_keys(&common.data, &config.limits)?;
+        let DemoKeys {
+            key,
+            admin_key,
+            sql_key,
+        } = &keys;
         if as_json {
             println!(
                 "{}",
-                json!({"address": address, "key": key, "admin_key": admin_key})
+                ready(
+                    addresses,
+                    json!({"key": key, "admin_key": admin_key, "sql_key": sql_key})
+                )
             );
         } else {
-            print_welcome(address, &key, &admin_key);
+            print_welcome(&addresses.http, &keys);
         }
         Ok(())
     })
 }
 
-/// Creates an API key with the default scopes and one for administration, and revokes the keys of earlier demos.
+/// The keys of a demo.
+struct DemoKeys {
+    /// With the default scopes.
+    key: String,
+    /// For administration.
+    admin_key: String,
+    /// For SQL.
+    sql_key: String,
+}
+
+/// Creates the keys, and revokes those of earlier demos.
 fn make_keys(
     data: &Path,
     limits: &KeyLimits,
-) -> Result<(String, String), Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<DemoKeys, Box<dyn std::error::Error + Send + Sync>> {
     let store = Store::open(data)?;
     let clock = Clock::system();
     keys::revoke_demo_keys(&store, &clock)?;
@@ -105,8 +124,12 @@ fn make_keys(
         };
         keys::issue(&store, &clock, request).map(|new| new.key)
     };
-    let key = make(KeyKind::Production.default_scopes())?;
-    Ok((key, make([Scope::Admin].into_iter().collect())?))
+    let only = |scope: Scope| [scope].into_iter().collect();
+    Ok(DemoKeys {
+        key: make(KeyKind::Production.default_scopes())?,
+        admin_key: make(only(Scope::Admin))?,
+        sql_key: make(only(Scope::Sql))?,
+    })
 }
 
 /// Generates the demo's data if the data folder has no rows yet.
@@ -163,14 +186,25 @@ fn train_model(common: &Common) -> CommandResult {
     Ok(())
 }
 
-fn print_welcome(address: &str, key: &str, admin_key: &str) {
+fn print_welcome(address: &str, keys: &DemoKeys) {
+    let DemoKeys {
+        key,
+        admin_key,
+        sql_key,
+    } = keys;
     let ask = |path: &str, body: &str| {
         println!(
             "curl -s {address}/v2/protected/{path} -H 'x-api-key: {key}' \
              -H 'content-type: application/json' -d '{body}'\n"
         );
     };
-    println!("toise listens on {address}\nkey:       {key}\nadmin key: {admin_key}\n\nTry:\n");
+    println!(
+        "toise listens on {address}\nkey:       {key}\nadmin key: {admin_key}\nSQL key:   {sql_key}\n\nTry:\n"
+    );
+    println!(
+        "curl -s {address}/v2/protected/sql -H 'x-api-key: {sql_key}' -H 'content-type: application/json' \
+         -d '{{\"query\":\"select property_type, count(*), median(price_eur) from dvf group by 1\"}}'\n"
+    );
     ask(
         "properties/search",
         r#"{"search":{"filterProperty":{"type":["CLASS_FLAT"],"offer":[{"type":"OFFER_BUY"}],"location":[{"locationCoordinate":{"location":{"geoDistance":{"pin":{"lat":48.86,"lon":2.35},"distanceKm":10}}}}],"meta":{"isTotallyOffline":false}},"fullTexts":["balcon"]},"sortBy":"PRICE","orderBy":"ASC","size":3}"#,

@@ -1,11 +1,11 @@
 //! `toise serve`: serves a data folder over HTTP until SIGTERM or Ctrl-C.
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::config::SettingArgs;
 use super::{CommandResult, Common};
-use toise_app::serve::serve;
+use toise_app::serve::{Addresses, serve};
 
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
@@ -27,12 +27,27 @@ pub struct ServeArgs {
 pub fn run(common: &Common, arguments: &ServeArgs) -> CommandResult {
     let as_json = common.json;
     let config = common.configuration(arguments.settings.flags()?)?.config;
-    serve(&common.data, &config, move |address| {
+    serve(&common.data, &config, move |addresses| {
         if as_json {
-            println!("{}", json!({"address": address}));
+            println!("{}", ready(addresses, json!({})));
         } else {
-            println!("listening on {address}");
+            println!("listening on {}", addresses.http);
+            if let Some(flight) = &addresses.flight {
+                println!("Flight SQL on {flight}");
+            }
         }
         Ok(())
     })
+}
+
+/// What `--json` prints when requests are taken: the addresses, then `more`.
+pub(super) fn ready(addresses: &Addresses, more: Value) -> Value {
+    let mut ready = json!({"address": addresses.http});
+    if let Some(flight) = &addresses.flight {
+        ready["flight"] = json!(flight);
+    }
+    if let (Some(ready), Value::Object(more)) = (ready.as_object_mut(), more) {
+        ready.extend(more);
+    }
+    ready
 }

@@ -33,6 +33,8 @@ pub struct MergeOnReadTable {
     pub view: Arc<TableView>,
     /// Hidden rows of each data file, one bit per row; `None` if there are none.
     pub hidden: Vec<Option<BooleanBuffer>>,
+    /// Number of the last change of the store that the rows include.
+    pub through: i64,
     /// Rows in the table's Arrow schema.
     pub rows: Vec<RecordBatch>,
 }

@@ -30,9 +30,21 @@ use super::{Engine, Error, functions};
 /// URL of the session's tables in DataFusion.
 const STORE: &str = "toise://lake/";
 
+/// The version of a table that a session reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableVersion {
+    /// Name of the table.
+    pub table: &'static str,
+    /// Sequence of its snapshot: how often it was published.
+    pub sequence: u64,
+    /// For a table of listings: number of the last change of the store that the session shows.
+    pub through: Option<i64>,
+}
+
 /// A session over the current snapshots of the engine's tables.
 pub struct Session {
     context: SessionContext,
+    versions: Vec<TableVersion>,
 }
 
 impl Session {
@@ -47,9 +59,8 @@ impl Session {
         changed: Vec<MergeOnReadTable>,
         extra_functions: Vec<ScalarUDF>,
     ) -> Result<Self, Error> {
-        let budget = engine.budget();
         let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(FairSpillPool::new(budget.sql_bytes)))
+            .with_memory_pool(Arc::new(FairSpillPool::new(engine.budget().sql_bytes)))
             .build_arc()?;
         let config = SessionConfig::new().with_information_schema(true);
         let context = SessionContext::new_with_config_rt(config, runtime);
@@ -57,6 +68,17 @@ impl Session {
         for function in extra_functions {
             context.register_udf(function);
         }
+        Self::over(context, engine, changed)
+    }
+
+    /// Registers the tables with a context that the caller made, and keeps it. The tables in `changed` include changes
+    /// that are not in their data files.
+    pub fn over(
+        context: SessionContext,
+        engine: &Engine,
+        changed: Vec<MergeOnReadTable>,
+    ) -> Result<Self, Error> {
+        let mut versions = Vec::new();
         let store_url =
             Url::parse(STORE).map_err(|error| DataFusionError::External(error.into()))?;
         let mut store = DataFileStore::default();
@@ -68,16 +90,23 @@ impl Session {
                 continue;
             }
             let view = engine.view(schema)?;
+            versions.push(version(&view, view.snapshot().through));
             let places = store.add(&view);
             context.register_table(schema.name, files(&view, &store_url, &places)?)?;
         }
         for table in changed {
+            versions.push(version(&table.view, Some(table.through)));
             let places = store.add(&table.view);
             let files = files(&table.view, &store_url, &places)?;
             context.register_table(table.view.schema().name, table.over(files, &places))?;
         }
         context.register_object_store(&store_url, Arc::new(store));
-        Ok(Self { context })
+        Ok(Self { context, versions })
+    }
+
+    /// The versions of the tables, all of which stay as they are while the session lives.
+    pub fn versions(&self) -> &[TableVersion] {
+        &self.versions
     }
 
     /// Plans one read-only query.
@@ -118,6 +147,14 @@ fn refusal(error: DataFusionError) -> Error {
             Error::ReadOnly(message)
         }
         other => Error::DataFusion(other),
+    }
+}
+
+fn version(view: &TableView, through: Option<i64>) -> TableVersion {
+    TableVersion {
+        table: view.schema().name,
+        sequence: view.snapshot().sequence,
+        through,
     }
 }
 

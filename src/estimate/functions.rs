@@ -20,11 +20,15 @@ use datafusion::logical_expr::{
 };
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
+use super::live::LiveModel;
 use super::store::FOLDER;
 use super::valuer::{Adjustments, Valuer};
 use super::{Detail, Estimate, EstimateWarning, Model};
 use crate::request::fields::{HomeField, REQUIRED_COLUMNS, columns};
 use crate::request::parse_cells;
+
+/// Why there is no estimate.
+const NO_MODEL: &str = "no model to estimate with: train one with `toise train`";
 
 /// Columns of the struct.
 static ANSWER: LazyLock<Fields> = LazyLock::new(|| {
@@ -41,12 +45,27 @@ static ANSWER: LazyLock<Fields> = LazyLock::new(|| {
 
 /// The functions over the model of a data folder; the first query that calls one opens the model.
 pub fn scalar_functions(data: &Path, adjustments: Adjustments, today: NaiveDate) -> Vec<ScalarUDF> {
-    let source = Arc::new(ValuerSource {
+    over(ValuerSource {
         folder: data.join(FOLDER),
         adjustments,
         today,
         valuer: OnceLock::new(),
-    });
+    })
+}
+
+/// The functions over the model that a server uses now; they fail if it has none.
+pub fn live_functions(models: &LiveModel, today: NaiveDate) -> Vec<ScalarUDF> {
+    let valuer = models.valuer().ok_or_else(|| NO_MODEL.to_owned());
+    over(ValuerSource {
+        folder: PathBuf::new(),
+        adjustments: Adjustments::On,
+        today,
+        valuer: OnceLock::from(valuer),
+    })
+}
+
+fn over(source: ValuerSource) -> Vec<ScalarUDF> {
+    let source = Arc::new(source);
     [FunctionOutput::Price, FunctionOutput::Struct]
         .into_iter()
         .map(|gives| ScalarUDF::from(EstimateFunction::new(gives, Arc::clone(&source))))
@@ -59,17 +78,17 @@ struct ValuerSource {
     folder: PathBuf,
     adjustments: Adjustments,
     today: NaiveDate,
-    valuer: OnceLock<std::result::Result<Valuer, String>>,
+    valuer: OnceLock<std::result::Result<Arc<Valuer>, String>>,
 }
 
 impl ValuerSource {
     fn valuer(&self) -> Result<&Valuer> {
         let opened = self.valuer.get_or_init(|| {
             let model = Model::open(&self.folder).map_err(|error| error.to_string())?;
-            Ok(Valuer::new(Arc::new(model), self.adjustments))
+            Ok(Arc::new(Valuer::new(Arc::new(model), self.adjustments)))
         });
         opened
-            .as_ref()
+            .as_deref()
             .map_err(|error| DataFusionError::Execution(error.clone()))
     }
 }

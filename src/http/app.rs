@@ -24,6 +24,7 @@ use toise_estimate::live::LiveModel;
 use toise_geocode::projects::Projects;
 use toise_geocode::service::GeocodingService;
 use toise_listings::search::projection::Projection;
+use toise_sql::service::SqlService;
 use toise_store::Store;
 use toise_telemetry::Metrics;
 
@@ -70,6 +71,8 @@ pub struct App {
     pub geocoding_files: Arc<Semaphore>,
     /// The pool on which queries run.
     pub pool: QueryPool,
+    /// Runs SQL queries.
+    pub sql: SqlService,
     /// Whether the service takes requests.
     pub readiness: Readiness,
     /// The service's metrics.

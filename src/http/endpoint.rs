@@ -80,6 +80,8 @@ pub enum Time {
     Collection,
     /// The limit of every request, plus the time to receive a file.
     Upload,
+    /// The limit of every request, plus what a SQL query may take and wait. Its answer goes on after the call.
+    Query,
 }
 
 /// Maximum time to receive a file.
@@ -91,6 +93,7 @@ impl Time {
         match self {
             Time::Request => app.request_timeout,
             Time::Collection => app.request_timeout + 2 * app.collector.wait(),
+            Time::Query => app.request_timeout + app.sql.time_max(),
             Time::Upload => app.request_timeout + UPLOAD_TIMEOUT,
         }
     }
@@ -126,11 +129,12 @@ impl Endpoint {
         self.access != Access::Public
     }
 
-    /// Whether a client may send an `Idempotency-Key`: if repeating the call could be charged twice. Not with a file,
-    /// whose answer is not stored.
+    /// Whether a client may send an `Idempotency-Key`: if repeating the call could be charged twice. Not with a file
+    /// or a query, whose answers are not stored.
     pub fn takes_idempotency_key(&self) -> bool {
         let is_repeatable = self.method == Method::POST || self.time == Time::Collection;
         let is_file = matches!(self.body, BodyRule::Upload { .. } | BodyRule::Form { .. });
-        is_repeatable && !is_file && matches!(self.counting, Counting::As(_))
+        let is_stored = !is_file && self.time != Time::Query;
+        is_repeatable && is_stored && matches!(self.counting, Counting::As(_))
     }
 }

@@ -12,6 +12,7 @@ use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_contract::query::BrokenQuery;
 use toise_engine::pool::PoolError;
+use toise_sql::SqlError;
 use toise_store as store;
 
 /// Seconds after which a rejected call may be retried.
@@ -207,6 +208,22 @@ impl From<LedgerError> for ApiError {
         match error {
             LedgerError::Overloaded => ApiError::Overloaded,
             error => ApiError::internal(error),
+        }
+    }
+}
+
+impl From<SqlError> for ApiError {
+    fn from(error: SqlError) -> Self {
+        match error {
+            SqlError::TooManyAtOnce => {
+                ApiError::StillWaiting("too many queries at once for this key".to_owned())
+            }
+            SqlError::Overloaded => ApiError::Overloaded,
+            SqlError::Cancelled => ApiError::TimedOut,
+            SqlError::Internal(source) => ApiError::Internal(source),
+            fault @ (SqlError::Invalid { .. } | SqlError::ReadOnly(_) | SqlError::Limit(_)) => {
+                ApiError::Invalid(Fault::new("query", fault.to_string()))
+            }
         }
     }
 }

@@ -7,6 +7,7 @@
 //! visit every endpoint.
 
 pub mod addresses;
+pub mod admission;
 mod app;
 pub mod auth;
 mod backend;

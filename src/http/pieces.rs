@@ -51,6 +51,11 @@ impl BodyWriter {
         matches!(sent, Ok(Ok(())))
     }
 
+    /// Resolves when the client has gone away.
+    pub async fn closed(&self) {
+        self.pieces.closed().await;
+    }
+
     /// Ends the body: it is whole.
     pub fn finish(self) {
         self.is_whole.store(true, Ordering::Release);

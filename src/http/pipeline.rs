@@ -24,9 +24,9 @@ use super::idempotency::{self, IdempotencyClaim};
 use super::pieces::BodyPieces;
 use super::response::ApiResponse;
 use super::router::Router;
-use super::{App, auth, body, resources};
+use super::{App, admission, auth, body, resources};
 use toise_accounts::key::KeyRecord;
-use toise_accounts::ledger::{CallRecord, LedgerEntry};
+use toise_accounts::ledger::CallRecord;
 use toise_accounts::meter::{RateState, Reservation};
 use toise_telemetry::Refusal;
 
@@ -241,28 +241,13 @@ async fn admit(
     trace.key = Some(Arc::clone(&key));
     trace.rate = Some(meter.rate());
     auth::authorise(&key, endpoint.access)?;
-    let admitted = meter.admit();
+    let admitted = admission::admit(app, &meter);
     trace.rate = Some(meter.rate());
-    admitted.map_err(|refused| {
-        app.metrics.record_refusal(Refusal::Rate);
-        ApiError::RateLimited(refused)
-    })?;
+    admitted?;
     if endpoint.counting == Counting::Free {
         return Ok(None);
     }
-    let reserved = match meter.reserve_known(now) {
-        Some(reserved) => reserved,
-        None => {
-            let store = app.store.clone();
-            tokio::task::spawn_blocking(move || meter.reserve(&store, now))
-                .await
-                .map_err(ApiError::internal)??
-        }
-    };
-    let reservation = reserved.map_err(|refused| {
-        app.metrics.record_refusal(Refusal::Quota);
-        ApiError::QuotaReached(refused)
-    })?;
+    let reservation = admission::reserve(app, meter, now).await?;
     trace.quota_percent = reservation.warning_percent;
     Ok(Some(reservation))
 }
@@ -283,14 +268,10 @@ async fn bill(
     };
     let at = app.clock.now();
     let entry = match endpoint.counting {
-        Counting::As(consumption) if answer.counts => Some(LedgerEntry {
-            request_id: trace.request_id,
-            account_id: key.account_id,
-            key_id: key.key_id,
-            consumption,
-            credits: u64::from(app.prices.of(consumption)) * answer.units,
-            at,
-        }),
+        Counting::As(consumption) if answer.counts => {
+            let (id, units) = (trace.request_id, answer.units);
+            Some(admission::ledger_entry(app, key, id, consumption, units))
+        }
         _ => None,
     };
     let stored = claim

@@ -95,11 +95,36 @@ pub async fn run_with_tls(
         .watch("metrics-upkeep", run_metrics_upkeep(metrics.clone()));
     let upkeep = tokio::spawn(upkeep);
     let service = TowerToHyperService::new(warp::service(filters::service(app)));
+    readiness.set_ready();
+    let stop = async {
+        stop.await;
+        readiness.set_draining();
+    };
+    accept(listener, tls, metrics, limits, service, stop).await;
+    upkeep.abort();
+}
+
+/// Serves any service, over TLS if given, until `stop` resolves, then finishes running requests within the drain
+/// timeout. Connections are capped and timed as those of HTTP.
+pub async fn accept<S, B>(
+    listener: TcpListener,
+    tls: Option<Tls>,
+    metrics: Metrics,
+    limits: ServerLimits,
+    service: S,
+    stop: impl Future<Output = ()> + Send,
+) where
+    S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
     let builder = builder(limits);
     let slots = Arc::new(Semaphore::new(limits.connections_max));
     let graceful = GracefulShutdown::new();
     tokio::pin!(stop);
-    readiness.set_ready();
     loop {
         let accepted = async {
             // The semaphore is never closed; if it were, the loop would accept without a maximum.
@@ -135,10 +160,8 @@ pub async fn run_with_tls(
             drop((slot, counted));
         });
     }
-    readiness.set_draining();
     drop(listener);
     drain(graceful, limits).await;
-    upkeep.abort();
 }
 
 /// Waits for running requests, at most for the drain timeout.

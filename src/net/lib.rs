@@ -1,9 +1,10 @@
 //! Outgoing network traffic: every request that leaves this machine goes through here.
 //!
 //! [`client`] downloads what an operator configures. [`webhook_client`] sends webhooks and [`fetch`] gets pages of portals; both
-//! reach only hosts that the egress guard in [`egress`] admits.
+//! reach only hosts that the egress guard in [`egress`] admits. [`api_client`] calls a server that the operator names.
 
 pub mod address;
+pub mod api_client;
 mod backoff;
 pub mod client;
 mod download;

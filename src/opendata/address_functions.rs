@@ -57,10 +57,22 @@ static STRUCT: LazyLock<Fields> = LazyLock::new(|| {
 
 /// The functions over the addresses of a data folder; the first query that calls one opens the index.
 pub fn scalar_functions(data: &Path) -> Vec<ScalarUDF> {
-    let source = Arc::new(IndexSource {
+    over(IndexSource {
         data: data.to_owned(),
         geocoder: OnceLock::new(),
-    });
+    })
+}
+
+/// The functions over the index that a server uses now.
+pub fn live_functions(geocoder: Arc<Geocoder>) -> Vec<ScalarUDF> {
+    over(IndexSource {
+        data: PathBuf::new(),
+        geocoder: OnceLock::from(Ok(geocoder)),
+    })
+}
+
+fn over(source: IndexSource) -> Vec<ScalarUDF> {
+    let source = Arc::new(source);
     let function = |asks| ScalarUDF::from(AddressFunction::new(asks, Arc::clone(&source)));
     [Asks::Address, Asks::Position, Asks::Commune]
         .map(function)
@@ -70,7 +82,7 @@ pub fn scalar_functions(data: &Path) -> Vec<ScalarUDF> {
 /// Opens the index on first use.
 struct IndexSource {
     data: PathBuf,
-    geocoder: OnceLock<std::result::Result<Geocoder, String>>,
+    geocoder: OnceLock<std::result::Result<Arc<Geocoder>, String>>,
 }
 
 impl std::fmt::Debug for IndexSource {
@@ -84,10 +96,13 @@ impl std::fmt::Debug for IndexSource {
 
 impl IndexSource {
     fn geocoder(&self) -> Result<&Geocoder> {
-        let open = || folder::open(&self.data).map_err(|error| error.to_string());
+        let open = || {
+            let opened = folder::open(&self.data).map(Arc::new);
+            opened.map_err(|error| error.to_string())
+        };
         let opened = self.geocoder.get_or_init(open);
         opened
-            .as_ref()
+            .as_deref()
             .map_err(|error| DataFusionError::Execution(error.clone()))
     }
 }

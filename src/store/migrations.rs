@@ -17,7 +17,10 @@ pub(super) const STORE: [&str; 4] = [
 ];
 
 /// Migrations of the ledger.
-pub(super) const LEDGER: [&str; 1] = [include_str!("migrations/ledger_0001.sql")];
+pub(super) const LEDGER: [&str; 2] = [
+    include_str!("migrations/ledger_0001.sql"),
+    include_str!("migrations/ledger_0002.sql"),
+];
 
 /// Applies the missing steps, all or none; safe if several processes open a new file at once. Foreign keys are
 /// enforced again afterwards but not during the steps, because a step may rebuild a table.

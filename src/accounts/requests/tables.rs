@@ -77,7 +77,7 @@ pub static KEY: [Field; 7] = [
     Field::optional(
         "grants",
         FieldKind::List(&GRANTS),
-        "What the key may do; by default every scope but admin, and on a test key but alerts. A test key cannot hold \
+        "What the key may do; by default every scope but sql and admin, and on a test key but alerts. A test key cannot hold \
          admin or its endpoints, and a key without the scope admin cannot give them",
     ),
     RATE.about(|| {

@@ -26,6 +26,7 @@ use toise_engine::EngineSettings;
 use toise_estimate::settings::EstimateSettings;
 use toise_geocode::settings::GeocodingSettings;
 use toise_http::settings::ServerSettings;
+use toise_sql::settings::{FlightSettings, SqlSettings};
 use toise_telemetry::logs::LogSettings;
 
 /// Name of the configuration file in the data folder.
@@ -82,6 +83,10 @@ pub struct Config {
     pub collect: CollectSettings,
     /// Addresses to positions and back.
     pub geocoding: GeocodingSettings,
+    /// SQL over the network.
+    pub sql: SqlSettings,
+    /// Arrow Flight SQL.
+    pub flight: FlightSettings,
     /// Credits by consumption type; every type is present.
     pub prices: BTreeMap<String, u32>,
 }
@@ -98,6 +103,8 @@ impl Default for Config {
             webhooks: WebhookSettings::default(),
             collect: CollectSettings::default(),
             geocoding: GeocodingSettings::default(),
+            sql: SqlSettings::default(),
+            flight: FlightSettings::default(),
             prices: prices::default_prices(),
         }
     }

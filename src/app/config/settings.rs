@@ -38,6 +38,8 @@ const COLLECT_SECONDS_MAX: u64 = 31_536_000;
 const UPSTREAM_RATE_PER_S_MAX: u64 = 1_000;
 /// Maximum length of a text that goes into a header, in characters.
 const HEADER_CHARS_MAX: usize = 200;
+/// Maximum rows of an answer.
+const SQL_ROWS_MAX: u64 = 1_000_000_000_000;
 /// Maximum memory setting, in MiB: 16 TiB.
 const MEBIBYTES_MAX: u64 = 16 << 20;
 
@@ -46,6 +48,8 @@ const MEBIBYTES_MAX: u64 = 16 << 20;
 pub enum SettingKind {
     /// `HOST:PORT`.
     Address,
+    /// `HOST:PORT`; empty for none.
+    AddressOrNone,
     /// Path of a file; empty for none.
     Path,
     /// A level, or filter directives of `tracing`.
@@ -78,7 +82,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 10] = [
+pub const SECTIONS: [(&str, &str); 12] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of queries"),
@@ -91,11 +95,13 @@ pub const SECTIONS: [(&str, &str); 10] = [
     ("webhooks", "Deliveries of alerts to their receivers"),
     ("collect", "Pages of listings, collected on demand"),
     ("geocoding", "Addresses to positions and back"),
+    ("sql", "SQL over the network, for keys with the scope sql"),
+    ("flight", "Arrow Flight SQL, beside HTTP"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 44] = [
+const ROWS: [(&str, &str, SettingKind, &str); 53] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -187,6 +193,24 @@ const ROWS: [(&str, &str, SettingKind, &str); 44] = [
         "Retention of its answers in the store, in days; 0 keeps none. That nothing was found is kept for a day at most"),
     ("geocoding", "upstream_rate_per_s", SettingKind::Whole(1, UPSTREAM_RATE_PER_S_MAX),
         "Maximum requests to it per second; its Retry-After may demand less"),
+    ("sql", "rows_max", SettingKind::Whole(1, SQL_ROWS_MAX),
+        "Maximum rows of the answer of a query"),
+    ("sql", "answer_mib", SettingKind::Whole(1, MEBIBYTES_MAX),
+        "Maximum size of the answer of a query, in MiB"),
+    ("sql", "memory_mib", SettingKind::Whole(16, MEBIBYTES_MAX),
+        "Memory of one query before it spills to disk, in MiB; all queries together have engine.sql_memory_mib"),
+    ("sql", "spill_mib", SettingKind::Whole(0, MEBIBYTES_MAX),
+        "Maximum disk space that one query spills to, in MiB"),
+    ("sql", "time_s", SettingKind::Whole(1, SECONDS_MAX),
+        "Maximum duration of a query including its answer, in seconds"),
+    ("sql", "concurrent_max", SettingKind::Whole(1, 1_000),
+        "Maximum queries of one key that run at once; a few more wait"),
+    ("sql", "threads", SettingKind::Whole(0, 1_024),
+        "Threads that run queries, at low priority; 0 for one per core"),
+    ("sql", "audit_days", SettingKind::Whole(1, RETENTION_DAYS_MAX),
+        "Retention of the audit log of queries, in days"),
+    ("flight", "listen", SettingKind::AddressOrNone,
+        "Address of Arrow Flight SQL, HOST:PORT, with the certificate of the server; empty for off"),
 ];
 
 /// All settings, section by section.
@@ -248,6 +272,9 @@ impl SettingKind {
         let text = value.as_str();
         let allowed = match self {
             SettingKind::Address => text.is_some_and(is_address),
+            SettingKind::AddressOrNone => {
+                text.is_some_and(|text| text.is_empty() || is_address(text))
+            }
             SettingKind::Path => text.is_some(),
             SettingKind::Level => {
                 text.is_some_and(|text| !text.is_empty() && EnvFilter::try_new(text).is_ok())
@@ -277,6 +304,9 @@ impl SettingKind {
     pub(super) fn refusal(self, found: &str) -> String {
         let expected = match self {
             SettingKind::Address => "HOST:PORT in quotes, as in \"127.0.0.1:8080\"".into(),
+            SettingKind::AddressOrNone => {
+                "HOST:PORT in quotes, as in \"127.0.0.1:8081\", empty for none".into()
+            }
             SettingKind::Path => "a path in quotes, empty for none".into(),
             SettingKind::Level => {
                 "error, warn, info, debug, trace, off, or directives by module".into()

@@ -20,6 +20,7 @@ mod properties;
 pub mod records;
 pub mod reference;
 pub mod samples;
+mod sql;
 
 use super::endpoint::Endpoint;
 
@@ -38,6 +39,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     admin::alerts::ENDPOINTS,
     properties::ENDPOINTS,
     analytics::ENDPOINTS,
+    sql::ENDPOINTS,
     records::ENDPOINTS,
     pages::ENDPOINTS,
     opendata::ENDPOINTS,

@@ -259,6 +259,11 @@ impl Projection {
         &self.engine
     }
 
+    /// The engine, shared with whoever reads the same tables.
+    pub fn shared_engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engine)
+    }
+
     /// The listings of the store.
     pub fn listings(&self) -> &Listings {
         &self.listings

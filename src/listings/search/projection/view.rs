@@ -94,6 +94,7 @@ impl ProjectionView {
     pub fn into_merge_on_read(self) -> Result<MergeOnReadTable, ArrowError> {
         let rows: Result<_, _> = self.memtable.iter().map(VisibleBatch::alive_rows).collect();
         Ok(MergeOnReadTable {
+            through: self.through,
             view: self.base,
             hidden: self.hidden,
             rows: rows?,

@@ -1,0 +1,177 @@
+//! `toise sql`: runs read-only queries, over a data folder or a server, and prints the rows or writes them to a file.
+//!
+//! Without a query it reads statements from standard input, or is a shell on a terminal. Rows are streamed. Only the
+//! printed table is held in memory, cut at a maximum number of rows.
+
+mod audit;
+mod remote;
+mod shell;
+mod show;
+mod source;
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+
+use super::{CommandResult, Common};
+use show::Display;
+use source::SqlSource;
+use toise_sql::encode::RowFormat;
+use toise_sql::files::FileTable;
+use toise_sql::text;
+
+/// Maximum bytes of statements from a file or standard input.
+const STATEMENTS_BYTES_MAX: u64 = 64 << 20;
+
+/// What a command may fail with.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Arguments of `sql`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Tables: dvf (recorded sales), dpe (energy diagnostics), properties and adverts (listings, including every change
+committed before the query, whether or not a server is running). `describe properties` lists the columns, `summarize
+dvf` what they hold.
+Functions, in addition to those of DataFusion and names that DuckDB has for them (year, strftime, date_diff, ...):
+  geo_distance(pin_lat, pin_lon, lat, lon)   planar distance in metres
+  dpe_match_score(body, conso_5_usages_par_m2_ep, emission_ges_5_usages_par_m2, etiquette_dpe, etiquette_ges,
+    nombre_niveau_immeuble, numero_etage_appartement, periode_construction, nombre_niveau_logement,
+    surface_habitable_logement, lat, lon)   score of a match body, given as JSON text
+  dvf_match_score(body, price_eur, main_rooms, is_new_build, transaction_type, surface_m2, lat, lon)
+  estimate_price(longitude, latitude, type, surface_m2 [, room_count, bedroom_count, land_surface_m2,
+    construction_year, epc_energy, epc_climate, floor, valuation_date, ...])   value of a home in EUR, null if the row
+    is not a home; the arguments are the columns that `toise estimate --help` lists, without id, in the same order.
+    estimate(...) returns a struct of price, lower, upper, confidence, fallback, warning and error
+
+Examples:
+  toise sql \"select property_type, count(*), median(price_eur) from dvf group by 1\"
+  toise sql \"select * from dpe where code_departement_ban = '48'\" --output lozere.parquet
+  toise sql --file homes=mine.csv \"select id, estimate_price(lon, lat, type, surface) from homes\"
+  toise sql --url https://toise.example --key $KEY \"select count(*) from adverts where is_online\"
+  toise sql                                  a shell, with .help")]
+pub struct SqlArgs {
+    /// The query, or several separated by semicolons [default: standard input, or a shell on a terminal]
+    pub query: Option<String>,
+    /// Read the statements from a file
+    #[arg(long, short = 'f', value_name = "FILE", conflicts_with = "query")]
+    pub from: Option<PathBuf>,
+    /// Output format [default: table; json with --json]
+    #[arg(long, value_enum)]
+    pub format: Option<SqlFormat>,
+    /// Write the rows to a file instead: .parquet, .arrow, .csv, .json or .ndjson
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Make a file a table: CSV, TSV, Parquet, NDJSON or Arrow; repeatable
+    #[arg(long = "file", value_name = "NAME=PATH", conflicts_with = "url")]
+    pub files: Vec<FileTable>,
+    /// Maximum characters of a printed column, 0 for no maximum [default: 60 on a terminal, otherwise 0]
+    #[arg(long, value_name = "N")]
+    pub max_width: Option<usize>,
+    /// Query a server at this address instead of the data folder
+    #[arg(long, value_name = "URL", requires = "key")]
+    pub url: Option<String>,
+    /// API key for the server, with the scope sql
+    #[arg(long, value_name = "KEY", env = "TOISE_KEY", hide_env_values = true)]
+    pub key: Option<String>,
+    /// List the last N queries that keys have sent to a server of this data folder, newest first
+    #[arg(long, value_name = "N", conflicts_with_all = ["query", "from", "url", "output"])]
+    pub audit: Option<usize>,
+}
+
+/// Output format of the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SqlFormat {
+    /// A text table
+    Table,
+    /// Comma-separated values with a header; lists as JSON text
+    Csv,
+    /// One JSON array
+    Json,
+    /// One JSON object per line
+    Ndjson,
+}
+
+impl SqlFormat {
+    /// The format of rows; `None` for a table.
+    fn rows(self) -> Option<RowFormat> {
+        match self {
+            SqlFormat::Table => None,
+            SqlFormat::Csv => Some(RowFormat::Csv),
+            SqlFormat::Json => Some(RowFormat::Json),
+            SqlFormat::Ndjson => Some(RowFormat::Ndjson),
+        }
+    }
+}
+
+/// Runs `sql`.
+pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
+    if let Some(count) = arguments.audit {
+        return audit::list(common, count);
+    }
+    let default = if common.json {
+        SqlFormat::Json
+    } else {
+        SqlFormat::Table
+    };
+    let display = Display::new(
+        arguments.format.unwrap_or(default),
+        arguments.max_width,
+        arguments.output.clone(),
+    );
+    let source = SqlSource::open(common, arguments)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let is_shell = arguments.query.is_none() && arguments.from.is_none();
+    if is_shell && std::io::stdin().is_terminal() {
+        return shell::run(&runtime, &source, display);
+    }
+    let text = match &arguments.query {
+        Some(query) => query.clone(),
+        None => read_statements(arguments.from.as_ref())?,
+    };
+    let statements = text::statements(&text)?;
+    if arguments.output.is_some() && statements.len() != 1 {
+        return Err("--output takes the rows of one statement".into());
+    }
+    runtime.block_on(async {
+        for statement in &statements {
+            let (rows, seconds) = answer(&source, statement, &display).await?;
+            if !common.json {
+                eprintln!("{rows} rows in {seconds:.3} s");
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Runs one statement and shows its rows; returns their number and the seconds it took.
+async fn answer(
+    source: &SqlSource,
+    statement: &str,
+    display: &Display,
+) -> Result<(usize, f64), Failure> {
+    let started = Instant::now();
+    let rows = source.ask(statement).await?;
+    let count = display.show(rows).await?;
+    Ok((count, started.elapsed().as_secs_f64()))
+}
+
+/// The statements of a file, or of standard input.
+fn read_statements(path: Option<&PathBuf>) -> Result<String, Failure> {
+    let mut text = String::new();
+    match path {
+        Some(path) => {
+            let file = std::fs::File::open(path);
+            let file = file.map_err(|error| format!("{}: {error}", path.display()))?;
+            file.take(STATEMENTS_BYTES_MAX).read_to_string(&mut text)?
+        }
+        None => std::io::stdin()
+            .lock()
+            .take(STATEMENTS_BYTES_MAX)
+            .read_to_string(&mut text)?,
+    };
+    Ok(text)
+}

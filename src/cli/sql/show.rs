@@ -1,0 +1,186 @@
+//! How rows are shown: as a table, as text of a format, or in a file.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use comfy_table::CellAlignment;
+use futures::StreamExt;
+
+use super::source::Rows;
+use super::{Failure, SqlFormat};
+use crate::table;
+use toise_sql::encode::{RowFormat, RowWriter};
+
+/// Maximum rows in a printed table.
+const TABLE_ROWS_MAX: usize = 1_000;
+/// Maximum characters of a printed column on a terminal.
+const TERMINAL_WIDTH: usize = 60;
+
+/// How rows are shown.
+#[derive(Clone, Debug)]
+pub(super) struct Display {
+    /// The format on standard output.
+    pub format: SqlFormat,
+    /// Maximum characters of a printed column; `None` for no maximum.
+    pub width_max: Option<usize>,
+    output: Option<PathBuf>,
+}
+
+impl Display {
+    pub fn new(format: SqlFormat, width: Option<usize>, output: Option<PathBuf>) -> Self {
+        let default = match io::stdout().is_terminal() {
+            true => TERMINAL_WIDTH,
+            false => 0,
+        };
+        Self {
+            format,
+            width_max: Some(width.unwrap_or(default)).filter(|width| *width > 0),
+            output,
+        }
+    }
+
+    /// Shows rows and returns their number.
+    pub async fn show(&self, rows: Rows) -> Result<usize, Failure> {
+        match (&self.output, self.format.rows()) {
+            (Some(path), _) => to_file(rows, path).await,
+            (None, Some(format)) => {
+                let out = BufWriter::new(Pipe(io::stdout()));
+                let (count, mut out) = written(rows, out, format).await?;
+                if format == RowFormat::Json {
+                    out.write_all(b"\n")?;
+                }
+                out.flush()?;
+                Ok(count)
+            }
+            (None, None) => self.print_table(rows).await,
+        }
+    }
+
+    async fn print_table(&self, rows: Rows) -> Result<usize, Failure> {
+        let Rows {
+            schema,
+            mut batches,
+        } = rows;
+        let mut printed = table();
+        printed.set_header(schema.fields().iter().map(|field| field.name()));
+        for (place, field) in schema.fields().iter().enumerate() {
+            if let Some(column) = printed.column_mut(place)
+                && field.data_type().is_numeric()
+            {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        let (mut count, mut kept) = (0, 0);
+        while let Some(batch) = batches.next().await {
+            let batch = batch?;
+            count += batch.num_rows();
+            let part = batch.slice(0, batch.num_rows().min(TABLE_ROWS_MAX - kept));
+            kept += part.num_rows();
+            for row in self.cells(&part)? {
+                printed.add_row(row);
+            }
+        }
+        writeln!(Pipe(io::stdout()), "{printed}")?;
+        if count > kept {
+            eprintln!(
+                "the first {kept} rows of {count}; use --output FILE or --format csv for all rows"
+            );
+        }
+        Ok(count)
+    }
+
+    /// The cells of each row.
+    fn cells(&self, batch: &RecordBatch) -> Result<Vec<Vec<String>>, Failure> {
+        let options = FormatOptions::default();
+        let columns: Vec<ArrayFormatter<'_>> = batch
+            .columns()
+            .iter()
+            .map(|column| ArrayFormatter::try_new(column, &options))
+            .collect::<Result<_, _>>()?;
+        let cells = (0..batch.num_rows()).map(|row| {
+            let cells = columns.iter().map(|column| {
+                let cell = column.value(row).try_to_string()?;
+                Ok::<_, Failure>(self.cut(cell))
+            });
+            cells.collect()
+        });
+        cells.collect()
+    }
+
+    fn cut(&self, cell: String) -> String {
+        let Some(width) = self.width_max else {
+            return cell;
+        };
+        let line = cell.replace(['\n', '\r', '\t'], " ");
+        match line.char_indices().nth(width) {
+            None => line,
+            Some(_) => {
+                let kept: String = line.chars().take(width.saturating_sub(1)).collect();
+                format!("{kept}…")
+            }
+        }
+    }
+}
+
+async fn to_file(rows: Rows, path: &Path) -> Result<usize, Failure> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let format = match extension.unwrap_or_default() {
+        "parquet" => RowFormat::Parquet,
+        "arrow" | "arrows" => RowFormat::Arrow,
+        "csv" => RowFormat::Csv,
+        "ndjson" | "jsonl" => RowFormat::Ndjson,
+        "json" => RowFormat::Json,
+        _ => {
+            let path = path.display();
+            return Err(format!("{path}: name it .parquet, .arrow, .csv, .json or .ndjson").into());
+        }
+    };
+    let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let out = BufWriter::with_capacity(1 << 20, file);
+    let (count, mut out) = written(rows, out, format).await?;
+    out.flush()?;
+    Ok(count)
+}
+
+/// Writes all rows; returns their number and what was written to.
+async fn written<W: Write + Send>(
+    rows: Rows,
+    out: W,
+    format: RowFormat,
+) -> Result<(usize, W), Failure> {
+    let Rows {
+        schema,
+        mut batches,
+    } = rows;
+    let mut writer = RowWriter::new(out, format, &schema, false)?;
+    let mut count = 0;
+    while let Some(batch) = batches.next().await {
+        let batch = batch?;
+        count += batch.num_rows();
+        writer.write(&batch)?;
+    }
+    Ok((count, writer.finish()?))
+}
+
+/// Standard output. When its reader, such as a pager or `head`, has closed it, the process ends: nobody reads the rest.
+struct Pipe(io::Stdout);
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(end_if_closed)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(end_if_closed)
+    }
+}
+
+fn end_if_closed(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        std::process::exit(0);
+    }
+    error
+}

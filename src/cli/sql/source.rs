@@ -1,0 +1,162 @@
+//! Where queries are answered: over a data folder in this process, or by a server.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+
+use super::remote::RemoteSource;
+use super::{Failure, SqlArgs};
+use crate::Common;
+use toise_app::config::Config;
+use toise_base::clock::Clock;
+use toise_contract::listings::filters::ListingKind;
+use toise_engine::{Budget, Engine};
+use toise_estimate as estimate;
+use toise_geocode::table::schema as addresses;
+use toise_lake::Lake;
+use toise_listings::Listings;
+use toise_listings::columns::{adverts, properties};
+use toise_listings::search::projection::sql_tables;
+use toise_opendata::{address_functions, dpe, dvf, functions};
+use toise_sql::SqlError;
+use toise_sql::files::{self, FileTable};
+use toise_sql::limits::QueryLimits;
+use toise_sql::plan::plan;
+use toise_sql::tables::SqlTables;
+use toise_store::Store;
+
+/// Maximum disk space that a query on the command line spills to, in MiB.
+const SPILL_MIB: u64 = 100 << 10;
+
+/// The rows of a query.
+pub(super) struct Rows {
+    /// The columns.
+    pub schema: SchemaRef,
+    /// The rows, batch by batch.
+    pub batches: BoxStream<'static, Result<RecordBatch, Failure>>,
+}
+
+/// Where queries are answered.
+pub(super) enum SqlSource {
+    /// In this process.
+    Local(Box<LocalSource>),
+    /// By a server.
+    Remote(RemoteSource),
+}
+
+impl SqlSource {
+    pub fn open(common: &Common, arguments: &SqlArgs) -> Result<Self, Failure> {
+        match (&arguments.url, &arguments.key) {
+            (Some(url), Some(key)) => Ok(Self::Remote(RemoteSource::new(url, key)?)),
+            _ => Ok(Self::Local(Box::new(LocalSource {
+                data: common.data.clone(),
+                config: common.configuration(Vec::new())?.config,
+                files: arguments.files.clone(),
+            }))),
+        }
+    }
+
+    /// Runs one statement.
+    pub async fn ask(&self, statement: &str) -> Result<Rows, Failure> {
+        match self {
+            Self::Local(local) => local.ask(statement).await,
+            Self::Remote(remote) => remote.ask(statement).await,
+        }
+    }
+}
+
+/// A data folder, and files as tables.
+pub(super) struct LocalSource {
+    data: PathBuf,
+    config: Config,
+    files: Vec<FileTable>,
+}
+
+impl LocalSource {
+    async fn ask(&self, statement: &str) -> Result<Rows, Failure> {
+        let tables = self.tables(statement)?;
+        let limits = QueryLimits {
+            rows_max: u64::MAX,
+            bytes_max: u64::MAX,
+            memory_mib: self.config.engine.sql_memory_mib,
+            spill_mib: SPILL_MIB,
+            time_max: Duration::MAX,
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let session = tables.open(statement, limits, threads).map_err(explain)?;
+        for file in &self.files {
+            files::register(session.context(), file).await?;
+        }
+        let frame = plan(session.context(), statement, None)
+            .await
+            .map_err(explain)?;
+        let rows = frame.execute_stream().await?;
+        let schema = rows.schema();
+        // The session holds the files that the rows are read from.
+        let batches = rows.map(move |batch| {
+            let _open = &session;
+            batch.map_err(Failure::from)
+        });
+        Ok(Rows {
+            schema,
+            batches: batches.boxed(),
+        })
+    }
+
+    /// The tables with all changes committed so far. A listing table with many changes is compacted first.
+    fn tables(&self, statement: &str) -> Result<SqlTables, Failure> {
+        let data = self.data.as_path();
+        let clock = Clock::system();
+        let named = statement.to_ascii_lowercase();
+        let mut wanted = vec![ListingKind::Property, ListingKind::Advert];
+        wanted.retain(|listing| named.contains(listing.table()));
+        let store = Store::open_existing(data)?.filter(|_| !wanted.is_empty());
+        let listings = store.map(|store| Listings::new(store, clock.clone()));
+        if let Some(listings) = &listings {
+            sql_tables::compact_pending(listings, &Lake::open(data)?, &wanted, |listing| {
+                eprintln!(
+                    "many {} changed since the last compaction; compacting the table first",
+                    listing.table()
+                );
+            })?;
+        }
+        let schemas = [
+            dvf::schema(),
+            dpe::schema(),
+            addresses(),
+            properties(),
+            adverts(),
+        ];
+        let engine = Engine::open(data, &schemas, Budget::from(&self.config.engine))?;
+        let (data, adjustments) = (self.data.clone(), self.config.estimate.adjustments());
+        let functions = move || {
+            let mut functions = functions::scalar_functions();
+            functions.extend(address_functions::scalar_functions(&data));
+            let today = clock.now().date_naive();
+            functions.extend(estimate::functions::scalar_functions(
+                &data,
+                adjustments,
+                today,
+            ));
+            functions
+        };
+        Ok(SqlTables {
+            engine: Arc::new(engine),
+            listings,
+            functions: Arc::new(functions),
+        })
+    }
+}
+
+/// An internal failure is shown in full to whoever runs the command: it is their own machine.
+fn explain(error: SqlError) -> Failure {
+    match error {
+        SqlError::Internal(source) => source,
+        error => error.into(),
+    }
+}

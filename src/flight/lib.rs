@@ -1,0 +1,49 @@
+//! Arrow Flight SQL, on a port of its own beside HTTP: the same queries, limits, scope, price and audit log.
+//!
+//! A client authenticates every call with its API key ([`gate`]): as a bearer token, in the header `x-api-key`, or as
+//! the password of a handshake, which answers with the bearer token. A statement is planned when its information is
+//! asked for, and runs when its ticket is redeemed ([`service`]); its ticket is the statement itself, so that nothing
+//! has to be remembered in between. Prepared statements are remembered with the parameters bound to them
+//! ([`prepared`]). Catalogs, schemas and tables are answered from the tables of the service ([`catalog`]).
+//!
+//! Everything here runs on the threads of queries, which are of low priority: encoding rows never delays HTTP.
+
+mod catalog;
+mod gate;
+mod prepared;
+mod service;
+
+use std::future::Future;
+
+use arrow_flight::flight_service_server::FlightServiceServer;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+
+use service::FlightSql;
+use toise_http::App;
+use toise_http::server::{ServerLimits, accept};
+use toise_http::tls::Tls;
+
+/// Serves Flight SQL, over TLS if given, until `stop` resolves, then finishes running calls within the drain timeout.
+pub async fn run(
+    listener: TcpListener,
+    tls: Option<Tls>,
+    app: App,
+    limits: ServerLimits,
+    stop: impl Future<Output = ()> + Send + 'static,
+) {
+    let metrics = app.metrics.clone();
+    let handle = match app.sql.handle() {
+        Ok(handle) => handle,
+        Err(error) => {
+            tracing::error!(%error, "Flight SQL is not served");
+            return;
+        }
+    };
+    let service = FlightServiceServer::new(FlightSql::new(app));
+    let service = TowerToHyperService::new(service);
+    let serving = handle.spawn(accept(listener, tls, metrics, limits, service, stop));
+    if let Err(error) = serving.await {
+        tracing::error!(%error, "Flight SQL ended");
+    }
+}

@@ -1,0 +1,406 @@
+//! The calls of Flight SQL, each checked by the gate and answered by the service that HTTP uses.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::ipc::writer::IpcWriteOptions;
+use arrow_flight::decode::FlightRecordBatchStream;
+use arrow_flight::encode::FlightDataEncoderBuilder;
+use arrow_flight::error::FlightError;
+use arrow_flight::flight_service_server::FlightService;
+use arrow_flight::sql::server::{FlightSqlService, PeekableFlightDataStream};
+use arrow_flight::sql::{
+    ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest,
+    ActionCreatePreparedStatementResult, CommandGetCatalogs, CommandGetDbSchemas,
+    CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables, CommandPreparedStatementQuery,
+    CommandStatementQuery, DoPutPreparedStatementResult, ProstMessageExt, SqlInfo,
+    TicketStatementQuery,
+};
+use arrow_flight::{
+    Action, FlightDescriptor, FlightEndpoint, FlightInfo, HandshakeRequest, HandshakeResponse,
+    IpcMessage, SchemaAsIpc, Ticket,
+};
+use async_trait::async_trait;
+use datafusion::common::ParamValues;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use prost::Message;
+use tonic::metadata::MetadataValue;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::catalog::{self, failed, undescribed};
+use crate::gate::{self, AUTHORIZATION, Admitted, query_status, status};
+use crate::prepared::{PreparedStatement, PreparedStatements};
+use toise_accounts::prices::Consumption;
+use toise_http::{App, admission};
+use toise_sql::limits::RequestedLimits;
+use toise_sql::running::{Piece, RunningQuery};
+use toise_sql::service::{Output, SqlRequest};
+use toise_sql::text::TEXT_BYTES_MAX;
+
+/// Header with the versions of the tables that a query reads.
+const SNAPSHOTS: &str = "x-toise-snapshots";
+/// Maximum batches of bound parameters.
+const PARAMETER_BATCHES_MAX: usize = 16;
+
+type Answer = Response<<FlightSql as FlightService>::DoGetStream>;
+
+/// The service.
+pub(super) struct FlightSql {
+    app: App,
+    prepared: PreparedStatements,
+}
+
+impl FlightSql {
+    pub fn new(app: App) -> Self {
+        Self {
+            app,
+            prepared: PreparedStatements::default(),
+        }
+    }
+
+    async fn admit<T>(&self, request: &Request<T>) -> Result<Admitted, Status> {
+        gate::admit(&self.app, request.metadata()).await
+    }
+
+    /// Runs a query and sends its rows as they come. The call is charged when the first of them are there.
+    async fn run(
+        &self,
+        admitted: Admitted,
+        sql: String,
+        parameters: Option<ParamValues>,
+    ) -> Result<Answer, Status> {
+        let caller = admitted.caller();
+        let Admitted { key, meter } = admitted;
+        let now = self.app.clock.now();
+        let reservation = admission::reserve(&self.app, meter, now).await;
+        let reservation = reservation.map_err(status)?;
+        let request = SqlRequest {
+            sql,
+            parameters,
+            limits: RequestedLimits::default(),
+            output: Output::Batches,
+            caller,
+        };
+        let running = self.app.sql.run(request).await.map_err(query_status)?;
+        let id = caller.request_id;
+        let charged = admission::charge(&self.app, &key, id, Consumption::Sql, reservation).await;
+        charged.map_err(status)?;
+        let snapshots = running.snapshots();
+        let schema = Arc::clone(running.schema());
+        let mut answer = encoded(schema, batches(running));
+        if let Ok(snapshots) = MetadataValue::try_from(snapshots) {
+            answer.metadata_mut().insert(SNAPSHOTS, snapshots);
+        }
+        Ok(answer)
+    }
+
+    /// Describes a statement and gives the ticket that runs it.
+    async fn describe(
+        &self,
+        admitted: &Admitted,
+        sql: &str,
+        ticket: impl ProstMessageExt,
+        descriptor: FlightDescriptor,
+    ) -> Result<Response<FlightInfo>, Status> {
+        let shape = self.app.sql.describe(sql, admitted.caller()).await;
+        let shape = shape.map_err(query_status)?;
+        info(&shape.schema, ticket, descriptor)
+    }
+}
+
+/// The information of an answer: its columns and the ticket for it.
+fn info(
+    schema: &Schema,
+    ticket: impl ProstMessageExt,
+    descriptor: FlightDescriptor,
+) -> Result<Response<FlightInfo>, Status> {
+    let ticket = Ticket::new(ticket.as_any().encode_to_vec());
+    let info = FlightInfo::new()
+        .try_with_schema(schema)
+        .map_err(undescribed)?
+        .with_endpoint(FlightEndpoint::new().with_ticket(ticket))
+        .with_descriptor(descriptor);
+    Ok(Response::new(info))
+}
+
+/// The rows of a query; dropping the stream stops it.
+fn batches(running: RunningQuery) -> impl Stream<Item = Result<RecordBatch, FlightError>> + Send {
+    stream::unfold(Some(running), |state| async move {
+        let mut running = state?;
+        match running.next().await? {
+            Ok(Piece::Batch(batch)) => Some((Ok(batch), Some(running))),
+            Ok(Piece::Bytes(_)) => None,
+            Err(error) => Some((Err(query_status(error).into()), None)),
+        }
+    })
+}
+
+fn encoded(
+    schema: SchemaRef,
+    batches: impl Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static,
+) -> Answer {
+    let data = FlightDataEncoderBuilder::new()
+        .with_schema(schema)
+        .build(batches);
+    Response::new(data.map_err(Status::from).boxed())
+}
+
+/// An answer of one batch that is there already.
+fn single(batch: Result<RecordBatch, FlightError>) -> Result<Answer, Status> {
+    let batch = batch.map_err(failed)?;
+    let schema = batch.schema();
+    Ok(encoded(schema, stream::iter([Ok(batch)])))
+}
+
+/// Columns in the form of an action's answer.
+fn schema_bytes(schema: &Schema) -> Result<bytes::Bytes, Status> {
+    let options = IpcWriteOptions::default();
+    let message: Result<IpcMessage, _> = SchemaAsIpc::new(schema, &options).try_into();
+    Ok(message.map_err(undescribed)?.0)
+}
+
+/// The text of a statement in a ticket.
+fn text_of(bytes: &[u8]) -> Result<String, Status> {
+    if bytes.len() > TEXT_BYTES_MAX {
+        let message = format!("the query has more than {TEXT_BYTES_MAX} bytes");
+        return Err(Status::invalid_argument(message));
+    }
+    let text = String::from_utf8(bytes.to_vec());
+    text.map_err(|_| Status::invalid_argument("the ticket is not one of this server"))
+}
+
+#[async_trait]
+impl FlightSqlService for FlightSql {
+    type FlightService = FlightSql;
+
+    /// Checks a key, sent as the password, and answers with it as bearer token.
+    async fn do_handshake(
+        &self,
+        request: Request<Streaming<HandshakeRequest>>,
+    ) -> Result<
+        Response<Pin<Box<dyn Stream<Item = Result<HandshakeResponse, Status>> + Send>>>,
+        Status,
+    > {
+        let text = gate::key_text(request.metadata())?;
+        gate::key_of(&self.app, &text).await?;
+        let answer = HandshakeResponse {
+            protocol_version: 0,
+            payload: text.clone().into(),
+        };
+        let answers = stream::iter([Ok(answer)]).boxed();
+        let mut response: Response<Pin<Box<dyn Stream<Item = _> + Send>>> = Response::new(answers);
+        if let Ok(token) = MetadataValue::try_from(format!("Bearer {text}")) {
+            response.metadata_mut().insert(AUTHORIZATION, token);
+        }
+        Ok(response)
+    }
+
+    async fn get_flight_info_statement(
+        &self,
+        query: CommandStatementQuery,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        let admitted = self.admit(&request).await?;
+        let ticket = TicketStatementQuery {
+            statement_handle: query.query.clone().into(),
+        };
+        let descriptor = request.into_inner();
+        self.describe(&admitted, &query.query, ticket, descriptor)
+            .await
+    }
+
+    async fn do_get_statement(
+        &self,
+        ticket: TicketStatementQuery,
+        request: Request<Ticket>,
+    ) -> Result<Answer, Status> {
+        let admitted = self.admit(&request).await?;
+        let sql = text_of(&ticket.statement_handle)?;
+        self.run(admitted, sql, None).await
+    }
+
+    async fn do_action_create_prepared_statement(
+        &self,
+        query: ActionCreatePreparedStatementRequest,
+        request: Request<Action>,
+    ) -> Result<ActionCreatePreparedStatementResult, Status> {
+        let admitted = self.admit(&request).await?;
+        let shape = self.app.sql.describe(&query.query, admitted.caller()).await;
+        let shape = shape.map_err(query_status)?;
+        let parameters = shape.parameters.iter().map(|(name, data_type)| {
+            let data_type = data_type.clone().unwrap_or(DataType::Null);
+            Field::new(name, data_type, true)
+        });
+        let parameters = Schema::new(parameters.collect::<Vec<Field>>());
+        let handle = self.prepared.insert(PreparedStatement {
+            key_id: admitted.key.key_id,
+            sql: query.query.into(),
+            parameters: None,
+        });
+        Ok(ActionCreatePreparedStatementResult {
+            prepared_statement_handle: handle.as_bytes().to_vec().into(),
+            dataset_schema: schema_bytes(&shape.schema)?,
+            parameter_schema: schema_bytes(&parameters)?,
+        })
+    }
+
+    async fn do_action_close_prepared_statement(
+        &self,
+        query: ActionClosePreparedStatementRequest,
+        request: Request<Action>,
+    ) -> Result<(), Status> {
+        let admitted = self.admit(&request).await?;
+        let key_id = admitted.key.key_id;
+        self.prepared
+            .remove(&query.prepared_statement_handle, key_id)
+    }
+
+    async fn do_put_prepared_statement_query(
+        &self,
+        query: CommandPreparedStatementQuery,
+        request: Request<PeekableFlightDataStream>,
+    ) -> Result<DoPutPreparedStatementResult, Status> {
+        let admitted = self.admit(&request).await?;
+        let data = request.into_inner().map_err(FlightError::from);
+        let mut rows = FlightRecordBatchStream::new_from_flight_data(data);
+        let mut bound = Vec::new();
+        while let Some(batch) = rows.next().await {
+            bound.push(batch.map_err(failed)?);
+            if bound.len() > PARAMETER_BATCHES_MAX {
+                return Err(Status::invalid_argument("bind one row of parameters"));
+            }
+        }
+        let handle = query.prepared_statement_handle;
+        self.prepared.bind(&handle, admitted.key.key_id, &bound)?;
+        Ok(DoPutPreparedStatementResult {
+            prepared_statement_handle: Some(handle),
+        })
+    }
+
+    async fn get_flight_info_prepared_statement(
+        &self,
+        query: CommandPreparedStatementQuery,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        let admitted = self.admit(&request).await?;
+        let handle = &query.prepared_statement_handle;
+        let (_, statement) = self.prepared.get(handle, admitted.key.key_id)?;
+        let descriptor = request.into_inner();
+        self.describe(&admitted, &statement.sql, query, descriptor)
+            .await
+    }
+
+    async fn do_get_prepared_statement(
+        &self,
+        query: CommandPreparedStatementQuery,
+        request: Request<Ticket>,
+    ) -> Result<Answer, Status> {
+        let admitted = self.admit(&request).await?;
+        let handle = &query.prepared_statement_handle;
+        let (_, statement) = self.prepared.get(handle, admitted.key.key_id)?;
+        let PreparedStatement {
+            sql, parameters, ..
+        } = statement;
+        self.run(admitted, sql.to_string(), parameters).await
+    }
+
+    async fn get_flight_info_catalogs(
+        &self,
+        query: CommandGetCatalogs,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        self.admit(&request).await?;
+        let schema = query.into_builder().schema();
+        info(&schema, query, request.into_inner())
+    }
+
+    async fn do_get_catalogs(
+        &self,
+        _query: CommandGetCatalogs,
+        request: Request<Ticket>,
+    ) -> Result<Answer, Status> {
+        self.admit(&request).await?;
+        single(catalog::catalogs())
+    }
+
+    async fn get_flight_info_schemas(
+        &self,
+        query: CommandGetDbSchemas,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        self.admit(&request).await?;
+        let schema = query.clone().into_builder().schema();
+        info(&schema, query, request.into_inner())
+    }
+
+    async fn do_get_schemas(
+        &self,
+        query: CommandGetDbSchemas,
+        request: Request<Ticket>,
+    ) -> Result<Answer, Status> {
+        self.admit(&request).await?;
+        single(catalog::schemas(query))
+    }
+
+    async fn get_flight_info_tables(
+        &self,
+        query: CommandGetTables,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        self.admit(&request).await?;
+        let schema = query.clone().into_builder().schema();
+        info(&schema, query, request.into_inner())
+    }
+
+    async fn do_get_tables(
+        &self,
+        query: CommandGetTables,
+        request: Request<Ticket>,
+    ) -> Result<Answer, Status> {
+        self.admit(&request).await?;
+        single(catalog::tables(query, &self.app.sql))
+    }
+
+    async fn get_flight_info_table_types(
+        &self,
+        query: CommandGetTableTypes,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        self.admit(&request).await?;
+        let schema = query.into_builder().schema();
+        info(&schema, query, request.into_inner())
+    }
+
+    async fn do_get_table_types(
+        &self,
+        query: CommandGetTableTypes,
+        request: Request<Ticket>,
+    ) -> Result<Answer, Status> {
+        self.admit(&request).await?;
+        single(catalog::table_types(query))
+    }
+
+    async fn get_flight_info_sql_info(
+        &self,
+        query: CommandGetSqlInfo,
+        request: Request<FlightDescriptor>,
+    ) -> Result<Response<FlightInfo>, Status> {
+        self.admit(&request).await?;
+        let schema = query.clone().into_builder(catalog::info()?).schema();
+        info(&schema, query, request.into_inner())
+    }
+
+    async fn do_get_sql_info(
+        &self,
+        query: CommandGetSqlInfo,
+        request: Request<Ticket>,
+    ) -> Result<Answer, Status> {
+        self.admit(&request).await?;
+        single(query.into_builder(catalog::info()?).build())
+    }
+
+    /// What the server can do is built once, for all.
+    async fn register_sql_info(&self, _id: i32, _value: &SqlInfo) {}
+}

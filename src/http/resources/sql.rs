@@ -1,0 +1,243 @@
+//! SQL over HTTP: a query in, its rows out, streamed as fast as the client reads.
+//!
+//! The answer begins when the first part of it is there, or all of it if it is short: a query that fails by then is an
+//! ordinary error. One that fails later ends the connection, so that no client takes a part for the whole. A client
+//! that hangs up stops its query.
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use serde_json::{Value, json};
+use uuid::Uuid;
+use warp::http::header::{ACCEPT, CONTENT_ENCODING, HeaderName};
+use warp::http::{HeaderMap, Method};
+
+use crate::call::{Call, read_json};
+use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, Time};
+use crate::error::ApiError;
+use crate::openapi::Operation;
+use crate::pieces::{self, BodyWriter};
+use crate::response::ApiResponse;
+use toise_accounts::prices::Consumption;
+use toise_accounts::scopes::Scope;
+use toise_contract::Fault;
+use toise_contract::fields::schema::{Components, object};
+use toise_contract::fields::{DefaultValue, Field, FieldKind, Own, Taken, Values, read};
+use toise_contract::walk::JsonPath;
+use toise_sql::SqlError;
+use toise_sql::audit::{Caller, Door};
+use toise_sql::encode::RowFormat;
+use toise_sql::limits::RequestedLimits;
+use toise_sql::parameters;
+use toise_sql::running::{Piece, RunningQuery};
+use toise_sql::service::{Output, SqlRequest};
+use toise_sql::text::TEXT_BYTES_MAX;
+
+/// Bytes collected before an answer begins.
+const FIRST_BYTES: usize = 256 << 10;
+/// Header with the versions of the tables that a query reads.
+const SNAPSHOTS_HEADER: HeaderName = HeaderName::from_static("x-toise-snapshots");
+/// The compression that can be asked for.
+const ZSTD: &str = "zstd";
+/// Largest number of a limit: what JSON numbers hold exactly.
+const LIMIT_MAX: i64 = 1 << 53;
+
+const FORMATS: [&str; 5] = ["json", "arrow", "parquet", "csv", "ndjson"];
+
+static PARAMETERS: Own = Own {
+    read: |value, _| Ok(Taken::Json(value)),
+    schema: |_| {
+        json!({
+            "type": ["array", "object"],
+            "items": {"type": ["string", "number", "boolean", "null"]},
+            "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
+        })
+    },
+};
+
+static LIMITS: [Field; 4] = [
+    Field::optional("rows", FieldKind::Integer(1, LIMIT_MAX), "Maximum rows"),
+    Field::optional("bytes", FieldKind::Integer(1, LIMIT_MAX), "Maximum bytes"),
+    Field::optional(
+        "memory_mib",
+        FieldKind::Integer(1, LIMIT_MAX),
+        "Memory before the query spills to disk, in MiB",
+    ),
+    Field::optional(
+        "time_s",
+        FieldKind::Integer(1, LIMIT_MAX),
+        "Maximum duration, the answer included, in seconds",
+    ),
+];
+
+/// The body of a query.
+static BODY: [Field; 5] = [
+    Field::required(
+        "query",
+        FieldKind::TextUpTo(TEXT_BYTES_MAX),
+        "One statement that only reads, in the SQL of DataFusion; `information_schema` lists tables and columns",
+    )
+    .such_as("select property_type, count(*) as sales from dvf group by 1"),
+    Field::optional(
+        "parameters",
+        FieldKind::Own(&PARAMETERS),
+        "Values of placeholders: an array for `$1` or `?`, an object for `$name`",
+    ),
+    Field::optional(
+        "format",
+        FieldKind::OneOf(&FORMATS),
+        "Format of the rows; by default that of the Accept header, or JSON",
+    ),
+    Field::optional(
+        "compression",
+        FieldKind::OneOf(&["none", ZSTD]),
+        "zstd compresses the buffers of Arrow, and a text as a whole (Content-Encoding)",
+    )
+    .or(DefaultValue::Word("none")),
+    Field::optional(
+        "limits",
+        FieldKind::Object(&LIMITS),
+        "Limits lower than those of the key; past one the query ends with an error",
+    ),
+];
+
+/// The endpoint.
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
+    method: Method::POST,
+    path: "/v2/protected/sql",
+    access: Access::scoped(Scope::Sql, "sql.query"),
+    counting: Counting::As(Consumption::Sql),
+    body: JSON_BODY,
+    time: Time::Query,
+    handler: |call| query(call).boxed(),
+    operation: Some(documented),
+}];
+
+fn documented() -> Operation {
+    let rows =
+        json!({"type": "object", "additionalProperties": true, "description": "A row, by column"});
+    Operation::new("sql", "The rows of a SQL query")
+        .with_description(
+            "Reads all tables at one moment, which the header `x-toise-snapshots` names. The format is that of \
+             `format` or of the Accept header: JSON, Arrow IPC stream \
+             (`application/vnd.apache.arrow.stream`), Parquet (`application/vnd.apache.parquet`), CSV (`text/csv`) \
+             or NDJSON (`application/x-ndjson`). Rows are streamed; an answer that fails on the way ends the \
+             connection. A fault is reported with its line and column. Every query is written to an audit log",
+        )
+        .with_request(object(&BODY, &mut Components::new()))
+        .with_answer(json!({
+            "type": "object",
+            "required": ["data"],
+            "properties": {"data": {"type": "array", "items": rows}},
+        }))
+}
+
+async fn query(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let body = read_json(&call.body)?;
+    let key = call.key()?;
+    let caller = Caller {
+        request_id: Uuid::now_v7(),
+        account_id: key.account_id,
+        key_id: key.key_id,
+        door: Door::Http,
+    };
+    let request = parse(&body, call.headers, caller)?;
+    let output = request.output;
+    let mut running = call.app.sql.run(request).await?;
+    let (first, is_whole) = running.bytes(FIRST_BYTES).await?;
+    let (format, compresses) = match output {
+        Output::Encoded(format, compresses) => (format, compresses),
+        Output::Batches => (RowFormat::Json, false),
+    };
+    let mut response = ApiResponse::typed(format.media_type(), Bytes::from(first))
+        .with_header(SNAPSHOTS_HEADER, &running.snapshots());
+    if compresses && format.is_text() {
+        response = response.with_header(CONTENT_ENCODING, ZSTD);
+    }
+    if is_whole {
+        return Ok(response);
+    }
+    let (writer, rest) = pieces::body();
+    tokio::spawn(go_on(running, writer));
+    Ok(response.with_rest(rest))
+}
+
+/// Sends the rest of an answer while the client reads.
+async fn go_on(mut running: RunningQuery, writer: BodyWriter) {
+    loop {
+        let piece = tokio::select! {
+            piece = running.next() => piece,
+            () = writer.closed() => return,
+        };
+        match piece {
+            None => return writer.finish(),
+            Some(Ok(Piece::Bytes(bytes))) => {
+                if !writer.write(bytes).await {
+                    return;
+                }
+            }
+            Some(Ok(Piece::Batch(_))) => return,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "a query was not answered to its end");
+                return;
+            }
+        }
+    }
+}
+
+fn parse(body: &Value, headers: &HeaderMap, caller: Caller) -> Result<SqlRequest, ApiError> {
+    let mut values = read(body, &BODY, JsonPath::Body)?;
+    let sql: String = values.require("query")?;
+    let parameters = match body.get("parameters") {
+        None => None,
+        Some(given) => Some(parameters::from_json(given).map_err(misplaced)?),
+    };
+    let format = match values.word("format").and_then(RowFormat::named) {
+        Some(format) => format,
+        None => accepted(headers),
+    };
+    let compresses = values.word("compression") == Some(ZSTD);
+    let limits = values.take::<Values<'_>>("limits").map(requested);
+    Ok(SqlRequest {
+        sql,
+        parameters,
+        limits: limits.unwrap_or_default(),
+        output: Output::Encoded(format, compresses),
+        caller,
+    })
+}
+
+/// A fault of the parameters, whose message names them.
+fn misplaced(error: SqlError) -> ApiError {
+    let message = error.to_string();
+    let rule = message.strip_prefix("parameters: ").unwrap_or(&message);
+    Fault::new("parameters", rule).into()
+}
+
+fn requested(mut limits: Values<'_>) -> RequestedLimits {
+    let mut whole = |name: &str| limits.take::<u64>(name);
+    RequestedLimits {
+        rows: whole("rows"),
+        bytes: whole("bytes"),
+        memory_mib: whole("memory_mib"),
+        time_s: whole("time_s"),
+    }
+}
+
+/// The format of the first media type in `Accept` that is one; JSON if none is.
+fn accepted(headers: &HeaderMap) -> RowFormat {
+    static TYPES: LazyLock<Vec<(&str, RowFormat)>> = LazyLock::new(|| {
+        let named = RowFormat::NAMES.iter();
+        named
+            .map(|(_, format)| (format.media_type(), *format))
+            .collect()
+    });
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    let mut wanted = accept.unwrap_or_default().split(',').filter_map(|part| {
+        let essence = part.split(';').next().unwrap_or_default().trim();
+        let mut known = TYPES.iter();
+        known.find(|(media_type, _)| media_type.eq_ignore_ascii_case(essence))
+    });
+    wanted.next().map_or(RowFormat::Json, |(_, format)| *format)
+}

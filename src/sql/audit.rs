@@ -1,0 +1,236 @@
+//! The audit log of SQL over the network: one row of the ledger's file per query, written before the query runs and
+//! completed when it ends.
+//!
+//! A row whose outcome is still `running` after a restart is of a query that the end of the process cut off.
+
+use chrono::{DateTime, Duration, Utc};
+use rusqlite::{Row, Transaction};
+use uuid::Uuid;
+
+use toise_base::clock::Clock;
+use toise_store::{self as store, Durability, Store};
+
+/// Maximum characters of a query that are kept; the digest is of the whole text.
+const TEXT_CHARS_MAX: usize = 16_384;
+/// Maximum characters of an error that are kept.
+const ERROR_CHARS_MAX: usize = 500;
+/// Rows past their retention that one new row deletes at most.
+const DELETED_AT_ONCE: usize = 100;
+
+/// The way a query came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// `POST /v2/protected/sql`.
+    Http,
+    /// Arrow Flight SQL.
+    Flight,
+    /// Model Context Protocol.
+    Mcp,
+}
+
+impl Door {
+    /// Its name in the log and in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Door::Http => "http",
+            Door::Flight => "flight",
+            Door::Mcp => "mcp",
+        }
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller {
+    /// Identifier of the call.
+    pub request_id: Uuid,
+    /// Account of the key.
+    pub account_id: Uuid,
+    /// The key.
+    pub key_id: Uuid,
+    /// The way in.
+    pub door: Door,
+}
+
+/// How a query ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// `finished`, `failed`, `refused`, `cancelled`, or `limit:` and the name of the limit.
+    pub outcome: String,
+    /// The error, if there was one.
+    pub error: Option<String>,
+    /// Rows of the answer.
+    pub rows: u64,
+    /// Bytes of the answer.
+    pub bytes: u64,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// A row of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Identifier of the call.
+    pub request_id: Uuid,
+    /// Account of the key.
+    pub account_id: Uuid,
+    /// The key.
+    pub key_id: Uuid,
+    /// The way in.
+    pub door: String,
+    /// When the query came.
+    pub at: DateTime<Utc>,
+    /// Its text, possibly cut.
+    pub query: String,
+    /// BLAKE3 of its whole text, 128 bits, hexadecimal.
+    pub digest: String,
+    /// The versions of the tables it read; empty if it did not come so far.
+    pub snapshots: String,
+    /// How it ended; `None` while it runs, or if the process ended first.
+    pub ending: Option<Ending>,
+}
+
+/// Writes the log. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct AuditLog {
+    store: Store,
+    clock: Clock,
+    retention: Duration,
+}
+
+impl AuditLog {
+    /// The log of a data folder; rows are kept for `days`.
+    pub fn new(store: Store, clock: Clock, days: u64) -> Self {
+        let days = i64::try_from(days).unwrap_or(i64::MAX);
+        Self {
+            store,
+            clock,
+            retention: Duration::try_days(days).unwrap_or(Duration::MAX),
+        }
+    }
+
+    /// Writes that a query came. On return the row survives the end of the process.
+    ///
+    /// # Errors
+    /// The log cannot be written; the query must not run then.
+    pub async fn begin(&self, caller: Caller, query: &str) -> store::Result<()> {
+        let at = self.clock.now();
+        let digest = blake3::hash(query.as_bytes()).to_hex();
+        let digest = digest[..32].to_owned();
+        let kept = cut(query, TEXT_CHARS_MAX);
+        let oldest = at.checked_sub_signed(self.retention).unwrap_or_default();
+        let insert = move |transaction: &Transaction<'_>| -> store::Result<()> {
+            transaction
+                .prepare_cached(
+                    "DELETE FROM sql_queries WHERE rowid IN
+                     (SELECT rowid FROM sql_queries WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)",
+                )?
+                .execute((oldest.timestamp_millis(), DELETED_AT_ONCE as i64))?;
+            transaction
+                .prepare_cached(
+                    "INSERT INTO sql_queries (request_id, account_id, key_id, door, at_ms, query, digest)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                )?
+                .execute((
+                    caller.request_id.as_bytes().as_slice(),
+                    caller.account_id.as_bytes().as_slice(),
+                    caller.key_id.as_bytes().as_slice(),
+                    caller.door.as_str(),
+                    at.timestamp_millis(),
+                    kept,
+                    digest,
+                ))?;
+            Ok(())
+        };
+        let ledger = self.store.ledger();
+        ledger.write_async(Durability::Written, insert).await
+    }
+
+    /// Writes how a query ended.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub async fn end(
+        &self,
+        request_id: Uuid,
+        snapshots: String,
+        ending: Ending,
+    ) -> store::Result<()> {
+        let error = ending.error.map(|error| cut(&error, ERROR_CHARS_MAX));
+        let update = move |transaction: &Transaction<'_>| -> store::Result<()> {
+            transaction
+                .prepare_cached(
+                    "UPDATE sql_queries SET outcome = ?2, error = ?3, row_count = ?4, byte_count = ?5,
+                     duration_ms = ?6, snapshots = ?7 WHERE request_id = ?1",
+                )?
+                .execute((
+                    request_id.as_bytes().as_slice(),
+                    &ending.outcome,
+                    &error,
+                    ending.rows as i64,
+                    ending.bytes as i64,
+                    ending.duration_ms as i64,
+                    &snapshots,
+                ))?;
+            Ok(())
+        };
+        let ledger = self.store.ledger();
+        ledger.write_async(Durability::Written, update).await
+    }
+}
+
+/// The last queries of the log, newest first. Blocks.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn latest(store: &Store, count_max: usize) -> store::Result<Vec<AuditEntry>> {
+    store.ledger().read(|connection| {
+        connection
+            .prepare(
+                "SELECT request_id, account_id, key_id, door, at_ms, query, digest, snapshots, outcome, error,
+                 row_count, byte_count, duration_ms FROM sql_queries ORDER BY at_ms DESC, rowid DESC LIMIT ?1",
+            )?
+            .query_map([count_max as i64], entry)?
+            .collect()
+    })
+}
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
+    let uuid = |index: usize| {
+        let bytes: Vec<u8> = row.get(index)?;
+        Ok::<_, rusqlite::Error>(Uuid::from_slice(&bytes).unwrap_or_default())
+    };
+    let count = |index: usize| {
+        row.get::<_, Option<i64>>(index)
+            .map(|n| n.unwrap_or(0).unsigned_abs())
+    };
+    let outcome: Option<String> = row.get(8)?;
+    let ending = match outcome {
+        None => None,
+        Some(outcome) => Some(Ending {
+            outcome,
+            error: row.get(9)?,
+            rows: count(10)?,
+            bytes: count(11)?,
+            duration_ms: count(12)?,
+        }),
+    };
+    Ok(AuditEntry {
+        request_id: uuid(0)?,
+        account_id: uuid(1)?,
+        key_id: uuid(2)?,
+        door: row.get(3)?,
+        at: DateTime::from_timestamp_millis(row.get(4)?).unwrap_or_default(),
+        query: row.get(5)?,
+        digest: row.get(6)?,
+        snapshots: row.get::<_, Option<String>>(7)?.unwrap_or_default(),
+        ending,
+    })
+}
+
+fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

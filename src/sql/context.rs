@@ -1,0 +1,54 @@
+//! DataFusion as queries use it here: its settings, memory and disk limits, functions and planners.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::logical_expr::ScalarUDF;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::functions;
+use crate::interruption::InterruptibleJoins;
+use toise_engine::functions::geo_distance;
+
+/// Makes a context without tables. It has `memory_bytes` of memory, spills at most `spill_bytes` to disk, and runs a query
+/// on `threads` threads; nested loops end at the deadline.
+///
+/// # Errors
+/// The folder of temporary files cannot be made.
+pub fn new_context(
+    memory_bytes: usize,
+    spill_bytes: u64,
+    threads: usize,
+    deadline: Option<Instant>,
+    product_functions: Vec<ScalarUDF>,
+) -> Result<SessionContext> {
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes)))
+        .with_max_temp_directory_size(spill_bytes)
+        .build_arc()?;
+    let mut config = SessionConfig::new()
+        .with_information_schema(true)
+        .with_target_partitions(threads.max(1));
+    let options = config.options_mut();
+    options.sql_parser.collect_spans = true;
+    // Older readers of Arrow, Parquet and Flight know no views.
+    options.optimizer.expand_views_at_output = true;
+    let mut builder = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_default_features()
+        .with_physical_optimizer_rule(Arc::new(InterruptibleJoins { deadline }));
+    let mut planners = functions::planners();
+    planners.extend(builder.expr_planners().take().unwrap_or_default());
+    let context = SessionContext::new_with_state(builder.with_expr_planners(planners).build());
+    context.register_udf(geo_distance().as_ref().clone());
+    for function in product_functions {
+        context.register_udf(function);
+    }
+    functions::register(&context)?;
+    Ok(context)
+}

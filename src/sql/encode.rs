@@ -1,0 +1,354 @@
+//! Rows as the bytes of a format, batch by batch: what HTTP sends and the command line writes to files.
+//!
+//! Memory stays flat: a batch is written as soon as it is there, and a Parquet row group ends after
+//! [`ROW_GROUP_ROWS`].
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::ipc::CompressionType;
+use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression as ParquetCompression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use crate::csv_cells::{flat_schema, flattened};
+
+/// Rows of a Parquet row group.
+const ROW_GROUP_ROWS: usize = 65_536;
+/// Bytes of a row group in memory after which it ends early.
+const ROW_GROUP_BYTES: usize = 32 << 20;
+/// Bytes that are collected before they leave as one piece.
+const PIECE_BYTES: usize = 256 << 10;
+/// Level of zstd: fast, since a client waits.
+const ZSTD_LEVEL: i32 = 1;
+
+/// A format of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowFormat {
+    /// Arrow IPC stream.
+    Arrow,
+    /// Parquet, zstd inside.
+    Parquet,
+    /// CSV with a header; nested values as JSON text.
+    Csv,
+    /// One JSON array.
+    Json,
+    /// One JSON object per line.
+    Ndjson,
+}
+
+impl RowFormat {
+    /// All formats with the names that requests use, preferred first.
+    pub const NAMES: [(&'static str, RowFormat); 5] = [
+        ("json", RowFormat::Json),
+        ("arrow", RowFormat::Arrow),
+        ("parquet", RowFormat::Parquet),
+        ("csv", RowFormat::Csv),
+        ("ndjson", RowFormat::Ndjson),
+    ];
+
+    /// The format with a name.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut known = Self::NAMES.iter();
+        known
+            .find(|(known, _)| *known == name)
+            .map(|(_, format)| *format)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let mut known = Self::NAMES.iter();
+        known
+            .find(|(_, format)| *format == self)
+            .map_or("json", |(name, _)| name)
+    }
+
+    /// Its media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            RowFormat::Arrow => "application/vnd.apache.arrow.stream",
+            RowFormat::Parquet => "application/vnd.apache.parquet",
+            RowFormat::Csv => "text/csv",
+            RowFormat::Json => "application/json",
+            RowFormat::Ndjson => "application/x-ndjson",
+        }
+    }
+
+    /// Whether it is text, which is compressed as a whole.
+    pub fn is_text(self) -> bool {
+        matches!(self, RowFormat::Csv | RowFormat::Json | RowFormat::Ndjson)
+    }
+}
+
+/// Why rows cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// A value has no form in the format.
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+    /// Parquet cannot hold a column.
+    #[error(transparent)]
+    Parquet(#[from] ParquetError),
+    /// The file cannot be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Writes batches of one schema to `W`.
+pub enum RowWriter<W: Write + Send> {
+    /// Arrow IPC stream.
+    Arrow(Box<StreamWriter<W>>),
+    /// Parquet.
+    Parquet(Box<ArrowWriter<W>>),
+    /// CSV, with the schema of its cells.
+    Csv(Box<arrow::csv::Writer<W>>, SchemaRef),
+    /// JSON array.
+    Json(Box<arrow::json::ArrayWriter<W>>),
+    /// JSON lines.
+    Ndjson(Box<arrow::json::LineDelimitedWriter<W>>),
+}
+
+impl<W: Write + Send> RowWriter<W> {
+    /// Begins to write rows of a schema. `compresses` applies to the formats that compress inside: Arrow.
+    ///
+    /// # Errors
+    /// The format cannot hold a column of the schema, or `out` fails.
+    pub fn new(
+        mut out: W,
+        format: RowFormat,
+        schema: &SchemaRef,
+        compresses: bool,
+    ) -> Result<Self, EncodeError> {
+        let json = || arrow::json::WriterBuilder::new().with_explicit_nulls(true);
+        Ok(match format {
+            RowFormat::Arrow => {
+                let codec = compresses.then_some(CompressionType::ZSTD);
+                let options = IpcWriteOptions::default().try_with_compression(codec)?;
+                let writer = StreamWriter::try_new_with_options(out, schema, options)?;
+                Self::Arrow(Box::new(writer))
+            }
+            RowFormat::Parquet => {
+                let zstd = ParquetCompression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?);
+                let properties = WriterProperties::builder()
+                    .set_compression(zstd)
+                    .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+                    .build();
+                let writer = ArrowWriter::try_new(out, Arc::clone(schema), Some(properties))?;
+                Self::Parquet(Box::new(writer))
+            }
+            RowFormat::Csv => {
+                let flat = flat_schema(schema);
+                let mut writer = arrow::csv::Writer::new(out);
+                // The header of an answer without rows.
+                writer.write(&RecordBatch::new_empty(Arc::clone(&flat)))?;
+                Self::Csv(Box::new(writer), flat)
+            }
+            RowFormat::Json => Self::Json(Box::new(json().build(out))),
+            RowFormat::Ndjson => {
+                out.flush()?;
+                Self::Ndjson(Box::new(json().build(out)))
+            }
+        })
+    }
+
+    /// Writes rows.
+    ///
+    /// # Errors
+    /// A value has no form in the format, or `out` fails.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), EncodeError> {
+        match self {
+            Self::Arrow(writer) => writer.write(batch)?,
+            Self::Parquet(writer) => {
+                writer.write(batch)?;
+                if writer.in_progress_size() > ROW_GROUP_BYTES {
+                    writer.flush()?;
+                }
+            }
+            Self::Csv(writer, flat) => writer.write(&flattened(batch, flat)?)?,
+            Self::Json(writer) => writer.write(batch)?,
+            Self::Ndjson(writer) => writer.write(batch)?,
+        }
+        Ok(())
+    }
+
+    /// Writes what ends the format, and returns what was written to.
+    ///
+    /// # Errors
+    /// `out` fails.
+    pub fn finish(self) -> Result<W, EncodeError> {
+        Ok(match self {
+            Self::Arrow(mut writer) => {
+                writer.finish()?;
+                writer.into_inner()?
+            }
+            Self::Parquet(writer) => writer.into_inner()?,
+            Self::Csv(writer, _) => writer.into_inner(),
+            Self::Json(mut writer) => {
+                writer.finish()?;
+                writer.into_inner()
+            }
+            Self::Ndjson(mut writer) => {
+                writer.finish()?;
+                writer.into_inner()
+            }
+        })
+    }
+}
+
+/// Bytes that are written here and taken there.
+#[derive(Clone, Debug, Default)]
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for SharedBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Turns batches into pieces of bytes.
+pub struct Encoder {
+    writer: RowWriter<Box<dyn Write + Send>>,
+    format: RowFormat,
+    written: SharedBuffer,
+}
+
+impl Encoder {
+    /// Begins an answer. JSON is wrapped as `{"data": …}`. If `compresses`, a text is one zstd frame, and Arrow
+    /// compresses its buffers.
+    ///
+    /// # Errors
+    /// The format cannot hold a column of the schema.
+    pub fn new(
+        format: RowFormat,
+        schema: &SchemaRef,
+        compresses: bool,
+    ) -> Result<Self, EncodeError> {
+        let written = SharedBuffer::default();
+        let mut out: Box<dyn Write + Send> = match compresses && format.is_text() {
+            true => {
+                let frame = zstd::stream::write::Encoder::new(written.clone(), ZSTD_LEVEL)?;
+                Box::new(frame.auto_finish())
+            }
+            false => Box::new(written.clone()),
+        };
+        if format == RowFormat::Json {
+            out.write_all(br#"{"data":"#)?;
+        }
+        Ok(Self {
+            writer: RowWriter::new(out, format, schema, compresses)?,
+            format,
+            written,
+        })
+    }
+
+    /// Takes rows, and returns a piece once enough is collected.
+    ///
+    /// # Errors
+    /// A value has no form in the format.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<Option<Bytes>, EncodeError> {
+        self.writer.write(batch)?;
+        let mut written = self.written.0.lock();
+        let is_enough = written.len() >= PIECE_BYTES;
+        Ok(is_enough.then(|| Bytes::from(std::mem::take(&mut *written))))
+    }
+
+    /// Ends the answer and returns the last piece.
+    ///
+    /// # Errors
+    /// None that depends on the rows.
+    pub fn finish(self) -> Result<Bytes, EncodeError> {
+        let mut out = self.writer.finish()?;
+        if self.format == RowFormat::Json {
+            out.write_all(b"}")?;
+        }
+        // Ends the frame of compressed text.
+        drop(out);
+        let mut written = self.written.0.lock();
+        Ok(Bytes::from(std::mem::take(&mut *written)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{ArrayRef, Int64Array, ListArray, StringArray};
+    use arrow::datatypes::Int64Type;
+
+    fn batch() -> RecordBatch {
+        let lists =
+            ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1), None]), None]);
+        let columns: [(&str, ArrayRef, bool); 3] = [
+            ("n", Arc::new(Int64Array::from(vec![1, 2])), true),
+            (
+                "t",
+                Arc::new(StringArray::from(vec![Some("a,b"), None])),
+                true,
+            ),
+            ("l", Arc::new(lists), true),
+        ];
+        RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+    }
+
+    fn encoded(format: RowFormat, compresses: bool, batches: &[RecordBatch]) -> Vec<u8> {
+        let mut encoder = Encoder::new(format, &batch().schema(), compresses).unwrap();
+        let mut all = Vec::new();
+        for batch in batches {
+            all.extend(encoder.write(batch).unwrap().unwrap_or_default());
+        }
+        all.extend(encoder.finish().unwrap());
+        all
+    }
+
+    #[test]
+    fn lists_are_json_in_csv_and_an_answer_without_rows_keeps_its_header() {
+        let text = |rows: &[RecordBatch]| String::from_utf8(encoded(RowFormat::Csv, false, rows));
+        assert_eq!(text(&[]).unwrap(), "n,t,l\n");
+        assert_eq!(
+            text(&[batch()]).unwrap(),
+            "n,t,l\n1,\"a,b\",\"[1,null]\"\n2,,\n"
+        );
+    }
+
+    #[test]
+    fn json_names_every_column_and_is_wrapped() {
+        let text = |rows: &[RecordBatch]| String::from_utf8(encoded(RowFormat::Json, false, rows));
+        assert_eq!(text(&[]).unwrap(), r#"{"data":[]}"#);
+        assert_eq!(
+            text(&[batch()]).unwrap(),
+            r#"{"data":[{"n":1,"t":"a,b","l":[1,null]},{"n":2,"t":null,"l":null}]}"#
+        );
+        let lines = encoded(RowFormat::Ndjson, true, &[batch()]);
+        let lines = zstd::decode_all(lines.as_slice()).unwrap();
+        assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 2);
+    }
+
+    #[test]
+    fn arrow_and_parquet_are_read_back_as_they_were() {
+        for compresses in [false, true] {
+            let bytes = encoded(RowFormat::Arrow, compresses, &[batch(), batch()]);
+            let reader = arrow::ipc::reader::StreamReader::try_new(bytes.as_slice(), None).unwrap();
+            assert_eq!(
+                reader.map(Result::unwrap).collect::<Vec<_>>(),
+                [batch(), batch()]
+            );
+        }
+        let bytes = Bytes::from(encoded(RowFormat::Parquet, false, &[batch()]));
+        let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReader::try_new(bytes, 10);
+        assert_eq!(
+            reader.unwrap().map(Result::unwrap).collect::<Vec<_>>(),
+            [batch()]
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! Why a query has no answer. [`crate::explain`] makes these errors of DataFusion's.
+
+use crate::limits::Limit;
+
+/// A place in the text of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: u64,
+    /// Column in characters, from 1.
+    pub column: u64,
+}
+
+/// Why a query has no answer, or no complete one.
+#[derive(Debug, thiserror::Error)]
+pub enum SqlError {
+    /// The query is not valid, or failed on a value.
+    #[error("{}", placed(.message, .position))]
+    Invalid {
+        /// What is wrong, without the position.
+        message: String,
+        /// Where, if that is known.
+        position: Option<Position>,
+    },
+    /// A statement that is not a query.
+    #[error("only queries are allowed: {0}")]
+    ReadOnly(String),
+    /// A limit was reached.
+    #[error("{0}")]
+    Limit(Limit),
+    /// The key has as many queries running and waiting as it may.
+    #[error("too many queries at once for this key; retry shortly")]
+    TooManyAtOnce,
+    /// All memory for queries is in use.
+    #[error("too many queries at once; retry shortly")]
+    Overloaded,
+    /// The caller has gone away.
+    #[error("the caller has gone away")]
+    Cancelled,
+    /// A failure that the query did not cause.
+    #[error("internal error")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+fn placed(message: &str, position: &Option<Position>) -> String {
+    match position {
+        Some(Position { line, column }) => format!("line {line}, column {column}: {message}"),
+        None => message.to_owned(),
+    }
+}
+
+impl SqlError {
+    /// A query that is not valid, without a position.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        SqlError::Invalid {
+            message: message.into(),
+            position: None,
+        }
+    }
+
+    /// Wraps a failure that the query did not cause.
+    pub fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        SqlError::Internal(error.into())
+    }
+
+    /// The position of the fault, if it is known.
+    pub fn position(&self) -> Option<Position> {
+        match self {
+            SqlError::Invalid { position, .. } => *position,
+            _ => None,
+        }
+    }
+}
+
+impl From<toise_engine::Error> for SqlError {
+    fn from(error: toise_engine::Error) -> Self {
+        SqlError::internal(error)
+    }
+}

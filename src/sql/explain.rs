@@ -1,0 +1,170 @@
+//! DataFusion's errors in words for whoever wrote the query: what is wrong, at which line and column, and what exists
+//! where a name does not.
+
+use datafusion::common::{Column, SchemaError};
+use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::parser::ParserError;
+
+use crate::error::{Position, SqlError};
+use crate::limits::Limit;
+use crate::names::{Known, nearest};
+use crate::text;
+
+/// Names suggested in place of one that does not exist.
+const SUGGESTED_MAX: usize = 3;
+/// Maximum characters of a message: a plan may quote the whole query.
+const MESSAGE_CHARS_MAX: usize = 600;
+
+/// Explains an error of planning or execution to the author of the query `sql`.
+pub(crate) fn explain(error: DataFusionError, sql: &str, known: &Known) -> SqlError {
+    let span = error.diagnostic().and_then(|diagnostic| diagnostic.span);
+    let position = span.map(|span| Position {
+        line: span.start.line,
+        column: span.start.column,
+    });
+    let error = match error.find_root() {
+        DataFusionError::SchemaError(schema, _) => {
+            return unknown_column(schema, sql, position);
+        }
+        DataFusionError::ResourcesExhausted(_) => return SqlError::Limit(Limit::memory()),
+        DataFusionError::SQL(parser, _) => return syntax(parser, sql),
+        root if is_internal(root) => return SqlError::internal(error),
+        root => root.strip_backtrace(),
+    };
+    named(&error, sql, known, position)
+}
+
+/// Whether an error is a failure of the service or its files.
+fn is_internal(error: &DataFusionError) -> bool {
+    matches!(
+        error,
+        DataFusionError::Internal(_)
+            | DataFusionError::IoError(_)
+            | DataFusionError::ParquetError(_)
+            | DataFusionError::ObjectStore(_)
+            | DataFusionError::ExecutionJoin(_)
+            | DataFusionError::External(_)
+    )
+}
+
+/// A syntax error, whose position the parser tells at the end of its text, unless it is the end of the query.
+fn syntax(error: &ParserError, sql: &str) -> SqlError {
+    let message = match error {
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => message.clone(),
+        ParserError::RecursionLimitExceeded => "the query is nested too deeply".to_owned(),
+    };
+    let Some((fault, place)) = message.rsplit_once(" at Line: ") else {
+        let is_at_end = message.ends_with("found: EOF");
+        return SqlError::Invalid {
+            message: cut(&message),
+            position: is_at_end.then(|| text::end_of(sql)),
+        };
+    };
+    let numbers = place.split_once(", Column: ");
+    let position = numbers.and_then(|(line, column)| {
+        Some(Position {
+            line: line.trim().parse().ok()?,
+            column: column.trim().parse().ok()?,
+        })
+    });
+    SqlError::Invalid {
+        message: cut(fault),
+        position,
+    }
+}
+
+/// A column that does not exist, or may be of several tables.
+fn unknown_column(error: &SchemaError, sql: &str, position: Option<Position>) -> SqlError {
+    let (name, message) = match error {
+        SchemaError::FieldNotFound {
+            field,
+            valid_fields,
+        } => {
+            let message = format!("there is no column {:?} here", field.flat_name());
+            let names = valid_fields.iter().map(|column| column.name.clone());
+            (field.name.clone(), message + &suggestion(field, names))
+        }
+        SchemaError::AmbiguousReference { field } => (
+            field.name.clone(),
+            format!(
+                "{:?} is a column of several tables: write the table before it",
+                field.name
+            ),
+        ),
+        SchemaError::DuplicateQualifiedField { name, .. }
+        | SchemaError::DuplicateUnqualifiedField { name } => (
+            name.clone(),
+            format!("{name:?} is there twice: name one otherwise"),
+        ),
+    };
+    SqlError::Invalid {
+        message,
+        position: position.or_else(|| text::position_of(sql, &name)),
+    }
+}
+
+fn suggestion(field: &Column, names: impl Iterator<Item = String>) -> String {
+    let near = nearest(&field.name, names, SUGGESTED_MAX);
+    match near.is_empty() {
+        true => String::new(),
+        false => format!("; there is {}", near.join(", ")),
+    }
+}
+
+/// An error whose text names a table or a function that does not exist, or any other one.
+fn named(message: &str, sql: &str, known: &Known, position: Option<Position>) -> SqlError {
+    let message = trimmed(message);
+    if let Some(name) = between(message, "table '", "' not found") {
+        let table = name.rsplit('.').next().unwrap_or(name);
+        let tables = known.tables.join(", ");
+        return SqlError::Invalid {
+            message: format!("there is no table {table:?}; the tables are {tables}"),
+            position: position.or_else(|| text::position_of(sql, table)),
+        };
+    }
+    if let Some(name) = between(message, "Invalid function '", "'") {
+        let near = nearest(name, known.functions.iter().cloned(), SUGGESTED_MAX);
+        return SqlError::Invalid {
+            message: format!(
+                "there is no function {name:?}; there is {}",
+                near.join(", ")
+            ),
+            position: position.or_else(|| text::position_of(sql, name)),
+        };
+    }
+    if let Some((_, refused)) = message.split_once(" not supported: ") {
+        return SqlError::ReadOnly(refused.to_owned());
+    }
+    SqlError::Invalid {
+        message: cut(message),
+        position,
+    }
+}
+
+/// The text without the words that say where in the program the error arose.
+fn trimmed(message: &str) -> &str {
+    let mut rest = message;
+    for prefix in [
+        "Error during planning: ",
+        "Execution error: ",
+        "Arrow error: ",
+        "This feature is not implemented: ",
+        "Schema error: ",
+        "type_coercion\ncaused by\n",
+    ] {
+        rest = rest.strip_prefix(prefix).unwrap_or(rest);
+    }
+    rest
+}
+
+fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(start)?;
+    rest.split_once(end).map(|(found, _)| found)
+}
+
+fn cut(message: &str) -> String {
+    match message.char_indices().nth(MESSAGE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
+    }
+}

@@ -1,0 +1,123 @@
+//! Files of one's own as tables, for the command line: `--file name=path`.
+//!
+//! Only local sessions have this; a query that comes over the network can name no file.
+
+use std::path::Path;
+
+use datafusion::execution::options::ArrowReadOptions;
+use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
+
+use crate::SqlError;
+use crate::names::Known;
+
+/// A file as a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileTable {
+    /// Name of the table.
+    pub name: String,
+    /// Path of the file, of a folder, or a pattern of several files.
+    pub path: String,
+}
+
+impl std::str::FromStr for FileTable {
+    type Err = String;
+
+    /// Parses `name=path`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, path) = text
+            .split_once('=')
+            .ok_or_else(|| format!("{text:?}: write it as name=path"))?;
+        let is_name = !name.is_empty()
+            && !name.starts_with(|first: char| first.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        match is_name {
+            true => Ok(Self {
+                name: name.to_owned(),
+                path: path.to_owned(),
+            }),
+            false => Err(format!(
+                "{name:?} cannot name a table: use letters, digits and _"
+            )),
+        }
+    }
+}
+
+/// Makes a file a table of a session: CSV, Parquet, NDJSON or Arrow, by its extension.
+///
+/// # Errors
+/// The file cannot be read, has an extension of none of these formats, or its name is that of another table.
+pub async fn register(context: &SessionContext, file: &FileTable) -> Result<(), SqlError> {
+    let FileTable { name, path } = file;
+    let lower = name.to_lowercase();
+    if Known::of(context).tables.contains(&lower) {
+        return Err(SqlError::invalid(format!(
+            "there is a table {lower} already: give the file another name"
+        )));
+    }
+    let extension = Path::new(path)
+        .extension()
+        .and_then(|extension| extension.to_str());
+    let extension = extension.unwrap_or_default();
+    let dotted = format!(".{extension}");
+    let registered = match extension.to_ascii_lowercase().as_str() {
+        "csv" | "tsv" | "txt" => {
+            let delimiter = if extension == "tsv" {
+                b'\t'
+            } else {
+                delimiter_of(path)
+            };
+            let options = CsvReadOptions::new()
+                .file_extension(&dotted)
+                .delimiter(delimiter);
+            context.register_csv(&lower, path, options).await
+        }
+        "parquet" => {
+            context
+                .register_parquet(&lower, path, ParquetReadOptions::default())
+                .await
+        }
+        "ndjson" | "jsonl" | "json" => {
+            let options = JsonReadOptions::default().file_extension(&dotted);
+            context.register_json(&lower, path, options).await
+        }
+        "arrow" => {
+            context
+                .register_arrow(&lower, path, ArrowReadOptions::default())
+                .await
+        }
+        _ => {
+            return Err(SqlError::invalid(format!(
+                "{path}: name it .csv, .tsv, .parquet, .ndjson or .arrow"
+            )));
+        }
+    };
+    registered
+        .map_err(|error| SqlError::invalid(format!("{path}: {}", error.strip_backtrace())))?;
+    if !path.contains('*') && !Path::new(path).exists() {
+        return Err(SqlError::invalid(format!("{path}: no such file")));
+    }
+    Ok(())
+}
+
+/// The delimiter that the first line of a CSV file has most of; a comma if it cannot be told.
+fn delimiter_of(path: &str) -> u8 {
+    use std::io::{BufRead, BufReader, Read};
+    /// Maximum bytes of a first line that are looked at.
+    const LINE_BYTES_MAX: u64 = 64 << 10;
+    let Ok(file) = std::fs::File::open(path) else {
+        return b',';
+    };
+    let mut line = Vec::new();
+    if BufReader::new(file.take(LINE_BYTES_MAX))
+        .read_until(b'\n', &mut line)
+        .is_err()
+    {
+        return b',';
+    }
+    let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
+    // The last of equals is taken.
+    let found = [b'\t', b'|', b';', b',']
+        .into_iter()
+        .max_by_key(|delimiter| count(*delimiter));
+    found.unwrap_or(b',')
+}

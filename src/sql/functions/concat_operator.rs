@@ -1,0 +1,150 @@
+//! The operators `||` and `[…]`, with the bound of the functions that they stand for.
+//!
+//! DataFusion plans them without the functions registered by name, so the bounded forms would be passed by.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{Array, AsArray, StringBuilder};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, ExprSchema, exec_err, plan_err};
+use datafusion::error::Result;
+use datafusion::functions_nested::concat::{array_append_udf, array_concat_udf, array_prepend_udf};
+use datafusion::functions_nested::make_array::make_array_udf;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+use super::bounded::{RESULT_BYTES_MAX, bounded_form, joined};
+
+static TEXTS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    Arc::new(ScalarUDF::from(JoinTexts {
+        signature: Signature::user_defined(Volatility::Immutable),
+    }))
+});
+static CONCAT: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Arc::new(bounded_form(array_concat_udf(), "array_concat")));
+static APPEND: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Arc::new(bounded_form(array_append_udf(), "array_append")));
+static PREPEND: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Arc::new(bounded_form(array_prepend_udf(), "array_prepend")));
+static MAKE: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Arc::new(bounded_form(make_array_udf(), "make_array")));
+
+/// Plans `||` and `[…]`.
+#[derive(Debug)]
+pub(super) struct BoundedOperators;
+
+impl ExprPlanner for BoundedOperators {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if expr.op != BinaryOperator::StringConcat {
+            return Ok(PlannerResult::Original(expr));
+        }
+        let nesting = |side: &Expr| {
+            Ok::<_, datafusion::error::DataFusionError>(list_nesting(
+                &side.get_type(schema as &dyn ExprSchema)?,
+            ))
+        };
+        let (left, right) = (nesting(&expr.left)?, nesting(&expr.right)?);
+        let function = match left.cmp(&right) {
+            _ if left + right == 0 => &TEXTS,
+            std::cmp::Ordering::Equal => &CONCAT,
+            std::cmp::Ordering::Greater => &APPEND,
+            std::cmp::Ordering::Less => &PREPEND,
+        };
+        let call = function.call(vec![expr.left, expr.right]);
+        Ok(PlannerResult::Planned(call))
+    }
+
+    fn plan_array_literal(
+        &self,
+        exprs: Vec<Expr>,
+        _schema: &DFSchema,
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(MAKE.call(exprs)))
+    }
+}
+
+/// How many lists a type is nested in.
+fn list_nesting(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            1 + list_nesting(item.data_type())
+        }
+        _ => 0,
+    }
+}
+
+/// Two texts joined; null if one is.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct JoinTexts {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for JoinTexts {
+    fn name(&self) -> &str {
+        "||"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn display_name(&self, arguments: &[Expr]) -> Result<String> {
+        let sides: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        Ok(sides.join(" || "))
+    }
+
+    fn schema_name(&self, arguments: &[Expr]) -> Result<String> {
+        let sides: Vec<String> = arguments
+            .iter()
+            .map(|side| side.schema_name().to_string())
+            .collect();
+        Ok(sides.join(" || "))
+    }
+
+    fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
+        match given.len() {
+            2 => Ok(vec![DataType::Utf8, DataType::Utf8]),
+            _ => plan_err!("|| joins two texts"),
+        }
+    }
+
+    fn return_type(&self, _given: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = arguments.number_rows;
+        let bytes = joined(&arguments.args, rows)?;
+        if bytes > RESULT_BYTES_MAX {
+            return exec_err!("|| would return more than {RESULT_BYTES_MAX} bytes at once");
+        }
+        let [left, right] = arguments.args.as_slice() else {
+            return plan_err!("|| joins two texts");
+        };
+        let left = cast(&left.to_array(rows)?, &DataType::Utf8)?;
+        let right = cast(&right.to_array(rows)?, &DataType::Utf8)?;
+        let (left, right) = (left.as_string::<i32>(), right.as_string::<i32>());
+        let mut texts = StringBuilder::with_capacity(rows, bytes as usize);
+        for row in 0..rows {
+            match left.is_valid(row) && right.is_valid(row) {
+                true => {
+                    use std::fmt::Write;
+                    // Writing into memory does not fail.
+                    let _ = write!(texts, "{}{}", left.value(row), right.value(row));
+                    texts.append_value("");
+                }
+                false => texts.append_null(),
+            }
+        }
+        Ok(ColumnarValue::Array(Arc::new(texts.finish())))
+    }
+}

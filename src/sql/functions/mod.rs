@@ -1,0 +1,44 @@
+//! Functions and operators in addition to DataFusion's: those that users of DuckDB reach for, and bounded forms of those
+//! that can make much out of little.
+//!
+//! The functions of the product, such as `geo_distance` and `estimate_price`, come from the rooms that own them.
+
+pub mod aggregates;
+pub mod aliases;
+mod bounded;
+mod concat_operator;
+pub mod date_diff;
+pub mod date_parts;
+mod lengths;
+pub mod regexp_extract;
+mod sizes;
+
+use std::sync::Arc;
+
+use datafusion::error::Result;
+use datafusion::execution::context::SessionContext;
+use datafusion::logical_expr::planner::ExprPlanner;
+
+/// Adds all functions of this module to a session.
+///
+/// # Errors
+/// None that depends on the query: a function that is extended is always there.
+pub fn register(context: &SessionContext) -> Result<()> {
+    for function in date_parts::functions() {
+        context.register_udf(function);
+    }
+    context.register_udf(date_diff::date_diff());
+    context.register_udf(regexp_extract::regexp_extract());
+    context.register_udf(lengths::len());
+    for function in aggregates::functions() {
+        context.register_udaf(function);
+    }
+    aliases::register(context)?;
+    bounded::register(context)?;
+    Ok(())
+}
+
+/// The planners of operators, which stand before DataFusion's.
+pub fn planners() -> Vec<Arc<dyn ExprPlanner>> {
+    vec![Arc::new(concat_operator::BoundedOperators)]
+}

@@ -1,0 +1,106 @@
+//! How many bytes the arguments of a function hold, row by row, without copying them.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+use datafusion::error::Result;
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::scalar::ScalarValue;
+
+/// Bytes of a value that is neither text nor list.
+const PLAIN_BYTES: f64 = 16.0;
+
+/// A number per row: the same for all of them, or one each.
+pub(super) enum PerRow {
+    Same(f64),
+    Each(Vec<f64>),
+}
+
+impl PerRow {
+    /// The number in a row.
+    pub fn at(&self, row: usize) -> f64 {
+        match self {
+            PerRow::Same(value) => *value,
+            PerRow::Each(values) => values.get(row).copied().unwrap_or(0.0),
+        }
+    }
+}
+
+/// The bytes of an argument in each row.
+pub(super) fn bytes(argument: &ColumnarValue) -> PerRow {
+    match argument {
+        ColumnarValue::Scalar(scalar) => PerRow::Same(scalar_bytes(scalar)),
+        ColumnarValue::Array(array) => array_bytes(array),
+    }
+}
+
+fn scalar_bytes(scalar: &ScalarValue) -> f64 {
+    match scalar {
+        ScalarValue::Utf8(Some(text))
+        | ScalarValue::LargeUtf8(Some(text))
+        | ScalarValue::Utf8View(Some(text)) => text.len() as f64,
+        scalar => scalar.size() as f64,
+    }
+}
+
+fn array_bytes(array: &ArrayRef) -> PerRow {
+    let rows = 0..array.len();
+    let lengths: Vec<f64> = match array.data_type() {
+        DataType::Utf8 => {
+            let texts = array.as_string::<i32>();
+            rows.map(|row| f64::from(texts.value_length(row))).collect()
+        }
+        DataType::LargeUtf8 => {
+            let texts = array.as_string::<i64>();
+            rows.map(|row| texts.value_length(row) as f64).collect()
+        }
+        DataType::Utf8View => {
+            let views = array.as_string_view().views().iter();
+            // The lower half of a view is the length.
+            views.map(|view| f64::from(*view as u32)).collect()
+        }
+        DataType::List(_) => {
+            let lists = array.as_list::<i32>();
+            let item = item_bytes(lists.values());
+            rows.map(|row| f64::from(lists.value_length(row)) * item)
+                .collect()
+        }
+        DataType::LargeList(_) => {
+            let lists = array.as_list::<i64>();
+            let item = item_bytes(lists.values());
+            rows.map(|row| lists.value_length(row) as f64 * item)
+                .collect()
+        }
+        DataType::Struct(_) | DataType::Map(..) | DataType::FixedSizeList(..) => {
+            return PerRow::Same(item_bytes(array));
+        }
+        _ => return PerRow::Same(PLAIN_BYTES),
+    };
+    PerRow::Each(lengths)
+}
+
+/// The mean bytes of a value of an array.
+fn item_bytes(array: &ArrayRef) -> f64 {
+    array.get_array_memory_size() as f64 / array.len().max(1) as f64
+}
+
+/// The number an argument is in each row; 0 where it is none.
+pub(super) fn numbers(argument: &ColumnarValue) -> Result<PerRow> {
+    let (array, is_same) = match argument {
+        ColumnarValue::Scalar(scalar) => (scalar.to_array()?, true),
+        ColumnarValue::Array(array) => (ArrayRef::clone(array), false),
+    };
+    let numbers = match array.data_type() {
+        DataType::Date32 => cast(&cast(&array, &DataType::Int32)?, &DataType::Float64)?,
+        DataType::Timestamp(..) | DataType::Date64 => {
+            cast(&cast(&array, &DataType::Int64)?, &DataType::Float64)?
+        }
+        _ => cast(&array, &DataType::Float64)?,
+    };
+    let numbers = numbers.as_primitive::<Float64Type>();
+    let mut numbers = numbers.iter().map(|number| number.unwrap_or(0.0));
+    Ok(match is_same {
+        true => PerRow::Same(numbers.next().unwrap_or(0.0)),
+        false => PerRow::Each(numbers.collect()),
+    })
+}

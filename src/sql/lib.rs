@@ -1,0 +1,36 @@
+//! SQL over the tables of a data folder: one service for HTTP, Arrow Flight and MCP, and the same sessions for the
+//! command line.
+//!
+//! A query travels as follows. Its text is checked before it is parsed ([`text`]). A session opens all tables it may
+//! read at one moment ([`tables`]), with the functions of this project ([`functions`]) and a memory limit
+//! ([`context`]). The query is planned, refused unless it only reads ([`plan`]), and run on threads of their own,
+//! within limits of rows, bytes, memory, time and number per key ([`service`], [`limits`]). Rows leave it as Arrow
+//! batches or as the bytes of a format ([`encode`]), no faster than the client takes them. Each query leaves a row in
+//! the audit log ([`audit`]).
+//!
+//! What no key may see, such as accounts, secrets and alerts, is not a table here.
+
+pub mod audit;
+pub mod context;
+pub mod csv_cells;
+pub mod encode;
+pub mod error;
+mod explain;
+pub mod files;
+pub mod functions;
+mod interruption;
+pub mod limits;
+mod names;
+pub mod parameters;
+pub mod plan;
+mod read_only;
+pub mod running;
+pub mod service;
+pub mod settings;
+pub mod slots;
+pub mod summarize;
+pub mod tables;
+pub mod tallies;
+pub mod text;
+
+pub use error::{Position, SqlError};

@@ -1,0 +1,152 @@
+//! The limits of one query, and what a query that reached one is told.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::settings::SqlSettings;
+
+/// Bytes of a mebibyte.
+const MIB: u64 = 1 << 20;
+/// Minimum memory that a query is given, in MiB: less cannot sort or join anything.
+pub const MEMORY_MIB_MIN: u64 = 16;
+
+/// The limits of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryLimits {
+    /// Maximum rows of the answer.
+    pub rows_max: u64,
+    /// Maximum bytes of the answer.
+    pub bytes_max: u64,
+    /// Memory before it spills to disk, in MiB.
+    pub memory_mib: u64,
+    /// Maximum disk space it spills to, in MiB.
+    pub spill_mib: u64,
+    /// Maximum duration, the answer included.
+    pub time_max: Duration,
+}
+
+impl From<&SqlSettings> for QueryLimits {
+    fn from(settings: &SqlSettings) -> Self {
+        Self {
+            rows_max: settings.rows_max,
+            bytes_max: settings.answer_mib * MIB,
+            memory_mib: settings.memory_mib,
+            spill_mib: settings.spill_mib,
+            time_max: Duration::from_secs(settings.time_s),
+        }
+    }
+}
+
+/// Limits that a request asks for; none raises what a key has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestedLimits {
+    /// Maximum rows.
+    pub rows: Option<u64>,
+    /// Maximum bytes.
+    pub bytes: Option<u64>,
+    /// Memory, in MiB.
+    pub memory_mib: Option<u64>,
+    /// Maximum duration, in seconds.
+    pub time_s: Option<u64>,
+}
+
+impl QueryLimits {
+    /// The lower of these limits and those requested.
+    pub fn lowered_to(self, requested: RequestedLimits) -> Self {
+        let lower = |limit: u64, wanted: Option<u64>| limit.min(wanted.unwrap_or(limit));
+        let memory_mib = lower(self.memory_mib, requested.memory_mib);
+        Self {
+            rows_max: lower(self.rows_max, requested.rows),
+            bytes_max: lower(self.bytes_max, requested.bytes),
+            memory_mib: memory_mib.max(MEMORY_MIB_MIN.min(self.memory_mib)),
+            time_max: match requested.time_s {
+                Some(seconds) => self.time_max.min(Duration::from_secs(seconds)),
+                None => self.time_max,
+            },
+            spill_mib: self.spill_mib,
+        }
+    }
+
+    /// Memory in bytes.
+    pub fn memory_bytes(self) -> usize {
+        usize::try_from(self.memory_mib * MIB).unwrap_or(usize::MAX)
+    }
+
+    /// Disk space in bytes.
+    pub fn spill_bytes(self) -> u64 {
+        self.spill_mib * MIB
+    }
+}
+
+/// A limit that a query reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// More rows than allowed.
+    Rows(u64),
+    /// More bytes than allowed.
+    Bytes(u64),
+    /// More memory or disk space than allowed.
+    Memory,
+    /// More time than allowed.
+    Time(Duration),
+    /// A text with more of something than allowed.
+    Text(&'static str, usize),
+}
+
+impl Limit {
+    /// The limit of memory.
+    pub fn memory() -> Self {
+        Limit::Memory
+    }
+
+    /// A limit of the text: at most `count_max` of `what`.
+    pub fn text(what: &'static str, count_max: usize) -> Self {
+        Limit::Text(what, count_max)
+    }
+
+    /// A word for the audit log and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limit::Rows(_) => "rows",
+            Limit::Bytes(_) => "bytes",
+            Limit::Memory => "memory",
+            Limit::Time(_) => "time",
+            Limit::Text(..) => "text",
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Rows(max) => write!(formatter, "the answer has more than {max} rows"),
+            Limit::Bytes(max) => write!(formatter, "the answer has more than {max} bytes"),
+            Limit::Memory => formatter.write_str(
+                "the query needs more memory and disk space than it is allowed: read fewer columns or rows",
+            ),
+            Limit::Time(max) => write!(formatter, "the query took more than {} s", max.as_secs_f64()),
+            Limit::Text(what, max) => write!(formatter, "the query has more than {max} {what}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_lowers_limits_and_never_raises_them() {
+        let limits = QueryLimits::from(&SqlSettings::default());
+        let wanted = RequestedLimits {
+            rows: Some(10),
+            bytes: Some(u64::MAX),
+            memory_mib: Some(1),
+            time_s: Some(1_000_000),
+        };
+        let lowered = limits.lowered_to(wanted);
+        assert_eq!(lowered.rows_max, 10);
+        assert_eq!(lowered.bytes_max, limits.bytes_max);
+        assert_eq!(lowered.memory_mib, MEMORY_MIB_MIN);
+        assert_eq!(lowered.time_max, limits.time_max);
+    }
+}

@@ -1,0 +1,118 @@
+//! A query that runs: its schema is known, its rows come as the caller takes them.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::limits::Limit;
+use crate::{SqlError, tables};
+use toise_engine::session::TableVersion;
+
+/// How much longer than its time limit a caller waits for a query that does not notice the limit itself, because it
+/// computes without a pause.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A part of an answer.
+#[derive(Clone, Debug)]
+pub enum Piece {
+    /// Rows.
+    Batch(RecordBatch),
+    /// Bytes of the format asked for.
+    Bytes(Bytes),
+}
+
+/// What is known of a query before its first row.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// The columns.
+    pub schema: SchemaRef,
+    /// The versions of all tables that it may read.
+    pub versions: Vec<TableVersion>,
+}
+
+/// A query that runs; dropping it stops it.
+#[derive(Debug)]
+pub struct RunningQuery {
+    opened: Opened,
+    pieces: mpsc::Receiver<Result<Piece, SqlError>>,
+    deadline: Instant,
+    time_max: Duration,
+    _task: AbortOnDrop,
+}
+
+/// Stops a task when its caller goes away.
+#[derive(Debug)]
+pub(crate) struct AbortOnDrop(pub AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl RunningQuery {
+    pub(crate) fn new(
+        opened: Opened,
+        pieces: mpsc::Receiver<Result<Piece, SqlError>>,
+        (deadline, time_max): (Instant, Duration),
+        task: AbortOnDrop,
+    ) -> Self {
+        Self {
+            opened,
+            pieces,
+            deadline,
+            time_max,
+            _task: task,
+        }
+    }
+
+    /// The columns of the answer.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.opened.schema
+    }
+
+    /// The versions of the tables, as [`tables::describe`] writes them.
+    pub fn snapshots(&self) -> String {
+        tables::describe(&self.opened.versions)
+    }
+
+    /// The next part; `None` after the last one. An error is the last part.
+    pub async fn next(&mut self) -> Option<Result<Piece, SqlError>> {
+        match tokio::time::timeout_at(self.deadline + GRACE, self.pieces.recv()).await {
+            Ok(piece) => piece,
+            Err(_elapsed) => Some(Err(SqlError::Limit(Limit::Time(self.time_max)))),
+        }
+    }
+
+    /// The next bytes, at least `bytes_min` of them unless the answer ends before; the flag tells whether it has ended.
+    ///
+    /// # Errors
+    /// The query failed.
+    pub async fn bytes(&mut self, bytes_min: usize) -> Result<(Vec<u8>, bool), SqlError> {
+        let mut collected = Vec::new();
+        while collected.len() < bytes_min {
+            match self.next().await.transpose()? {
+                None => return Ok((collected, true)),
+                Some(Piece::Bytes(bytes)) => collected.extend_from_slice(&bytes),
+                Some(Piece::Batch(_)) => return Err(SqlError::internal("rows, not bytes")),
+            }
+        }
+        Ok((collected, false))
+    }
+}
+
+/// The end of the time of a query, seen by whoever waits for its start.
+pub(crate) async fn opened_in_time(
+    receiver: tokio::sync::oneshot::Receiver<Result<Opened, SqlError>>,
+    (deadline, time_max): (Instant, Duration),
+) -> Result<Opened, SqlError> {
+    match tokio::time::timeout_at(deadline + GRACE, receiver).await {
+        Ok(Ok(opened)) => opened,
+        Ok(Err(_closed)) => Err(SqlError::internal("the query ended without an answer")),
+        Err(_elapsed) => Err(SqlError::Limit(Limit::Time(time_max))),
+    }
+}

@@ -1,0 +1,58 @@
+//! The settings of SQL over the network: the `[sql]` and `[flight]` sections.
+
+use serde::{Deserialize, Serialize};
+
+/// `[sql]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SqlSettings {
+    /// Maximum rows of an answer.
+    pub rows_max: u64,
+    /// Maximum bytes of an answer, in MiB.
+    pub answer_mib: u64,
+    /// Memory of one query before it spills to disk, in MiB.
+    pub memory_mib: u64,
+    /// Maximum disk space that one query spills to, in MiB.
+    pub spill_mib: u64,
+    /// Maximum duration of a query, its answer included, in seconds.
+    pub time_s: u64,
+    /// Maximum queries of one key that run at once.
+    pub concurrent_max: u64,
+    /// Threads that run queries; 0 for one per core.
+    pub threads: usize,
+    /// Retention of the audit log, in days.
+    pub audit_days: u64,
+}
+
+impl Default for SqlSettings {
+    fn default() -> Self {
+        Self {
+            rows_max: 50_000_000,
+            answer_mib: 8_192,
+            memory_mib: 256,
+            spill_mib: 4_096,
+            time_s: 120,
+            concurrent_max: 2,
+            threads: 0,
+            audit_days: 90,
+        }
+    }
+}
+
+impl SqlSettings {
+    /// Number of threads that run queries, at least one.
+    pub fn threads(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        }
+    }
+}
+
+/// `[flight]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlightSettings {
+    /// `HOST:PORT`; empty for off.
+    pub listen: String,
+}

@@ -1,0 +1,97 @@
+//! Turns of keys: each key runs a few queries at once, and a few more wait.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use uuid::Uuid;
+
+use crate::SqlError;
+
+/// Maximum queries of one key that wait for a turn.
+const WAITING_MAX: usize = 8;
+/// Maximum wait for a turn, or for memory.
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(10);
+/// Keys remembered before those without queries are forgotten.
+const KEYS_MAX: usize = 10_000;
+
+/// The turns of one key.
+#[derive(Clone, Debug)]
+struct KeyTurns {
+    running: Arc<Semaphore>,
+    admitted: Arc<Semaphore>,
+    running_max: usize,
+}
+
+/// The turns of all keys.
+#[derive(Debug, Default)]
+pub(crate) struct KeySlots(Mutex<HashMap<Uuid, KeyTurns>>);
+
+/// A turn; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    _running: OwnedSemaphorePermit,
+    _admitted: OwnedSemaphorePermit,
+}
+
+impl KeySlots {
+    /// Waits for a turn of a key that runs at most `running_max` queries at once.
+    ///
+    /// # Errors
+    /// Too many queries of the key wait, or waited for too long.
+    pub async fn turn(&self, key_id: Uuid, running_max: usize) -> Result<Turn, SqlError> {
+        let turns = self.of(key_id, running_max);
+        let admitted = turns.admitted.try_acquire_owned();
+        let admitted = admitted.map_err(|_| SqlError::TooManyAtOnce)?;
+        let running = tokio::time::timeout(WAIT_MAX, turns.running.acquire_owned());
+        match running.await {
+            Ok(Ok(running)) => Ok(Turn {
+                _running: running,
+                _admitted: admitted,
+            }),
+            _ => Err(SqlError::TooManyAtOnce),
+        }
+    }
+
+    fn of(&self, key_id: Uuid, running_max: usize) -> KeyTurns {
+        let mut keys = self.0.lock();
+        if keys.len() >= KEYS_MAX {
+            keys.retain(|_, turns| Arc::strong_count(&turns.admitted) > 1);
+        }
+        let made = || KeyTurns {
+            running: Arc::new(Semaphore::new(running_max)),
+            admitted: Arc::new(Semaphore::new(running_max + WAITING_MAX)),
+            running_max,
+        };
+        let turns = keys.entry(key_id).or_insert_with(made);
+        if turns.running_max != running_max {
+            *turns = made();
+        }
+        turns.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_key_has_its_own_turns_and_waits_for_no_other() {
+        let slots = KeySlots::default();
+        let (one, other) = (Uuid::now_v7(), Uuid::now_v7());
+        let held = slots.turn(one, 1).await.unwrap();
+        assert!(slots.turn(other, 1).await.is_ok());
+        let mut waiting: Vec<_> = (0..WAITING_MAX)
+            .map(|_| Box::pin(slots.turn(one, 1)))
+            .collect();
+        for turn in &mut waiting {
+            assert!(futures::poll!(turn).is_pending());
+        }
+        let refused = slots.turn(one, 1).await;
+        assert!(matches!(refused, Err(SqlError::TooManyAtOnce)));
+        drop(held);
+        assert!(futures::poll!(&mut waiting[0]).is_ready());
+    }
+}

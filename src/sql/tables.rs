@@ -1,0 +1,93 @@
+//! The tables that queries read: those of the lake, all opened at one moment, and the listings with every change
+//! committed before.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use datafusion::logical_expr::ScalarUDF;
+
+use crate::SqlError;
+use crate::context::new_context;
+use crate::limits::QueryLimits;
+use toise_contract::listings::filters::ListingKind;
+use toise_engine::Engine;
+use toise_engine::session::{MergeOnReadTable, Session, TableVersion};
+use toise_listings::Listings;
+use toise_listings::search::projection::{self, sql_tables};
+
+/// Gives the functions of the product, as they are at the start of a query.
+pub type ProductFunctions = Arc<dyn Fn() -> Vec<ScalarUDF> + Send + Sync>;
+
+/// The tables of a data folder and the functions over them. Cheap to clone.
+#[derive(Clone)]
+pub struct SqlTables {
+    /// The tables of the lake.
+    pub engine: Arc<Engine>,
+    /// The store of listings, if the data folder has one.
+    pub listings: Option<Listings>,
+    /// The functions of the product.
+    pub functions: ProductFunctions,
+}
+
+impl SqlTables {
+    /// Opens a session over all tables. Blocks: what changed in listings since their last compaction is read if the
+    /// query names their table.
+    ///
+    /// # Errors
+    /// A table cannot be read.
+    pub fn open(
+        &self,
+        sql: &str,
+        limits: QueryLimits,
+        threads: usize,
+    ) -> Result<Session, SqlError> {
+        let context = new_context(
+            limits.memory_bytes(),
+            limits.spill_bytes(),
+            threads,
+            Instant::now().checked_add(limits.time_max),
+            (self.functions)(),
+        )
+        .map_err(SqlError::internal)?;
+        let changed = match &self.listings {
+            Some(listings) => changed_tables(listings, &self.engine, &self.named_listings(sql))?,
+            None => Vec::new(),
+        };
+        Ok(Session::over(context, &self.engine, changed)?)
+    }
+
+    /// The tables of listings whose name occurs in a query.
+    fn named_listings(&self, sql: &str) -> Vec<ListingKind> {
+        let sql = sql.to_ascii_lowercase();
+        let opened: Vec<&str> = self.engine.schemas().map(|schema| schema.name).collect();
+        let mut listings = vec![ListingKind::Property, ListingKind::Advert];
+        listings
+            .retain(|listing| opened.contains(&listing.table()) && sql.contains(listing.table()));
+        listings
+    }
+}
+
+fn changed_tables(
+    listings: &Listings,
+    engine: &Engine,
+    wanted: &[ListingKind],
+) -> Result<Vec<MergeOnReadTable>, SqlError> {
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    sql_tables::tables(listings, engine, wanted).map_err(|error| match error {
+        projection::Error::Behind => SqlError::Overloaded,
+        error => SqlError::internal(error),
+    })
+}
+
+/// The versions of all tables in one line, as `dvf=3, properties=12@4521`: how often a table was published and, for
+/// listings, the number of the last change of the store that the query sees.
+pub fn describe(versions: &[TableVersion]) -> String {
+    let described = versions.iter().map(|version| match version.through {
+        Some(through) => format!("{}={}@{through}", version.table, version.sequence),
+        None => format!("{}={}", version.table, version.sequence),
+    });
+    let described: Vec<String> = described.collect();
+    described.join(", ")
+}

@@ -1,0 +1,158 @@
+//! How queries end: counted for metrics, and written to the audit log.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use tokio::runtime::Handle;
+
+use crate::SqlError;
+use crate::audit::{AuditLog, Caller, Door, Ending};
+
+/// The ways in, in the order of the counts.
+const DOORS: [Door; 3] = [Door::Http, Door::Flight, Door::Mcp];
+/// The outcomes, in the order of the counts.
+const OUTCOMES: [&str; 5] = ["finished", "failed", "refused", "limit", "cancelled"];
+
+/// What was counted since the start of a service.
+#[derive(Debug, Default)]
+pub struct SqlTallies {
+    ended: [[AtomicU64; OUTCOMES.len()]; DOORS.len()],
+    running: AtomicU64,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl SqlTallies {
+    /// Queries that ended, by way in and outcome.
+    pub fn ended(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+        let doors = DOORS.iter().zip(&self.ended);
+        doors.flat_map(|(door, counts)| {
+            let counts = OUTCOMES.iter().zip(counts);
+            counts.map(|(outcome, count)| (door.as_str(), *outcome, count.load(Ordering::Relaxed)))
+        })
+    }
+
+    /// Queries that run or wait.
+    pub fn running(&self) -> u64 {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    /// Rows of all answers.
+    pub fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of all answers.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// The record of one query; one that is dropped before its end was cancelled.
+pub(crate) struct Recording {
+    caller: Caller,
+    audit: AuditLog,
+    tallies: Arc<SqlTallies>,
+    handle: Handle,
+    started: Instant,
+    has_ended: bool,
+    /// Rows of the answer so far.
+    pub rows: u64,
+    /// Bytes of the answer so far.
+    pub bytes: u64,
+    /// The versions of the tables, once they are open.
+    pub snapshots: String,
+}
+
+impl Recording {
+    pub fn new(caller: Caller, audit: AuditLog, tallies: Arc<SqlTallies>, handle: Handle) -> Self {
+        tallies.running.fetch_add(1, Ordering::Relaxed);
+        Self {
+            caller,
+            audit,
+            tallies,
+            handle,
+            started: Instant::now(),
+            has_ended: false,
+            rows: 0,
+            bytes: 0,
+            snapshots: String::new(),
+        }
+    }
+
+    /// Writes how the query ended.
+    pub async fn end(mut self, outcome: Result<(), &SqlError>) {
+        let ending = self.ending(outcome);
+        let snapshots = std::mem::take(&mut self.snapshots);
+        let request_id = self.caller.request_id;
+        if let Err(error) = self.audit.end(request_id, snapshots, ending).await {
+            tracing::error!(%error, "the end of a query is not in the audit log");
+        }
+    }
+
+    fn ending(&mut self, outcome: Result<(), &SqlError>) -> Ending {
+        self.has_ended = true;
+        let (counted, written) = match outcome {
+            Ok(()) => ("finished", "finished".to_owned()),
+            Err(SqlError::Limit(limit)) => ("limit", format!("limit:{}", limit.name())),
+            Err(SqlError::Cancelled) => ("cancelled", "cancelled".to_owned()),
+            Err(SqlError::ReadOnly(_) | SqlError::TooManyAtOnce | SqlError::Overloaded) => {
+                ("refused", "refused".to_owned())
+            }
+            Err(SqlError::Invalid { .. } | SqlError::Internal(_)) => {
+                ("failed", "failed".to_owned())
+            }
+        };
+        let error = outcome.err().map(|error| match error {
+            SqlError::Internal(source) => format!("internal error: {source}"),
+            error => error.to_string(),
+        });
+        let Caller {
+            request_id,
+            key_id,
+            door,
+            ..
+        } = self.caller;
+        let duration_ms = self.started.elapsed().as_millis() as u64;
+        tracing::info!(
+            %request_id, %key_id, door = door.as_str(), outcome = written, rows = self.rows, bytes = self.bytes,
+            duration_ms, "query"
+        );
+        // The errors of queries quote them, so they are in the audit log alone.
+        if let Err(SqlError::Internal(source)) = outcome {
+            tracing::error!(%request_id, error = %source, "a query failed");
+        }
+        let tallies = &self.tallies;
+        tallies.running.fetch_sub(1, Ordering::Relaxed);
+        tallies.rows.fetch_add(self.rows, Ordering::Relaxed);
+        tallies.bytes.fetch_add(self.bytes, Ordering::Relaxed);
+        let place = OUTCOMES.iter().position(|outcome| *outcome == counted);
+        if let Some(place) = place {
+            tallies.ended[door as usize][place].fetch_add(1, Ordering::Relaxed);
+        }
+        Ending {
+            outcome: written,
+            error,
+            rows: self.rows,
+            bytes: self.bytes,
+            duration_ms,
+        }
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if self.has_ended {
+            return;
+        }
+        let ending = self.ending(Err(&SqlError::Cancelled));
+        let (audit, request_id) = (self.audit.clone(), self.caller.request_id);
+        let snapshots = std::mem::take(&mut self.snapshots);
+        self.handle.spawn(async move {
+            if let Err(error) = audit.end(request_id, snapshots, ending).await {
+                tracing::error!(%error, "the end of a query is not in the audit log");
+            }
+        });
+    }
+}

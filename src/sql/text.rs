@@ -1,0 +1,243 @@
+//! The text of a query before it is parsed: its limits, its statements, and where a name stands in it.
+//!
+//! A parser builds a tree as deep as the longest chain of operators, and everything after it walks that tree. The
+//! limits here keep the tree shallow enough for the stacks of the threads that walk it.
+
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+
+use crate::error::{Position, SqlError};
+use crate::limits::Limit;
+
+/// Maximum bytes of a query.
+pub const TEXT_BYTES_MAX: usize = 256 * 1024;
+/// Maximum operators of a query: arithmetic, comparisons, `and`, `or`, set operations. Each may deepen the tree by one.
+pub const OPERATORS_MAX: usize = 2_000;
+/// Maximum number of `select` in a query.
+pub const SELECTS_MAX: usize = 200;
+
+/// Words that join two sides, as symbols do.
+const OPERATOR_WORDS: [&str; 9] = [
+    "and",
+    "or",
+    "not",
+    "union",
+    "except",
+    "intersect",
+    "case",
+    "join",
+    "is",
+];
+
+/// Checks a query against the limits of its text.
+///
+/// # Errors
+/// It is empty, too long, or made of too many parts.
+pub fn check(sql: &str) -> Result<(), SqlError> {
+    if sql.len() > TEXT_BYTES_MAX {
+        return Err(SqlError::Limit(Limit::text("bytes", TEXT_BYTES_MAX)));
+    }
+    let tokens = tokens(sql)?;
+    let (mut operators, mut selects) = (0, 0);
+    for token in &tokens {
+        match &token.token {
+            Token::Word(word) if word.quote_style.is_none() => {
+                let word = word.value.to_ascii_lowercase();
+                selects += usize::from(word == "select");
+                operators += usize::from(OPERATOR_WORDS.contains(&word.as_str()));
+            }
+            token => operators += usize::from(is_operator(token)),
+        }
+    }
+    if operators > OPERATORS_MAX {
+        return Err(SqlError::Limit(Limit::text("operators", OPERATORS_MAX)));
+    }
+    if selects > SELECTS_MAX {
+        return Err(SqlError::Limit(Limit::text("selects", SELECTS_MAX)));
+    }
+    Ok(())
+}
+
+/// Whether a token joins two sides or wraps one, so that a chain of it makes a deep tree.
+fn is_operator(token: &Token) -> bool {
+    !matches!(
+        token,
+        Token::EOF
+            | Token::Word(_)
+            | Token::Number(..)
+            | Token::SingleQuotedString(_)
+            | Token::Whitespace(_)
+            | Token::Comma
+            | Token::Period
+            | Token::SemiColon
+            | Token::LParen
+            | Token::RParen
+            | Token::Placeholder(_)
+    )
+}
+
+/// The statements of a text, separated by semicolons, each without its own and without blanks around it.
+///
+/// # Errors
+/// A quotation or comment has no end.
+pub fn statements(text: &str) -> Result<Vec<String>, SqlError> {
+    let mut statements = Vec::new();
+    let (mut start, mut is_blank) = (0, true);
+    let places = Places::new(text);
+    for token in tokens(text)? {
+        match token.token {
+            Token::SemiColon => {
+                let end = places.byte(token.span.start);
+                if !is_blank {
+                    statements.push(text[start..end].trim().to_owned());
+                }
+                start = places.byte(token.span.end);
+                is_blank = true;
+            }
+            Token::Whitespace(_) | Token::EOF => {}
+            _ => is_blank = false,
+        }
+    }
+    if !is_blank {
+        statements.push(text[start..].trim().to_owned());
+    }
+    Ok(statements)
+}
+
+/// The query with its placeholders `?` numbered, as `$1`, `$2` and so on; the planner knows only these.
+///
+/// # Errors
+/// A quotation or comment has no end.
+pub fn numbered(sql: &str) -> Result<String, SqlError> {
+    let places = Places::new(sql);
+    let (mut numbered, mut copied, mut count) = (String::new(), 0, 0);
+    for token in tokens(sql)? {
+        if !matches!(&token.token, Token::Placeholder(name) if name == "?") {
+            continue;
+        }
+        count += 1;
+        let start = places.byte(token.span.start);
+        numbered.push_str(&sql[copied..start]);
+        numbered.push_str(&format!("${count}"));
+        copied = start + 1;
+    }
+    numbered.push_str(&sql[copied..]);
+    Ok(numbered)
+}
+
+/// Whether a text that a person types ends with a whole statement: a semicolon ends it outside quotations.
+pub fn is_complete(text: &str) -> bool {
+    let Ok(tokens) = tokens(text) else {
+        return false;
+    };
+    let last = tokens
+        .iter()
+        .rev()
+        .find(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
+    last.is_none_or(|token| token.token == Token::SemiColon)
+}
+
+/// Where a name first stands in a query, whatever its case.
+pub fn position_of(sql: &str, name: &str) -> Option<Position> {
+    let tokens = tokens(sql).ok()?;
+    let found = tokens.iter().find(|token| match &token.token {
+        Token::Word(word) => word.value.eq_ignore_ascii_case(name),
+        Token::SingleQuotedString(text) => text == name,
+        _ => false,
+    })?;
+    Some(position(found.span.start))
+}
+
+/// The place after the last character of a query.
+pub fn end_of(sql: &str) -> Position {
+    let text = sql.trim_end();
+    let last = text.rsplit('\n').next().unwrap_or_default();
+    Position {
+        line: text.matches('\n').count() as u64 + 1,
+        column: last.chars().count() as u64 + 1,
+    }
+}
+
+/// The words and symbols of a text with their places.
+///
+/// # Errors
+/// A quotation or comment has no end.
+fn tokens(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
+    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
+    tokens.map_err(|error| SqlError::Invalid {
+        message: error.message,
+        position: Some(position(error.location)),
+    })
+}
+
+fn position(location: Location) -> Position {
+    Position {
+        line: location.line,
+        column: location.column,
+    }
+}
+
+/// Bytes at which the lines of a text begin.
+struct Places<'t> {
+    text: &'t str,
+    lines: Vec<usize>,
+}
+
+impl<'t> Places<'t> {
+    fn new(text: &'t str) -> Self {
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        let lines = std::iter::once(0).chain(ends).collect();
+        Self { text, lines }
+    }
+
+    /// The byte at a line and column, both from 1; the end of the text for a place beyond it.
+    fn byte(&self, location: Location) -> usize {
+        let line = usize::try_from(location.line.saturating_sub(1)).unwrap_or(usize::MAX);
+        let Some(start) = self.lines.get(line) else {
+            return self.text.len();
+        };
+        let column = usize::try_from(location.column.saturating_sub(1)).unwrap_or(usize::MAX);
+        let mut characters = self.text[*start..].char_indices();
+        let at = characters.nth(column).map(|(at, _)| start + at);
+        at.unwrap_or(self.text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_split_at_semicolons_outside_quotations_and_comments() {
+        let text = "select ';' as a; -- one; two\nselect \"é;\" ;; /* ; */ ; select 3";
+        let found = statements(text).unwrap();
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(found[0], "select ';' as a");
+        assert!(found[1].ends_with("select \"é;\""), "{found:?}");
+        assert_eq!(found[2], "/* ; */ ; select 3".split("; ").last().unwrap());
+        assert!(statements("select 'open").is_err());
+        assert!(is_complete("select 1; -- done") && is_complete(" ") && !is_complete("select 1"));
+        assert!(!is_complete("select ';"));
+    }
+
+    #[test]
+    fn placeholders_are_numbered_outside_quotations() {
+        let text = "select ?, 'é?', \"?\" -- ?\n, ? + 1";
+        assert_eq!(
+            numbered(text).unwrap(),
+            "select $1, 'é?', \"?\" -- ?\n, $2 + 1"
+        );
+    }
+
+    #[test]
+    fn a_text_has_limits_and_names_have_positions() {
+        assert!(check("select 1 + 1 from dvf where a and b").is_ok());
+        let chain = format!("select 1{}", "+1".repeat(OPERATORS_MAX + 1));
+        assert!(matches!(check(&chain), Err(SqlError::Limit(_))));
+        let list = format!("select 1 in (1{})", ", 1".repeat(20_000));
+        assert!(check(&list).is_ok());
+        assert!(check(&"x".repeat(TEXT_BYTES_MAX + 1)).is_err());
+        let place = position_of("select a,\n  nowhere from t", "Nowhere");
+        assert_eq!(place, Some(Position { line: 2, column: 3 }));
+    }
+}

@@ -1,0 +1,400 @@
+//! SQL over HTTP: formats, streaming, limits, scope, price, audit log, and what hostile queries come to.
+
+use std::time::{Duration, Instant};
+
+use arrow::ipc::reader::StreamReader;
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use toise::accounts::DEFAULT_ACCOUNT;
+use toise::accounts::key::KeyKind;
+use toise::app::config::Config;
+use toise::http::server::ServerLimits;
+use toise::sql::audit::{AuditEntry, AuditLog, latest};
+use toise::sql::service::SqlService;
+use toise::sql::settings::SqlSettings;
+use toise::sql::tables::SqlTables;
+
+use crate::support::{InMemoryTables, Service, error_of, http_client};
+
+/// Limits low enough for a test to reach them.
+fn low() -> SqlSettings {
+    SqlSettings {
+        rows_max: 3_000_000,
+        answer_mib: 64,
+        memory_mib: 32,
+        spill_mib: 64,
+        time_s: 3,
+        concurrent_max: 1,
+        threads: 2,
+        audit_days: 1,
+    }
+}
+
+/// A service with these settings of SQL, and a key with the scope.
+async fn service(settings: SqlSettings) -> (Service, String) {
+    if settings == SqlSettings::default() {
+        let service = Service::start().await;
+        let key = service.key_with("sql");
+        return (service, key);
+    }
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+        let tables = SqlTables {
+            engine: app.properties.shared_engine(),
+            listings: Some(app.properties.listings().clone()),
+            functions: std::sync::Arc::new(Vec::new),
+        };
+        let audit = AuditLog::new(app.store.clone(), app.clock.clone(), settings.audit_days);
+        let memory_mib = Config::default().engine.sql_memory_mib;
+        app.sql = SqlService::start(tables, &settings, memory_mib, audit).unwrap();
+    });
+    let service = service.await;
+    let key = service.key_with("sql");
+    (service, key)
+}
+
+async fn ask(service: &Service, key: &str, body: Value) -> Response {
+    let request = service
+        .ask(Method::POST, "/v2/protected/sql")
+        .header("x-api-key", key)
+        .json(&body);
+    request.send().await.unwrap()
+}
+
+async fn rows(service: &Service, key: &str, query: &str) -> Value {
+    let response = ask(service, key, json!({"query": query})).await;
+    let status = response.status();
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(status, 200, "{query}: {body}");
+    body["data"].clone()
+}
+
+/// The newest row of the audit log, once the query has ended.
+async fn audited(service: &Service) -> AuditEntry {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let entry = latest(&service.store, 1).unwrap().remove(0);
+        if entry.ending.is_some() {
+            return entry;
+        }
+        assert!(Instant::now() < deadline, "{entry:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_is_answered_in_every_format_and_charged_once() {
+    let (service, key) = service(SqlSettings::default()).await;
+    let query = "select 1 as n, 'a,b' as t, [1, null] as l";
+    let response = ask(&service, &key, json!({"query": query})).await;
+    assert_eq!(response.headers()["x-credits"], "1");
+    let snapshots = response.headers()["x-toise-snapshots"].to_str().unwrap();
+    assert!(snapshots.contains("properties="), "{snapshots}");
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(
+        body,
+        json!({"data": [{"n": 1, "t": "a,b", "l": [1, null]}]})
+    );
+    let text = |format: &'static str| {
+        let (service, key) = (&service, &key);
+        async move {
+            let body = json!({"query": query, "format": format});
+            ask(service, key, body).await.text().await.unwrap()
+        }
+    };
+    assert_eq!(text("csv").await, "n,t,l\n1,\"a,b\",\"[1,null]\"\n");
+    assert_eq!(
+        text("ndjson").await,
+        "{\"n\":1,\"t\":\"a,b\",\"l\":[1,null]}\n"
+    );
+    for compression in ["none", "zstd"] {
+        let body = json!({"query": "select * from range(1, 100001)", "compression": compression});
+        let request = service
+            .ask(Method::POST, "/v2/protected/sql")
+            .header("x-api-key", &key)
+            .header("accept", "application/vnd.apache.arrow.stream, */*")
+            .json(&body);
+        let bytes = request.send().await.unwrap().bytes().await.unwrap();
+        let reader = StreamReader::try_new(&bytes[..], None).unwrap();
+        let counted: usize = reader.map(|batch| batch.unwrap().num_rows()).sum();
+        assert_eq!(counted, 100_000);
+    }
+    let charged =
+        service.charged("select count(*), sum(credits) from ledger where type = 'API_SQL'");
+    assert_eq!(charged, [5, 5]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn placeholders_take_values_and_the_catalogue_answers() {
+    let (service, key) = service(SqlSettings::default()).await;
+    let body = json!({"query": "select $1 + 1 as n, $2 as t", "parameters": [41, "x"]});
+    let answer: Value = ask(&service, &key, body).await.json().await.unwrap();
+    assert_eq!(answer["data"], json!([{"n": 42, "t": "x"}]));
+    let body = json!({"query": "select ? || ? as t", "parameters": ["a", "b"]});
+    let answer: Value = ask(&service, &key, body).await.json().await.unwrap();
+    assert_eq!(answer["data"], json!([{"t": "ab"}]));
+    let body = json!({"query": "select $a as a", "parameters": {"a": null}});
+    assert_eq!(ask(&service, &key, body).await.status(), 200);
+    let tables =
+        "select table_name from information_schema.tables where table_schema = 'public' order by 1";
+    assert_eq!(
+        rows(&service, &key, tables).await,
+        json!([{"table_name": "adverts"}, {"table_name": "properties"}])
+    );
+    let body = json!({"query": "select $1", "parameters": [[1]]});
+    let (status, _, message) = error_of(ask(&service, &key, body).await).await;
+    assert_eq!(
+        (status, message.split(':').next()),
+        (422, Some("parameters"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fault_has_its_line_and_column_and_what_exists_instead() {
+    let (service, key) = service(SqlSettings::default()).await;
+    let cases = [
+        ("select 1\nfrom", "query: line 2, column 5:", ""),
+        (
+            "select title,\n  pricelatest_value from properties",
+            "query: line 2, column 3:",
+            "price_latest_value",
+        ),
+        (
+            "select *\nfrom propertys",
+            "query: line 2, column 6:",
+            "adverts, properties",
+        ),
+        ("select 1,\n medan(2)", "query: line 2, column 2:", "median"),
+        ("select 1; select 2", "query: one statement", ""),
+        ("", "query: ", "empty"),
+    ];
+    for (query, place, suggested) in cases {
+        let response = ask(&service, &key, json!({"query": query})).await;
+        let (status, code, message) = error_of(response).await;
+        assert_eq!((status, code), (422, 10002), "{message}");
+        assert!(message.starts_with(place), "{query}: {message}");
+        assert!(message.contains(suggested), "{query}: {message}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_keys_with_the_scope_ask_and_every_query_is_in_the_audit_log() {
+    let (service, key) = service(SqlSettings::default()).await;
+    let refused = ask(&service, &service.key, json!({"query": "select 1"})).await;
+    assert_eq!(error_of(refused).await.0, 403);
+    assert_eq!(latest(&service.store, 10).unwrap(), []);
+    rows(&service, &key, "select 7 as seven").await;
+    let entry = audited(&service).await;
+    let ending = entry.ending.unwrap();
+    assert_eq!(
+        (entry.door.as_str(), entry.query.as_str()),
+        ("http", "select 7 as seven")
+    );
+    assert_eq!((ending.outcome.as_str(), ending.rows), ("finished", 1));
+    assert!(entry.snapshots.contains("properties="));
+    ask(&service, &key, json!({"query": "drop table properties"})).await;
+    let ending = audited(&service).await.ending.unwrap();
+    assert_eq!(ending.outcome, "refused");
+    let metrics = service.ask(Method::GET, "/metrics").send().await.unwrap();
+    let metrics = metrics.text().await.unwrap();
+    let counted = r#"toise_sql_queries_total{door="http",outcome="finished"} 1"#;
+    assert!(metrics.contains(counted), "{metrics}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_hangs_up_stops_its_query_and_one_that_reads_slowly_holds_it() {
+    let (service, key) = service(SqlSettings {
+        concurrent_max: 1,
+        ..SqlSettings::default()
+    })
+    .await;
+    let endless = json!({"query": "select * from range(1, 1000000000000)", "format": "arrow"});
+    let mut response = ask(&service, &key, endless).await;
+    assert_eq!(response.status(), 200);
+    assert!(response.chunk().await.unwrap().is_some());
+    // Nobody reads: the rows written so far are bounded by the buffers on the way.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    drop(response);
+    let ending = audited(&service).await.ending.unwrap();
+    assert_eq!(ending.outcome, "cancelled");
+    assert!(ending.bytes < 64 << 20, "{ending:?}");
+    // The turn of the key is free again.
+    assert_eq!(
+        rows(&service, &key, "select 1 as n").await,
+        json!([{"n": 1}])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_keys_have_turns_of_their_own() {
+    let (service, key) = service(low()).await;
+    let other = service
+        .new_key(KeyKind::Production, "sql", DEFAULT_ACCOUNT)
+        .key;
+    let slow = json!({"query": "select count(*) from range(1, 1000000000000)"});
+    let running = {
+        let request = http_client()
+            .post(format!("http://{}/v2/protected/sql", service.address))
+            .header("x-api-key", &key)
+            .json(&slow);
+        tokio::spawn(async move { request.send().await.unwrap().status().as_u16() })
+    };
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let started = Instant::now();
+    assert_eq!(
+        rows(&service, &other, "select 1 as n").await,
+        json!([{"n": 1}])
+    );
+    assert!(started.elapsed() < Duration::from_secs(2));
+    // Stopped by its time limit.
+    assert_eq!(running.await.unwrap(), 422);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_can_lower_its_limits() {
+    let (service, key) = service(SqlSettings::default()).await;
+    let limited = |limits: Value, query: &str| {
+        let body = json!({"query": query, "limits": limits, "format": "csv"});
+        ask(&service, &key, body)
+    };
+    let many = "select * from range(1, 100000)";
+    for (limits, told) in [
+        (json!({"rows": 10}), "more than 10 rows"),
+        (json!({"bytes": 1000}), "more than 1000 bytes"),
+        (json!({"time_s": 1}), "more than 1 s"),
+    ] {
+        let query = match limits["time_s"].is_null() {
+            true => many,
+            false => "select count(*) from range(1, 1000000000000)",
+        };
+        let (status, _, message) = error_of(limited(limits, query).await).await;
+        assert_eq!(status, 422);
+        assert!(message.contains(told), "{message}");
+    }
+    let (status, _, message) = error_of(limited(json!({"rows": 0}), many).await).await;
+    assert_eq!(status, 422);
+    assert!(message.starts_with("limits.rows"), "{message}");
+}
+
+/// Queries that try to write, to read what they may not, or to take more than their share.
+fn hostile() -> Vec<String> {
+    let joined = (0..12).map(|n| format!("range(1, 100000) as t{n}"));
+    let cartesian = joined.collect::<Vec<_>>().join(", ");
+    let nested = format!("select {}1{}", "(".repeat(3_000), ")".repeat(3_000));
+    let doubled = (0..40).fold("select 'x' as s".to_owned(), |inner, _| {
+        format!("select s || s as s from ({inner})")
+    });
+    let structs = (0..26).fold("select 1 as s".to_owned(), |inner, _| {
+        format!("select struct(s, s) as s from ({inner})")
+    });
+    let lists = (0..40).fold("select [1] as s".to_owned(), |inner, _| {
+        format!("select s || s as s from ({inner})")
+    });
+    let mut queries: Vec<String> = [
+        "create table t as select 1",
+        "create external table t stored as csv location '/etc/passwd'",
+        "create view v as select 1",
+        "create function f(int) returns int return $1 + 1",
+        "drop table properties",
+        "alter table properties add column x int",
+        "truncate table properties",
+        "insert into properties select * from properties",
+        "update properties set title = ''",
+        "delete from properties",
+        "merge into properties using adverts on true when matched then delete",
+        "copy (select 1) to '/tmp/toise-hostile.csv'",
+        "copy properties to 's3://bucket/x.parquet'",
+        "explain analyze copy (select 1) to '/tmp/toise-hostile.csv'",
+        "explain analyze insert into properties select * from properties",
+        "set datafusion.execution.batch_size = 1",
+        "set datafusion.runtime.memory_limit = '100G'",
+        "reset datafusion.execution.batch_size",
+        "prepare p as select 1",
+        "execute p",
+        "begin",
+        "attach 'x.db' as x",
+        "install httpfs",
+        "load httpfs",
+        "pragma database_list",
+        "select * from read_parquet('/etc/passwd')",
+        "select * from read_csv('/etc/passwd')",
+        "select * from '/etc/passwd'",
+        "select * from 'http://169.254.169.254/latest/meta-data'",
+        "select * from accounts",
+        "select * from keys",
+        "select * from alerts",
+        "select * from main.sqlite_master",
+        "select getenv('HOME')",
+        "select repeat('x', 4000000000)",
+        "select lpad('x', 2000000000, 'y')",
+        "select cardinality(range(1, 100000000000))",
+        "select array_repeat(1, 100000000000)",
+        "select replace(repeat('a', 1000000), 'a', repeat('b', 1000000))",
+        "with recursive t(n) as (select 1 union all select n + 1 from t) select count(*) from t",
+        "with recursive t(n) as (select 1 union all select n from t union all select n from t) select count(*) from t",
+        "select count(*) from range(1, 1000000000000)",
+        "select string_agg(cast(value as varchar), ',') from range(1, 1000000000000)",
+        "select array_agg(value) from range(1, 1000000000000)",
+        "select distinct value from range(1, 1000000000000)",
+        "select value from range(1, 1000000000000) order by value desc",
+        "select count(*) from range(1, 500000) as a(v) join range(1, 500000) as b(v) on a.v > b.v * 1000000",
+        "select count(*) from range(1, 500000) as a(v) join range(1, 500000) as b(v) on a.v <> b.v",
+        "select generate_series(timestamp '2000-01-01', timestamp '2030-01-01', interval '1 nanosecond')",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    queries.push(format!("select count(*) from {cartesian}"));
+    queries.push(format!(
+        "select t0.value + t11.value from {cartesian} order by 1"
+    ));
+    queries.extend([nested, doubled, lists, structs]);
+    queries.push(format!("select 1{}", " + 1".repeat(50_000)));
+    queries.push(format!("select {}true", "not ".repeat(50_000)));
+    queries.push(format!("select {}1", "-".repeat(50_000)));
+    queries
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_queries_are_refused_or_stopped_within_their_limits() {
+    let (service, key) = service(low()).await;
+    let queries = hostile();
+    assert!(queries.len() >= 40);
+    for query in &queries {
+        let shown: String = query.chars().take(120).collect();
+        // For the rate of the key.
+        service.clock.advance_ms(1_000);
+        let started = Instant::now();
+        let response = ask(&service, &key, json!({"query": query})).await;
+        let status = response.status().as_u16();
+        let answer = response.text().await;
+        let told = answer
+            .as_deref()
+            .unwrap_or("the body ended early")
+            .to_owned();
+        assert!(status == 422 || answer.is_err(), "{shown}: {status} {told}");
+        assert!(!told.contains("internal error"), "{shown}: {told}");
+        let took = started.elapsed();
+        assert!(took < Duration::from_secs(10), "{shown}: {took:?}");
+    }
+    // 10 MB of text.
+    let long = json!({"query": format!("select '{}'", "x".repeat(10_000_000))});
+    let (status, ..) = error_of(ask(&service, &key, long).await).await;
+    assert_eq!(status, 413);
+    // The service is as before.
+    service.clock.advance_ms(1_000);
+    assert_eq!(
+        rows(&service, &key, "select 1 as n").await,
+        json!([{"n": 1}])
+    );
+    let count = "select count(*) as n from properties";
+    assert_eq!(rows(&service, &key, count).await, json!([{"n": 0}]));
+    assert!(!std::path::Path::new("/tmp/toise-hostile.csv").exists());
+    assert_eq!(
+        service
+            .ask(Method::GET, "/healthz")
+            .send()
+            .await
+            .unwrap()
+            .status(),
+        200
+    );
+}
