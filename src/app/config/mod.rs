@@ -26,6 +26,7 @@ use toise_engine::EngineSettings;
 use toise_estimate::settings::EstimateSettings;
 use toise_geocode::settings::GeocodingSettings;
 use toise_http::settings::ServerSettings;
+use toise_lake::settings::LakeSettings;
 use toise_telemetry::logs::LogSettings;
 
 /// Name of the configuration file in the data folder.
@@ -70,6 +71,8 @@ pub struct Config {
     pub log: LogSettings,
     /// Memory and threads of queries.
     pub engine: EngineSettings,
+    /// Tables and their versions.
+    pub lake: LakeSettings,
     /// Defaults for new keys.
     pub limits: KeyLimits,
     /// Limits of alerts.
@@ -92,6 +95,7 @@ impl Default for Config {
             server: ServerSettings::default(),
             log: LogSettings::default(),
             engine: EngineSettings::default(),
+            lake: LakeSettings::default(),
             limits: KeyLimits::default(),
             alerts: AlertLimits::default(),
             estimate: EstimateSettings::default(),
