@@ -21,6 +21,7 @@ use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_contract::listings::filters::ListingKind;
 use toise_engine::session::{MergeOnReadTable, Session};
+use toise_engine::spatial::{self, PositionColumns, SpatialFormat};
 use toise_engine::{Budget, Engine, Error};
 use toise_estimate as estimate;
 use toise_geocode::table::schema as addresses;
@@ -53,6 +54,8 @@ Functions, in addition to those of DataFusion:
 Examples:
   toise sql \"select property_type, count(*), median(price_eur) from dvf group by 1\"
   toise sql \"select * from dpe where code_departement_ban = '48'\" --output lozere.parquet
+  toise sql \"select * from dvf where department_code = '48'\" --output lozere.parquet --geo
+  toise sql \"select count(*) from dvf for version as of 12\"
   toise sql \"select estimate_price(lon, lat, property_type, surface_m2, main_rooms) from dvf where surface_m2 > 0\"
   toise sql \"select source, count(*), avg(current_price_value) from adverts where is_online group by 1\"")]
 pub struct SqlArgs {
@@ -61,9 +64,15 @@ pub struct SqlArgs {
     /// Output format [default: table; json with --json]
     #[arg(long, value_enum)]
     pub format: Option<SqlFormat>,
-    /// Write the rows to a file instead: .parquet, .csv or .ndjson
+    /// Write the rows to a file instead: .parquet, .csv, .json or .ndjson; .geojson or .fgb for rows with lon and lat
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write GeoParquet: --output FILE.parquet with the position of each row, from its columns lon and lat
+    #[arg(long, requires = "output")]
+    pub geo: bool,
+    /// Read a table as of a former version, as `dvf=12`; several times for several tables
+    #[arg(long, value_name = "TABLE=VERSION", value_parser = table_version)]
+    pub as_of: Vec<(String, u64)>,
 }
 
 /// Output format of the rows.
@@ -87,7 +96,10 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
         SqlFormat::Table
     };
     let format = arguments.format.unwrap_or(default);
-    let session = session(common, &arguments.query)?;
+    let mut session = session(common, &arguments.query)?;
+    for (table, version) in &arguments.as_of {
+        session.set_version(table, *version)?;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -100,7 +112,7 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
             .execute_stream()
             .await?;
         let rows = match &arguments.output {
-            Some(path) => to_file(stream, path).await?,
+            Some(path) => to_file(stream, path, arguments.geo).await?,
             None => to_standard_output(stream, format).await?,
         };
         if !common.json {
@@ -108,6 +120,15 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
         }
         Ok(())
     })
+}
+
+/// Reads `TABLE=VERSION`.
+fn table_version(text: &str) -> Result<(String, u64), String> {
+    let parsed = text.split_once('=').and_then(|(table, version)| {
+        let version = version.trim().parse().ok()?;
+        Some((table.trim().to_owned(), version))
+    });
+    parsed.ok_or_else(|| "write TABLE=VERSION, as in dvf=12".to_owned())
 }
 
 /// Opens a session over the tables that the query names, with all changes committed so far.
@@ -124,7 +145,8 @@ fn session(
     let store = Store::open_existing(data)?.filter(|_| !wanted.is_empty());
     let listings = store.map(|store| Listings::new(store, clock.clone()));
     if let Some(listings) = &listings {
-        sql_tables::compact_pending(listings, &Lake::open(data)?, &wanted, |listing| {
+        let lake = Lake::open(data)?.keeping(config.lake.keep_versions);
+        sql_tables::compact_pending(listings, &lake, &wanted, |listing| {
             eprintln!(
                 "many {} changed since the last compaction; compacting the table first",
                 listing.table()
@@ -229,7 +251,16 @@ async fn drain<W: Write + Send>(
 async fn to_file(
     stream: SendableRecordBatchStream,
     path: &Path,
+    geo: bool,
 ) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
+    if let Some(format) = SpatialFormat::of_path(path, geo) {
+        PositionColumns::of(&stream.schema())?;
+        let out = BufWriter::new(File::create(path)?);
+        return Ok(spatial::write_stream(stream, out, format).await?);
+    }
+    if geo {
+        return Err("--geo writes GeoParquet: name the output .parquet".into());
+    }
     let extension = path
         .extension()
         .and_then(|extension| extension.to_str())
@@ -241,7 +272,7 @@ async fn to_file(
         "json" => Some(SqlFormat::Json),
         _ => {
             return Err(format!(
-                "{}: name it .parquet, .csv, .json or .ndjson",
+                "{}: name it .parquet, .csv, .json, .ndjson, .geojson or .fgb",
                 path.display()
             )
             .into());
