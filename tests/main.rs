@@ -66,6 +66,7 @@ mod journeys {
     mod maintenance;
     mod operating;
     mod operators;
+    mod other_engines;
     mod rebuilding;
     mod serving;
     mod synthetic_data;
@@ -74,8 +75,9 @@ mod journeys {
 mod lake {
     mod columns;
     mod damage;
-    mod import;
+    pub mod import;
     mod readers;
+    mod sharing;
 }
 mod real {
     mod addressed_homes;
