@@ -67,6 +67,7 @@ mod journeys {
     mod maintenance;
     mod operating;
     mod operators;
+    mod other_engines;
     mod rebuilding;
     mod serving;
     mod sql;
@@ -76,8 +77,9 @@ mod journeys {
 mod lake {
     mod columns;
     mod damage;
-    mod import;
+    pub mod import;
     mod readers;
+    mod sharing;
 }
 mod real {
     mod addressed_homes;

@@ -13,7 +13,7 @@ data=$1
 shift
 
 skip() { echo "skipped: $1" >&2; exit 0; }
-[ -f "$data/lake/ban/snapshot.json" ] || skip "$data has no addresses (toise import ban FILE... --data $data)"
+[ -f "$data/lake/_ban/snapshot.json" ] || skip "$data has no addresses (toise import ban FILE... --data $data)"
 redis=${REDIS_SERVER:-$(command -v redis-server || true)}
 [ -x "$redis" ] || skip "no redis-server here (Debian: apt install redis-server)"
 command -v wrk > /dev/null || skip "no wrk here (Debian: apt install wrk)"

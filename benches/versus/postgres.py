@@ -50,7 +50,7 @@ def arguments():
 
 
 def make_lake(options):
-    if (options.data / "lake" / "properties" / "snapshot.json").exists():
+    if (options.data / "lake" / "_properties" / "snapshot.json").exists():
         # What was ingested since lies beside the files, which are all that PostgreSQL is filled from.
         command = [options.toise, "compact", "properties", "adverts", "--data", str(options.data)]
         subprocess.run(command, check=True, stdout=sys.stderr)

@@ -44,7 +44,7 @@ def arguments():
 
 
 def make_lake(options):
-    if (options.data / "lake" / "dpe" / "snapshot.json").exists():
+    if (options.data / "lake" / "_dpe" / "snapshot.json").exists():
         return
     print(f"making {options.rows:,} sales and as many diagnostics", file=sys.stderr)
     rows = str(options.rows)

@@ -83,7 +83,7 @@ pub fn serve(
     let properties = Arc::new(Projection::open(
         listings,
         engine,
-        Lake::open(data)?,
+        Lake::open(data)?.keeping(config.lake.keep_versions),
         TextSearch::open(data)?,
     )?);
     let _keeping = properties.start_workers(&supervisor)?;

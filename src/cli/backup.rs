@@ -1,5 +1,6 @@
 //! `toise backup`: copies the data folder to a folder or a tar file, also while the server is running.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,8 +11,9 @@ use toise_app::backup::Manifest;
 use toise_app::backup::stage::StagedBackup;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
-use toise_engine::{self as engine, Budget};
-use toise_opendata::{Dataset, OpenData};
+use toise_lake::data_file::DataFile;
+use toise_lake::{self as lake, Lake};
+use toise_opendata::Dataset;
 
 /// Arguments of `backup`.
 #[derive(Args, Debug)]
@@ -42,11 +44,19 @@ pub fn run(common: &Common, arguments: &BackupArgs) -> CommandResult {
     Ok(())
 }
 
-/// Opens every file of every table, which checks lengths, footers and row counts.
-pub(super) fn open_tables(data: &Path) -> Result<(), engine::Error> {
-    let open_data = OpenData::open(data, Budget::default())?;
+/// Opens every file of every open-data table, which checks lengths, footers and row counts. Changes nothing.
+pub(super) fn open_tables(data: &Path) -> Result<(), lake::Error> {
+    let tables = match Lake::open_as_it_is(data) {
+        Err(lake::Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            return Ok(());
+        }
+        opened => opened?,
+    };
     for dataset in [Dataset::Dvf, Dataset::Dpe] {
-        open_data.engine().view(dataset.schema())?;
+        let schema = dataset.schema();
+        for entry in &tables.snapshot(schema)?.parts {
+            DataFile::open(&tables.folder(schema), entry, schema)?;
+        }
     }
     Ok(())
 }

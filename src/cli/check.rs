@@ -97,7 +97,7 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         return Ok(model.map(drop)?);
     }
     Err(format!(
-        "damaged: {}; restore from a backup, or delete the table's folder and import it again \
+        "damaged: {}; restore from a backup, or delete the table's folders (lake/_TABLE and lake/TABLE) and import it again \
          (properties and adverts: `toise compact --rebuild`)",
         files.join(", ")
     )

@@ -34,16 +34,23 @@ damaged or deleted. Each old table keeps answering until its new one is complete
 running server switches to the new table within a second. It does not compact during a rebuild: recent changes stay in
 its memory until the rebuild ends.
 
+With --delta, the folder lake/TABLE that other programs open and its Delta Lake log are made anew from the versions
+that are kept (lake.keep_versions): use it when something else wrote there. The rows stay as they are.
+
 Examples:
   toise compact
   toise compact dpe --json
-  toise compact --rebuild")]
+  toise compact --rebuild
+  toise compact dvf --delta")]
 pub struct CompactArgs {
     /// Tables to compact [default: all; with --rebuild properties and adverts]
     pub tables: Vec<LakeTable>,
     /// Rebuild the listing tables, and the text index of properties, from the store
     #[arg(long)]
     pub rebuild: bool,
+    /// Make the Delta logs and the folders for other programs anew, and merge nothing
+    #[arg(long, conflicts_with = "rebuild")]
+    pub delta: bool,
 }
 
 /// Files of a table in one snapshot.
@@ -82,11 +89,16 @@ struct CompactionResult {
 pub fn run(common: &Common, arguments: &CompactArgs) -> CommandResult {
     let listings = Store::open_existing(&common.data)?;
     let listings = listings.map(|store| Listings::new(store, Clock::system()));
+    let keep_versions = common.configuration(Vec::new())?.config.lake.keep_versions;
     if arguments.rebuild {
         let listings = listings.ok_or("nothing to rebuild from: the data folder has no store")?;
-        return rebuild(common, &listings, &arguments.tables);
+        let lake = Lake::open(&common.data)?.keeping(keep_versions);
+        return rebuild(common, &listings, &lake, &arguments.tables);
     }
-    let lake = Lake::open_existing(&common.data)?;
+    let lake = Lake::open_existing(&common.data)?.keeping(keep_versions);
+    if arguments.delta {
+        return rebuild_delta_logs(common, &lake, &arguments.tables);
+    }
     let mut tables = Vec::new();
     for table in LakeTable::chosen(&arguments.tables) {
         let schema = table.schema();
@@ -126,14 +138,48 @@ fn compact(
     Ok((folded, compaction::retry_while_locked(|| Ok(merge()?))?))
 }
 
-fn rebuild(common: &Common, listings: &Listings, named: &[LakeTable]) -> CommandResult {
+/// Makes the Delta logs of tables anew, and prints the versions that they then have.
+fn rebuild_delta_logs(common: &Common, lake: &Lake, named: &[LakeTable]) -> CommandResult {
+    let mut tables = Vec::new();
+    for table in LakeTable::chosen(named) {
+        let schema = table.schema();
+        if lake.snapshot(schema)?.sequence == 0 {
+            continue;
+        }
+        lake.rebuild_delta_log(schema)?;
+        let versions = lake.versions(schema)?;
+        let versions: Vec<u64> = versions.iter().map(|version| version.sequence).collect();
+        tables.push((schema.name, lake.shared_folder(schema), versions));
+    }
+    if common.json {
+        let tables: Vec<_> = tables
+            .iter()
+            .map(|(table, folder, versions)| {
+                json!({"table": table, "folder": folder, "versions": versions})
+            })
+            .collect();
+        println!("{}", json!({ "tables": tables }));
+        return Ok(());
+    }
+    for (_, folder, versions) in &tables {
+        let versions: Vec<String> = versions.iter().map(u64::to_string).collect();
+        println!("{}: versions {}", folder.display(), versions.join(", "));
+    }
+    Ok(())
+}
+
+fn rebuild(
+    common: &Common,
+    listings: &Listings,
+    lake: &Lake,
+    named: &[LakeTable],
+) -> CommandResult {
     if let Some(other) = named.iter().find(|table| table.listing().is_none()) {
         let name = other.schema().name;
         return Err(
             format!("{name} is not derived from the store; import it again instead").into(),
         );
     }
-    let lake = Lake::open(&common.data)?;
     let progress = Progress::new(common.json);
     let mut tables = Vec::new();
     for table in LakeTable::chosen(named) {
@@ -147,9 +193,8 @@ fn rebuild(common: &Common, listings: &Listings, named: &[LakeTable]) -> Command
         // Each record is read and then written.
         let bar = progress.rows(schema.name, 2 * count);
         let tell = |rows| bar.inc(rows);
-        let rows = compaction::retry_while_locked(|| {
-            compaction::rebuild(listings, &lake, listing, &tell)
-        })?;
+        let rows =
+            compaction::retry_while_locked(|| compaction::rebuild(listings, lake, listing, &tell))?;
         bar.finish_and_clear();
         tables.push(CompactionResult {
             table: schema.name,

@@ -340,7 +340,8 @@ fn import(
 ) -> CommandResult {
     let table = table.into();
     let started = Instant::now();
-    let lake = Lake::open(&common.data)?;
+    let settings = common.configuration(Vec::new())?.config.lake;
+    let lake = Lake::open(&common.data)?.keeping(settings.keep_versions);
     let mut report = ImportReport {
         table: table.name(),
         started_at: iso(&options.clock),

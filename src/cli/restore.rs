@@ -9,6 +9,7 @@ use super::{CommandResult, Common};
 use toise_app::backup::restore::StagedRestore;
 use toise_base::progress::Progress;
 use toise_geocode::folder as index;
+use toise_lake::Lake;
 
 /// Arguments of `restore`.
 #[derive(Args, Debug)]
@@ -30,6 +31,10 @@ pub struct RestoreArgs {
 pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
     let bar = Progress::new(common.json).bytes("restoring", Some(0));
     let restored = StagedRestore::prepare(&arguments.from, &common.data, &bar)?;
+    if restored.folder().join("lake").exists() {
+        // Makes the folders for other programs, and moves the tables of a backup of an earlier version.
+        Lake::open_existing(&restored.folder())?;
+    }
     open_tables(&restored.folder())?;
     // A backup holds the table of addresses, not the index derived from it.
     index::rebuild(&restored.folder(), &|_| {})?;

@@ -1,6 +1,6 @@
 //! The open data files of views as a read-only object store, so that SQL reads exactly the files that were planned.
 //!
-//! A publication moves files away while queries run; opened by path they would be missing, and DataFusion treats a
+//! A publication may delete files while queries run; opened by path they would be missing, and DataFusion treats a
 //! missing file as one without rows. Here every read uses the descriptor opened with the view, and all returned bytes
 //! are verified against the data file's checksums. DataFusion requests whole pages, so verification reads no additional
 //! bytes. Reads are positional and run on the blocking pool, one task for all ranges of a request.
@@ -13,6 +13,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
+use datafusion::catalog::TableProvider;
+use datafusion::datasource::MemTable;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::{
+    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
+};
+use datafusion::error::DataFusionError;
 use futures::stream::{self, BoxStream, StreamExt};
 use object_store::path::Path;
 use object_store::{
@@ -20,6 +27,8 @@ use object_store::{
     MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload,
     PutResult, Result,
 };
+
+use url::Url;
 
 use super::view::{OpenDataFile, TableView};
 use toise_lake as lake;
@@ -158,4 +167,26 @@ impl ObjectStore for DataFileStore {
     async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
         refused("copy")
     }
+}
+
+/// Creates a DataFusion table over the data files of a view.
+pub(super) fn data_file_table(
+    view: &TableView,
+    store_url: &Url,
+    places: &[Path],
+) -> std::result::Result<Arc<dyn TableProvider>, DataFusionError> {
+    let schema = Arc::clone(view.schema().arrow());
+    if places.is_empty() {
+        return Ok(Arc::new(MemTable::try_new(schema, vec![vec![]])?));
+    }
+    let files = places
+        .iter()
+        .map(|place| ListingTableUrl::parse(format!("{store_url}{place}")))
+        .collect::<std::result::Result<Vec<_>, _>>()?;
+    let format = ParquetFormat::default().with_enable_pruning(true);
+    let options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");
+    let config = ListingTableConfig::new_with_multi_paths(files)
+        .with_listing_options(options)
+        .with_schema(schema);
+    Ok(Arc::new(ListingTable::try_new(config)?))
 }

@@ -6,7 +6,7 @@
 //! the remaining rows ([`scan`], [`select`]), and the best k by sort key are collected ([`topk`]). There is no planning
 //! on this path: a query about one place over five million rows reads a few tens of thousands of values and takes well
 //! under a millisecond. Batches in memory are queried in the same way ([`batch`]). [`session`] is the second entry
-//! point: any SQL, planned and executed by DataFusion over the same files.
+//! point: any SQL, planned and executed by DataFusion over the same files; [`spatial`] writes its rows as geodata.
 
 pub mod batch;
 pub mod cache;
@@ -30,6 +30,8 @@ mod selection;
 pub mod session;
 mod settings;
 mod some_item;
+pub mod spatial;
+mod time_travel;
 pub mod topk;
 pub mod view;
 
@@ -57,6 +59,9 @@ pub enum Error {
     /// The engine was not opened with the requested table.
     #[error("no table named {0}")]
     UnknownTable(String),
+    /// A former version of a table is asked for in a way that is not understood.
+    #[error("{0}")]
+    Version(String),
     /// The caller has gone away.
     #[error("interrupted")]
     Interrupted,
@@ -141,6 +146,11 @@ impl Engine {
     /// The cache of decoded columns.
     pub fn cache(&self) -> &ColumnCache {
         &self.cache
+    }
+
+    /// The lake that the tables are in.
+    pub fn lake(&self) -> &Lake {
+        &self.lake
     }
 
     /// The budget the engine was opened with.

@@ -1,29 +1,24 @@
 //! Read-only SQL over the lake: a DataFusion session with a memory limit, spilling and the project's functions.
 //!
 //! Tables are the data files of the snapshots that were current when the session was opened. They are read through the
-//! descriptors of their views (`engine::parts_store`), so imports may publish in the meantime. A table with changes
+//! descriptors of their views (`engine/data_file_store.rs`), so imports may publish in the meantime. A table with changes
 //! that are not in its data files ([`MergeOnReadTable`]) consists of those files without hidden rows, and the rows in
-//! memory (`engine::changed`). Statements that write, define or set anything are refused before planning.
+//! memory (`engine/merge_on_read.rs`). Statements that write, define or set anything are refused before planning.
 
 use std::sync::Arc;
 
-use datafusion::catalog::TableProvider;
-use datafusion::datasource::MemTable;
-use datafusion::datasource::file_format::parquet::ParquetFormat;
-use datafusion::datasource::listing::{
-    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
-};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
+use datafusion::sql::parser::Statement;
 
-use object_store::path::Path;
 use url::Url;
 
-use super::data_file_store::DataFileStore;
+use super::data_file_store::{DataFileStore, data_file_table};
 pub use super::merge_on_read::MergeOnReadTable;
+use super::time_travel::{TimeTravel, without_versions};
 use super::view::TableView;
 use super::{Engine, Error, functions};
 
@@ -45,6 +40,7 @@ pub struct TableVersion {
 pub struct Session {
     context: SessionContext,
     versions: Vec<TableVersion>,
+    former: TimeTravel,
 }
 
 impl Session {
@@ -92,16 +88,20 @@ impl Session {
             let view = engine.view(schema)?;
             versions.push(version(&view, view.snapshot().through));
             let places = store.add(&view);
-            context.register_table(schema.name, files(&view, &store_url, &places)?)?;
+            context.register_table(schema.name, data_file_table(&view, &store_url, &places)?)?;
         }
         for table in changed {
             versions.push(version(&table.view, Some(table.through)));
             let places = store.add(&table.view);
-            let files = files(&table.view, &store_url, &places)?;
+            let files = data_file_table(&table.view, &store_url, &places)?;
             context.register_table(table.view.schema().name, table.over(files, &places))?;
         }
         context.register_object_store(&store_url, Arc::new(store));
-        Ok(Self { context, versions })
+        Ok(Self {
+            context,
+            versions,
+            former: TimeTravel::new(engine),
+        })
     }
 
     /// The versions of the tables, all of which stay as they are while the session lives.
@@ -109,7 +109,24 @@ impl Session {
         &self.versions
     }
 
-    /// Plans one read-only query.
+    /// Reads a table as of a former version in every query that does not name another; a table of listings then lacks
+    /// the changes that are not in its files.
+    ///
+    /// # Errors
+    /// There is no such table, or the version is not kept.
+    pub fn set_version(&mut self, table: &str, version: u64) -> Result<(), Error> {
+        self.former.set(table, version)
+    }
+
+    /// Parses one statement, and opens the former versions of tables that it reads (`TABLE for version as of N`).
+    ///
+    /// # Errors
+    /// It cannot be parsed, or a version is not kept or cannot be read.
+    pub async fn statement(&self, sql: &str) -> Result<Statement, Error> {
+        self.former.statement(&self.context, sql).await
+    }
+
+    /// Plans one read-only query. `TABLE for version as of N` reads a former version of a table.
     ///
     /// # Errors
     /// A statement that is not a query (`create`, `insert`, `copy`, `set`, …), or an invalid query.
@@ -118,17 +135,19 @@ impl Session {
             .with_allow_ddl(false)
             .with_allow_dml(false)
             .with_allow_statements(false);
-        self.context
-            .sql_with_options(sql, read_only)
-            .await
-            .map_err(refusal)
+        let statement = self.statement(sql).await?;
+        let plan = self.context.state().statement_to_plan(statement).await;
+        let plan = plan.map_err(refusal)?;
+        read_only.verify_plan(&plan).map_err(refusal)?;
+        let frame = self.context.execute_logical_plan(plan).await;
+        frame.map_err(refusal)
     }
 
     /// Names of the tables that a query reads; empty if the query cannot be parsed.
     pub fn tables_of(sql: &str) -> Vec<String> {
         let state = SessionContext::new().state();
         let dialect = state.config_options().sql_parser.dialect;
-        let statement = state.sql_to_statement(sql, &dialect);
+        let statement = state.sql_to_statement(&without_versions(sql), &dialect);
         let named = statement.and_then(|statement| state.resolve_table_references(&statement));
         let named = named.unwrap_or_default().into_iter();
         named.map(|name| name.table().to_owned()).collect()
@@ -156,26 +175,4 @@ fn version(view: &TableView, through: Option<i64>) -> TableVersion {
         sequence: view.snapshot().sequence,
         through,
     }
-}
-
-/// Creates a DataFusion table over the data files of a view.
-fn files(
-    view: &TableView,
-    store_url: &Url,
-    places: &[Path],
-) -> Result<Arc<dyn TableProvider>, DataFusionError> {
-    let schema = Arc::clone(view.schema().arrow());
-    if places.is_empty() {
-        return Ok(Arc::new(MemTable::try_new(schema, vec![vec![]])?));
-    }
-    let files = places
-        .iter()
-        .map(|place| ListingTableUrl::parse(format!("{store_url}{place}")))
-        .collect::<Result<Vec<_>, _>>()?;
-    let format = ParquetFormat::default().with_enable_pruning(true);
-    let options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");
-    let config = ListingTableConfig::new_with_multi_paths(files)
-        .with_listing_options(options)
-        .with_schema(schema);
-    Ok(Arc::new(ListingTable::try_new(config)?))
 }

@@ -20,7 +20,7 @@ use toise_lake::{Error, Lake, id_index};
 
 /// Minimum interval between two checks for a newer snapshot.
 const REFRESH_EVERY: Duration = Duration::from_millis(200);
-/// Attempts to open the files when a publication moves some of them away in the meantime.
+/// Attempts to open the files when a publication deletes some of them in the meantime.
 const OPEN_ATTEMPTS: usize = 5;
 
 static NEXT_DATA_FILE: AtomicU32 = AtomicU32::new(0);
@@ -81,7 +81,7 @@ impl TableView {
         loop {
             let snapshot = lake.snapshot(schema)?;
             match Self::open_snapshot(lake, schema, &snapshot, former) {
-                // A publication moved files away after the snapshot was read: read it again.
+                // A publication deleted files after the snapshot was read: read it again.
                 Err(Error::Io { source, .. })
                     if source.kind() == std::io::ErrorKind::NotFound && attempt < OPEN_ATTEMPTS =>
                 {
@@ -90,6 +90,15 @@ impl TableView {
                 result => return result,
             }
         }
+    }
+
+    /// Opens a former version of a table, or the current one.
+    pub(super) fn open_version(
+        lake: &Lake,
+        schema: &'static TableSchema,
+        version: u64,
+    ) -> Result<Self, Error> {
+        Self::open_snapshot(lake, schema, &lake.snapshot_at(schema, version)?, None)
     }
 
     fn open_snapshot(

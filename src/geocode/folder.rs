@@ -165,11 +165,17 @@ pub fn verify(data: &Path) -> Result<Vec<String>, Error> {
 pub fn rebuild(data: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<Manifest, Error> {
     let schema = table::schema();
     let folder = folder(data);
-    let is_empty = !data.join("lake").join(schema.name).exists();
-    if is_empty && !folder.exists() {
+    let lake = match Lake::open_existing(data) {
+        Err(lake::Error::Io { source, .. })
+            if source.kind() == io::ErrorKind::NotFound && !folder.exists() =>
+        {
+            return Ok(Manifest::default());
+        }
+        opened => opened?,
+    };
+    if !lake.folder(schema).exists() && !folder.exists() {
         return Ok(Manifest::default());
     }
-    let lake = Lake::open_existing(data)?;
     let _lock = lock(&folder)?;
     let snapshot = lake.snapshot(schema)?;
     let files = snapshot.parts.iter();

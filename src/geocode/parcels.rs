@@ -70,7 +70,7 @@ impl Parcels {
 
     fn files(&self) -> Result<Arc<Vec<DataFile>>, Error> {
         let schema = table::schema();
-        let folder = self.data.join("lake").join(schema.name);
+        let folder = Lake::folder_in(&self.data, schema);
         let stamp = Snapshot::stamp(&folder);
         let mut opened = self.opened.lock();
         if let Some(open) = opened.as_ref().filter(|open| open.stamp == stamp) {

@@ -19,7 +19,7 @@ use super::{Error, id_index};
 
 /// Maximum bytes read and verified at once.
 const RUN_BYTES_MAX: u64 = 4 << 20;
-/// Attempts to open the files when a publication moves some of them away in the meantime.
+/// Attempts to open the files when a publication deletes some of them in the meantime.
 const OPEN_ATTEMPTS: usize = 5;
 
 /// Result of checking a table.
@@ -83,7 +83,7 @@ impl TableVerification {
     pub(super) fn open(folder: &Path, schema: &TableSchema) -> Self {
         let mut reading = Self::open_snapshot(folder, schema);
         for _ in 1..OPEN_ATTEMPTS {
-            // A publication moved files away after the snapshot was read: read it again.
+            // A publication deleted files after the snapshot was read: read it again.
             let overtaken = !reading.found.damaged.is_empty()
                 && Snapshot::load(folder).is_ok_and(|now| now.sequence != reading.sequence);
             if !overtaken {

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{ArrayRef, RecordBatch, new_null_array};
+use arrow::array::{ArrayRef, AsArray, ListArray, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
@@ -28,7 +28,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::checked::{CheckedFile, CheckedReader};
 use super::checksums::DataFileChecksums;
 use super::id_index::IdIndex;
-use super::schema::{ItemColumn, RECORD, TableSchema};
+use super::schema::{ITEM, ItemColumn, RECORD, TableSchema};
 use super::snapshot::DataFileEntry;
 use super::{Error, id_index};
 
@@ -184,7 +184,7 @@ impl DataFile {
                 "row group shorter than in the footer",
             ));
         }
-        Ok(Arc::clone(batch.column(0)))
+        Ok(with_item_name(batch.column(0)))
     }
 
     /// Whether the file holds values of a column, given by its number; `false` for one that the table got later.
@@ -354,7 +354,7 @@ impl Batches {
     fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch, Error> {
         let fields = self.table_schema.fields().iter();
         let columns = fields.zip(&self.places).map(|(field, place)| match place {
-            Some(place) => Arc::clone(batch.column(*place)),
+            Some(place) => with_item_name(batch.column(*place)),
             None => new_null_array(field.data_type(), batch.num_rows()),
         });
         let columns = columns.collect();
@@ -425,6 +425,27 @@ fn columns_in(file: &Schema, table: &TableSchema) -> Vec<(Option<usize>, DataTyp
     columns.collect()
 }
 
+/// An array of a file as the table has it: the elements of lists, which Parquet calls `element`, are [`ITEM`]s.
+fn with_item_name(array: &ArrayRef) -> ArrayRef {
+    let Some(lists) = array.as_list_opt::<i32>() else {
+        return Arc::clone(array);
+    };
+    let item = Field::new(ITEM, lists.value_type(), true);
+    let (_, offsets, values, nulls) = lists.clone().into_parts();
+    Arc::new(ListArray::new(Arc::new(item), offsets, values, nulls))
+}
+
+/// A type with the name that the elements of its lists have in a file.
+fn with_name_of_file(decoded: DataType, file: &DataType) -> DataType {
+    match (decoded, file) {
+        (DataType::List(item), DataType::List(in_file)) => {
+            let item = item.as_ref().clone().with_name(in_file.name());
+            DataType::List(Arc::new(item))
+        }
+        (decoded, _) => decoded,
+    }
+}
+
 /// The Arrow schema for decoding the columns of a file: categories as dictionaries, all other types as in the file.
 fn encoded_schema(file: &Schema, table: &TableSchema) -> SchemaRef {
     let known = |name: &str| {
@@ -432,9 +453,9 @@ fn encoded_schema(file: &Schema, table: &TableSchema) -> SchemaRef {
         columns.find(|(column, _)| column.name == name)
     };
     let fields = file.fields().iter().map(|field| match known(field.name()) {
-        Some((column, field)) => {
-            let field = field.as_ref().clone();
-            field.with_data_type(column.kind.decoded_type())
+        Some((column, known)) => {
+            let decoded = with_name_of_file(column.kind.decoded_type(), field.data_type());
+            known.as_ref().clone().with_data_type(decoded)
         }
         None => field.as_ref().clone(),
     });

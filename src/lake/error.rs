@@ -52,6 +52,30 @@ pub enum Error {
         /// Format number this version reads and writes.
         known: u32,
     },
+    /// A version of a table that is not kept.
+    #[error(
+        "{table}: no version {version}; {}",
+        if known.is_empty() { "nothing was imported yet".to_owned() } else { format!("kept are {known} (lake.keep_versions)") }
+    )]
+    UnknownVersion {
+        /// Name of the table.
+        table: &'static str,
+        /// The version asked for.
+        version: u64,
+        /// The versions that are kept, separated by commas.
+        known: String,
+    },
+    /// An earlier version of toise wrote a table after a later one did.
+    #[error(
+        "{former}: written by an earlier version of toise although {own} has the table; delete the one of the two \
+         that you do not need"
+    )]
+    TwoLayouts {
+        /// Folder in the former layout.
+        former: String,
+        /// The table's own folder.
+        own: String,
+    },
     /// Arrow refused an operation.
     #[error("columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),

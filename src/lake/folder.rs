@@ -5,47 +5,91 @@ use std::path::{Path, PathBuf};
 
 use super::error::Error;
 use super::schema::TableSchema;
-use super::{check, import, snapshot};
+use super::settings::KEEP_VERSIONS;
+use super::{check, import, layout, snapshot, versions};
 use toise_base::clock::Clock;
+
+/// Name of the lake in a data folder.
+const ROOT: &str = "lake";
 
 /// The folder of all tables.
 #[derive(Clone, Debug)]
 pub struct Lake {
     root: PathBuf,
     clock: Clock,
+    keep_versions: usize,
 }
 
 impl Lake {
-    /// Opens the lake under a data folder (`<data>/lake`), making the folder if need be.
+    /// Opens the lake under a data folder (`<data>/lake`), making the folder if need be. Moves tables that an earlier
+    /// version of toise wrote to their present folders.
     pub fn open(data: &Path) -> Result<Self, Error> {
         Self::open_with_clock(data, Clock::system())
     }
 
     /// Opens the lake with a given clock.
     pub fn open_with_clock(data: &Path, clock: Clock) -> Result<Self, Error> {
-        let root = data.join("lake");
+        let root = data.join(ROOT);
         fs::create_dir_all(&root).map_err(|source| Error::io(&root, source))?;
-        Ok(Self { root, clock })
+        layout::settle(&root)?;
+        Ok(Self::at(root, clock))
     }
 
-    /// Opens the lake under a data folder where there is one; makes nothing.
+    /// Opens the lake under a data folder where there is one, otherwise as [`Lake::open`].
     pub fn open_existing(data: &Path) -> Result<Self, Error> {
-        let root = data.join("lake");
-        fs::metadata(&root).map_err(|source| Error::io(&root, source))?;
-        Ok(Self {
-            root,
-            clock: Clock::system(),
-        })
+        let lake = Self::open_as_it_is(data)?;
+        layout::settle(&lake.root)?;
+        Ok(lake)
     }
 
-    /// Folder of a table.
+    /// Opens the lake under a data folder where there is one, and neither makes nor moves anything. A table that an
+    /// earlier version of toise wrote is empty in it.
+    pub fn open_as_it_is(data: &Path) -> Result<Self, Error> {
+        let root = data.join(ROOT);
+        fs::metadata(&root).map_err(|source| Error::io(&root, source))?;
+        Ok(Self::at(root, Clock::system()))
+    }
+
+    fn at(root: PathBuf, clock: Clock) -> Self {
+        Self {
+            root,
+            clock,
+            keep_versions: KEEP_VERSIONS,
+        }
+    }
+
+    /// Sets how many versions of a table its publications keep, the current one included; at least 1.
+    #[must_use]
+    pub fn keeping(self, versions: usize) -> Self {
+        Self {
+            keep_versions: versions.max(1),
+            ..self
+        }
+    }
+
+    /// A table's own folder, with its data files, their indexes and checksums, and its snapshots.
     pub fn folder(&self, schema: &TableSchema) -> PathBuf {
+        layout::own_folder(&self.root, schema.name)
+    }
+
+    /// A table's own folder in the lake under a data folder, whether or not it exists.
+    pub fn folder_in(data: &Path, schema: &TableSchema) -> PathBuf {
+        layout::own_folder(&data.join(ROOT), schema.name)
+    }
+
+    /// A table's shared folder, which other programs open: the data files of the current snapshot, and a Delta log.
+    pub fn shared_folder(&self, schema: &TableSchema) -> PathBuf {
         self.root.join(schema.name)
     }
 
     /// Starts an import into a table; at most one runs on a table at a time, across processes.
     pub fn import(&self, schema: &'static TableSchema) -> Result<import::TableImport, Error> {
-        import::TableImport::start(&self.folder(schema), schema, self.clock.clone())
+        import::TableImport::start(
+            &self.folder(schema),
+            schema,
+            self.clock.clone(),
+            self.keep_versions,
+        )
     }
 
     /// Starts an import whose rows take the place of all that is in a table, which may be damaged; until it is published,
@@ -54,12 +98,41 @@ impl Lake {
         &self,
         schema: &'static TableSchema,
     ) -> Result<import::TableImport, Error> {
-        import::TableImport::start_replacing(&self.folder(schema), schema, self.clock.clone())
+        import::TableImport::start_replacing(
+            &self.folder(schema),
+            schema,
+            self.clock.clone(),
+            self.keep_versions,
+        )
     }
 
     /// The table's present snapshot; an empty one when nothing was imported yet.
     pub fn snapshot(&self, schema: &TableSchema) -> Result<snapshot::Snapshot, Error> {
         snapshot::Snapshot::load(&self.folder(schema))
+    }
+
+    /// A former snapshot of the table, or the present one, by its sequence number.
+    ///
+    /// # Errors
+    /// [`Error::UnknownVersion`] if it is not kept.
+    pub fn snapshot_at(
+        &self,
+        schema: &TableSchema,
+        version: u64,
+    ) -> Result<snapshot::Snapshot, Error> {
+        versions::load(&self.folder(schema), schema.name, version)
+    }
+
+    /// The snapshots of a table that are kept, oldest first; the last is the present one.
+    pub fn versions(&self, schema: &TableSchema) -> Result<Vec<snapshot::Snapshot>, Error> {
+        versions::kept(&self.folder(schema))
+    }
+
+    /// Makes the table's shared folder and its Delta log anew from the snapshots that are kept. Waits for nothing: an
+    /// import that is running on the table is an error.
+    pub fn rebuild_delta_log(&self, schema: &'static TableSchema) -> Result<(), Error> {
+        let folder = self.folder(schema);
+        import::rebuild_delta_log(&folder, schema, self.clock.clone(), self.keep_versions)
     }
 
     /// Merges all runs of a table into one; returns the rows written, 0 when there is at most one run. Readers go on
@@ -70,7 +143,13 @@ impl Lake {
         schema: &'static TableSchema,
         progress: &dyn Fn(u64),
     ) -> Result<u64, Error> {
-        import::compact(&self.folder(schema), schema, self.clock.clone(), progress)
+        import::compact(
+            &self.folder(schema),
+            schema,
+            self.clock.clone(),
+            self.keep_versions,
+            progress,
+        )
     }
 
     /// Opens the present snapshot of a table to verify every byte of it; what is wrong is found, never an error.

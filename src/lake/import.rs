@@ -23,7 +23,8 @@ use super::data_file::DataFile;
 use super::id_index::{self, IdEntry};
 use super::locked_table::{LockedTable, TableRewrite};
 use super::schema::TableSchema;
-use super::snapshot::{self, Snapshot};
+use super::shared_folder::DeltaLog;
+use super::snapshot::Snapshot;
 use super::sort::{Sorter, SurvivorSet};
 use super::stored_rows::StoredRows;
 use super::write::{content_digests, index_entries};
@@ -49,9 +50,10 @@ impl TableImport {
         folder: &Path,
         schema: &'static TableSchema,
         clock: Clock,
+        keep_versions: usize,
     ) -> Result<Self, Error> {
-        let table = LockedTable::lock(folder, schema, clock)?;
-        snapshot::sweep(folder, &Snapshot::load(folder)?)?;
+        let table = LockedTable::lock(folder, schema, clock, keep_versions)?;
+        table.sweep(&Snapshot::load(folder)?)?;
         Ok(Self::new(table))
     }
 
@@ -60,10 +62,11 @@ impl TableImport {
         folder: &Path,
         schema: &'static TableSchema,
         clock: Clock,
+        keep_versions: usize,
     ) -> Result<Self, Error> {
         Ok(Self {
             replaces_table: true,
-            ..Self::new(LockedTable::lock(folder, schema, clock)?)
+            ..Self::new(LockedTable::lock(folder, schema, clock, keep_versions)?)
         })
     }
 
@@ -162,11 +165,6 @@ impl TableImport {
             through,
         };
         let next = table.rewrite(&snapshot, &parts, change, progress)?;
-        if replaces_table {
-            // `rewrite` retires only the files that the former snapshot names, and that one may have been unreadable:
-            // delete the others.
-            snapshot::sweep(&table.folder, &next)?;
-        }
         outcome.total = next.rows();
         Ok(outcome)
     }
@@ -201,11 +199,12 @@ pub(super) fn compact(
     folder: &Path,
     schema: &'static TableSchema,
     clock: Clock,
+    keep_versions: usize,
     progress: &dyn Fn(u64),
 ) -> Result<u64, Error> {
-    let table = LockedTable::lock(folder, schema, clock)?;
+    let table = LockedTable::lock(folder, schema, clock, keep_versions)?;
     let snapshot = Snapshot::load(folder)?;
-    snapshot::sweep(folder, &snapshot)?;
+    table.sweep(&snapshot)?;
     let runs: BTreeSet<u64> = snapshot
         .parts
         .iter()
@@ -225,6 +224,18 @@ pub(super) fn compact(
     };
     let next = table.rewrite(&snapshot, &parts, change, progress)?;
     Ok(next.rows())
+}
+
+/// Makes the shared folder of a table anew, with a Delta log made from its kept versions.
+pub(super) fn rebuild_delta_log(
+    folder: &Path,
+    schema: &'static TableSchema,
+    clock: Clock,
+    keep_versions: usize,
+) -> Result<(), Error> {
+    let table = LockedTable::lock(folder, schema, clock, keep_versions)?;
+    table.sweep(&Snapshot::load(folder)?)?;
+    table.share(DeltaLog::Rebuilt)
 }
 
 /// Sorts entries by id and, within an id, best first; retains the best of each id and drops the others.

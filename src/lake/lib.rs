@@ -2,7 +2,8 @@
 //!
 //! A table is a folder and a snapshot ([`snapshot`]) that names its current data files ([`data_file`]). An import
 //! ([`import`]) collects rows, sorts them by clustering key ([`cluster`]), drops those that already exist, and
-//! publishes new files ([mod@write]) atomically by replacing the snapshot. Each import creates a sorted run; [`import`]
+//! publishes new files ([mod@write]) atomically by replacing the snapshot. Former snapshots are kept as versions
+//! (`versions`), and other programs read a folder derived from them (`shared_folder`, `delta`). Each import creates a sorted run; [`import`]
 //! merges runs of similar size ([`merge`]) so that their number stays logarithmic. Every byte of a file is covered by a
 //! checksum ([`checksums`]) and verified when it is read ([`checked`]); [`check`] verifies all of them.
 
@@ -13,19 +14,25 @@ pub mod cluster;
 #[cfg(test)]
 mod columns_tests;
 pub mod data_file;
+mod delta;
 mod error;
+mod files;
 mod folder;
 pub mod id_index;
 pub mod import;
+mod layout;
 mod locked_table;
 pub mod merge;
 mod provenance;
 mod rewrite;
 mod rows;
 pub mod schema;
+pub mod settings;
+mod shared_folder;
 pub mod snapshot;
 mod sort;
 mod stored_rows;
+mod versions;
 pub mod write;
 
 pub use error::Error;

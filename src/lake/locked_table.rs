@@ -1,24 +1,29 @@
 //! A table folder locked for writing, and the rewrite that publishes a change of the table.
 //!
 //! Imports and compactions decide which rows go and which come ([`TableRewrite`]); the rewrite merges the new rows with
-//! the runs they absorb, writes the files into a scratch folder, moves them into place and publishes the snapshot.
+//! the runs they absorb, writes the files into a scratch folder, moves them into place, publishes the snapshot, and
+//! then shows it to other programs ([`super::shared_folder`]).
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::data_file::DataFile;
+use super::files::clear;
 use super::merge::{Merge, SortedStream};
 use super::rewrite::data_file_stream;
 use super::schema::TableSchema;
+use super::shared_folder::{self, DeltaLog};
 use super::snapshot::{self, DataFileEntry, Snapshot};
 use super::write::RunWriter;
-use super::{Error, Provenance};
+use super::{Error, Provenance, versions};
 use toise_base::clock::Clock;
 
 /// Rows per batch passed to the file writer.
 const OUTPUT_ROWS: usize = 4_096;
 const INCOMING: &str = "incoming";
+/// Lock file of a table, in its own folder.
+pub(super) const LOCK_FILE: &str = "import.lock";
 
 /// The changes of one publication.
 pub(super) struct TableRewrite {
@@ -43,6 +48,8 @@ pub(super) struct LockedTable {
     /// Schema of the table.
     pub(super) schema: &'static TableSchema,
     clock: Clock,
+    /// Versions to keep, the current one included.
+    keep_versions: usize,
     _lock: File,
 }
 
@@ -52,9 +59,10 @@ impl LockedTable {
         folder: &Path,
         schema: &'static TableSchema,
         clock: Clock,
+        keep_versions: usize,
     ) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
-        let path = folder.join("import.lock");
+        let path = folder.join(LOCK_FILE);
         let lock = File::create(&path).map_err(|error| Error::io(&path, error))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -73,8 +81,19 @@ impl LockedTable {
             incoming,
             schema,
             clock,
+            keep_versions,
             _lock: lock,
         })
+    }
+
+    /// Deletes files that no kept version names, which a killed import left behind.
+    pub(super) fn sweep(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        versions::sweep(&self.folder, snapshot, self.keep_versions)
+    }
+
+    /// Makes the shared folder of the table anew.
+    pub(super) fn share(&self, log: DeltaLog) -> Result<(), Error> {
+        shared_folder::refresh(&self.folder, log)
     }
 
     /// Opens the data files of a snapshot.
@@ -144,7 +163,10 @@ impl LockedTable {
             checksum: String::new(),
         };
         next.add_sources(sources);
-        next.publish(&self.folder, former)?;
+        versions::remember(&self.folder, former)?;
+        next.publish(&self.folder)?;
+        self.sweep(&next)?;
+        self.share(DeltaLog::Continued)?;
         Ok(next)
     }
 
@@ -181,13 +203,6 @@ impl Drop for LockedTable {
     fn drop(&mut self) {
         // The folder holds only scratch files. If deleting them fails, the next import deletes them.
         let _ = clear(&self.incoming);
-    }
-}
-
-fn clear(folder: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(folder, error)),
-        _ => Ok(()),
     }
 }
 

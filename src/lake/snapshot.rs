@@ -1,12 +1,12 @@
 //! The snapshot of a table: its current data files and the provenance of their rows.
 //!
 //! It is one small JSON file, replaced by rename after everything it names is on disk, so that a reader or a crash sees
-//! either the old table or the new one. Files no longer named are moved to `retired/` and deleted at the next
-//! publication, so that a process that still holds the previous snapshot can finish.
+//! either the old table or the new one. The former snapshots are kept for a while (`lake/versions.rs`), so that a
+//! process that still holds one can finish.
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,14 +16,13 @@ use super::{Error, Provenance};
 pub const FORMAT: u32 = 2;
 /// Name of the snapshot in the table's folder.
 pub const FILE_NAME: &str = "snapshot.json";
-const RETIRED: &str = "retired";
 /// Maximum sources in the snapshot, newest last; older ones are in the import reports.
 const SOURCES_KEPT_MAX: usize = 1_000;
 
 /// One current data file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFileEntry {
-    /// File name in the table's folder, which also holds its id index and checksums ([`DataFileEntry::files`]).
+    /// File name in the table's own folder, which also holds its id index and checksums ([`DataFileEntry::files`]).
     pub file: String,
     /// Sorted run of the file; the files of one run do not overlap in sort order.
     pub run: u64,
@@ -78,15 +77,17 @@ struct FormatHeader {
 impl Snapshot {
     /// Reads the snapshot of a table folder; a folder without one is an empty table.
     pub fn load(folder: &Path) -> Result<Self, Error> {
-        let path = folder.join(FILE_NAME);
-        let text = match fs::read(&path) {
+        Ok(Self::read(&folder.join(FILE_NAME))?.unwrap_or_default())
+    }
+
+    /// Reads the file of a snapshot; `None` if there is none.
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, Error> {
+        let text = match fs::read(path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self::default());
-            }
-            Err(error) => return Err(Error::io(&path, error)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(path, error)),
         };
-        let damaged = |error| Error::damaged(&path, error);
+        let damaged = |error| Error::damaged(path, error);
         let FormatHeader { format } = serde_json::from_slice(&text).map_err(damaged)?;
         if format != FORMAT {
             return Err(Error::OtherFormat {
@@ -97,9 +98,9 @@ impl Snapshot {
         }
         let snapshot: Self = serde_json::from_slice(&text).map_err(damaged)?;
         if snapshot.checksum != snapshot.digest().map_err(damaged)? {
-            return Err(Error::damaged(&path, "does not match its checksum"));
+            return Err(Error::damaged(path, "does not match its checksum"));
         }
-        Ok(snapshot)
+        Ok(Some(snapshot))
     }
 
     /// Reads the snapshot of a table that is about to be replaced completely. If it cannot be read, returns an empty
@@ -152,13 +153,7 @@ impl Snapshot {
     }
 
     /// Makes this snapshot the current one. Returns once it is on disk. The files it names must be on disk already.
-    pub fn publish(&mut self, folder: &Path, former: &Snapshot) -> Result<(), Error> {
-        let retired = folder.join(RETIRED);
-        match fs::remove_dir_all(&retired) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::io(&retired, error)),
-        }
+    pub fn publish(&mut self, folder: &Path) -> Result<(), Error> {
         let path = folder.join(FILE_NAME);
         let draft = folder.join("snapshot.json.new");
         let unfit = |error| Error::damaged(&draft, error);
@@ -169,35 +164,8 @@ impl Snapshot {
             .and_then(|()| file.sync_all())
             .map_err(|error| Error::io(&draft, error))?;
         fs::rename(&draft, &path).map_err(|error| Error::io(&path, error))?;
-        sync_folder(folder)?;
-        let live: std::collections::HashSet<&str> = self
-            .parts
-            .iter()
-            .map(|data_file| data_file.file.as_str())
-            .collect();
-        for data_file in former
-            .parts
-            .iter()
-            .filter(|data_file| !live.contains(data_file.file.as_str()))
-        {
-            retire(folder, &retired, data_file)?;
-        }
-        Ok(())
+        sync_folder(folder)
     }
-}
-
-/// Moves the files of a data file out of the table's folder.
-fn retire(folder: &Path, retired: &Path, data_file: &DataFileEntry) -> Result<(), Error> {
-    fs::create_dir_all(retired).map_err(|error| Error::io(retired, error))?;
-    for name in data_file.files() {
-        let from = folder.join(&name);
-        match fs::rename(&from, retired.join(&name)) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::io(&from, error)),
-        }
-    }
-    Ok(())
 }
 
 /// Makes renames and new names in a folder durable.
@@ -205,26 +173,4 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(|error| Error::io(folder, error))
-}
-
-/// Deletes files that the snapshot does not name, which a killed import left behind. Call only while holding the
-/// table's lock.
-pub(super) fn sweep(folder: &Path, snapshot: &Snapshot) -> Result<(), Error> {
-    let mut live: std::collections::HashSet<String> = std::collections::HashSet::new();
-    for data_file in &snapshot.parts {
-        live.extend(data_file.files());
-    }
-    let entries = fs::read_dir(folder).map_err(|error| Error::io(folder, error))?;
-    for entry in entries {
-        let entry = entry.map_err(|error| Error::io(folder, error))?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let ours = [".parquet", ".ids", ".sums"]
-            .iter()
-            .any(|end| name.ends_with(end));
-        if ours && !live.contains(&name) {
-            let path: PathBuf = entry.path();
-            fs::remove_file(&path).map_err(|error| Error::io(&path, error))?;
-        }
-    }
-    Ok(())
 }

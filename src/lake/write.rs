@@ -349,6 +349,8 @@ fn properties(schema: &TableSchema) -> Result<WriterProperties, Error> {
     let mut builder = WriterProperties::builder()
         .set_created_by(format!("toise {}", env!("CARGO_PKG_VERSION")))
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        // Names the elements of lists as the format prescribes, which some readers insist on.
+        .set_coerce_types(true)
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .set_data_page_row_count_limit(PAGE_ROWS_MAX)
         .set_statistics_enabled(EnabledStatistics::Chunk);

@@ -221,7 +221,7 @@ impl SqlService {
         let limits = self.0.limits;
         let planning = self.handle()?.spawn(async move {
             let session = service.open(&sql, limits).await?;
-            let frame = plan(session.context(), &sql, None).await?;
+            let frame = plan(&session, &sql, None).await?;
             let explained = |error| explain(error, &sql, &Known::default());
             let types = frame
                 .logical_plan()
@@ -323,7 +323,7 @@ impl Work {
         crate::text::check(&sql)?;
         let session = service.open(&sql, self.limits).await?;
         self.recording.snapshots = tables::describe(session.versions());
-        let frame = plan(session.context(), &sql, self.request.parameters.take()).await?;
+        let frame = plan(&session, &sql, self.request.parameters.take()).await?;
         let explained = |error| explain(error, &sql, &Known::default());
         let mut rows = frame.execute_stream().await.map_err(explained)?;
         let schema = rows.schema();

@@ -4,7 +4,7 @@
 //! The statement is rewritten to one aggregation over all columns, whose results are turned into rows.
 
 use arrow::datatypes::DataType;
-use datafusion::prelude::SessionContext;
+use toise_engine::session::Session;
 
 use crate::read_only::planned;
 use crate::{SqlError, text};
@@ -13,10 +13,7 @@ use crate::{SqlError, text};
 const COLUMNS_MAX: usize = 500;
 
 /// The query that a `summarize` statement stands for; `None` for any other statement.
-pub(crate) async fn rewritten(
-    context: &SessionContext,
-    sql: &str,
-) -> Result<Option<String>, SqlError> {
+pub(crate) async fn rewritten(session: &Session, sql: &str) -> Result<Option<String>, SqlError> {
     let Some(statement) = text::statements(sql)?.into_iter().next() else {
         return Ok(None);
     };
@@ -34,7 +31,7 @@ pub(crate) async fn rewritten(
         true => format!("({of})"),
         false => of.to_owned(),
     };
-    let columns = planned(context, &format!("select * from {source}")).await?;
+    let columns = planned(session, &format!("select * from {source}")).await?;
     let fields = columns.schema().fields().clone();
     if fields.len() > COLUMNS_MAX {
         return Err(SqlError::invalid(format!(

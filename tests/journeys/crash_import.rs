@@ -12,7 +12,7 @@ fn files(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .filter(|name| name != "retired" && name != "import.lock")
+        .filter(|name| name != "snapshots" && name != "import.lock")
         .collect();
     names.sort();
     names
@@ -67,7 +67,7 @@ fn a_killed_import_leaves_the_old_table_or_the_new_one() {
             takes.mul_f64(draw.below(900) as f64 / 1_000.0)
         } else {
             // While new files are written and published, which is the shorter part.
-            while spawned.elapsed() < takes && !writes_files(&data.join("lake/dvf/incoming")) {
+            while spawned.elapsed() < takes && !writes_files(&data.join("lake/_dvf/incoming")) {
                 std::thread::sleep(Duration::from_micros(200));
             }
             Duration::from_micros(draw.below(120_000) as u64)
@@ -101,9 +101,13 @@ fn a_killed_import_leaves_the_old_table_or_the_new_one() {
     let report = run(&data, &["import", "dvf", &new]);
     assert_eq!(report["outcome"]["total"], after.0, "{report}");
     assert_eq!((sql_number(&data, count), sql_number(&data, digest)), after);
-    // Nothing is left of the killed imports: the snapshot names every file.
-    let table = data.join("lake/dvf");
-    let snapshot = std::fs::read_to_string(table.join("snapshot.json")).unwrap();
+    // Nothing is left of the killed imports: the snapshot, or the one before, names every file.
+    let table = data.join("lake/_dvf");
+    let mut snapshot = std::fs::read_to_string(table.join("snapshot.json")).unwrap();
+    for former in files(&table.join("snapshots")) {
+        let former = std::fs::read_to_string(table.join("snapshots").join(former));
+        snapshot.push_str(&former.unwrap());
+    }
     for name in files(&table) {
         let stem = name.split('.').next().unwrap();
         assert!(

@@ -185,8 +185,8 @@ async fn sql_and_searches_agree_through_compactions_rebuilds_kills_and_damage() 
     assert_eq!(desk.pages().await, pages);
     assert_eq!(desk.server.terminate(), Some(0));
 
-    fs::remove_dir_all(data.join("lake/properties")).unwrap();
-    for entry in fs::read_dir(data.join("lake/adverts")).unwrap() {
+    fs::remove_dir_all(data.join("lake/_properties")).unwrap();
+    for entry in fs::read_dir(data.join("lake/_adverts")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|end| end == "parquet") {
             let mut bytes = fs::read(&path).unwrap();

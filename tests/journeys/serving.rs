@@ -290,7 +290,7 @@ fn an_invalid_file_is_one_error_and_leaves_the_lake_unchanged() {
     );
     let whole = data.join("dvf-synth.csv.gz");
     run(data, &["import", "dvf", whole.to_str().unwrap()]);
-    let before = std::fs::read(data.join("lake/dvf/snapshot.json")).unwrap();
+    let before = std::fs::read(data.join("lake/_dvf/snapshot.json")).unwrap();
     let bytes = std::fs::read(&whole).unwrap();
     let cut = data.join("cut.csv.gz");
     std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
@@ -309,7 +309,7 @@ fn an_invalid_file_is_one_error_and_leaves_the_lake_unchanged() {
         assert!(said.contains("error: ") && said.contains(file), "{said}");
         assert_eq!(said.matches("error:").count(), 1, "{said}");
         assert_eq!(
-            std::fs::read(data.join("lake/dvf/snapshot.json")).unwrap(),
+            std::fs::read(data.join("lake/_dvf/snapshot.json")).unwrap(),
             before,
             "{file}"
         );

@@ -111,7 +111,7 @@ fn a_killed_run_leaves_no_adverts_and_can_be_repeated() {
         .spawn()
         .unwrap();
     let begun = Instant::now();
-    while !data.join("lake/properties/incoming").exists() {
+    while !data.join("lake/_properties/incoming").exists() {
         assert!(
             begun.elapsed() < Duration::from_secs(60),
             "it has not started"

@@ -15,7 +15,7 @@ use crate::support::rows::{self, Record, id_of, import};
 /// Record texts by id, read from the folder's Parquet files as any other program would; no id may occur twice.
 pub fn contents(lake: &Lake, dataset: Dataset) -> BTreeMap<String, String> {
     let mut contents = BTreeMap::new();
-    for file in std::fs::read_dir(lake.folder(dataset.schema())).unwrap() {
+    for file in std::fs::read_dir(lake.shared_folder(dataset.schema())).unwrap() {
         let path = file.unwrap().path();
         if path
             .extension()

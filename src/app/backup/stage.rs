@@ -14,6 +14,7 @@ use super::{
     REPORT_CARDS, Result, copy_hashed, is_inside, parent_of, restore, sync_folder,
 };
 use toise_base::clock::Clock;
+use toise_lake::Lake;
 use toise_lake::snapshot::{self, Snapshot};
 use toise_store::{self as store, Store};
 
@@ -59,6 +60,10 @@ impl StagedBackup {
             return Err(Error::Exists(target.to_owned()));
         }
         let lock = lock(data)?;
+        if data.join(LAKE).exists() {
+            // Moves tables of an earlier version to where the backup looks for them.
+            Lake::open_existing(data)?;
+        }
         let is_tar = target
             .extension()
             .is_some_and(|extension| extension == "tar");
@@ -215,7 +220,8 @@ fn lock(data: &Path) -> Result<File> {
     Ok(lock)
 }
 
-/// Copies every table: each folder under `lake` that holds a snapshot.
+/// Copies every table: each folder under `lake` that holds a snapshot. Folders for other programs and former versions
+/// are not copied; opening the restored tables makes the former again.
 fn copy_tables(lake: &Path, to: &Path) -> Result<()> {
     let tables = match fs::read_dir(lake) {
         Ok(tables) => tables,
@@ -224,6 +230,10 @@ fn copy_tables(lake: &Path, to: &Path) -> Result<()> {
     };
     for table in tables {
         let table = table.map_err(Error::io(lake))?;
+        if !table.path().is_dir() {
+            // The lock file of the lake.
+            continue;
+        }
         copy_table(&table.path(), &to.join(table.file_name()))?;
     }
     if to.exists() {
@@ -234,7 +244,7 @@ fn copy_tables(lake: &Path, to: &Path) -> Result<()> {
 
 /// Links the files of a table's current snapshot.
 ///
-/// A publication replaces the snapshot before it moves any file away. So if the snapshot is unchanged after linking,
+/// A publication replaces the snapshot before it deletes any file. So if the snapshot is unchanged after linking,
 /// all its files were present.
 fn copy_table(table: &Path, to: &Path) -> Result<()> {
     let path = table.join(snapshot::FILE_NAME);

@@ -23,7 +23,7 @@ fn data_folder() -> tempfile::TempDir {
         b"[log]\nlevel = \"warn\"\n",
     )
     .unwrap();
-    let table = data.join("lake/made_up");
+    let table = data.join("lake/_made_up");
     fs::create_dir_all(&table).unwrap();
     for name in [
         "000001-0000.parquet",
@@ -34,6 +34,7 @@ fn data_folder() -> tempfile::TempDir {
     ] {
         fs::write(table.join(name), name.repeat(100)).unwrap();
     }
+    fs::write(data.join("lake/_layout.lock"), "").unwrap();
     let models = data.join("models");
     for version in ["former", "used"] {
         fs::create_dir_all(models.join(version)).unwrap();
@@ -67,7 +68,7 @@ fn left_over(folder: &Path) -> Vec<String> {
 
 /// Publishes a snapshot of one data file.
 fn publish_snapshot(folder: &Path) {
-    let table = folder.join("data/lake/made_up");
+    let table = folder.join("data/lake/_made_up");
     let part = DataFileEntry {
         file: "000001-0000.parquet".to_owned(),
         run: 1,
@@ -85,7 +86,7 @@ fn publish_snapshot(folder: &Path) {
         parts: vec![part],
         ..Snapshot::default()
     };
-    snapshot.publish(&table, &Snapshot::default()).unwrap();
+    snapshot.publish(&table).unwrap();
 }
 
 #[test]
@@ -100,10 +101,10 @@ fn a_folder_and_a_tar_restore_to_the_same_files() {
         .map(|file| file.path.as_str())
         .collect();
     let expected = [
-        "lake/made_up/000001-0000.ids",
-        "lake/made_up/000001-0000.parquet",
-        "lake/made_up/000001-0000.sums",
-        "lake/made_up/snapshot.json",
+        "lake/_made_up/000001-0000.ids",
+        "lake/_made_up/000001-0000.parquet",
+        "lake/_made_up/000001-0000.sums",
+        "lake/_made_up/snapshot.json",
         "ledger.sqlite",
         "models/current.json",
         "models/reports/card.md",
@@ -221,7 +222,7 @@ fn a_backup_with_one_byte_changed_makes_no_data_folder() {
         fs::write(path.join("changed.tar"), &changed).unwrap();
         // Bytes between and after files are padding.
         if restore(&path.join("changed.tar"), &path.join("new")).is_ok() {
-            for entry in ["store.sqlite", "lake/made_up/000001-0000.parquet"] {
+            for entry in ["store.sqlite", "lake/_made_up/000001-0000.parquet"] {
                 restore_equals(path, entry);
             }
             fs::remove_dir_all(path.join("new")).unwrap();

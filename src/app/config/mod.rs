@@ -26,6 +26,7 @@ use toise_engine::EngineSettings;
 use toise_estimate::settings::EstimateSettings;
 use toise_geocode::settings::GeocodingSettings;
 use toise_http::settings::ServerSettings;
+use toise_lake::settings::LakeSettings;
 use toise_sql::settings::{FlightSettings, SqlSettings};
 use toise_telemetry::logs::LogSettings;
 
@@ -71,6 +72,8 @@ pub struct Config {
     pub log: LogSettings,
     /// Memory and threads of queries.
     pub engine: EngineSettings,
+    /// Tables and their versions.
+    pub lake: LakeSettings,
     /// Defaults for new keys.
     pub limits: KeyLimits,
     /// Limits of alerts.
@@ -97,6 +100,7 @@ impl Default for Config {
             server: ServerSettings::default(),
             log: LogSettings::default(),
             engine: EngineSettings::default(),
+            lake: LakeSettings::default(),
             limits: KeyLimits::default(),
             alerts: AlertLimits::default(),
             estimate: EstimateSettings::default(),

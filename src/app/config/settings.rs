@@ -12,6 +12,7 @@ use tracing_subscriber::EnvFilter;
 use super::ENVIRONMENT_PREFIX;
 use toise_accounts::prices::Consumption;
 use toise_geocode::settings::is_base_address;
+use toise_lake::settings::KEEP_VERSIONS_MAX;
 use toise_net::egress::AllowedHosts;
 
 /// Maximum of a setting in seconds: a day.
@@ -82,10 +83,11 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 12] = [
+pub const SECTIONS: [(&str, &str); 13] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of queries"),
+    ("lake", "Tables and their versions"),
     (
         "limits",
         "Defaults for new keys; existing keys do not change",
@@ -101,7 +103,7 @@ pub const SECTIONS: [(&str, &str); 12] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 53] = [
+const ROWS: [(&str, &str, SettingKind, &str); 54] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -132,6 +134,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 53] = [
         "Query threads; 0 for one per core"),
     ("engine", "query_queue_max", SettingKind::Whole(0, 1_000_000),
         "Maximum queries waiting for a thread; past it the response is 503 with Retry-After"),
+    ("lake", "keep_versions", SettingKind::Whole(1, KEEP_VERSIONS_MAX as u64),
+        "Versions of each table that stay readable, the current one included; each publication makes one"),
     ("limits", "test_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
         "Requests per second of a test key"),
     ("limits", "test_monthly_quota", SettingKind::Whole(0, MONTHLY_QUOTA_MAX),

@@ -16,7 +16,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use super::{CommandResult, Common};
-use show::Display;
+use show::{Display, OutputFile};
 use source::SqlSource;
 use toise_sql::encode::RowFormat;
 use toise_sql::files::FileTable;
@@ -48,6 +48,8 @@ Functions, in addition to those of DataFusion and names that DuckDB has for them
 Examples:
   toise sql \"select property_type, count(*), median(price_eur) from dvf group by 1\"
   toise sql \"select * from dpe where code_departement_ban = '48'\" --output lozere.parquet
+  toise sql \"select * from dvf where department_code = '48'\" --output lozere.parquet --geo
+  toise sql \"select count(*) from dvf for version as of 12\"
   toise sql --file homes=mine.csv \"select id, estimate_price(lon, lat, type, surface) from homes\"
   toise sql --url https://toise.example --key $KEY \"select count(*) from adverts where is_online\"
   toise sql                                  a shell, with .help")]
@@ -60,9 +62,16 @@ pub struct SqlArgs {
     /// Output format [default: table; json with --json]
     #[arg(long, value_enum)]
     pub format: Option<SqlFormat>,
-    /// Write the rows to a file instead: .parquet, .arrow, .csv, .json or .ndjson
+    /// Write the rows to a file instead: .parquet, .arrow, .csv, .json or .ndjson; .geojson or .fgb for rows with lon and
+    /// lat
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write GeoParquet: --output FILE.parquet with the position of each row, from its columns lon and lat
+    #[arg(long, requires = "output")]
+    pub geo: bool,
+    /// Read a table as of a former version, as `dvf=12`; several times for several tables
+    #[arg(long, value_name = "TABLE=VERSION", value_parser = table_version, conflicts_with = "url")]
+    pub as_of: Vec<(String, u64)>,
     /// Make a file a table: CSV, TSV, Parquet, NDJSON or Arrow; repeatable
     #[arg(long = "file", value_name = "NAME=PATH", conflicts_with = "url")]
     pub files: Vec<FileTable>,
@@ -118,7 +127,10 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
     let display = Display::new(
         arguments.format.unwrap_or(default),
         arguments.max_width,
-        arguments.output.clone(),
+        arguments
+            .output
+            .clone()
+            .map(|path| OutputFile::new(path, arguments.geo)),
     );
     let source = SqlSource::open(common, arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -157,6 +169,15 @@ async fn answer(
     let rows = source.ask(statement).await?;
     let count = display.show(rows).await?;
     Ok((count, started.elapsed().as_secs_f64()))
+}
+
+/// Reads `TABLE=VERSION`.
+fn table_version(text: &str) -> Result<(String, u64), String> {
+    let parsed = text.split_once('=').and_then(|(table, version)| {
+        let version = version.trim().parse().ok()?;
+        Some((table.trim().to_owned(), version))
+    });
+    parsed.ok_or_else(|| "write TABLE=VERSION, as in dvf=12".to_owned())
 }
 
 /// The statements of a file, or of standard input.

@@ -12,6 +12,7 @@ use futures::StreamExt;
 use super::source::Rows;
 use super::{Failure, SqlFormat};
 use crate::table;
+use toise_engine::spatial::{PositionColumns, SpatialFormat, SpatialWriter};
 use toise_sql::encode::{RowFormat, RowWriter};
 
 /// Maximum rows in a printed table.
@@ -26,11 +27,25 @@ pub(super) struct Display {
     pub format: SqlFormat,
     /// Maximum characters of a printed column; `None` for no maximum.
     pub width_max: Option<usize>,
-    output: Option<PathBuf>,
+    output: Option<OutputFile>,
+}
+
+/// A file that rows are written to.
+#[derive(Clone, Debug)]
+pub(super) struct OutputFile {
+    path: PathBuf,
+    /// Whether Parquet has the position of each row.
+    geo: bool,
+}
+
+impl OutputFile {
+    pub fn new(path: PathBuf, geo: bool) -> Self {
+        Self { path, geo }
+    }
 }
 
 impl Display {
-    pub fn new(format: SqlFormat, width: Option<usize>, output: Option<PathBuf>) -> Self {
+    pub fn new(format: SqlFormat, width: Option<usize>, output: Option<OutputFile>) -> Self {
         let default = match io::stdout().is_terminal() {
             true => TERMINAL_WIDTH,
             false => 0,
@@ -45,7 +60,7 @@ impl Display {
     /// Shows rows and returns their number.
     pub async fn show(&self, rows: Rows) -> Result<usize, Failure> {
         match (&self.output, self.format.rows()) {
-            (Some(path), _) => to_file(rows, path).await,
+            (Some(output), _) => to_file(rows, output).await,
             (None, Some(format)) => {
                 let out = BufWriter::new(Pipe(io::stdout()));
                 let (count, mut out) = written(rows, out, format).await?;
@@ -125,7 +140,14 @@ impl Display {
     }
 }
 
-async fn to_file(rows: Rows, path: &Path) -> Result<usize, Failure> {
+async fn to_file(rows: Rows, output: &OutputFile) -> Result<usize, Failure> {
+    let path = output.path.as_path();
+    if let Some(format) = SpatialFormat::of_path(path, output.geo) {
+        return to_geodata(rows, path, format).await;
+    }
+    if output.geo {
+        return Err("--geo writes GeoParquet: name the output .parquet".into());
+    }
     let extension = path.extension().and_then(|extension| extension.to_str());
     let format = match extension.unwrap_or_default() {
         "parquet" => RowFormat::Parquet,
@@ -135,13 +157,33 @@ async fn to_file(rows: Rows, path: &Path) -> Result<usize, Failure> {
         "json" => RowFormat::Json,
         _ => {
             let path = path.display();
-            return Err(format!("{path}: name it .parquet, .arrow, .csv, .json or .ndjson").into());
+            let names = ".parquet, .arrow, .csv, .json, .ndjson, .geojson or .fgb";
+            return Err(format!("{path}: name it {names}").into());
         }
     };
     let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let out = BufWriter::with_capacity(1 << 20, file);
     let (count, mut out) = written(rows, out, format).await?;
     out.flush()?;
+    Ok(count)
+}
+
+async fn to_geodata(rows: Rows, path: &Path, format: SpatialFormat) -> Result<usize, Failure> {
+    let Rows {
+        schema,
+        mut batches,
+    } = rows;
+    // Before the file is made: rows without a position leave none.
+    PositionColumns::of(&schema)?;
+    let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut writer = SpatialWriter::start(BufWriter::new(file), &schema, format)?;
+    let mut count = 0;
+    while let Some(batch) = batches.next().await {
+        let batch = batch?;
+        count += batch.num_rows();
+        writer.write(&batch)?;
+    }
+    writer.finish()?;
     Ok(count)
 }
 

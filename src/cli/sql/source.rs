@@ -57,6 +57,7 @@ impl SqlSource {
                 data: common.data.clone(),
                 config: common.configuration(Vec::new())?.config,
                 files: arguments.files.clone(),
+                as_of: arguments.as_of.clone(),
             }))),
         }
     }
@@ -75,6 +76,7 @@ pub(super) struct LocalSource {
     data: PathBuf,
     config: Config,
     files: Vec<FileTable>,
+    as_of: Vec<(String, u64)>,
 }
 
 impl LocalSource {
@@ -88,13 +90,14 @@ impl LocalSource {
             time_max: Duration::MAX,
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let session = tables.open(statement, limits, threads).map_err(explain)?;
+        let mut session = tables.open(statement, limits, threads).map_err(explain)?;
+        for (table, version) in &self.as_of {
+            session.set_version(table, *version)?;
+        }
         for file in &self.files {
             files::register(session.context(), file).await?;
         }
-        let frame = plan(session.context(), statement, None)
-            .await
-            .map_err(explain)?;
+        let frame = plan(&session, statement, None).await.map_err(explain)?;
         let rows = frame.execute_stream().await?;
         let schema = rows.schema();
         // The session holds the files that the rows are read from.
@@ -118,7 +121,8 @@ impl LocalSource {
         let store = Store::open_existing(data)?.filter(|_| !wanted.is_empty());
         let listings = store.map(|store| Listings::new(store, clock.clone()));
         if let Some(listings) = &listings {
-            sql_tables::compact_pending(listings, &Lake::open(data)?, &wanted, |listing| {
+            let lake = Lake::open(data)?.keeping(self.config.lake.keep_versions);
+            sql_tables::compact_pending(listings, &lake, &wanted, |listing| {
                 eprintln!(
                     "many {} changed since the last compaction; compacting the table first",
                     listing.table()

@@ -1,0 +1,139 @@
+//! GeoParquet 1.1: the columns as they are, the points as WKB in `geometry`, and their boxes in `bbox`, by whose
+//! statistics readers skip row groups that lie elsewhere (its "covering").
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BinaryBuilder, Float64Array, RecordBatch, StructArray};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use serde_json::json;
+
+use super::Error;
+use super::position::PositionColumns;
+
+/// Column of the points.
+const GEOMETRY: &str = "geometry";
+/// Column of the boxes.
+const BBOX: &str = "bbox";
+/// Edges of a box, in the order of the standard.
+const EDGES: [&str; 4] = ["xmin", "ymin", "xmax", "ymax"];
+const VERSION: &str = "1.1.0";
+/// Rows per row group: small enough that a box of a city skips most of a country in spatial order.
+const GROUP_ROWS: usize = 65_536;
+/// Length of a point in WKB: byte order, type, two numbers.
+const POINT_BYTES: usize = 21;
+
+/// Writes GeoParquet, compressed with zstd.
+pub struct GeoParquetWriter<W: Write + Send> {
+    writer: ArrowWriter<W>,
+    schema: SchemaRef,
+    position: PositionColumns,
+    /// West, south, east and north of all points so far.
+    extent: Option<[f64; 4]>,
+}
+
+impl<W: Write + Send> GeoParquetWriter<W> {
+    pub(super) fn start(
+        out: W,
+        schema: &SchemaRef,
+        position: PositionColumns,
+    ) -> Result<Self, Error> {
+        let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
+        for name in [GEOMETRY, BBOX] {
+            if fields.iter().any(|field| field.name() == name) {
+                return Err(Error::NameTaken(name.to_owned()));
+            }
+        }
+        fields.push(Arc::new(Field::new(GEOMETRY, DataType::Binary, true)));
+        fields.push(Arc::new(Field::new(BBOX, DataType::Struct(edges()), true)));
+        let schema = Arc::new(Schema::new(fields));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_max_row_group_row_count(Some(GROUP_ROWS))
+            .set_created_by(concat!("toise ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        Ok(Self {
+            writer: ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties))?,
+            schema,
+            position,
+            extent: None,
+        })
+    }
+
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        let points = self.position.points(batch)?;
+        let mut geometries = BinaryBuilder::with_capacity(points.len(), points.len() * POINT_BYTES);
+        for point in &points {
+            geometries.append_option(point.map(wkb));
+            if let Some((lon, lat)) = point {
+                let [west, south, east, north] = self.extent.unwrap_or([*lon, *lat, *lon, *lat]);
+                self.extent = Some([
+                    west.min(*lon),
+                    south.min(*lat),
+                    east.max(*lon),
+                    north.max(*lat),
+                ]);
+            }
+        }
+        let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+        columns.push(Arc::new(geometries.finish()));
+        columns.push(Arc::new(boxes(&points)));
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)?;
+        Ok(self.writer.write(&batch)?)
+    }
+
+    pub(super) fn finish(mut self) -> Result<(), Error> {
+        let mut column = json!({
+            "encoding": "WKB",
+            "geometry_types": ["Point"],
+            "covering": {"bbox": {
+                "xmin": [BBOX, "xmin"], "ymin": [BBOX, "ymin"], "xmax": [BBOX, "xmax"], "ymax": [BBOX, "ymax"],
+            }},
+        });
+        if let Some(extent) = self.extent {
+            column["bbox"] = json!(extent);
+        }
+        // Without a reference system coordinates are longitude and latitude on WGS 84.
+        let geo = json!({
+            "version": VERSION,
+            "primary_column": GEOMETRY,
+            "columns": {GEOMETRY: column},
+        });
+        let geo = KeyValue::new("geo".to_owned(), geo.to_string());
+        self.writer.append_key_value_metadata(geo);
+        self.writer.into_inner()?.flush()?;
+        Ok(())
+    }
+}
+
+/// A point in well-known binary, little-endian.
+fn wkb((lon, lat): (f64, f64)) -> [u8; POINT_BYTES] {
+    let mut bytes = [0; POINT_BYTES];
+    bytes[0] = 1;
+    bytes[1..5].copy_from_slice(&1u32.to_le_bytes());
+    bytes[5..13].copy_from_slice(&lon.to_le_bytes());
+    bytes[13..].copy_from_slice(&lat.to_le_bytes());
+    bytes
+}
+
+fn edges() -> Fields {
+    let edge = |name| Field::new(name, DataType::Float64, false);
+    EDGES.into_iter().map(edge).collect()
+}
+
+/// The boxes of points, which have no extent.
+fn boxes(points: &[Option<(f64, f64)>]) -> StructArray {
+    let numbers = |of: fn((f64, f64)) -> f64| -> ArrayRef {
+        let numbers = points.iter().map(|point| point.map_or(0.0, of));
+        Arc::new(numbers.collect::<Float64Array>())
+    };
+    let (x, y) = (numbers(|(lon, _)| lon), numbers(|(_, lat)| lat));
+    let nulls: NullBuffer = points.iter().map(Option::is_some).collect();
+    let columns = vec![Arc::clone(&x), Arc::clone(&y), x, y];
+    StructArray::new(edges(), columns, Some(nulls))
+}

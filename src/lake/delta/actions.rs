@@ -1,0 +1,71 @@
+//! The actions of a Delta log, as the JSON objects that its entries hold, one per line.
+
+use serde_json::{Value, json};
+
+use super::super::snapshot::{DataFileEntry, Snapshot};
+use super::{FILES, file_name};
+
+/// The protocol that readers and writers must know: no features beyond the first.
+const READER_VERSION: u32 = 1;
+const WRITER_VERSION: u32 = 2;
+
+/// What made a version, for its history.
+pub(super) fn commit_info(version: &Snapshot, at_ms: i64) -> Value {
+    let rows = version.rows().to_string();
+    json!({"commitInfo": {
+        "timestamp": at_ms,
+        "operation": "WRITE",
+        "operationParameters": {"mode": "Append"},
+        "operationMetrics": {"tableRows": rows},
+        "isBlindAppend": false,
+        "engineInfo": concat!("toise/", env!("CARGO_PKG_VERSION")),
+    }})
+}
+
+pub(super) fn protocol() -> Value {
+    json!({"protocol": {"minReaderVersion": READER_VERSION, "minWriterVersion": WRITER_VERSION}})
+}
+
+/// Name and columns of a table. The identifier depends on the name alone, so that every log of a table has the same.
+pub(super) fn metadata(table: &str, schema: &Value) -> Value {
+    let digest = blake3::hash(format!("toise table {table}").as_bytes()).to_hex();
+    let id = [0..8, 8..12, 12..16, 16..20, 20..32].map(|digits| digest[digits].to_owned());
+    json!({"metaData": {
+        "id": id.join("-"),
+        "name": table,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": schema.to_string(),
+        "partitionColumns": [],
+        "configuration": {},
+        "createdTime": 0,
+    }})
+}
+
+/// A file that belongs to the table from this version on.
+pub(super) fn add(entry: &DataFileEntry, at_ms: i64, statistics: &Value) -> Value {
+    json!({"add": {
+        "path": path(entry),
+        "partitionValues": {},
+        "size": entry.bytes,
+        "modificationTime": at_ms,
+        "dataChange": true,
+        "stats": statistics.to_string(),
+    }})
+}
+
+/// A file that no longer belongs to the table.
+pub(super) fn remove(entry: &DataFileEntry, at_ms: i64) -> Value {
+    json!({"remove": {
+        "path": path(entry),
+        "deletionTimestamp": at_ms,
+        "dataChange": true,
+        "extendedFileMetadata": true,
+        "partitionValues": {},
+        "size": entry.bytes,
+    }})
+}
+
+/// Path of a data file from the shared folder; its characters need no escapes.
+fn path(entry: &DataFileEntry) -> String {
+    format!("{FILES}/{}", file_name(&entry.file))
+}

@@ -1,0 +1,101 @@
+//! A checkpoint of a Delta log: the state of a version as one Parquet file, so that entries before it are not needed.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow::json::ReaderBuilder;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use serde_json::Value;
+
+use super::super::Error;
+
+/// Writes the actions of a state: protocol, metadata, and the files of the version. Durable on return.
+pub(super) fn write(path: &Path, actions: &[Value]) -> Result<(), Error> {
+    let mut decoder = ReaderBuilder::new(schema())
+        .with_batch_size(actions.len().max(1))
+        .build_decoder()?;
+    decoder.serialize(actions)?;
+    let file = File::create(path).map_err(|error| Error::io(path, error))?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .build();
+    let mut writer = ArrowWriter::try_new(file, schema(), Some(properties))?;
+    while let Some(batch) = decoder.flush()? {
+        writer.write(&batch)?;
+    }
+    let file = writer.into_inner()?;
+    file.sync_all().map_err(|error| Error::io(path, error))
+}
+
+/// The columns of a checkpoint: one struct per kind of action, of which each row fills one.
+fn schema() -> SchemaRef {
+    let add = [
+        text("path"),
+        text_map("partitionValues"),
+        long("size"),
+        long("modificationTime"),
+        flag("dataChange"),
+        text("stats"),
+    ];
+    let remove = [
+        text("path"),
+        long("deletionTimestamp"),
+        flag("dataChange"),
+        flag("extendedFileMetadata"),
+        text_map("partitionValues"),
+        long("size"),
+    ];
+    let element = Field::new("element", DataType::Utf8, true);
+    let format = [text("provider"), text_map("options")];
+    let metadata = [
+        text("id"),
+        text("name"),
+        structure("format", format),
+        text("schemaString"),
+        Field::new("partitionColumns", DataType::List(Arc::new(element)), true),
+        text_map("configuration"),
+        long("createdTime"),
+    ];
+    let protocol = [integer("minReaderVersion"), integer("minWriterVersion")];
+    Arc::new(Schema::new(vec![
+        structure("protocol", protocol),
+        structure("metaData", metadata),
+        structure("add", add),
+        structure("remove", remove),
+    ]))
+}
+
+fn text(name: &str) -> Field {
+    Field::new(name, DataType::Utf8, true)
+}
+
+fn long(name: &str) -> Field {
+    Field::new(name, DataType::Int64, true)
+}
+
+fn integer(name: &str) -> Field {
+    Field::new(name, DataType::Int32, true)
+}
+
+fn flag(name: &str) -> Field {
+    Field::new(name, DataType::Boolean, true)
+}
+
+fn structure<const N: usize>(name: &str, fields: [Field; N]) -> Field {
+    Field::new(name, DataType::Struct(Fields::from(fields.to_vec())), true)
+}
+
+/// A map from text to text, with the names that Parquet prescribes.
+fn text_map(name: &str) -> Field {
+    let pairs = [
+        Field::new("key", DataType::Utf8, false),
+        Field::new("value", DataType::Utf8, true),
+    ];
+    let pairs = DataType::Struct(Fields::from(pairs.to_vec()));
+    let pairs = Field::new("key_value", pairs, false);
+    Field::new(name, DataType::Map(Arc::new(pairs), false), true)
+}

@@ -1,0 +1,32 @@
+//! What the lake does with files and folders beside reading and writing them.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::Error;
+
+/// Makes a folder, if it does not exist.
+pub(super) fn make(folder: &Path) -> Result<(), Error> {
+    fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))
+}
+
+/// Deletes a folder and its contents, if it exists.
+pub(super) fn clear(folder: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(folder, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Gives an immutable file a second name; copies it if the file system does not allow the link. Returns once a copy is
+/// on disk.
+pub(super) fn link_or_copy(from: &Path, to: &Path) -> Result<(), Error> {
+    if fs::hard_link(from, to).is_ok() {
+        return Ok(());
+    }
+    fs::copy(from, to).map_err(|error| Error::io(from, error))?;
+    File::open(to)
+        .and_then(|file| file.sync_all())
+        .map_err(|error| Error::io(to, error))
+}

@@ -1,0 +1,204 @@
+//! The folder of a table that other programs open by its name, `lake/<table>`.
+//!
+//! Directly in it are the Parquet files of the current snapshot and nothing else. Names that begin with an underscore,
+//! which pandas, pyarrow and Spark skip, hold the rest: `_delta_log/` is a Delta Lake log of the kept versions
+//! ([`super::delta`]), `_files/` the data files that it names, `_snapshot.json` the snapshot. Data files are hard links
+//! to those in the table's own folder, so they need no space; a file system without hard links gets copies. Those in
+//! `_files/` end in `.pq`, so that a search for `**/*.parquet` finds each row once.
+//!
+//! The folder is never changed in place. A new one is made beside it and the two are exchanged by one rename, so a
+//! program that lists the folder sees one whole snapshot. A program that listed the old folder and opens its files
+//! after the exchange finds those that went missing and fails; it never reads rows of two snapshots. A reader of the
+//! Delta log is not disturbed: its files keep their names for as long as their version is kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use super::delta::{self, FILES, FormerLog, file_name};
+use super::files::{clear, link_or_copy, make};
+use super::snapshot::{self, Snapshot};
+use super::{Error, versions};
+
+const SNAPSHOT: &str = "_snapshot.json";
+/// Name in the own folder under which a shared folder is made.
+const STAGE: &str = "shared.new";
+/// Name in the own folder of a shared folder that is about to be deleted, where file systems cannot exchange folders.
+const FORMER: &str = "shared.old";
+
+/// Where the Delta log of a new shared folder comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DeltaLog {
+    /// Entries of the log that is there are kept.
+    Continued,
+    /// All entries are made again from the snapshots.
+    Rebuilt,
+}
+
+/// The shared folder of the table with an own folder.
+fn shared_folder(own: &Path) -> Option<PathBuf> {
+    let name = own.file_name()?.to_str()?;
+    Some(own.with_file_name(name.strip_prefix('_')?))
+}
+
+/// Whether the shared folder of a table shows its current snapshot; also if there is nothing to show. Costs two
+/// `stat` calls, or reads both snapshots where they are copies.
+pub(super) fn is_current(own: &Path) -> bool {
+    let Some(shared) = shared_folder(own) else {
+        return true;
+    };
+    let (ours, theirs) = (own.join(snapshot::FILE_NAME), shared.join(SNAPSHOT));
+    if !ours.exists() {
+        return true;
+    }
+    is_same_file(&ours, &theirs)
+        || fs::read(ours).is_ok_and(|text| fs::read(theirs).is_ok_and(|shown| shown == text))
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let place = |path: &Path| fs::metadata(path).map(|about| (about.dev(), about.ino()));
+    matches!((place(one), place(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Makes the shared folder of a table from its own folder and puts it in place. Does nothing for a table without a
+/// snapshot. Call only while holding the table's lock. Takes one link per file, and reads the footers of the files
+/// that enter the Delta log.
+///
+/// # Errors
+/// A data file is damaged, or folders cannot be written.
+pub(super) fn refresh(own: &Path, log: DeltaLog) -> Result<(), Error> {
+    let Some(shared) = shared_folder(own) else {
+        return Ok(());
+    };
+    let mut versions = versions::kept(own)?;
+    if versions.is_empty() {
+        return Ok(());
+    }
+    let stage = own.join(STAGE);
+    let made = make_stage(own, &stage, &shared, &mut versions, log);
+    let made = made.and_then(|()| replace(own, &stage, &shared));
+    // What is left is no shared folder, or the former one.
+    let cleared = clear(&stage);
+    made.and(cleared)
+}
+
+/// Makes a shared folder under another name.
+fn make_stage(
+    own: &Path,
+    stage: &Path,
+    shared: &Path,
+    versions: &mut Vec<Snapshot>,
+    log: DeltaLog,
+) -> Result<(), Error> {
+    let Some(current) = versions.last() else {
+        return Ok(());
+    };
+    clear(stage)?;
+    make(stage)?;
+    for entry in &current.parts {
+        link_or_copy(&own.join(&entry.file), &stage.join(&entry.file))?;
+    }
+    link_or_copy(&own.join(snapshot::FILE_NAME), &stage.join(SNAPSHOT))?;
+    let folder = shared.join(delta::FOLDER);
+    let through = match log {
+        DeltaLog::Continued => shown_version(shared, versions),
+        DeltaLog::Rebuilt => None,
+    };
+    let former = through.map(|through| FormerLog {
+        folder: &folder,
+        through,
+    });
+    // A damaged file of a former version ends the log there.
+    while let Err(error) = share_versions(own, stage, versions, former) {
+        if versions.len() <= 1 {
+            return Err(error);
+        }
+        versions.remove(0);
+    }
+    snapshot::sync_folder(stage)
+}
+
+/// The version that a shared folder shows; `None` if it is none of these.
+fn shown_version(shared: &Path, versions: &[Snapshot]) -> Option<u64> {
+    let shown = Snapshot::read(&shared.join(SNAPSHOT)).ok()??;
+    let is_shown = |version: &&Snapshot| version.checksum == shown.checksum;
+    Some(versions.iter().find(is_shown)?.sequence)
+}
+
+/// Links the files of all versions and writes the Delta log.
+fn share_versions(
+    own: &Path,
+    stage: &Path,
+    versions: &[Snapshot],
+    former_log: Option<FormerLog<'_>>,
+) -> Result<(), Error> {
+    let (files, log) = (stage.join(FILES), stage.join(delta::FOLDER));
+    for folder in [&files, &log] {
+        clear(folder)?;
+        make(folder)?;
+    }
+    for entry in versions.iter().flat_map(|version| &version.parts) {
+        let to = files.join(file_name(&entry.file));
+        if !to.exists() {
+            link_or_copy(&own.join(&entry.file), &to)?;
+        }
+    }
+    snapshot::sync_folder(&files)?;
+    delta::write(own, versions, former_log, &log)?;
+    snapshot::sync_folder(&log)
+}
+
+/// Puts a complete folder at the place of the shared folder. The former one is then at the place of the stage, or gone.
+fn replace(own: &Path, stage: &Path, shared: &Path) -> Result<(), Error> {
+    match renameat_with(CWD, stage, CWD, shared, RenameFlags::EXCHANGE) {
+        Ok(()) => {}
+        Err(Errno::NOENT) => {
+            fs::rename(stage, shared).map_err(|error| Error::io(shared, error))?;
+        }
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rename_twice(own, stage, shared)?,
+        Err(error) => return Err(Error::io(shared, error.into())),
+    }
+    match shared.parent() {
+        Some(parent) => snapshot::sync_folder(parent),
+        None => Ok(()),
+    }
+}
+
+/// For file systems that cannot exchange two folders: between the renames there is none of this name.
+fn rename_twice(own: &Path, stage: &Path, shared: &Path) -> Result<(), Error> {
+    let former = own.join(FORMER);
+    clear(&former)?;
+    fs::rename(shared, &former).map_err(|error| Error::io(shared, error))?;
+    fs::rename(stage, shared).map_err(|error| Error::io(shared, error))?;
+    clear(&former)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_takes_the_place_of_another_whether_or_not_they_can_be_exchanged() {
+        let outer = tempfile::tempdir().unwrap();
+        let (own, shared) = (outer.path().join("_t"), outer.path().join("t"));
+        let stage = own.join(STAGE);
+        fs::create_dir_all(&own).unwrap();
+        type Way = fn(&Path, &Path, &Path) -> Result<(), Error>;
+        let ways: [Way; 4] = [replace, replace, rename_twice, rename_twice];
+        for (number, way) in ways.iter().enumerate() {
+            fs::create_dir_all(&stage).unwrap();
+            fs::write(stage.join(number.to_string()), "").unwrap();
+            way(&own, &stage, &shared).unwrap();
+            clear(&stage).unwrap();
+            let names: Vec<_> = fs::read_dir(&shared)
+                .unwrap()
+                .map(|it| it.unwrap().file_name())
+                .collect();
+            assert_eq!(names, [number.to_string().as_str()]);
+            assert!(!own.join(FORMER).exists());
+        }
+    }
+}

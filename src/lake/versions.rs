@@ -1,0 +1,139 @@
+//! The versions of a table that are kept: its current snapshot and those before it, with the files that they name.
+//!
+//! A version is the sequence number of a snapshot. When a publication replaces `snapshot.json`, the former one stays
+//! as `snapshots/<sequence>.json`, and its files stay where they are. Whatever is older than the versions to keep is
+//! deleted: first the snapshot, then the files that no other snapshot names, so a version that is listed is whole even
+//! after a crash. Processes that opened a file keep reading it, deleted or not.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Error;
+use super::files::link_or_copy;
+use super::snapshot::{self, Snapshot};
+
+/// Folder of the former snapshots, in the table's own folder.
+const FOLDER: &str = "snapshots";
+
+fn path_of(folder: &Path, version: u64) -> PathBuf {
+    folder.join(FOLDER).join(format!("{version:06}.json"))
+}
+
+/// Numbers and paths of the former snapshots, oldest first.
+fn former(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
+    let folder = folder.join(FOLDER);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io(&folder, error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| Error::io(&folder, error))?.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        if let Some(version) = stem.and_then(|stem| stem.parse().ok()) {
+            found.push((version, path));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The versions of a table, oldest first and without gaps; the last is the current one. Empty if nothing was
+/// published. A former snapshot that cannot be read ends the row of versions there.
+///
+/// # Errors
+/// The current snapshot cannot be read.
+pub(super) fn kept(folder: &Path) -> Result<Vec<Snapshot>, Error> {
+    let current = Snapshot::load(folder)?;
+    if current.sequence == 0 {
+        return Ok(Vec::new());
+    }
+    let mut versions = vec![current];
+    for (version, path) in former(folder)?.into_iter().rev() {
+        let oldest = versions.last().map_or(0, |snapshot| snapshot.sequence);
+        if version >= oldest {
+            continue;
+        }
+        match Snapshot::read(&path) {
+            Ok(Some(snapshot)) if version + 1 == oldest && snapshot.sequence == version => {
+                versions.push(snapshot);
+            }
+            _ => break,
+        }
+    }
+    versions.reverse();
+    Ok(versions)
+}
+
+/// The snapshot of one version of a table.
+///
+/// # Errors
+/// The version is not kept or was never published, or a snapshot cannot be read.
+pub(super) fn load(folder: &Path, table: &'static str, version: u64) -> Result<Snapshot, Error> {
+    let versions = kept(folder)?;
+    let known: Vec<String> = versions
+        .iter()
+        .map(|snapshot| snapshot.sequence.to_string())
+        .collect();
+    let found = versions
+        .into_iter()
+        .find(|snapshot| snapshot.sequence == version);
+    found.ok_or_else(|| Error::UnknownVersion {
+        table,
+        version,
+        known: known.join(", "),
+    })
+}
+
+/// Keeps a second name of the current snapshot, before another takes its place.
+pub(super) fn remember(folder: &Path, current: &Snapshot) -> Result<(), Error> {
+    if current.checksum.is_empty() {
+        // Nothing was published, or it could not be read.
+        return Ok(());
+    }
+    let path = path_of(folder, current.sequence);
+    let of_former = folder.join(FOLDER);
+    fs::create_dir_all(&of_former).map_err(|error| Error::io(&of_former, error))?;
+    remove(&path)?;
+    link_or_copy(&folder.join(snapshot::FILE_NAME), &path)
+}
+
+/// Deletes all but the last `keep` versions, and every file that none of them names, such as those of a killed import.
+/// Call only while holding the table's lock.
+pub(super) fn sweep(folder: &Path, current: &Snapshot, keep: usize) -> Result<(), Error> {
+    let first = (current.sequence + 1).saturating_sub(keep.max(1) as u64);
+    let mut live: HashSet<String> = HashSet::new();
+    let mut name_files = |snapshot: &Snapshot| {
+        let files = snapshot.parts.iter().flat_map(|entry| entry.files());
+        live.extend(files);
+    };
+    name_files(current);
+    for (version, path) in former(folder)? {
+        let is_kept = (first..current.sequence).contains(&version);
+        match Snapshot::read(&path) {
+            Ok(Some(snapshot)) if is_kept && snapshot.sequence == version => name_files(&snapshot),
+            _ => remove(&path)?,
+        }
+    }
+    let entries = fs::read_dir(folder).map_err(|error| Error::io(folder, error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| Error::io(folder, error))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_ours = [".parquet", ".ids", ".sums"]
+            .iter()
+            .any(|end| name.ends_with(end));
+        if is_ours && !live.contains(&name) {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,167 @@
+//! Tables and geodata opened by the programs that data teams use, as far as they are installed.
+//!
+//! `TOISE_PYTHON` names a Python with some of pandas, pyarrow, duckdb, polars, deltalake, pyiceberg and geopandas;
+//! without it `python3` is asked. What is missing is said in a line and skipped.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::process::{Server, run, sql_number};
+
+/// Runs a script of `tests/other_engines/`; `None` if its programs are not there.
+fn python(script: &str, arguments: &[&str]) -> Option<Value> {
+    let python = std::env::var("TOISE_PYTHON").unwrap_or_else(|_| "python3".into());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/other_engines");
+    let mut command = Command::new(&python);
+    let Ok(output) = command.arg(folder.join(script)).args(arguments).output() else {
+        println!("skipped: there is no {python}");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("ModuleNotFoundError") {
+        println!("skipped: {}", said.lines().last().unwrap_or_default());
+        return None;
+    }
+    assert!(output.status.success(), "{script}: {said}");
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+fn says(saw: &Value, engine: &str, expected: &[(&str, i64)]) {
+    let Some(of_engine) = saw.get(engine) else {
+        println!("skipped: {engine} is not installed");
+        return;
+    };
+    for (what, number) in expected {
+        assert_eq!(of_engine[what], *number, "{engine}: {what} in {of_engine}");
+    }
+    println!("{engine}: {of_engine}");
+}
+
+/// What every engine must see of a table with these rows, and of its former version.
+fn all_agree(data: &Path, table: &str, former: u64) {
+    let lake = data.join("lake");
+    let count = |clause: &str| sql_number(data, &format!("select count(*) from {table} {clause}"));
+    let (now, then) = (
+        count(&format!("for version as of {}", former + 1)),
+        count(&format!("for version as of {former}")),
+    );
+    assert_ne!(now, then);
+    let version = former.to_string();
+    let Some(saw) = python("read.py", &[lake.to_str().unwrap(), table, &version]) else {
+        return;
+    };
+    let rows = ("rows", now);
+    let north = ("rows_north", count("where lat > 46.5"));
+    let both = [rows, north, ("rows_of_the_former_version", then)];
+    says(&saw, "pandas", &[rows]);
+    says(&saw, "pyarrow", &[rows, north]);
+    says(&saw, "duckdb", &[rows, north]);
+    says(&saw, "polars", &both);
+    let of_log = [("rows_by_statistics", now), ("version", former as i64 + 1)];
+    says(&saw, "deltalake", &[&both[..], &of_log[..]].concat());
+    says(&saw, "pyiceberg", &[rows]);
+}
+
+#[test]
+fn every_table_opens_by_its_folder_and_by_its_delta_log() {
+    let outer = tempfile::tempdir().unwrap();
+    let data = outer.path().join("data");
+    for (seed, size) in [("1", "400"), ("2", "300")] {
+        let files = outer.path().join(seed);
+        let output = files.to_str().unwrap();
+        run(
+            &data,
+            &[
+                "synth", "--dvf", size, "--dpe", size, "--seed", seed, "--output", output,
+            ],
+        );
+        for (table, file) in [("dvf", "dvf-synth.csv"), ("dpe", "dpe-synth.csv")] {
+            let file = files.join(file);
+            assert!(file.exists(), "{}", file.display());
+            run(&data, &["import", table, file.to_str().unwrap()]);
+        }
+    }
+    all_agree(&data, "dvf", 1);
+    all_agree(&data, "dpe", 1);
+    let rebuilt = run(&data, &["compact", "dvf", "--delta"]);
+    assert_eq!(rebuilt["tables"][0]["versions"], json!([1, 2]));
+    all_agree(&data, "dvf", 1);
+    // Listings: lists of structs, and no row that is not in the files.
+    let listings = outer.path().join("listings");
+    run(&listings, &["synth", "--adverts", "300", "--lake"]);
+    let server = Server::start(&listings, "serve");
+    drop(server);
+    let lake = listings.join("lake");
+    for table in ["properties", "adverts"] {
+        let rows = sql_number(&listings, &format!("select count(*) from {table}"));
+        let version =
+            run(&listings, &["compact", table, "--delta"])["tables"][0]["versions"][0].to_string();
+        let Some(saw) = python("read.py", &[lake.to_str().unwrap(), table, &version]) else {
+            return;
+        };
+        for engine in [
+            "pandas",
+            "pyarrow",
+            "duckdb",
+            "polars",
+            "deltalake",
+            "pyiceberg",
+        ] {
+            says(&saw, engine, &[("rows", rows)]);
+        }
+    }
+}
+
+#[test]
+fn geopandas_opens_what_sql_writes_as_geodata() {
+    let outer = tempfile::tempdir().unwrap();
+    let (data, files) = (outer.path().join("data"), outer.path().join("files"));
+    let output = files.to_str().unwrap();
+    run(
+        &data,
+        &["synth", "--dvf", "500", "--seed", "1", "--output", output],
+    );
+    run(
+        &data,
+        &[
+            "import",
+            "dvf",
+            files.join("dvf-synth.csv").to_str().unwrap(),
+        ],
+    );
+    let query = "select id, price_eur, transaction_date, property_type, is_sold_together, lon, lat from dvf";
+    let written = ["rows.parquet", "rows.geojson", "rows.fgb"].map(|name| {
+        let path = files.join(name).to_str().unwrap().to_owned();
+        let mut arguments = vec!["sql", query, "--output", &path];
+        arguments.extend(name.ends_with(".parquet").then_some("--geo"));
+        run(&data, &arguments);
+        path
+    });
+    let rows = sql_number(&data, "select count(*) from dvf");
+    let placed = sql_number(&data, "select count(*) from dvf where lon is not null");
+    let Some(saw) = python("geo.py", &written.each_ref().map(String::as_str)) else {
+        return;
+    };
+    for (kind, rows, crs) in [
+        ("parquet", rows, "OGC:CRS84"),
+        ("geojson", rows, "EPSG:4326"),
+        ("fgb", placed, "EPSG:4326"),
+    ] {
+        let of_kind = &saw[kind];
+        assert_eq!(
+            (&of_kind["rows"], &of_kind["placed"]),
+            (&rows.into(), &placed.into()),
+            "{kind}"
+        );
+        assert_eq!(
+            (&of_kind["crs"], &of_kind["agrees"]),
+            (&crs.into(), &true.into()),
+            "{kind}"
+        );
+    }
+    assert!(saw["parquet"]["in_a_box"].as_i64().unwrap() > 0);
+    assert_eq!(saw["parquet"]["in_a_box"], saw["parquet"]["in_the_box"]);
+    println!("{saw}");
+}
