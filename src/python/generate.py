@@ -22,7 +22,8 @@ SNAPSHOT = HERE.parent.parent / "tests/contract/snapshots/openapi.snap"
 PACKAGE = HERE / "toise"
 WIDTH = 120
 
-TYPES_HEAD = '''"""Types of what the service takes and answers, made from its OpenAPI document by `src/python/generate.py`.
+TYPES_HEAD = '''"""Types of what the service takes and answers, made from its OpenAPI document by
+`src/python/generate.py`.
 
 Every record is a plain `dict`; these types tell checkers and editors which keys it has. A key that is not always there
 is `NotRequired`.

@@ -1,4 +1,5 @@
-"""Types of what the service takes and answers, made from its OpenAPI document by `src/python/generate.py`.
+"""Types of what the service takes and answers, made from its OpenAPI document by
+`src/python/generate.py`.
 
 Every record is a plain `dict`; these types tell checkers and editors which keys it has. A key that is not always there
 is `NotRequired`.
