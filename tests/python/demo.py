@@ -1,4 +1,8 @@
-"""A demo of its own for tests and notebooks: few invented sales, diagnostics and adverts, a model trained on them, and the service on a free port. Everything is in one folder, so a second one never meets the first.
+"""A demo of its own for tests and notebooks: few invented sales, diagnostics and adverts, a model trained on them, and
+the service on a free port. Everything is in one folder, so a second one never meets the first.
+
+Usage: tests/python/demo.py TOISE DIR COMMAND..., which runs the command while the demo serves, with the environment
+that tests and notebooks read.
 """
 
 from __future__ import annotations
@@ -6,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,3 +68,25 @@ def served(executable: str, data: pathlib.Path) -> Iterator[dict[str, str]]:
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
+
+
+def main() -> int:
+    """Runs a command beside a demo."""
+    # The service must end with this process, also when that is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    executable, data, *command = sys.argv[1:]
+    pathlib.Path(data).mkdir(exist_ok=True)
+    with served(executable, pathlib.Path(data)) as ready:
+        environment = {
+            **os.environ,
+            "TOISE": os.path.abspath(executable),
+            "TOISE_DATA": os.path.abspath(data),
+            "TOISE_URL": ready["address"],
+            "TOISE_KEY": ready["key"],
+            "TOISE_ADMIN_KEY": ready["admin_key"],
+        }
+        return subprocess.run(command, env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
