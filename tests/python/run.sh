@@ -2,8 +2,8 @@
 # Tests the Python package and runs the notebooks, both against a fresh demo. Usage: tests/python/run.sh TOISE
 # TOISE is the executable. What cannot be installed here is skipped, and a line says so.
 set -eu
-here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-root=$(CDPATH= cd -- "$here/../.." && pwd)
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+root=$(CDPATH='' cd -- "$here/../.." && pwd)
 toise=$1
 venv=${TOISE_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/toise-python}
 
