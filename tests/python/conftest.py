@@ -111,6 +111,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
             "address": environment["TOISE_URL"],
             "key": environment["TOISE_KEY"],
             "admin_key": environment["TOISE_ADMIN_KEY"],
+            "sql_key": environment.get("TOISE_SQL_KEY", ""),
         }
         return
     executable = os.environ.get("TOISE")

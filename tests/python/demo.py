@@ -45,7 +45,7 @@ def fill(executable: str, data: pathlib.Path) -> None:
 
 @contextmanager
 def served(executable: str, data: pathlib.Path) -> Iterator[dict[str, str]]:
-    """Serves a filled folder: `address`, `key`, `admin_key`. Webhooks may reach this machine."""
+    """Serves a filled folder: `address`, `key`, `admin_key`, and `sql_key`. Webhooks may reach this machine."""
     fill(executable, data)
     ready = data / "ready.json"
     with ready.open("w", encoding="utf-8") as output, (data / "demo.log").open("w", encoding="utf-8") as log:
@@ -84,6 +84,7 @@ def main() -> int:
             "TOISE_URL": ready["address"],
             "TOISE_KEY": ready["key"],
             "TOISE_ADMIN_KEY": ready["admin_key"],
+            "TOISE_SQL_KEY": ready.get("sql_key", ""),
         }
         return subprocess.run(command, env=environment, check=False).returncode
 

@@ -118,6 +118,7 @@ class AsyncClient:
         parameters: Sequence[Any] | Mapping[str, Any] | None = None,
         *,
         limits: Mapping[str, int] | None = None,
+        is_compressed: bool = False,
     ) -> AsyncSql:
         """A read-only query, to be run by the methods of what this gives. Needs the scope `sql`.
 
@@ -125,8 +126,9 @@ class AsyncClient:
             query: one statement.
             parameters: values of `$1` (a list) or of `$name` (a dictionary).
             limits: `rows`, `bytes`, `memory_mib` and `time_s`, below those of the key.
+            is_compressed: whether Arrow leaves the service compressed (zstd), for slow networks.
         """
-        return AsyncSql(self._transport, query, parameters, limits)
+        return AsyncSql(self._transport, query, parameters, limits, is_compressed)
 
     async def consumption(
         self, from_date: date | str | None = None, to_date: date | str | None = None

@@ -119,6 +119,7 @@ class Client:
         parameters: Sequence[Any] | Mapping[str, Any] | None = None,
         *,
         limits: Mapping[str, int] | None = None,
+        is_compressed: bool = False,
     ) -> Sql:
         """A read-only query, to be run by the methods of what this gives. Needs the scope `sql`.
 
@@ -126,8 +127,9 @@ class Client:
             query: one statement.
             parameters: values of `$1` (a list) or of `$name` (a dictionary).
             limits: `rows`, `bytes`, `memory_mib` and `time_s`, below those of the key.
+            is_compressed: whether Arrow leaves the service compressed (zstd), for slow networks.
         """
-        return Sql(self._transport, query, parameters, limits)
+        return Sql(self._transport, query, parameters, limits, is_compressed)
 
     def consumption(
         self, from_date: date | str | None = None, to_date: date | str | None = None
