@@ -1,1 +1,1 @@
-"""The asynchronous client, from which `src/python/generate.py` makes the other one."""
+"""The client, written once: `src/python/generate.py` makes its other form."""
