@@ -6,6 +6,7 @@ mod backup;
 mod check;
 mod common;
 mod compact;
+mod completions;
 mod config;
 pub mod demo;
 mod estimate;
@@ -20,6 +21,7 @@ pub mod import;
 mod ingest;
 mod jobs;
 pub mod keys;
+mod man;
 pub mod matching;
 mod portals;
 mod properties;
@@ -37,7 +39,7 @@ mod webhook;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub use common::Common;
 pub use result::CommandResult;
@@ -103,6 +105,10 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Restore a data folder from a backup
     Restore(restore::RestoreArgs),
+    /// Print the script with which a shell completes commands
+    Completions(completions::CompletionsArgs),
+    /// Write the manual pages of all commands
+    Man(man::ManArgs),
     /// Print the version
     #[command(after_help = "Example:\n\n  toise version --json")]
     Version,
@@ -139,6 +145,8 @@ pub fn main() -> ExitCode {
         Command::Config(arguments) => config::run(common, &arguments),
         Command::Backup(arguments) => backup::run(common, &arguments),
         Command::Restore(arguments) => restore::run(common, &arguments),
+        Command::Completions(arguments) => completions::run(&arguments, Toise::command()),
+        Command::Man(arguments) => man::run(&arguments, Toise::command()),
         Command::Version => {
             print_version(common.json);
             Ok(())
@@ -166,7 +174,6 @@ fn print_version(as_json: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_help_of_every_command_shows_an_example() {

@@ -205,3 +205,31 @@ fn sighup_reloads_a_renewed_certificate() {
     }
     assert_eq!(server.terminate(), Some(0));
 }
+
+#[test]
+fn pages_and_completions_name_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("share/man1");
+    run(folder.path(), &["man", pages.to_str().unwrap()]);
+    for page in ["toise.1", "toise-serve.1", "toise-keys-create.1"] {
+        let text = std::fs::read_to_string(pages.join(page)).unwrap();
+        assert!(text.contains(".TH toise"), "{page}");
+    }
+    let completed = toise(folder.path(), &["completions", "bash"])
+        .output()
+        .unwrap();
+    let script = String::from_utf8(completed.stdout).unwrap();
+    assert!(script.contains("complete -F _toise"), "{script}");
+    assert!(script.contains("dead-letters"));
+
+    File::create(folder.path().join("file")).unwrap();
+    let inside = folder.path().join("file/man1");
+    let refused = toise(folder.path(), &["man", inside.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(errors(&refused).contains("file/man1"));
+    let unknown = toise(folder.path(), &["completions", "tcsh"])
+        .output()
+        .unwrap();
+    assert!(!unknown.status.success());
+}

@@ -51,6 +51,8 @@ static PAGES: &[Page] = pages![
     "alerts": "docs/alerts.md",
     "collecting": "docs/collecting.md",
     "sql": "docs/sql.md",
+    "python": "docs/python.md",
+    "installing": "docs/installing.md",
     "deduplication": "docs/deduplication.md",
     "geocoding": "docs/geocoding.md",
     "operating": "docs/operating.md",

@@ -1,0 +1,28 @@
+//! `toise completions`: prints the script with which a shell completes commands, options and their values.
+
+use std::io::{self, Write};
+
+use clap::{Args, Command};
+use clap_complete::{Shell, generate};
+
+use super::CommandResult;
+
+/// Arguments of `completions`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example: for the current user's bash
+
+  toise completions bash > ~/.local/share/bash-completion/completions/toise")]
+pub struct CompletionsArgs {
+    /// Shell that is to complete
+    #[arg(value_enum, value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// Runs `completions` for `toise`, the whole command line.
+pub fn run(arguments: &CompletionsArgs, mut toise: Command) -> CommandResult {
+    let mut script = Vec::new();
+    generate(arguments.shell, &mut toise, "toise", &mut script);
+    io::stdout().lock().write_all(&script)?;
+    Ok(())
+}

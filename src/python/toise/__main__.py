@@ -1,0 +1,5 @@
+"""`python -m toise`: the executable."""
+
+from .executable import main
+
+main()

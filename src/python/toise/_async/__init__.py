@@ -1,0 +1,1 @@
+"""The client, written once: `src/python/generate.py` makes its other form."""

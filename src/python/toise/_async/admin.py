@@ -1,0 +1,108 @@
+"""What operators do over HTTP; needs a key with the scope `admin`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any, Final, cast
+
+from .. import types
+from .._pages import Page, page_size, parts
+from .._requests import Request
+from .pages import AsyncPages
+from .transport import AsyncTransport
+
+__all__ = ["AsyncAdmin"]
+
+ROOT: Final = "/v2/protected/admin"
+ADVERTS_MAX: Final = 1000
+PAGE_MAX: Final = 100
+
+
+class AsyncAdmin:
+    """Adverts in; accounts, keys, usage, deliveries that were given up."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def ingest(
+        self, adverts: Sequence[Mapping[str, Any]], *, mapping: str | None = None
+    ) -> list[types.AdvertOutcome]:
+        """Ingests any number of adverts and says of each, in order, what became of it.
+
+        Each is on disk when this returns. Sending the same again does no harm.
+
+        Args:
+            adverts: adverts of the contract, or rows of any shape if there is a mapping.
+            mapping: name of the mapping by which rows become adverts.
+        """
+        outcomes: list[types.AdvertOutcome] = []
+        for part in parts(adverts, ADVERTS_MAX):
+            query = {"mapping": mapping}
+            request = Request("POST", f"{ROOT}/adverts", {"adverts": list(part)}, query=query)
+            outcomes += await self._transport.data(request)
+        return outcomes
+
+    async def accounts(self) -> list[types.Account]:
+        """All accounts."""
+        return cast(list[types.Account], await self._transport.data(Request.get(f"{ROOT}/accounts")))
+
+    async def create_account(self, name: str) -> types.AccountWithSecret:
+        """A new account, with its signing secret."""
+        request = Request.change("POST", f"{ROOT}/accounts", {"name": name})
+        return cast(types.AccountWithSecret, await self._transport.data(request))
+
+    async def account(self, account_id: str) -> types.Account:
+        """One account."""
+        return cast(types.Account, await self._transport.data(Request.get(f"{ROOT}/accounts/{account_id}")))
+
+    async def rotate_secret(self, account_id: str) -> types.AccountWithSecret:
+        """A new signing secret; the former one signs beside it for 24 hours."""
+        request = Request.change("POST", f"{ROOT}/accounts/{account_id}/secrets/rotate")
+        return cast(types.AccountWithSecret, await self._transport.data(request))
+
+    async def keys(self, account_id: str | None = None) -> list[types.Key]:
+        """All keys, or those of an account."""
+        request = Request.get(f"{ROOT}/keys", account_id=account_id)
+        return cast(list[types.Key], await self._transport.data(request))
+
+    async def create_key(self, request: types.KeyRequest) -> types.NewKey:
+        """A new key. It is shown this once."""
+        made = await self._transport.data(Request.change("POST", f"{ROOT}/keys", request))
+        return cast(types.NewKey, made)
+
+    async def change_key(self, key_id: str, change: types.KeyChange) -> types.Key:
+        """Changes grants or limits of a key."""
+        request = Request("PATCH", f"{ROOT}/keys/{key_id}", change)
+        return cast(types.Key, await self._transport.data(request))
+
+    async def revoke_key(self, key_id: str) -> None:
+        """Revokes a key, for good."""
+        await self._transport.send(Request("DELETE", f"{ROOT}/keys/{key_id}"))
+
+    async def usage(
+        self, from_date: date | str | None = None, to_date: date | str | None = None
+    ) -> list[types.AccountUsage]:
+        """Credits and calls of every account; both days are included."""
+        days = {"from_date": _day(from_date), "to_date": _day(to_date)}
+        request = Request.get(f"{ROOT}/usage", **days)
+        return cast(list[types.AccountUsage], await self._transport.data(request))
+
+    def dead_letters(self, *, limit: int | None = None) -> AsyncPages[Any]:
+        """Deliveries that were given up, of every account."""
+        take = page_size(limit, PAGE_MAX)
+
+        async def fetch(cursor: str | None) -> Page[Any]:
+            request = Request.get(f"{ROOT}/alerts/dead-letters", skip=cursor or 0, take=take)
+            return Page.skipping(await self._transport.data(request), cursor, take)
+
+        return AsyncPages(fetch, limit)
+
+    async def retry_delivery(self, delivery_id: str) -> types.RetriedDelivery:
+        """Sends a delivery that was given up again."""
+        request = Request.change("POST", f"{ROOT}/alerts/dead-letters/{delivery_id}/retry")
+        return cast(types.RetriedDelivery, await self._transport.data(request))
+
+
+def _day(value: date | str | None) -> str | None:
+    return value.isoformat() if isinstance(value, date) else value

@@ -1,0 +1,224 @@
+"""Properties and adverts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from time import monotonic
+from typing import Any, Final, Literal, cast
+
+from .. import types
+from .._pages import Page, page_size, parts
+from .._requests import Request, new_key
+from ..errors import StillCollecting
+from .alerts import AsyncAdvertAlerts, AsyncPropertyAlerts
+from .pages import AsyncPages
+from .transport import AsyncTransport
+
+__all__ = ["AsyncAdverts", "AsyncProperties"]
+
+ROOT: Final = "/v2/protected"
+PAGE_MAX: Final = 100
+LITE_PAGE_MAX: Final = 25
+IDS_MAX: Final = 100
+COLLECT_WAIT_S: Final = 120.0
+"""Time given to a page to be collected."""
+COLLECT_TIMEOUT_S: Final = 75.0
+"""The service answers for a listing's URL within 45 s."""
+
+
+Reason = Literal[
+    "STILL_ONLINE", "NOT_ONLINE_ANYMORE", "WRONG_DATA", "WRONG_LOCATION", "DUPLICATE", "WRONG_AGENCY", "OTHER"
+]
+"""What is wrong with a record."""
+
+
+class _Listings:
+    """What properties and adverts have in common."""
+
+    def __init__(self, transport: AsyncTransport, kind: str) -> None:
+        self._transport = transport
+        self._root = f"{ROOT}/{kind}"
+
+    async def _by_url(self, url: str, wait_s: float, key: str | None) -> Any:
+        end_s = monotonic() + wait_s
+        request = Request(
+            "GET",
+            f"{self._root}/url",
+            query={"url": url},
+            idempotency_key=key or new_key(),
+            timeout_s=COLLECT_TIMEOUT_S,
+        )
+        while True:
+            answer = await self._transport.send(request)
+            data = answer.json()["data"]
+            if answer.status_code != 202:
+                return data
+            pause_s = float(data["retry_after_s"])
+            if monotonic() + pause_s > end_s:
+                raise StillCollecting(pause_s)
+            await asyncio.sleep(pause_s)
+
+    async def check(
+        self, flx_id: str, *, idempotency_key: str | None = None
+    ) -> types.AdvertsCheckAnswerData:
+        """Has the pages of a record visited again; costs one credit. Read the record again some minutes later."""
+        request = Request.billed(f"{self._root}/{flx_id}/check", None, idempotency_key)
+        return cast(types.AdvertsCheckAnswerData, await self._transport.data(request))
+
+    async def report(
+        self, flx_id: str, reason: Reason, comment: str | None = None
+    ) -> types.AdvertsReportAnswerData:
+        """Reports what is wrong with a record. `OTHER` needs a comment."""
+        body = {"reason": reason} | ({} if comment is None else {"comment": comment})
+        request = Request.change("POST", f"{self._root}/{flx_id}/report", body)
+        return cast(types.AdvertsReportAnswerData, await self._transport.data(request))
+
+
+class AsyncProperties(_Listings):
+    """Properties: one per asset, merged from the adverts of all portals."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        super().__init__(transport, "properties")
+        self.alerts = AsyncPropertyAlerts(transport)
+
+    def search(
+        self,
+        filter: types.FilterProperty | None = None,
+        *,
+        keywords: Iterable[str] = (),
+        full_texts: Iterable[str] = (),
+        sort_by: types.EnumSearchRequestSortBy = "LAST_SEEN_AT",
+        order_by: types.EnumSearchRequestOrderBy = "DESC",
+        limit: int | None = None,
+    ) -> AsyncPages[types.Property]:
+        """Properties that pass a filter, page by page. No record comes twice, also while others are written.
+
+        Args:
+            filter: conditions that must all hold.
+            keywords: words that must all occur in title, description or tags.
+            full_texts: words any of which may occur, typing errors and inflections included.
+            sort_by: what the order follows.
+            order_by: up or down.
+            limit: most records; None for all.
+        """
+        return self._search("search", _query(filter, keywords, full_texts), sort_by, order_by, limit, PAGE_MAX)
+
+    def search_lite(
+        self,
+        filter: types.LiteFilterProperty | None = None,
+        *,
+        keywords: Iterable[str] = (),
+        full_texts: Iterable[str] = (),
+        sort_by: types.EnumSearchRequestSortBy = "LAST_SEEN_AT",
+        order_by: types.EnumSearchRequestOrderBy = "DESC",
+        limit: int | None = None,
+    ) -> AsyncPages[types.LiteProperty]:
+        """As `search`, with the few fields that a list shows."""
+        query = _query(filter, keywords, full_texts)
+        return self._search("search/lite", query, sort_by, order_by, limit, LITE_PAGE_MAX)
+
+    def _search(
+        self, path: str, query: Any, sort_by: str, order_by: str, limit: int | None, size_max: int
+    ) -> AsyncPages[Any]:
+        body = {
+            "search": query,
+            "sortBy": sort_by,
+            "orderBy": order_by,
+            "size": page_size(limit, size_max),
+        }
+
+        async def fetch(cursor: str | None) -> Page[Any]:
+            asked = body if cursor is None else {**body, "searchAfterHash": cursor}
+            data = await self._transport.data(Request.question(f"{self._root}/{path}", asked))
+            return Page(data["items"], data.get("searchAfterHash"), data["count"])
+
+        return AsyncPages(fetch, limit)
+
+    async def count(
+        self,
+        filter: types.FilterProperty | None = None,
+        *,
+        keywords: Iterable[str] = (),
+        full_texts: Iterable[str] = (),
+    ) -> int:
+        """How many properties a search finds."""
+        body = {"search": _query(filter, keywords, full_texts)}
+        data = await self._transport.data(Request.question(f"{self._root}/search/count", body))
+        return int(data["count"])
+
+    async def analytics(
+        self,
+        studied: types.EnumStudiedData,
+        filter: types.FilterProperty | None = None,
+        *,
+        keywords: Iterable[str] = (),
+        full_texts: Iterable[str] = (),
+    ) -> types.AnalyticsPropertySearchAnswerData:
+        """Least, greatest, mean, quartiles, deviation and histogram over what a search finds."""
+        body = {"search": _query(filter, keywords, full_texts), "studiedData": studied}
+        request = Request.question(f"{ROOT}/analytics/property/search", body)
+        return cast(types.AnalyticsPropertySearchAnswerData, await self._transport.data(request))
+
+    async def get(self, flx_id: str) -> types.Property:
+        """One property. Costs one credit."""
+        return cast(types.Property, await self._transport.data(Request.get(f"{self._root}/{flx_id}")))
+
+    async def get_by_advert(self, advert_flx_id: str) -> types.Property:
+        """The property that holds an advert. Costs one credit."""
+        request = Request.get(f"{self._root}/advert/{advert_flx_id}")
+        return cast(types.Property, await self._transport.data(request))
+
+    async def get_many(
+        self, flx_ids: Iterable[str], *, idempotency_key: str | None = None
+    ) -> list[types.Property]:
+        """Properties by identifier, in the order asked for; unknown ones are left out. One credit each."""
+        found: list[types.Property] = []
+        for number, part in enumerate(parts(list(flx_ids), IDS_MAX)):
+            key = None if idempotency_key is None else f"{idempotency_key}-{number}"
+            request = Request.billed(f"{self._root}/_many", {"flxIds": list(part)}, key)
+            found += await self._transport.data(request)
+        return found
+
+    async def similar(self, flx_id: str, size: int = 10) -> list[types.Property]:
+        """Properties of the same class and offer near one, the most alike first."""
+        body = {"flxId": flx_id, "similarityStrategy": "SEARCH", "size": size}
+        request = Request.question(f"{self._root}/similars", body)
+        return cast(list[types.Property], await self._transport.data(request))
+
+    async def by_url(
+        self, url: str, *, wait_s: float = COLLECT_WAIT_S, idempotency_key: str | None = None
+    ) -> types.Property:
+        """The property behind the address of a listing, collected from its portal if need be. Costs one credit.
+
+        Raises:
+            PageRejected: the page gives no listing; do not ask for it again.
+            StillCollecting: it is not there after `wait_s`; asking again costs nothing until it is.
+        """
+        return cast(types.Property, await self._by_url(url, wait_s, idempotency_key))
+
+
+class AsyncAdverts(_Listings):
+    """Adverts: one per listing of a portal. They are reached by identifier, by URL and through alerts."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        super().__init__(transport, "adverts")
+        self.alerts = AsyncAdvertAlerts(transport)
+
+    async def get(self, flx_id: str) -> types.Advert:
+        """One advert."""
+        return cast(types.Advert, await self._transport.data(Request.get(f"{self._root}/{flx_id}")))
+
+    async def by_url(
+        self, url: str, *, wait_s: float = COLLECT_WAIT_S, idempotency_key: str | None = None
+    ) -> types.Advert:
+        """The advert at an address, collected from its portal if need be. As `AsyncProperties.by_url`."""
+        return cast(types.Advert, await self._by_url(url, wait_s, idempotency_key))
+
+
+def _query(filter: object, keywords: Iterable[str], full_texts: Iterable[str]) -> dict[str, Any]:
+    query: dict[str, Any] = {"filterProperty": filter or {}}
+    for name, words in (("keywords", list(keywords)), ("fullTexts", list(full_texts))):
+        if words:
+            query[name] = words
+    return query

@@ -1,0 +1,124 @@
+"""Recorded sales (DVF) and energy diagnostics (DPE): search and match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Generic, Literal, TypeVar, cast
+
+from .. import types
+from .._pages import Page, page_size, parts
+from .._requests import Request
+from .pages import AsyncPages
+from .transport import AsyncTransport
+
+__all__ = ["AsyncDiagnostics", "AsyncSales"]
+
+PAGE_MAX: Final = 100
+MATCHES_MAX: Final = 1000
+
+FiltersT = TypeVar("FiltersT")
+RecordT = TypeVar("RecordT")
+MatchFiltersT = TypeVar("MatchFiltersT")
+TargetsT = TypeVar("TargetsT")
+MatchT = TypeVar("MatchT")
+MatchAnswerT = TypeVar("MatchAnswerT")
+
+
+class AsyncOpenData(Generic[FiltersT, RecordT, MatchFiltersT, TargetsT, MatchT, MatchAnswerT]):
+    """One open-data table."""
+
+    def __init__(self, transport: AsyncTransport, name: str) -> None:
+        self._transport = transport
+        self._root = f"/v2/protected/opendata/{name}"
+
+    def search(
+        self,
+        filters: FiltersT | None = None,
+        *,
+        sort_by: str | None = None,
+        sort_order: Literal["asc", "desc"] = "desc",
+        limit: int | None = None,
+    ) -> AsyncPages[RecordT]:
+        """Records that pass all filters, page by page; `total()` counts all of them exactly.
+
+        Args:
+            filters: conditions that must all hold.
+            sort_by: column of the order; by default the date, and then records come newest first.
+            sort_order: up or down.
+            limit: most records; None for all.
+        """
+        body: dict[str, Any] = {"sortOrder": sort_order, "size": page_size(limit, PAGE_MAX)}
+        if filters:
+            body["filters"] = filters
+        if sort_by is not None:
+            body["sortBy"] = sort_by
+
+        async def fetch(cursor: str | None) -> Page[RecordT]:
+            asked = body if cursor is None else {**body, "cursor": cursor}
+            answer = await self._transport.send(Request.question(f"{self._root}/search", asked))
+            page = answer.json()
+            return Page(page["data"], page.get("cursor"), page["total"])
+
+        return AsyncPages(fetch, limit)
+
+    async def match(
+        self,
+        filters: MatchFiltersT | None = None,
+        scoring_targets: TargetsT | None = None,
+        *,
+        size: int = 5,
+    ) -> MatchAnswerT:
+        """The records that a description may mean, the likeliest first.
+
+        Args:
+            filters: what is certain; other records are left out.
+            scoring_targets: what is roughly known; it orders the candidates.
+            size: most candidates, 1 to 20.
+        """
+        body: dict[str, Any] = {"size": size}
+        if filters:
+            body["filters"] = filters
+        if scoring_targets:
+            body["scoring_targets"] = scoring_targets
+        answer = await self._transport.send(Request.question(f"{self._root}/match", body))
+        return cast(MatchAnswerT, answer.json())
+
+    async def match_many(self, descriptions: Sequence[MatchT]) -> list[MatchAnswerT]:
+        """Matches any number of descriptions, answered in order; a faulty one refuses all of them."""
+        found: list[MatchAnswerT] = []
+        for part in parts(descriptions, MATCHES_MAX):
+            request = Request.question(f"{self._root}/match/_many", {"items": list(part)})
+            found += await self._transport.data(request)
+        return found
+
+
+class AsyncDiagnostics(
+    AsyncOpenData[
+        types.DpeSearchRequestFilters,
+        types.DpeRecord,
+        types.DpeMatchRequestFilters,
+        types.DpeMatchRequestScoringTargets,
+        types.DpeMatchRequest,
+        types.DpeMatchAnswer,
+    ]
+):
+    """Energy diagnostics."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        super().__init__(transport, "dpe")
+
+
+class AsyncSales(
+    AsyncOpenData[
+        types.DvfSearchRequestFilters,
+        types.DvfRecord,
+        types.DvfMatchRequestFilters,
+        types.DvfMatchRequestScoringTargets,
+        types.DvfMatchRequest,
+        types.DvfMatchAnswer,
+    ]
+):
+    """Recorded sales."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        super().__init__(transport, "dvf")

@@ -1,0 +1,136 @@
+"""SQL over HTTP: a read-only query, its rows as Arrow, as dictionaries or as a file."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any, Final, cast
+
+from .._requests import Request
+from .transport import AsyncTransport
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+__all__ = ["AsyncSql"]
+
+PATH: Final = "/v2/protected/sql"
+MEDIA_TYPES: Final = {
+    "arrow": "application/vnd.apache.arrow.stream",
+    "parquet": "application/vnd.apache.parquet",
+    "csv": "text/csv",
+    "ndjson": "application/x-ndjson",
+    "json": "application/json",
+}
+"""Formats of an answer, which are also the endings of files."""
+MEMORY_BYTES_MAX: Final = 64 << 20
+"""Bytes of an Arrow answer held in memory; what is longer goes through a temporary file."""
+BLOCK_BYTES: Final = 1 << 20
+QUERY_TIMEOUT_S: Final = 150.0
+"""A query may take two minutes before its first byte leaves (`sql.time_s`)."""
+
+
+class AsyncSql:
+    """A query that has not been run. Each method runs it once; needs a key with the scope `sql`.
+
+    Args:
+        transport: connections to the service.
+        query: one read-only statement.
+        parameters: values of `$1` (a list) or of `$name` (a dictionary).
+        limits: limits of this query below those of the key: `rows`, `bytes`, `memory_mib`, `time_s`.
+        is_compressed: whether Arrow leaves the service compressed (zstd): less to send, more to compute.
+    """
+
+    def __init__(
+        self,
+        transport: AsyncTransport,
+        query: str,
+        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        limits: Mapping[str, int] | None = None,
+        is_compressed: bool = False,
+    ) -> None:
+        self._transport = transport
+        self._body: dict[str, Any] = {"query": query}
+        if parameters is not None:
+            is_named = isinstance(parameters, Mapping)
+            self._body["parameters"] = dict(parameters) if is_named else list(parameters)
+        if limits:
+            self._body["limits"] = dict(limits)
+        self._is_compressed = is_compressed
+
+    def _request(self, form: str) -> Request:
+        body = {**self._body, "format": form}
+        if self._is_compressed and form == "arrow":
+            body["compression"] = "zstd"
+        return Request("POST", PATH, body, headers={"accept": MEDIA_TYPES[form]}, timeout_s=QUERY_TIMEOUT_S)
+
+    async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
+        """The rows as dictionaries, while they arrive."""
+        async with self._transport.stream(self._request("ndjson")) as answer:
+            async for line in answer.aiter_lines():
+                if line:
+                    yield json.loads(line)
+
+    async def rows(self) -> list[dict[str, Any]]:
+        """All rows as dictionaries."""
+        return [row async for row in self]
+
+    async def batches(self) -> AsyncIterator[pyarrow.RecordBatch]:
+        """The rows as Arrow record batches, in bounded memory."""
+        import pyarrow.ipc
+
+        with tempfile.SpooledTemporaryFile(max_size=MEMORY_BYTES_MAX) as spool:
+            await self._copy("arrow", cast(IO[bytes], spool))
+            spool.seek(0)
+            with pyarrow.ipc.open_stream(spool) as reader:
+                for batch in reader:
+                    yield batch
+
+    async def to_arrow(self) -> pyarrow.Table:
+        """All rows as an Arrow table; the columns are there even if no row is."""
+        import pyarrow.ipc
+
+        with tempfile.SpooledTemporaryFile(max_size=MEMORY_BYTES_MAX) as spool:
+            await self._copy("arrow", cast(IO[bytes], spool))
+            spool.seek(0)
+            with pyarrow.ipc.open_stream(spool) as reader:
+                return reader.read_all()
+
+    async def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a pandas frame."""
+        return cast("pandas.DataFrame", (await self.to_arrow()).to_pandas())
+
+    async def to_polars(self) -> polars.DataFrame:
+        """All rows as a Polars frame."""
+        import polars
+
+        return cast("polars.DataFrame", polars.from_arrow(await self.to_arrow()))
+
+    async def save(self, path: str | pathlib.Path, form: str | None = None) -> pathlib.Path:
+        """Writes all rows to a file, which appears when it is complete.
+
+        Args:
+            path: the file; its ending gives the format.
+            form: `parquet`, `csv`, `ndjson`, `json` or `arrow`, if the ending does not say.
+        """
+        path = pathlib.Path(path)
+        form = form or path.suffix.removeprefix(".")
+        if form not in MEDIA_TYPES:
+            raise ValueError(f"{form or path}: must be one of {', '.join(MEDIA_TYPES)}")
+        part = path.with_name(path.name + ".part")
+        try:
+            with part.open("wb") as file:
+                await self._copy(form, file)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+        return path
+
+    async def _copy(self, form: str, target: IO[bytes]) -> None:
+        async with self._transport.stream(self._request(form)) as answer:
+            async for block in answer.aiter_bytes(BLOCK_BYTES):
+                target.write(block)

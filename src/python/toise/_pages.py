@@ -1,0 +1,41 @@
+"""A page of records, and how the next one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """Some records of an answer.
+
+    Attributes:
+        items: the records.
+        cursor: where the next page starts; None when there is none.
+        total: records in all; None where they are not counted.
+    """
+
+    items: list[T]
+    cursor: str | None = None
+    total: int | None = None
+
+    @staticmethod
+    def skipping(items: list[T], cursor: str | None, take: int) -> Page[T]:
+        """A page of a list that is read with `skip` and `take`: the cursor is how many records came before."""
+        is_last = len(items) < take
+        return Page(items, None if is_last else str(int(cursor or 0) + len(items)))
+
+
+def page_size(limit: int | None, size_max: int) -> int:
+    """Records to ask for at a time: no more than are wanted."""
+    return size_max if limit is None else max(1, min(limit, size_max))
+
+
+def parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Consecutive parts of a list, each of `size` items at most."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

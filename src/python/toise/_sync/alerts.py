@@ -1,0 +1,185 @@
+# Made from _async/alerts.py by src/python/generate.py; change that file instead.
+"""Alerts: saved searches that post what they match to a webhook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any, Final, Generic, TypeVar, cast
+
+from .. import types
+from .._pages import Page, page_size, parts
+from .._requests import Request
+from ..errors import ItemError
+from .pages import Pages
+from .transport import Transport
+
+__all__ = ["AdvertAlerts", "PropertyAlerts"]
+
+PAGE_MAX: Final = 100
+ALERTS_MAX: Final = 100
+
+FilterT = TypeVar("FilterT")
+MatchT = TypeVar("MatchT", bound=str)
+RecordT = TypeVar("RecordT")
+AlertT = TypeVar("AlertT")
+PayloadT = TypeVar("PayloadT", bound=Mapping[str, Any])
+PreviewT = TypeVar("PreviewT")
+
+
+class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
+    """The alerts of the key's account on one kind of record."""
+
+    def __init__(self, transport: Transport, kind: str, filter_name: str) -> None:
+        self._transport = transport
+        self._root = f"/v2/protected/{kind}/search/alerts"
+        self._filter_name = filter_name
+
+    def create(
+        self,
+        name: str,
+        filter: FilterT,
+        webhook_url: str,
+        *,
+        match: Sequence[MatchT] = cast("Sequence[Any]", ("ALERT_MATCH_CREATED",)),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Saves an alert and gives its identifier. It is active at once and judges what is written from now on.
+
+        Args:
+            name: label.
+            filter: conditions of the first match.
+            webhook_url: public https address that deliveries are posted to.
+            match: what is reported.
+            metadata: repeated in every delivery under `context`.
+        """
+        payload: dict[str, Any] = {
+            "search_query": {self._filter_name: filter},
+            "webhook_url": webhook_url,
+            "match": list(match),
+            "search_name": name,
+        }
+        if metadata is not None:
+            payload["context"] = {"metadata": dict(metadata)}
+        data = self._transport.data(Request.change("PUT", self._root, payload))
+        return str(data["alert_id"])
+
+    def create_many(self, alerts: Sequence[PayloadT]) -> list[str | ItemError]:
+        """Saves any number of alerts. In the place of each is its identifier, or why it was refused."""
+        made: list[str | ItemError] = []
+        for part in parts(alerts, ALERTS_MAX):
+            request = Request.change("PUT", f"{self._root}/many", {"alerts": list(part)})
+            for outcome in (self._transport.data(request))["alerts"]:
+                failed = outcome.get("failed")
+                made.append(outcome["success"] if failed is None else ItemError.of(len(made), failed))
+        return made
+
+    def all(self, *, limit: int | None = None) -> Pages[AlertT]:
+        """The account's alerts, ended ones included."""
+        return self._pages(f"{self._root}/all", limit)
+
+    def get(self, alert_id: str) -> AlertT:
+        """One alert."""
+        return cast(AlertT, self._transport.data(Request.get(f"{self._root}/{alert_id}")))
+
+    def update(
+        self,
+        alert_id: str,
+        *,
+        name: str | None = None,
+        filter: FilterT | None = None,
+        webhook_url: str | None = None,
+        match: Sequence[MatchT] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Changes what is given and leaves the rest. The alert is active afterwards and keeps its history."""
+        change: dict[str, Any] = {
+            "search_name": name,
+            "search_query": None if filter is None else {self._filter_name: filter},
+            "webhook_url": webhook_url,
+            "match": None if match is None else [*match],
+            "context": None if metadata is None else {"metadata": dict(metadata)},
+        }
+        body = {key: value for key, value in change.items() if value is not None}
+        self._transport.data(Request("PATCH", f"{self._root}/{alert_id}", body))
+
+    def delete(self, alert_id: str) -> None:
+        """Ends an alert; its history and deliveries are kept."""
+        self._transport.data(Request("DELETE", f"{self._root}/{alert_id}"))
+
+    def activate(self, alert_id: str) -> None:
+        """Activates an ended alert again."""
+        self._transport.data(Request.get(f"{self._root}/{alert_id}/activate"))
+
+    def history(self, alert_id: str, *, limit: int | None = None) -> Pages[RecordT]:
+        """What an alert matched, newest first."""
+        return self._pages(f"{self._root}/history/{alert_id}", limit)
+
+    def deliveries(
+        self, alert_id: str, *, status: types.DeliveryStatus | None = None, limit: int | None = None
+    ) -> Pages[types.Delivery]:
+        """What became of each delivery of an alert, newest first."""
+        return self._pages(f"{self._root}/{alert_id}/deliveries", limit, status=status)
+
+    def replay(
+        self, alert_id: str, start: date | str, end: date | str, *, items_max: int | None = None
+    ) -> types.Replay:
+        """Posts again what an alert matched between two moments, in new deliveries."""
+        body: dict[str, Any] = {"from": _moment(start), "to": _moment(end)}
+        if items_max is not None:
+            body["max_items"] = items_max
+        request = Request.change("POST", f"{self._root}/{alert_id}/replay", body)
+        return cast(types.Replay, self._transport.data(request))
+
+    def preview(self, filter: FilterT, *, days: int = 30) -> PreviewT:
+        """What an alert would have matched during the last days: how many on each, and the ten latest."""
+        body = {"search_query": {self._filter_name: filter}, "days": days}
+        return cast(PreviewT, self._transport.data(Request.question(f"{self._root}/preview", body)))
+
+    def _pages(self, path: str, limit: int | None, **query: Any) -> Pages[Any]:
+        take = page_size(limit, PAGE_MAX)
+
+        def fetch(cursor: str | None) -> Page[Any]:
+            request = Request.get(path, skip=cursor or 0, take=take, **query)
+            return Page.skipping(self._transport.data(request), cursor, take)
+
+        return Pages(fetch, limit)
+
+
+class PropertyAlerts(
+    Alerts[
+        types.FilterProperty,
+        types.EnumAlertMatch,
+        types.Property,
+        types.PropertyAlert,
+        types.SaveSearchPropertiesPayload,
+        types.PropertyAlertsPreviewAnswerData,
+    ]
+):
+    """Alerts on properties; deliveries name properties by identifier."""
+
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport, "properties", "filterProperty")
+
+
+class AdvertAlerts(
+    Alerts[
+        types.FilterAdvert,
+        types.EnumAdvertAlertMatch,
+        types.Advert,
+        types.AdvertAlert,
+        types.SaveSearchAdvertsPayload,
+        types.AdvertAlertsPreviewAnswerData,
+    ]
+):
+    """Alerts on adverts; deliveries carry whole adverts."""
+
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport, "adverts", "filterAd")
+
+
+def _moment(value: date | str) -> str:
+    """A moment as the service reads it; one without a time zone is in UTC."""
+    if isinstance(value, datetime):
+        return value.isoformat() + ("Z" if value.tzinfo is None else "")
+    return value.isoformat() if isinstance(value, date) else value

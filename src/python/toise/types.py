@@ -1,0 +1,4546 @@
+"""Types of what the service takes and answers, made from its OpenAPI document by
+`src/python/generate.py`.
+
+Every record is a plain `dict`; these types tell checkers and editors which keys it has. A key that is not always there
+is `NotRequired`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+__all__ = [
+    "Account",
+    "AccountRequest",
+    "AccountUsage",
+    "AccountWithSecret",
+    "AccountsCreateAnswer",
+    "AccountsGetAnswer",
+    "AccountsListAnswer",
+    "AdCompleteLatLng",
+    "AdLocation",
+    "Address",
+    "AddressCollection",
+    "AddressCollectionExplain",
+    "AddressGeometry",
+    "AddressProperties",
+    "AddressPropertiesMatched",
+    "AdminConsumptionAnswer",
+    "Advert",
+    "AdvertAlert",
+    "AdvertAlertsActivateAnswer",
+    "AdvertAlertsAllAnswer",
+    "AdvertAlertsCreateAnswer",
+    "AdvertAlertsCreateManyAnswer",
+    "AdvertAlertsDeleteAnswer",
+    "AdvertAlertsDeliveriesAnswer",
+    "AdvertAlertsGetAnswer",
+    "AdvertAlertsHistoryAnswer",
+    "AdvertAlertsPreviewAnswer",
+    "AdvertAlertsPreviewAnswerData",
+    "AdvertAlertsReplayAnswer",
+    "AdvertAlertsUpdateAnswer",
+    "AdvertDelivery",
+    "AdvertDeliveryData",
+    "AdvertEvent",
+    "AdvertMatches",
+    "AdvertOutcome",
+    "AdvertPrice",
+    "AdvertUpdate",
+    "AdvertUpdates",
+    "AdvertsCheckAnswer",
+    "AdvertsCheckAnswerData",
+    "AdvertsGetAnswer",
+    "AdvertsGetByUrlAnswer",
+    "AdvertsGetByUrlPending",
+    "AdvertsGetByUrlPendingData",
+    "AdvertsReportAnswer",
+    "AdvertsReportAnswerData",
+    "AdvertsReportRequest",
+    "AdvertsRequest",
+    "AdvertsTakeAnswer",
+    "AlertContext",
+    "AlertName",
+    "AlertOutcome",
+    "AlertOutcomeFailed",
+    "AlertOverview",
+    "AlertOverviewDeliveries",
+    "AlertsGetAnswer",
+    "AlertsListAnswer",
+    "AnalyticsPropertySearchAnswer",
+    "AnalyticsPropertySearchAnswerData",
+    "AnalyticsPropertySearchAnswerDataHistogramItem",
+    "CarbonPerArea",
+    "ChangeSearchAdvertsPayload",
+    "ChangeSearchPropertiesPayload",
+    "Characteristics",
+    "Charges",
+    "Climate",
+    "CompleteLatLng",
+    "Consumption",
+    "ConsumptionAnswer",
+    "Contact",
+    "Count",
+    "CountPropertiesPayload",
+    "DateRange",
+    "DeadLettersListAnswer",
+    "DeadLettersRetryAnswer",
+    "Delivery",
+    "DeliveryStatus",
+    "Department",
+    "DpeMatchAnswer",
+    "DpeMatchAnswerDataItem",
+    "DpeMatchAnswerMeta",
+    "DpeMatchAnswerMetaAddress",
+    "DpeMatchManyAnswer",
+    "DpeMatchManyRequest",
+    "DpeMatchRequest",
+    "DpeMatchRequestFilters",
+    "DpeMatchRequestScoringTargets",
+    "DpeRecord",
+    "DpeRecordLocation",
+    "DpeSearchAnswer",
+    "DpeSearchRequest",
+    "DpeSearchRequestFilters",
+    "DvfMatchAnswer",
+    "DvfMatchAnswerDataItem",
+    "DvfMatchManyAnswer",
+    "DvfMatchManyRequest",
+    "DvfMatchRequest",
+    "DvfMatchRequestFilters",
+    "DvfMatchRequestScoringTargets",
+    "DvfRecord",
+    "DvfSearchAnswer",
+    "DvfSearchRequest",
+    "DvfSearchRequestFilters",
+    "EnergyPerArea",
+    "EnumAdvertAlertMatch",
+    "EnumAdvertEvent",
+    "EnumAlertMatch",
+    "EnumConstructionMaterial",
+    "EnumCurrency",
+    "EnumEnergyClassification",
+    "EnumExposure",
+    "EnumFurniture",
+    "EnumGlazingType",
+    "EnumGreenhouseClassification",
+    "EnumHeatType",
+    "EnumHeatTypeDetail",
+    "EnumHeating",
+    "EnumLandType",
+    "EnumLocationPrecision",
+    "EnumParkingType",
+    "EnumPricingScope",
+    "EnumPropertyClass",
+    "EnumPropertyGeneralCondition",
+    "EnumPropertyInteriorCondition",
+    "EnumPropertyOfferType",
+    "EnumPropertyProcess",
+    "EnumPropertyTypeHabitation",
+    "EnumSearchRequestOrderBy",
+    "EnumSearchRequestSortBy",
+    "EnumSellerType",
+    "EnumStudiedData",
+    "EnumViewOn",
+    "EnumViewType",
+    "Error",
+    "ErrorError",
+    "Estimate",
+    "EstimateMetadata",
+    "EstimateMetadataComparablesItem",
+    "EstimateMetadataModel",
+    "EstimatePriceRange",
+    "EstimatePropertyLiteAnswer",
+    "EstimatePropertyLiteManyAnswer",
+    "EstimatePropertyLiteManyRequest",
+    "EstimateRequest",
+    "EstimateRequestHabitation",
+    "EstimateRequestHabitationCharacteristics",
+    "EstimateRequestHabitationClimate",
+    "EstimateRequestHabitationFeatures",
+    "EstimateRequestHabitationPropertyCondition",
+    "EstimateRequestHabitationSurface",
+    "EstimateRequestLand",
+    "EstimateRequestLocation",
+    "EstimateRequestLocationLocationCoordinate",
+    "EstimateRequestOffer",
+    "Eur",
+    "EurChange",
+    "EurPerSquareMetre",
+    "Features",
+    "FilterAdvert",
+    "FilterAdvertPrice",
+    "FilterAdvertQuery",
+    "FilterCharacteristics",
+    "FilterClimate",
+    "FilterCompleteLatLng",
+    "FilterDateRange",
+    "FilterFeatures",
+    "FilterLatLng",
+    "FilterLatLngGeoBoundingBox",
+    "FilterLatLngGeoDistance",
+    "FilterLatLngGeoInseeCodeDistance",
+    "FilterLightSeller",
+    "FilterLocation",
+    "FilterMeta",
+    "FilterOffer",
+    "FilterOfferRentingContract",
+    "FilterPrice",
+    "FilterProperty",
+    "FilterPropertyAdvert",
+    "FilterPropertyCondition",
+    "FilterPropertyPrice",
+    "FilterPropertyQuery",
+    "FilterSource",
+    "FilterSurface",
+    "FilterTypeHabitation",
+    "FilterTypeLand",
+    "FilterTypeParking",
+    "FilterVariation",
+    "Floor",
+    "FlxId",
+    "GeoDistance",
+    "GeocodingBatchAnswer",
+    "GeocodingBatchRequest",
+    "GeocodingBatchRequestRequestsItem",
+    "GeocodingProjectCreateAnswer",
+    "GeocodingProjectCreateAnswerData",
+    "GeocodingProjectDeleteAnswer",
+    "GeocodingProjectDeleteAnswerData",
+    "GeocodingProjectGetAnswer",
+    "GeocodingProjectInputAnswer",
+    "GeocodingProjectPipelineAnswer",
+    "GeocodingProjectPipelineAnswerData",
+    "GeocodingProjectPipelineAnswerDataRowsByStatus",
+    "GeocodingProjectPipelineRequest",
+    "GeocodingProjectStartAnswer",
+    "Grant",
+    "Image",
+    "IncomingAdvert",
+    "InseeCode",
+    "IrisCode",
+    "Key",
+    "KeyChange",
+    "KeyRequest",
+    "KeysCreateAnswer",
+    "KeysListAnswer",
+    "KeysRevokeAnswer",
+    "KeysUpdateAnswer",
+    "LatLng",
+    "LightSeller",
+    "LiteClimate",
+    "LiteFilterClimate",
+    "LiteFilterFeatures",
+    "LiteFilterPrice",
+    "LiteFilterProperty",
+    "LiteFilterSurface",
+    "LiteFilterTypeHabitation",
+    "LiteFilterTypeLand",
+    "LiteHabitation",
+    "LitePrice",
+    "LiteProperty",
+    "LitePropertyAdvert",
+    "LiteSurface",
+    "Location",
+    "ManyPropertiesPayload",
+    "ManyPropertiesPayloadObject",
+    "Medias",
+    "Meta",
+    "NewKey",
+    "NumberRange",
+    "Offer",
+    "OfferRentingContract",
+    "OperatorAlert",
+    "Percent",
+    "PortalsAnswer",
+    "Position",
+    "PostalCode",
+    "PreviewSearchAdvertsPayload",
+    "PreviewSearchPropertiesPayload",
+    "PreviousState",
+    "Price",
+    "PropertiesCheckAnswer",
+    "PropertiesCountAnswer",
+    "PropertiesCountAnswerData",
+    "PropertiesGetAnswer",
+    "PropertiesGetByAdvertAnswer",
+    "PropertiesGetByUrlAnswer",
+    "PropertiesGetByUrlPending",
+    "PropertiesManyAnswer",
+    "PropertiesReportAnswer",
+    "PropertiesReportRequest",
+    "PropertiesSearchAnswer",
+    "PropertiesSearchAnswerData",
+    "PropertiesSearchLiteAnswer",
+    "PropertiesSearchLiteAnswerData",
+    "PropertiesSimilarsAnswer",
+    "Property",
+    "PropertyAdvert",
+    "PropertyAlert",
+    "PropertyAlertsActivateAnswer",
+    "PropertyAlertsAllAnswer",
+    "PropertyAlertsCreateAnswer",
+    "PropertyAlertsCreateManyAnswer",
+    "PropertyAlertsCreateManyAnswerData",
+    "PropertyAlertsDeleteAnswer",
+    "PropertyAlertsDeliveriesAnswer",
+    "PropertyAlertsGetAnswer",
+    "PropertyAlertsHistoryAnswer",
+    "PropertyAlertsPreviewAnswer",
+    "PropertyAlertsPreviewAnswerData",
+    "PropertyAlertsPreviewAnswerDataPerDayItem",
+    "PropertyAlertsReplayAnswer",
+    "PropertyAlertsUpdateAnswer",
+    "PropertyAnalyticsPayload",
+    "PropertyCondition",
+    "PropertyDelivery",
+    "PropertyDeliveryData",
+    "PropertyMatches",
+    "PropertyPrice",
+    "Replay",
+    "ReplayRequest",
+    "RetriedDelivery",
+    "SampleAdvertsAnswer",
+    "SamplePropertiesAnswer",
+    "SaveManySearchAdvertsPayload",
+    "SaveManySearchPropertiesPayload",
+    "SaveSearchAdvertsPayload",
+    "SaveSearchPropertiesPayload",
+    "SearchPropertiesLitePayload",
+    "SearchPropertiesLitePayloadSearch",
+    "SearchPropertiesPayload",
+    "SearchPropertiesPayloadSearch",
+    "SecretsRotateAnswer",
+    "SimilarPropertiesPayload",
+    "SimilarPropertiesRequestSimilarityStrategyEnum",
+    "Siren",
+    "Source",
+    "SquareMetres",
+    "Surface",
+    "Timestamp",
+    "TypeHabitation",
+    "TypeLand",
+    "TypeParking",
+    "TypeUsage",
+    "UsageAnswer",
+    "Variation",
+    "VersionAnswer",
+    "VersionAnswerData",
+    "Year",
+]
+
+
+class Error(TypedDict):
+    """`Error` of the contract."""
+
+    error: ErrorError
+    """Why the request was not carried out."""
+
+
+class ErrorError(TypedDict):
+    """Why the request was not carried out."""
+
+    message: str
+    """JSON path of the fault and what is allowed there."""
+    code: int
+    """Kind of fault, one per kind, stable."""
+
+
+class DpeSearchRequest(TypedDict):
+    """`DpeSearchRequest` of the contract."""
+
+    filters: NotRequired[DpeSearchRequestFilters]
+    """What a record must fulfil, every filter of it."""
+    sortBy: NotRequired[Literal["date_etablissement_dpe", "numero_dpe", "type_batiment", "surface_habitable_logement", "etiquette_dpe", "conso_5_usages_par_m2_ep", "emission_ges_5_usages", "emission_ges_5_usages_par_m2", "zone_climatique"]]
+    """Rows without the value come last in both orders; ties by identifier."""
+    sortOrder: NotRequired[Literal["asc", "desc"]]
+    """Direction of the order."""
+    size: NotRequired[int]
+    """Records wanted at most."""
+    cursor: NotRequired[str]
+    """Cursor of a previous answer to the same filters and order; the size may differ."""
+
+
+class DpeSearchRequestFilters(TypedDict):
+    """What a record must fulfil, every filter of it."""
+
+    numero_dpe: NotRequired[str]
+    """Number of the diagnostic."""
+    flx_id: NotRequired[NumberRange]
+    """Numeric identifier derived from the number."""
+    date_etablissement_dpe: NotRequired[DateRange]
+    """Day the diagnostic was established."""
+    date_visite_diagnostiqueur: NotRequired[DateRange]
+    """Day of the visit."""
+    date_reception_dpe: NotRequired[DateRange]
+    """Day the registry received it."""
+    date_derniere_modification_dpe: NotRequired[DateRange]
+    """Day of its last change."""
+    date_fin_validite_dpe: NotRequired[DateRange]
+    """Last day it is valid."""
+    identifiant_ban: NotRequired[str]
+    """Identifier in the national address base."""
+    numero_voie_ban: NotRequired[str]
+    """House number."""
+    code_insee_ban: NotRequired[str]
+    """INSEE code of the commune."""
+    code_postal_ban: NotRequired[str]
+    """Postal code."""
+    code_departement_ban: NotRequired[str]
+    """Department code, 2A, 2B and three characters overseas included."""
+    code_region_ban: NotRequired[str]
+    """Region code."""
+    location: NotRequired[GeoDistance]
+    """Position within a planar distance of a pin, boundary included."""
+    type_batiment: NotRequired[list[Literal["appartement", "maison", "immeuble"]]]
+    """Kind of building."""
+    periode_construction: NotRequired[list[Literal["avant 1948", "1948-1974", "1975-1977", "1978-1982", "1983-1988", "1989-2000", "2001-2005", "2006-2012", "2013-2021", "après 2021"]]]
+    """Period of construction."""
+    surface_habitable_logement: NotRequired[NumberRange]
+    """Living surface of the dwelling, m2."""
+    surface_habitable_immeuble: NotRequired[NumberRange]
+    """Living surface of the building, m2."""
+    surface_ventilee: NotRequired[NumberRange]
+    """Ventilated surface, m2."""
+    nombre_niveau_logement: NotRequired[NumberRange]
+    """Storeys of the dwelling."""
+    nombre_niveau_immeuble: NotRequired[NumberRange]
+    """Storeys of the building."""
+    nombre_appartement: NotRequired[NumberRange]
+    """Flats in the building."""
+    etiquette_dpe: NotRequired[list[Literal["A", "B", "C", "D", "E", "F", "G"]]]
+    """Energy class."""
+    etiquette_ges: NotRequired[list[Literal["A", "B", "C", "D", "E", "F", "G"]]]
+    """Climate class."""
+    conso_5_usages_ep: NotRequired[NumberRange]
+    """Primary energy of the five uses, kWh/year."""
+    conso_5_usages_ef: NotRequired[NumberRange]
+    """Final energy of the five uses, kWh/year."""
+    conso_5_usages_par_m2_ep: NotRequired[NumberRange]
+    """Primary energy of the five uses, kWh/m2/year."""
+    conso_5_usages_par_m2_ef: NotRequired[NumberRange]
+    """Final energy of the five uses, kWh/m2/year."""
+    emission_ges_5_usages: NotRequired[NumberRange]
+    """Emissions of the five uses, kgCO2/year."""
+    emission_ges_5_usages_par_m2: NotRequired[NumberRange]
+    """Emissions of the five uses, kgCO2/m2/year."""
+    qualite_isolation_enveloppe: NotRequired[list[Literal["insuffisante", "moyenne", "bonne", "très bonne"]]]
+    """Insulation of the envelope."""
+    qualite_isolation_menuiseries: NotRequired[list[Literal["insuffisante", "moyenne", "bonne", "très bonne"]]]
+    """Insulation of the joinery."""
+    zone_climatique: NotRequired[list[Literal["H1a", "H1b", "H1c", "H2a", "H2b", "H2c", "H2d", "H3"]]]
+    """Climate zone."""
+
+
+DateRange = TypedDict(
+    "DateRange",
+    {
+        "from": "NotRequired[str]",
+        "to": "NotRequired[str]",
+    },
+)
+"""`DateRange` of the contract."""
+
+
+class GeoDistance(TypedDict):
+    """Position within a planar distance of a pin, boundary included."""
+
+    lat: float
+    """Latitude of the pin, degrees (WGS 84)."""
+    lon: float
+    """Longitude of the pin, degrees (WGS 84)."""
+    distance: str
+    """must be a number above 0 followed by m, km, mi, ft, yd or nmi, such as "500m"."""
+
+
+class DpeSearchAnswer(TypedDict):
+    """`DpeSearchAnswer` of the contract."""
+
+    data: list[DpeRecord]
+    total: int
+    """All records that match."""
+    size: int
+    """Page size asked for, or its default."""
+    hasMore: bool
+    """Whether records follow this page."""
+    cursor: NotRequired[str]
+    """Where the next page starts; present when hasMore."""
+
+
+class DpeMatchRequest(TypedDict):
+    """`DpeMatchRequest` of the contract."""
+
+    filters: NotRequired[DpeMatchRequestFilters]
+    """What a candidate must fulfil, every filter of it."""
+    size: NotRequired[int]
+    """Records wanted at most."""
+    scoring_targets: NotRequired[DpeMatchRequestScoringTargets]
+    """What the record sought is like; each target given takes part in the score."""
+
+
+class DpeMatchRequestFilters(TypedDict):
+    """What a candidate must fulfil, every filter of it."""
+
+    code_departement_ban: NotRequired[str]
+    """Department code."""
+    code_insee_ban: NotRequired[str]
+    """INSEE code of the commune."""
+    code_postal_ban: NotRequired[str]
+    """Postal code."""
+    numero_dpe: NotRequired[str]
+    """Number of the diagnostic."""
+    type_batiment: NotRequired[Literal["appartement", "maison", "immeuble"]]
+    """Kind of building."""
+    surface_habitable_logement: NotRequired[NumberRange]
+    """Living surface of the dwelling, m2."""
+    date_etablissement_dpe: NotRequired[DateRange]
+    """Day the diagnostic was established."""
+    location: NotRequired[GeoDistance]
+    """Position within a planar distance of a pin, boundary included."""
+    address: NotRequired[str]
+    """Address in one line, with postal code and commune: within 50 m of a house number, within 300 m of the middle of a
+    street, in the commune of a mere town. It is one more condition; the answer's `meta.address` says how it was
+    understood. 422 if it is not found or not surely enough.
+    """
+
+
+class DpeMatchRequestScoringTargets(TypedDict):
+    """What the record sought is like; each target given takes part in the score."""
+
+    conso_5_usages_par_m2_ep: NotRequired[float]
+    """Primary energy, kWh/m2/year, gaussian decay."""
+    emission_ges_5_usages_par_m2: NotRequired[float]
+    """Emissions, kgCO2/m2/year, gaussian decay."""
+    etiquette_dpe: NotRequired[Literal["A", "B", "C", "D", "E", "F", "G"]]
+    """Energy class, by rank distance."""
+    etiquette_ges: NotRequired[Literal["A", "B", "C", "D", "E", "F", "G"]]
+    """Climate class, by rank distance."""
+    nombre_niveau_immeuble: NotRequired[float]
+    """Storeys of the building."""
+    numero_etage_appartement: NotRequired[int]
+    """Floor of the flat, negative below ground."""
+    periode_construction: NotRequired[Literal["avant 1948", "1948-1974", "1975-1977", "1978-1982", "1983-1988", "1989-2000", "2001-2005", "2006-2012", "2013-2021", "après 2021"]]
+    """Period of construction."""
+    nombre_niveau_logement: NotRequired[float]
+    """Storeys of the dwelling."""
+
+
+class DpeMatchAnswer(TypedDict):
+    """`DpeMatchAnswer` of the contract."""
+
+    data: list[DpeMatchAnswerDataItem]
+    """Candidates, best first."""
+    meta: DpeMatchAnswerMeta
+    """About the whole ranking."""
+
+
+class DpeMatchAnswerDataItem(TypedDict):
+    """`DpeMatchAnswerDataItem` of the contract."""
+
+    score: float
+    """Weighted mean of the similarities per target, one decimal."""
+    confidence: Literal["HIGH", "MEDIUM", "LOW", "REJECT"]
+    """How far the candidate can be taken for the record sought."""
+    dpe: DpeRecord
+
+
+class DpeMatchAnswerMeta(TypedDict):
+    """About the whole ranking."""
+
+    ambiguous: bool
+    """The two best scores are 5 or less apart."""
+    total: int
+    """Candidates that passed the filters."""
+    address: NotRequired[DpeMatchAnswerMetaAddress]
+    """How `filters.address` was understood, where it was given."""
+
+
+class DpeMatchAnswerMetaAddress(TypedDict):
+    """How `filters.address` was understood, where it was given."""
+
+    label: str
+    """The address in one line, as the base writes it."""
+    score: float
+    """Probability that it is the address meant."""
+    confidence: Literal["HIGH", "MEDIUM"]
+    """How far it can be trusted."""
+    precision: Literal["ADDRESS", "STREET", "TOWN"]
+    """A house number, a street or place, or only the town."""
+
+
+class DpeRecord(TypedDict):
+    """`DpeRecord` of the contract."""
+
+    numero_dpe: NotRequired[str]
+    """Number of the diagnostic."""
+    numero_dpe_remplace: NotRequired[str]
+    """As published by the register: N° DPE remplacé."""
+    numero_dpe_immeuble_associe: NotRequired[str]
+    """As published by the register: N° DPE immeuble associé."""
+    id_rnb: NotRequired[str]
+    """As published by the register: id_rnb."""
+    provenance_id_rnb: NotRequired[str]
+    """As published by the register: provenance_id_rnb."""
+    numero_rpls_logement: NotRequired[str]
+    """As published by the register: N° RPLS logement."""
+    numero_immatriculation_copropriete: NotRequired[str]
+    """As published by the register: N° immatriculation copropriété."""
+    date_etablissement_dpe: NotRequired[str]
+    """Day the diagnostic was established, ISO 8601."""
+    date_visite_diagnostiqueur: NotRequired[str]
+    """Day of the visit, ISO 8601."""
+    date_reception_dpe: NotRequired[str]
+    """Day the registry received it, ISO 8601."""
+    date_derniere_modification_dpe: NotRequired[str]
+    """Day of its last change, ISO 8601."""
+    date_fin_validite_dpe: NotRequired[str]
+    """Last day it is valid, ISO 8601."""
+    version_dpe: NotRequired[float]
+    """As published by the register: Version DPE."""
+    modele_dpe: NotRequired[str]
+    """As published by the register: Modèle DPE."""
+    etiquette_dpe: NotRequired[str]
+    """Energy class."""
+    etiquette_ges: NotRequired[str]
+    """Climate class."""
+    type_batiment: NotRequired[str]
+    """Kind of building."""
+    methode_application_dpe: NotRequired[str]
+    """As published by the register: Méthode application DPE."""
+    annee_construction: NotRequired[float]
+    """As published by the register: Année construction, year."""
+    periode_construction: NotRequired[str]
+    """Period of construction."""
+    typologie_logement: NotRequired[str]
+    """As published by the register: Typologie logement."""
+    surface_habitable_logement: NotRequired[float]
+    """Living surface of the dwelling, m2."""
+    surface_habitable_immeuble: NotRequired[float]
+    """Living surface of the building, m2."""
+    surface_tertiaire_immeuble: NotRequired[float]
+    """As published by the register: Surface tertiaire immeuble, m2."""
+    hauteur_sous_plafond: NotRequired[float]
+    """As published by the register: Hauteur sous-plafond, m."""
+    nombre_niveau_logement: NotRequired[float]
+    """Storeys of the dwelling."""
+    nombre_niveau_immeuble: NotRequired[float]
+    """Storeys of the building."""
+    nombre_appartement: NotRequired[float]
+    """Flats in the building."""
+    numero_etage_appartement: NotRequired[float]
+    """As published by the register: N° étage appartement."""
+    position_logement_dans_immeuble: NotRequired[str]
+    """As published by the register: Position logement dans immeuble."""
+    appartement_non_visite: NotRequired[float]
+    """As published by the register: Appartement non visité (0/1)."""
+    logement_traversant: NotRequired[float]
+    """As published by the register: Logement traversant (0/1)."""
+    protection_solaire_exterieure: NotRequired[float]
+    """As published by the register: Protection solaire exterieure (0/1)."""
+    presence_brasseur_air: NotRequired[float]
+    """As published by the register: Présence brasseur air (0/1)."""
+    classe_inertie_batiment: NotRequired[str]
+    """As published by the register: Classe inertie bâtiment."""
+    inertie_lourde: NotRequired[float]
+    """As published by the register: Inertie lourde (0/1)."""
+    adresse_ban: NotRequired[str]
+    """As published by the register: Adresse (BAN)."""
+    numero_voie_ban: NotRequired[str]
+    """House number."""
+    nom_rue_ban: NotRequired[str]
+    """As published by the register: Nom rue (BAN)."""
+    nom_commune_ban: NotRequired[str]
+    """As published by the register: Nom commune (BAN)."""
+    code_postal_ban: NotRequired[str]
+    """Postal code."""
+    code_insee_ban: NotRequired[str]
+    """INSEE code of the commune."""
+    identifiant_ban: NotRequired[str]
+    """Identifier in the national address base."""
+    coordonnee_cartographique_x_ban: NotRequired[float]
+    """As published by the register: Coordonnée cartographique X (BAN), m, Lambert-93 in metropolitan France."""
+    coordonnee_cartographique_y_ban: NotRequired[float]
+    """As published by the register: Coordonnée cartographique Y (BAN), m, Lambert-93 in metropolitan France."""
+    score_ban: NotRequired[float]
+    """As published by the register: Score BAN, 0 to 1."""
+    statut_geocodage: NotRequired[str]
+    """As published by the register: Statut géocodage."""
+    code_departement_ban: NotRequired[str]
+    """Department code, 2A, 2B and three characters overseas included."""
+    code_region_ban: NotRequired[str]
+    """Region code."""
+    adresse_brut: NotRequired[str]
+    """As published by the register: Adresse brute."""
+    adresse_complete_brut: NotRequired[str]
+    """As published by the register: adresse_complete_brut."""
+    nom_commune_brut: NotRequired[str]
+    """As published by the register: Nom commune (Brut)."""
+    code_postal_brut: NotRequired[str]
+    """As published by the register: Code postal (brut)."""
+    nom_residence: NotRequired[str]
+    """As published by the register: Nom résidence."""
+    complement_adresse_batiment: NotRequired[str]
+    """As published by the register: Complément d'adresse bâtiment."""
+    complement_adresse_logement: NotRequired[str]
+    """As published by the register: Complément d'adresse logement."""
+    zone_climatique: NotRequired[str]
+    """Climate zone."""
+    classe_altitude: NotRequired[str]
+    """As published by the register: Classe altitude."""
+    conso_5_usages_ep: NotRequired[float]
+    """Primary energy of the five uses, kWh/year."""
+    conso_5_usages_par_m2_ep: NotRequired[float]
+    """Primary energy of the five uses, kWh/m2/year."""
+    conso_chauffage_ep: NotRequired[float]
+    """As published by the register: Conso chauffage é primaire, kWh of primary energy a year."""
+    conso_ecs_ep: NotRequired[float]
+    """As published by the register: Conso ECS é primaire, kWh of primary energy a year."""
+    conso_refroidissement_ep: NotRequired[float]
+    """As published by the register: Conso refroidissement é primaire, kWh of primary energy a year."""
+    conso_eclairage_ep: NotRequired[float]
+    """As published by the register: Conso éclairage é primaire, kWh of primary energy a year."""
+    conso_auxiliaires_ep: NotRequired[float]
+    """As published by the register: Conso auxiliaires é primaire, kWh of primary energy a year."""
+    conso_5_usages_ef: NotRequired[float]
+    """Final energy of the five uses, kWh/year."""
+    conso_5_usages_par_m2_ef: NotRequired[float]
+    """Final energy of the five uses, kWh/m2/year."""
+    conso_chauffage_ef: NotRequired[float]
+    """As published by the register: Conso chauffage é finale, kWh of final energy a year."""
+    conso_ecs_ef: NotRequired[float]
+    """As published by the register: Conso ECS é finale, kWh of final energy a year."""
+    conso_refroidissement_ef: NotRequired[float]
+    """As published by the register: Conso refroidissement é finale, kWh of final energy a year."""
+    conso_eclairage_ef: NotRequired[float]
+    """As published by the register: Conso éclairage é finale, kWh of final energy a year."""
+    conso_auxiliaires_ef: NotRequired[float]
+    """As published by the register: Conso auxiliaires é finale, kWh of final energy a year."""
+    conso_5_usages_ef_energie_n1: NotRequired[float]
+    """As published by the register: Conso 5 usages énergie n°1, kWh of final energy a year."""
+    conso_chauffage_ef_energie_n1: NotRequired[float]
+    """As published by the register: Conso chauffage énergie n°1, kWh of final energy a year."""
+    conso_ecs_ef_energie_n1: NotRequired[float]
+    """As published by the register: Conso ECS énergie n°1, kWh of final energy a year."""
+    conso_5_usages_ef_energie_n2: NotRequired[float]
+    """As published by the register: Conso 5 usages énergie n°2, kWh of final energy a year."""
+    conso_chauffage_ef_energie_n2: NotRequired[float]
+    """As published by the register: Conso chauffage énergie n°2, kWh of final energy a year."""
+    conso_ecs_ef_energie_n2: NotRequired[float]
+    """As published by the register: Conso ECS énergie n°2, kWh of final energy a year."""
+    conso_5_usages_ef_energie_n3: NotRequired[float]
+    """As published by the register: Conso 5 usages énergie n°3, kWh of final energy a year."""
+    conso_chauffage_ef_energie_n3: NotRequired[float]
+    """As published by the register: Conso chauffage énergie n°3, kWh of final energy a year."""
+    conso_ecs_ef_energie_n3: NotRequired[float]
+    """As published by the register: Conso ECS énergie n°3, kWh of final energy a year."""
+    conso_chauffage_installation_chauffage_n1: NotRequired[float]
+    """As published by the register: Conso chauffage installation chauffage n°1, kWh of final energy a year."""
+    conso_chauffage_installation_chauffage_n2: NotRequired[float]
+    """As published by the register: Conso chauffage installation chauffage n°2, kWh of final energy a year."""
+    conso_chauffage_generateur_n1_installation_n1: NotRequired[float]
+    """As published by the register: Conso chauffage générateur n°1 installation n°1, kWh of final energy a year."""
+    conso_chauffage_generateur_n2_installation_n1: NotRequired[float]
+    """As published by the register: Conso chauffage générateur n°2 installation n°1, kWh of final energy a year."""
+    conso_chauffage_generateur_n1_installation_n2: NotRequired[float]
+    """As published by the register: Conso chauffage générateur n°1 installation n°2, kWh of final energy a year."""
+    conso_chauffage_generateur_n2_installation_n2: NotRequired[float]
+    """As published by the register: Conso chauffage générateur n°2 installation n°2, kWh of final energy a year."""
+    conso_ef_installation_ecs_n1: NotRequired[float]
+    """As published by the register: Conso é finale installation ECS, kWh of final energy a year."""
+    conso_ef_generateur_n1_ecs_n1: NotRequired[float]
+    """As published by the register: Conso é finale générateur ECS n°1, kWh of final energy a year."""
+    conso_ef_generateur_n2_ecs_n1: NotRequired[float]
+    """As published by the register: Conso é finale générateur ECS n°2, kWh of final energy a year."""
+    conso_refroidissement_annuel: NotRequired[float]
+    """As published by the register: Conso refroidissement annuel, kWh of final energy a year."""
+    emission_ges_5_usages: NotRequired[float]
+    """Emissions of the five uses, kgCO2/year."""
+    emission_ges_5_usages_par_m2: NotRequired[float]
+    """Emissions of the five uses, kgCO2/m2/year."""
+    emission_ges_chauffage: NotRequired[float]
+    """As published by the register: Emission GES chauffage, kgCO2/year."""
+    emission_ges_ecs: NotRequired[float]
+    """As published by the register: Emission GES ECS, kgCO2/year."""
+    emission_ges_refroidissement: NotRequired[float]
+    """As published by the register: Emission GES refroidissement, kgCO2/year."""
+    emission_ges_eclairage: NotRequired[float]
+    """As published by the register: Emission GES éclairage, kgCO2/year."""
+    emission_ges_auxiliaires: NotRequired[float]
+    """As published by the register: Emission GES auxiliaires, kgCO2/year."""
+    emission_ges_5_usages_energie_n1: NotRequired[float]
+    """As published by the register: Emission GES 5 usages énergie n°1, kgCO2/year."""
+    emission_ges_chauffage_energie_n1: NotRequired[float]
+    """As published by the register: Emission GES chauffage par énergie n°1, kgCO2/year."""
+    emission_ges_ecs_energie_n1: NotRequired[float]
+    """As published by the register: Emission GES ECS par énergie n°1, kgCO2/year."""
+    emission_ges_5_usages_energie_n2: NotRequired[float]
+    """As published by the register: Emission GES 5 usages énergie n°2, kgCO2/year."""
+    emission_ges_chauffage_energie_n2: NotRequired[float]
+    """As published by the register: Emission GES chauffage par énergie n°2, kgCO2/year."""
+    emission_ges_ecs_energie_n2: NotRequired[float]
+    """As published by the register: Emission GES ECS par énergie n°2, kgCO2/year."""
+    emission_ges_5_usages_energie_n3: NotRequired[float]
+    """As published by the register: Emission GES 5 usages énergie n°3, kgCO2/year."""
+    emission_ges_chauffage_energie_n3: NotRequired[float]
+    """As published by the register: Emission GES chauffage par énergie n°3, kgCO2/year."""
+    emission_ges_ecs_energie_n3: NotRequired[float]
+    """As published by the register: Emission GES ECS par énergie n°3, kgCO2/year."""
+    cout_total_5_usages: NotRequired[float]
+    """As published by the register: Coût total 5 usages, EUR/year."""
+    cout_chauffage: NotRequired[float]
+    """As published by the register: Coût chauffage, EUR/year."""
+    cout_ecs: NotRequired[float]
+    """As published by the register: Coût ECS, EUR/year."""
+    cout_refroidissement: NotRequired[float]
+    """As published by the register: Coût refroidissement, EUR/year."""
+    cout_eclairage: NotRequired[float]
+    """As published by the register: Coût éclairage, EUR/year."""
+    cout_auxiliaires: NotRequired[float]
+    """As published by the register: Coût auxiliaires, EUR/year."""
+    cout_total_5_usages_energie_n1: NotRequired[float]
+    """As published by the register: Coût 5 usages énergie n°1, EUR/year."""
+    cout_chauffage_energie_n1: NotRequired[float]
+    """As published by the register: Coût chauffage énergie n°1, EUR/year."""
+    cout_ecs_energie_n1: NotRequired[float]
+    """As published by the register: Coût ECS énergie n°1, EUR/year."""
+    cout_total_5_usages_energie_n2: NotRequired[float]
+    """As published by the register: Coût 5 usages énergie n°2, EUR/year."""
+    cout_chauffage_energie_n2: NotRequired[float]
+    """As published by the register: Coût chauffage énergie n°2, EUR/year."""
+    cout_ecs_energie_n2: NotRequired[float]
+    """As published by the register: Coût ECS énergie n°2, EUR/year."""
+    cout_total_5_usages_energie_n3: NotRequired[float]
+    """As published by the register: Coût 5 usages énergie n°3, EUR/year."""
+    cout_chauffage_energie_n3: NotRequired[float]
+    """As published by the register: Coût chauffage énergie n°3, EUR/year."""
+    cout_ecs_energie_n3: NotRequired[float]
+    """As published by the register: Coût ECS énergie n°3, EUR/year."""
+    deperditions_enveloppe: NotRequired[float]
+    """As published by the register: Deperditions enveloppe, W/K."""
+    deperditions_ponts_thermiques: NotRequired[float]
+    """As published by the register: Déperditions ponts thermiques, W/K."""
+    deperditions_murs: NotRequired[float]
+    """As published by the register: Déperditions murs, W/K."""
+    deperditions_planchers_hauts: NotRequired[float]
+    """As published by the register: Deperditions planchers hauts, W/K."""
+    deperditions_planchers_bas: NotRequired[float]
+    """As published by the register: Deperditions planchers bas, W/K."""
+    deperditions_portes: NotRequired[float]
+    """As published by the register: Déperditions portes, W/K."""
+    deperditions_baies_vitrees: NotRequired[float]
+    """As published by the register: Deperditions baies vitrées, W/K."""
+    deperditions_renouvellement_air: NotRequired[float]
+    """As published by the register: Déperditions renouvellement air, W/K."""
+    ubat_w_par_m2_k: NotRequired[float]
+    """As published by the register: Ubat W/m² K, W/m2/K."""
+    besoin_chauffage: NotRequired[float]
+    """As published by the register: Besoin chauffage, kWh/year."""
+    besoin_ecs: NotRequired[float]
+    """As published by the register: Besoin ECS, kWh/year."""
+    besoin_refroidissement: NotRequired[float]
+    """As published by the register: Besoin refroidissement, kWh/year."""
+    besoin_ecs_batiment: NotRequired[float]
+    """As published by the register: besoin_ecs_batiment, kWh/year."""
+    besoin_ecs_logement: NotRequired[float]
+    """As published by the register: besoin_ecs_logement, kWh/year."""
+    apport_interne_saison_chauffe: NotRequired[float]
+    """As published by the register: apport_interne_saison_chauffe."""
+    apport_interne_saison_froide: NotRequired[float]
+    """As published by the register: apport_interne_saison_froide."""
+    apport_solaire_saison_chauffe: NotRequired[float]
+    """As published by the register: apport_solaire_saison_chauffe."""
+    apport_solaire_saison_froide: NotRequired[float]
+    """As published by the register: apport_solaire_saison_froide."""
+    qualite_isolation_enveloppe: NotRequired[str]
+    """Insulation of the envelope."""
+    isolation_toiture: NotRequired[float]
+    """As published by the register: Isolation toiture (0/1)."""
+    qualite_isolation_murs: NotRequired[str]
+    """As published by the register: Qualité isolation murs."""
+    qualite_isolation_plancher_haut_comble_amenage: NotRequired[str]
+    """As published by the register: Qualité isolation plancher haut comble aménagé."""
+    qualite_isolation_plancher_haut_comble_perdu: NotRequired[str]
+    """As published by the register: qualite_isolation_plancher_haut_comble_perdu."""
+    qualite_isolation_plancher_haut_toit_terrasse: NotRequired[str]
+    """As published by the register: qualite_isolation_plancher_haut_toit_terrasse."""
+    qualite_isolation_plancher_bas: NotRequired[str]
+    """As published by the register: Qualité isolation plancher bas."""
+    qualite_isolation_menuiseries: NotRequired[str]
+    """Insulation of the joinery."""
+    indicateur_confort_ete: NotRequired[str]
+    """As published by the register: Indicateur confort été."""
+    facteur_couverture_solaire_installation_chauffage_n1: NotRequired[float]
+    """As published by the register: facteur_couverture_solaire_installation_chauffage_n1, share of the need, 0 to 1."""
+    facteur_couverture_solaire_installation_chauffage_n2: NotRequired[float]
+    """As published by the register: facteur_couverture_solaire_installation_chauffage_n2, share of the need, 0 to 1."""
+    facteur_couverture_solaire_n1: NotRequired[float]
+    """As published by the register: facteur_couverture_solaire_n1, share of the need, 0 to 1."""
+    production_ecs_solaire_installation_n1: NotRequired[float]
+    """As published by the register: Production ecs solaire installation, kWh/year."""
+    production_electricite_pv_kwhep_par_an: NotRequired[float]
+    """As published by the register: Production électricité PV kWh, kWh/year."""
+    electricite_pv_autoconsommee: NotRequired[float]
+    """As published by the register: Electricité PV autoconsommée, kWh/year."""
+    type_energie_n1: NotRequired[str]
+    """As published by the register: Type énergie n°1."""
+    type_energie_n2: NotRequired[str]
+    """As published by the register: Type énergie n°2."""
+    type_energie_n3: NotRequired[str]
+    """As published by the register: Type énergie n°3."""
+    type_energie_principale_chauffage: NotRequired[str]
+    """As published by the register: Type énergie principale chauffage."""
+    type_generateur_chauffage_principal: NotRequired[str]
+    """As published by the register: type_generateur_chauffage_principal."""
+    type_installation_chauffage: NotRequired[str]
+    """As published by the register: Type installation chauffage."""
+    type_installation_chauffage_n1: NotRequired[str]
+    """As published by the register: Type installation chauffage n°1."""
+    type_emetteur_installation_chauffage_n1: NotRequired[str]
+    """As published by the register: Type émetteur installation chauffage n°1."""
+    configuration_installation_chauffage_n1: NotRequired[str]
+    """As published by the register: Configuration installation chauffage n°1."""
+    description_installation_chauffage_n1: NotRequired[str]
+    """As published by the register: Description installation chauffage n°1."""
+    surface_chauffee_installation_chauffage_n1: NotRequired[float]
+    """As published by the register: Surface chauffée installation chauffage n°1, m2."""
+    facteur_couverture_solaire_saisi_installation_chauffage_n1: NotRequired[float]
+    """As published by the register: facteur_couverture_solaire_saisi_installation_chauffage_n1, share of the need, 0 to
+    1.
+    """
+    type_generateur_n1_installation_n1: NotRequired[str]
+    """As published by the register: Type générateur n°1 installation n°1."""
+    type_energie_generateur_n1_installation_n1: NotRequired[str]
+    """As published by the register: Type énergie générateur n°1 installation n°1."""
+    usage_generateur_n1_installation_n1: NotRequired[str]
+    """As published by the register: Usage générateur n°1 installation n°1."""
+    description_generateur_chauffage_n1_installation_n1: NotRequired[str]
+    """As published by the register: description_generateur_chauffage_n1_installation_n1."""
+    type_generateur_n2_installation_n1: NotRequired[str]
+    """As published by the register: Type générateur n°2 installation n°1."""
+    type_energie_generateur_n2_installation_n1: NotRequired[str]
+    """As published by the register: Type énergie générateur n°2 installation n°1."""
+    usage_generateur_n2_installation_n1: NotRequired[str]
+    """As published by the register: Usage générateur n°2 installation n°1."""
+    description_generateur_chauffage_n2_installation_n1: NotRequired[str]
+    """As published by the register: description_generateur_chauffage_n2_installation_n1."""
+    type_installation_chauffage_n2: NotRequired[str]
+    """As published by the register: Type installation chauffage n°2."""
+    type_emetteur_installation_chauffage_n2: NotRequired[str]
+    """As published by the register: Type émetteur installation chauffage n°2."""
+    configuration_installation_chauffage_n2: NotRequired[str]
+    """As published by the register: Configuration installation chauffage n°2."""
+    description_installation_chauffage_n2: NotRequired[str]
+    """As published by the register: Description installation chauffage n°2."""
+    surface_chauffee_installation_chauffage_n2: NotRequired[float]
+    """As published by the register: Surface chauffée installation chauffage n°2, m2."""
+    facteur_couverture_solaire_saisi_installation_chauffage_n2: NotRequired[float]
+    """As published by the register: facteur_couverture_solaire_saisi_installation_chauffage_n2, share of the need, 0 to
+    1.
+    """
+    type_generateur_n1_installation_n2: NotRequired[str]
+    """As published by the register: Type générateur n°1 installation n°2."""
+    type_energie_generateur_n1_installation_n2: NotRequired[str]
+    """As published by the register: Type énergie générateur n°1 installation n°2."""
+    usage_generateur_n1_installation_n2: NotRequired[str]
+    """As published by the register: Usage générateur n°1 installation n°2."""
+    description_generateur_chauffage_n1_installation_n2: NotRequired[str]
+    """As published by the register: description_generateur_chauffage_n1_installation_n2."""
+    type_generateur_n2_installation_n2: NotRequired[str]
+    """As published by the register: Type générateur n°2 installation n°2."""
+    type_energie_generateur_n2_installation_n2: NotRequired[str]
+    """As published by the register: Type énergie générateur n°2 installation n°2."""
+    usage_generateur_n2_installation_n2: NotRequired[str]
+    """As published by the register: Usage générateur n°2 installation n°2."""
+    description_generateur_chauffage_n2_installation_n2: NotRequired[str]
+    """As published by the register: description_generateur_chauffage_n2_installation_n2."""
+    type_installation_ecs: NotRequired[str]
+    """As published by the register: Type installation ECS (général)."""
+    type_energie_principale_ecs: NotRequired[str]
+    """As published by the register: Type énergie principale ECS."""
+    type_generateur_chauffage_principal_ecs: NotRequired[str]
+    """As published by the register: type_generateur_chauffage_principal_ecs."""
+    type_installation_ecs_n1: NotRequired[str]
+    """As published by the register: type_installation_ecs_n1."""
+    configuration_installation_ecs_n1: NotRequired[str]
+    """As published by the register: Configuration installation ECS."""
+    description_installation_ecs_n1: NotRequired[str]
+    """As published by the register: Description installation ECS."""
+    nombre_logements_desservis_par_installation_ecs_n1: NotRequired[float]
+    """As published by the register: Nombre logements desservis par installation ECS, count."""
+    surface_habitable_desservie_par_installation_ecs_n1: NotRequired[float]
+    """As published by the register: Surface habitable desservie par installation ECS, m2."""
+    type_installation_solaire_n1: NotRequired[str]
+    """As published by the register: Type installation solaire."""
+    facteur_couverture_solaire_saisi_n1: NotRequired[float]
+    """As published by the register: facteur_couverture_solaire_saisi_n1, share of the need, 0 to 1."""
+    type_generateur_n1_ecs_n1: NotRequired[str]
+    """As published by the register: Type générateur ECS n°1."""
+    type_energie_generateur_n1_ecs_n1: NotRequired[str]
+    """As published by the register: Type énergie générateur ECS n°1."""
+    usage_generateur_n1_ecs_n1: NotRequired[str]
+    """As published by the register: Usage générateur ECS n°1."""
+    description_generateur_n1_ecs_n1: NotRequired[str]
+    """As published by the register: Description générateur ECS n°1."""
+    volume_stockage_generateur_n1_ecs_n1: NotRequired[float]
+    """As published by the register: Volume stockage générateur ECS n°1, litres."""
+    cop_generateur_n1_ecs_n1: NotRequired[float]
+    """As published by the register: COP générateur ECS n°1."""
+    date_installation_generateur_n1_ecs_n1: NotRequired[str]
+    """As published by the register: date_installation_generateur_n1_ecs_n1."""
+    type_generateur_n2_ecs_n1: NotRequired[str]
+    """As published by the register: Type générateur ECS n°2."""
+    type_energie_generateur_n2_ecs_n1: NotRequired[str]
+    """As published by the register: Type énergie générateur ECS n°2."""
+    usage_generateur_n2_ecs_n1: NotRequired[str]
+    """As published by the register: Usage générateur ECS n°2."""
+    description_generateur_n2_ecs_n1: NotRequired[str]
+    """As published by the register: Description générateur ECS n°2."""
+    volume_stockage_generateur_n2_ecs_n1: NotRequired[float]
+    """As published by the register: Volume stockage générateur ECS n°2, litres."""
+    cop_generateur_n2_ecs_n1: NotRequired[float]
+    """As published by the register: COP générateur ECS n°2."""
+    date_installation_generateur_n2_ecs_n1: NotRequired[str]
+    """As published by the register: date_installation_generateur_n2_ecs_n1."""
+    type_ventilation: NotRequired[str]
+    """As published by the register: Type ventilation."""
+    surface_ventilee: NotRequired[float]
+    """Ventilated surface, m2."""
+    ventilation_posterieure_2012: NotRequired[float]
+    """As published by the register: Ventilation postérieure 2012 (0/1)."""
+    type_generateur_froid: NotRequired[str]
+    """As published by the register: Type générateur froid."""
+    type_energie_climatisation: NotRequired[str]
+    """As published by the register: type_energie_climatisation."""
+    periode_installation_generateur_froid: NotRequired[str]
+    """As published by the register: periode_installation_generateur_froid."""
+    description_generateur_froid: NotRequired[str]
+    """As published by the register: Description générateur froid."""
+    surface_climatisee: NotRequired[float]
+    """As published by the register: Surface climatisée, m2."""
+    categorie_enr: NotRequired[str]
+    """As published by the register: Catégorie ENR."""
+    systeme_production_electricite_origine_renouvelable: NotRequired[str]
+    """As published by the register: Système production électricité origine renouvelable."""
+    presence_production_pv: NotRequired[float]
+    """As published by the register: Présence production PV (0/1)."""
+    surface_totale_capteurs_pv: NotRequired[float]
+    """As published by the register: Surface totale capteurs photovoltaïque, m2."""
+    nombre_module: NotRequired[float]
+    """As published by the register: Nombre module, count."""
+    _geopoint: NotRequired[str]
+    """As published by the register: _geopoint."""
+    _id: NotRequired[str]
+    """As published by the register: _id."""
+    _i: NotRequired[float]
+    """As published by the register: _i."""
+    _rand: NotRequired[float]
+    """As published by the register: _rand."""
+    flx_id: NotRequired[int]
+    """Numeric identifier derived from the number."""
+    location: NotRequired[DpeRecordLocation]
+    """Where it is."""
+    location_precision: NotRequired[Literal["ADDRESS", "STREET"]]
+    """How precise the position is that was found from the address at import: a house number, or a street or named
+    place; absent where the source gives the position.
+    """
+
+
+class DpeRecordLocation(TypedDict):
+    """Where it is."""
+
+    lat: float
+    """Latitude, degrees (WGS 84)."""
+    lon: float
+    """Longitude, degrees (WGS 84)."""
+
+
+class DvfSearchRequest(TypedDict):
+    """`DvfSearchRequest` of the contract."""
+
+    filters: NotRequired[DvfSearchRequestFilters]
+    """What a record must fulfil, every filter of it."""
+    sortBy: NotRequired[Literal["transaction_date", "id", "price_eur", "price_per_m2_living_eur", "price_per_m2_land_eur", "surface_m2"]]
+    """Rows without the value come last in both orders; ties by identifier."""
+    sortOrder: NotRequired[Literal["asc", "desc"]]
+    """Direction of the order."""
+    size: NotRequired[int]
+    """Records wanted at most."""
+    cursor: NotRequired[str]
+    """Cursor of a previous answer to the same filters and order; the size may differ."""
+
+
+class DvfSearchRequestFilters(TypedDict):
+    """What a record must fulfil, every filter of it."""
+
+    id: NotRequired[str]
+    """Identifier of the sale."""
+    transaction_date: NotRequired[DateRange]
+    """Day of the sale."""
+    transaction_type: NotRequired[list[Literal["Vente", "Vente en l'etat futur d'achevement", "Vente terrain a batir", "Echange"]]]
+    """Nature of the sale, unaccented."""
+    price_eur: NotRequired[NumberRange]
+    """Price of the whole mutation, EUR."""
+    price_per_m2_living_eur: NotRequired[NumberRange]
+    """Price per built square metre of a single dwelling, EUR/m2."""
+    price_per_m2_land_eur: NotRequired[NumberRange]
+    """Price per square metre of land sold alone, EUR/m2."""
+    location: NotRequired[GeoDistance]
+    """Position within a planar distance of a pin, boundary included."""
+    departement_code: NotRequired[str]
+    """Department code, 2A, 2B and three characters overseas included."""
+    insee_code: NotRequired[str]
+    """INSEE code of the commune."""
+    postal_code: NotRequired[str]
+    """Postal code."""
+    iris_code: NotRequired[str]
+    """IRIS code."""
+    iris_type: NotRequired[list[Literal["H", "A", "D", "Z"]]]
+    """IRIS type."""
+    property_type: NotRequired[list[Literal["Appartement", "Maison", "Autre", "Terrain", "Tertiaire", "Dépendance", "Volume"]]]
+    """Kind of property sold."""
+    surface_m2: NotRequired[NumberRange]
+    """Built surface, m2."""
+    main_rooms: NotRequired[NumberRange]
+    """Main rooms."""
+    land_surface_m2: NotRequired[NumberRange]
+    """Land, m2."""
+    carrez_surface_m2: NotRequired[NumberRange]
+    """Carrez surface, m2."""
+    soil_surface_m2: NotRequired[NumberRange]
+    """Land under and around buildings, m2."""
+    garden_surface_m2: NotRequired[NumberRange]
+    """Gardens, m2."""
+    is_new_build: NotRequired[bool]
+    """Off-plan sale."""
+    is_open_market: NotRequired[bool]
+    """Sale on the open market."""
+
+
+class DvfSearchAnswer(TypedDict):
+    """`DvfSearchAnswer` of the contract."""
+
+    data: list[DvfRecord]
+    total: int
+    """All records that match."""
+    size: int
+    """Page size asked for, or its default."""
+    hasMore: bool
+    """Whether records follow this page."""
+    cursor: NotRequired[str]
+    """Where the next page starts; present when hasMore."""
+
+
+class DvfMatchRequest(TypedDict):
+    """`DvfMatchRequest` of the contract."""
+
+    filters: NotRequired[DvfMatchRequestFilters]
+    """What a candidate must fulfil, every filter of it."""
+    size: NotRequired[int]
+    """Records wanted at most."""
+    scoring_targets: NotRequired[DvfMatchRequestScoringTargets]
+    """What the record sought is like; each target given takes part in the score."""
+
+
+class DvfMatchRequestFilters(TypedDict):
+    """What a candidate must fulfil, every filter of it."""
+
+    departement_code: NotRequired[str]
+    """Department code."""
+    insee_code: NotRequired[str]
+    """INSEE code of the commune."""
+    postal_code: NotRequired[str]
+    """Postal code."""
+    id: NotRequired[str]
+    """Identifier of the sale."""
+    property_type: NotRequired[Literal["Appartement", "Maison", "Autre", "Terrain", "Tertiaire", "Dépendance", "Volume"]]
+    """Kind of property sold."""
+    surface_m2: NotRequired[NumberRange]
+    """Built surface, m2."""
+    transaction_date: NotRequired[DateRange]
+    """Day of the sale."""
+    location: NotRequired[GeoDistance]
+    """Position within a planar distance of a pin, boundary included."""
+    address: NotRequired[str]
+    """Address in one line, with postal code and commune: within 50 m of a house number, within 300 m of the middle of a
+    street, in the commune of a mere town. It is one more condition; the answer's `meta.address` says how it was
+    understood. 422 if it is not found or not surely enough.
+    """
+
+
+class DvfMatchRequestScoringTargets(TypedDict):
+    """What the record sought is like; each target given takes part in the score."""
+
+    price_eur: NotRequired[float]
+    """Price, EUR, gaussian decay."""
+    main_rooms: NotRequired[float]
+    """Main rooms."""
+    is_new_build: NotRequired[bool]
+    """Off-plan sale."""
+    transaction_type: NotRequired[Literal["Vente", "Vente en l'etat futur d'achevement", "Vente terrain a batir", "Echange"]]
+    """Nature of the sale."""
+
+
+class DvfMatchAnswer(TypedDict):
+    """`DvfMatchAnswer` of the contract."""
+
+    data: list[DvfMatchAnswerDataItem]
+    """Candidates, best first."""
+    meta: DpeMatchAnswerMeta
+    """About the whole ranking."""
+
+
+class DvfMatchAnswerDataItem(TypedDict):
+    """`DvfMatchAnswerDataItem` of the contract."""
+
+    score: float
+    """Weighted mean of the similarities per target, one decimal."""
+    confidence: Literal["HIGH", "MEDIUM", "LOW", "REJECT"]
+    """How far the candidate can be taken for the record sought."""
+    dvf: DvfRecord
+
+
+class DvfRecord(TypedDict):
+    """`DvfRecord` of the contract."""
+
+    id: NotRequired[str]
+    """Identifier of the sale."""
+    transaction_date: NotRequired[str]
+    """Day of the sale, ISO 8601."""
+    transaction_type: NotRequired[str]
+    """Nature of the sale, unaccented."""
+    price_eur: NotRequired[float]
+    """Price of the whole mutation, EUR."""
+    price_per_m2_living_eur: NotRequired[float]
+    """Price per built square metre of a single dwelling, EUR/m2."""
+    price_per_m2_land_eur: NotRequired[float]
+    """Price per square metre of land sold alone, EUR/m2."""
+    surface_m2: NotRequired[float]
+    """Built surface, m2."""
+    main_rooms: NotRequired[float]
+    """Main rooms."""
+    land_surface_m2: NotRequired[float]
+    """Land, m2."""
+    carrez_surface_m2: NotRequired[float]
+    """Carrez surface, m2."""
+    soil_surface_m2: NotRequired[float]
+    """Land under and around buildings, m2."""
+    garden_surface_m2: NotRequired[float]
+    """Gardens, m2."""
+    property_type: NotRequired[str]
+    """Kind of property sold."""
+    is_new_build: NotRequired[bool]
+    """Off-plan sale."""
+    is_open_market: NotRequired[bool]
+    """Sale on the open market."""
+    address: NotRequired[str]
+    """Number and street."""
+    postal_code: NotRequired[str]
+    """Postal code."""
+    insee_code: NotRequired[str]
+    """INSEE code of the commune."""
+    city: NotRequired[str]
+    """Name of the commune."""
+    departement_code: NotRequired[str]
+    """Department code, 2A, 2B and three characters overseas included."""
+    iris_code: NotRequired[str]
+    """IRIS code."""
+    iris_type: NotRequired[str]
+    """IRIS type."""
+    parcel_ids: NotRequired[list[str]]
+    """Cadastral parcels sold, 14 characters each."""
+    lots: NotRequired[int]
+    """Lots of co-ownership sold."""
+    rows: NotRequired[int]
+    """Rows of the source the record was made from."""
+    mutation_id: NotRequired[str]
+    """Identifier of the mutation in the imported edition (`id_mutation`), which other editions may number otherwise;
+    absent where the source has none.
+    """
+    mutation_records: NotRequired[int]
+    """Records made from the mutation, this one included; each carries the price of the whole mutation."""
+    mutation_share: NotRequired[float]
+    """Share of the mutation that this record counts for, 0 to 1, by built surface; the shares of a mutation add up to
+    1, so the sum of price_eur * mutation_share counts every price once.
+    """
+    is_sold_together: NotRequired[bool]
+    """Whether the price pays for more than one dwelling or commercial premises."""
+    location: NotRequired[DpeRecordLocation]
+    """Where it is."""
+    location_precision: NotRequired[Literal["ADDRESS", "STREET"]]
+    """How precise the position is that was found from the address at import: a house number, or a street or named
+    place; absent where the source gives the position.
+    """
+
+
+class AccountRequest(TypedDict):
+    """`AccountRequest` of the contract."""
+
+    name: str
+    """Unlike every other account's; must be 1 to 100 characters, without control characters, blanks at the ends or the
+    form of a UUID.
+    """
+
+
+class Account(TypedDict):
+    """`Account` of the contract."""
+
+    account_id: str
+    """Identifier of the account."""
+    name: str
+    """Name of the account."""
+    created_at: str
+    """When it was made; UTC, milliseconds."""
+    webhook_key: str
+    """What its deliveries carry in x-webhook-key."""
+
+
+class AccountWithSecret(TypedDict):
+    """`AccountWithSecret` of the contract."""
+
+    account_id: str
+    """Identifier of the account."""
+    name: str
+    """Name of the account."""
+    created_at: str
+    """When it was made; UTC, milliseconds."""
+    webhook_key: str
+    """What its deliveries carry in x-webhook-key."""
+    signing_secret: str
+    """Signs its deliveries (Standard Webhooks); told at creation and rotation only. A replaced secret signs beside the
+    new one for 24 hours.
+    """
+
+
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry"]
+"""A scope, which opens every endpoint of its part of the service, or a single endpoint."""
+
+
+class KeyRequest(TypedDict):
+    """`KeyRequest` of the contract."""
+
+    account_id: NotRequired[str]
+    """Account that is to own it; by default the account named default."""
+    kind: Literal["test", "production"]
+    """A test key lives 7 days, a production key until revoked."""
+    grants: NotRequired[list[Grant]]
+    """What the key may do; by default every scope but admin, and on a test key but alerts. A test key cannot hold admin
+    or its endpoints, and a key without the scope admin cannot give them.
+    """
+    rate: NotRequired[int]
+    """Requests a second; by default 5 on a test key and 50 on a production key, unless configured otherwise."""
+    monthly_quota: NotRequired[int | None]
+    """Counted calls a month (UTC); null: no bound; by default 10000 on a test key and no bound on a production key,
+    unless configured otherwise.
+    """
+    max_concurrent_estimates: NotRequired[int]
+    """Estimates that run at once; more wait in a short queue."""
+    name: NotRequired[str]
+    """To tell keys apart; must be 1 to 100 characters, without control characters or blanks at the ends, and not
+    "demo", which demos use.
+    """
+
+
+class KeyChange(TypedDict):
+    """What is left out stays as it is; a server follows within a second."""
+
+    grants: NotRequired[list[Grant]]
+    """What the key may do. A test key cannot hold admin or its endpoints, and a key without the scope admin cannot give
+    them.
+    """
+    rate: NotRequired[int]
+    """Requests a second."""
+    monthly_quota: NotRequired[int | None]
+    """Counted calls a month (UTC); null: no bound."""
+    max_concurrent_estimates: NotRequired[int]
+    """Estimates that run at once; more wait in a short queue."""
+    name: NotRequired[str]
+    """To tell keys apart; must be 1 to 100 characters, without control characters or blanks at the ends, and not
+    "demo", which demos use.
+    """
+
+
+class Key(TypedDict):
+    """`Key` of the contract."""
+
+    key_id: str
+    """Identifier of the key."""
+    account_id: str
+    """Account that owns it."""
+    kind: Literal["test", "production"]
+    """A test key lives 7 days, a production key until revoked."""
+    grants: list[Grant]
+    rate: int
+    """Requests a second."""
+    max_concurrent_estimates: int
+    """Estimates that run at once."""
+    created_at: str
+    """When it was made; UTC, milliseconds."""
+    name: NotRequired[str]
+    """What it was called when made; absent: nothing."""
+    monthly_quota: NotRequired[int]
+    """Counted calls a month (UTC); absent: no bound."""
+    expires_at: NotRequired[str]
+    """When it stops working; absent: never; UTC, milliseconds."""
+    revoked_at: NotRequired[str]
+    """When it was revoked; absent: it was not; UTC, milliseconds."""
+
+
+class NewKey(TypedDict):
+    """`NewKey` of the contract."""
+
+    key_id: str
+    """Identifier of the key."""
+    account_id: str
+    """Account that owns it."""
+    kind: Literal["test", "production"]
+    """A test key lives 7 days, a production key until revoked."""
+    grants: list[Grant]
+    rate: int
+    """Requests a second."""
+    max_concurrent_estimates: int
+    """Estimates that run at once."""
+    created_at: str
+    """When it was made; UTC, milliseconds."""
+    name: NotRequired[str]
+    """What it was called when made; absent: nothing."""
+    monthly_quota: NotRequired[int]
+    """Counted calls a month (UTC); absent: no bound."""
+    expires_at: NotRequired[str]
+    """When it stops working; absent: never; UTC, milliseconds."""
+    revoked_at: NotRequired[str]
+    """When it was revoked; absent: it was not; UTC, milliseconds."""
+    key: str
+    """The text to send in x-api-key; told now and never again."""
+
+
+class TypeUsage(TypedDict):
+    """`TypeUsage` of the contract."""
+
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED"]
+    """Type of consumption."""
+    credits: int
+    """Credits charged."""
+    calls: int
+    """Calls counted, free ones included."""
+
+
+class AccountUsage(TypedDict):
+    """`AccountUsage` of the contract."""
+
+    account_id: str
+    """Identifier of the account."""
+    name: str
+    """Name of the account."""
+    total_credits: int
+    """Credits charged in the period."""
+    consumption_per_type: list[TypeUsage]
+    """By type, in the order of their names; types without a call are left out."""
+
+
+class Consumption(TypedDict):
+    """`Consumption` of the contract."""
+
+    total_credits: int
+    """Credits charged in the period."""
+    consumption_per_type: list[TypeUsage]
+    """By type, in the order of their names; types without a call are left out."""
+
+
+class Property(TypedDict):
+    """One asset, merged from the adverts that offer it."""
+
+    adverts: list[PropertyAdvert]
+    """Its adverts, in order of first sighting."""
+    description: NotRequired[str]
+    """Description of the first advert."""
+    flxId: NotRequired[FlxId]
+    """Identifier, that of its first advert."""
+    habitation: NotRequired[TypeHabitation]
+    """The dwelling."""
+    hasAnomaly: NotRequired[bool]
+    """Whether its data contradict each other or are absurd."""
+    isUrgent: NotRequired[bool]
+    """Whether an advert says it is urgent."""
+    land: NotRequired[TypeLand]
+    """Its land."""
+    location: NotRequired[Location]
+    """Where it is."""
+    medias: NotRequired[Medias]
+    """Pictures and visits of all its adverts."""
+    meta: NotRequired[Meta]
+    """Since when it was seen."""
+    parking: NotRequired[TypeParking]
+    """Its parking places."""
+    price: NotRequired[Price]
+    """What it costs."""
+    process: NotRequired[EnumPropertyProcess]
+    """Where the transaction stands, as given."""
+    tags: list[str]
+    """Free tags."""
+    title: NotRequired[str]
+    """Title of the first advert."""
+    type: NotRequired[EnumPropertyClass]
+    """Class of asset."""
+    offer: NotRequired[Offer]
+    """What is offered."""
+
+
+class PropertyAdvert(TypedDict):
+    """An advert inside its property."""
+
+    description: NotRequired[str]
+    """Description, as on the portal."""
+    firstSeenAt: NotRequired[Timestamp]
+    """First sighting, UTC."""
+    flxId: NotRequired[FlxId]
+    """Identifier of the advert."""
+    isOnline: NotRequired[bool]
+    """Whether it is on its portal now."""
+    lastSeenAt: NotRequired[Timestamp]
+    """Last sighting, UTC."""
+    location: NotRequired[Position]
+    """`[lng, lat]`, degrees: -180 to 180 and -90 to 90; may be imprecise."""
+    medias: NotRequired[Medias]
+    """Pictures and visits."""
+    price: NotRequired[Price]
+    """What it asks."""
+    source: NotRequired[str]
+    """The portal, as a host name."""
+    url: NotRequired[str]
+    """Address of the listing on its portal."""
+    title: NotRequired[str]
+    """Title, as on the portal."""
+    offlineAt: NotRequired[Timestamp]
+    """When it went offline, UTC."""
+    hasAnomaly: NotRequired[bool]
+    """Whether its data contradict each other or are absurd."""
+    isPro: NotRequired[bool]
+    """Whether the seller is a professional; false for a private person."""
+    seller: NotRequired[LightSeller]
+    """The professional who sells or lets."""
+    isExclusive: NotRequired[bool]
+    """Whether the seller says to have the exclusive mandate."""
+    contactInCharge: NotRequired[Contact]
+    """The person to ask."""
+
+
+FlxId: TypeAlias = str
+"""Identifier, a UUID."""
+
+
+class TypeHabitation(TypedDict):
+    """A dwelling."""
+
+    bathroomCount: NotRequired[Count]
+    """Bathrooms, from 0."""
+    bedroomCount: NotRequired[Count]
+    """Bedrooms, from 0."""
+    floor: NotRequired[Floor]
+    """Storey, -10 to 200, 0 for the ground floor; the same as features.propertyFloor."""
+    characteristics: NotRequired[Characteristics]
+    """What it has and has not."""
+    condominiumLotCount: NotRequired[Count]
+    """Lots of its condominium, from 0."""
+    climate: NotRequired[Climate]
+    """Energy performance."""
+    features: NotRequired[Features]
+    """Floor, exposure, views, materials."""
+    heatTypes: list[EnumHeatType]
+    """Who shares the heating."""
+    heatTypeDetails: list[EnumHeatTypeDetail]
+    """What gives off the heat."""
+    heatings: list[EnumHeating]
+    """Sources of energy of the heating."""
+    propertyCondition: NotRequired[PropertyCondition]
+    """Age and condition."""
+    roomCount: NotRequired[Count]
+    """Main rooms, from 0."""
+    surface: NotRequired[Surface]
+    """Areas."""
+    type: list[EnumPropertyTypeHabitation]
+    """Kinds of dwelling."""
+    wcCount: NotRequired[Count]
+    """Toilets, from 0."""
+
+
+class TypeLand(TypedDict):
+    """Land of an asset, or the asset when it is land."""
+
+    canConstruct: NotRequired[bool]
+    """Whether it may be built on."""
+    hasBuildingPermit: NotRequired[bool]
+    """Whether a building permit was granted."""
+    hasElectricity: NotRequired[bool]
+    """Whether it is connected to electricity."""
+    hasTelecom: NotRequired[bool]
+    """Whether it is connected to telecommunications."""
+    hasWater: NotRequired[bool]
+    """Whether it is connected to water."""
+    isServiced: NotRequired[bool]
+    """Whether it is connected to the usual networks."""
+    surface: NotRequired[SquareMetres]
+    """Area, square metres, from 0."""
+    surfaceConstructable: NotRequired[SquareMetres]
+    """Area that may be built on, square metres, from 0."""
+    type: NotRequired[EnumLandType]
+    """Kind of land."""
+
+
+class Location(TypedDict):
+    """Where a property is."""
+
+    city: NotRequired[str]
+    """Name of the commune."""
+    cityCoordinate: NotRequired[CompleteLatLng]
+    """Centre of the commune."""
+    department: NotRequired[Department]
+    """Department: two characters, 2A and 2B included, or three overseas."""
+    inseeCode: NotRequired[InseeCode]
+    """INSEE code of the commune, five characters; Paris, Lyon and Marseille by arrondissement."""
+    irisCode: NotRequired[IrisCode]
+    """Code of the IRIS district, nine characters."""
+    locationCoordinate: NotRequired[CompleteLatLng]
+    """Position of the asset; may be imprecise."""
+    postalCode: NotRequired[PostalCode]
+    """Postal code, five digits."""
+    precision: NotRequired[EnumLocationPrecision]
+    """How precise the position is, if it was found from an address, a town or a postal code."""
+
+
+class Medias(TypedDict):
+    """Pictures and visits."""
+
+    images: list[Image]
+    """Pictures, in the order of the listing."""
+    virtualVisitExternalUrl: list[str]
+    """Addresses of virtual visits."""
+
+
+class Meta(TypedDict):
+    """Since when an asset was seen. Moments are UTC."""
+
+    firstSeenAt: NotRequired[Timestamp]
+    """First sighting."""
+    isTotallyOffline: NotRequired[bool]
+    """Whether every advert of the property is offline."""
+    lastPublishedAt: NotRequired[Timestamp]
+    """When an advert last appeared or came back online."""
+    lastSeenAt: NotRequired[Timestamp]
+    """Last sighting."""
+    lastUpdatedAt: NotRequired[Timestamp]
+    """Last change of content."""
+    totallyOfflineAt: NotRequired[Timestamp]
+    """When the last advert went offline."""
+
+
+class TypeParking(TypedDict):
+    """Parking places of an asset, or the asset when it is one."""
+
+    count: NotRequired[Count]
+    """Places, from 0."""
+    numberOfCars: NotRequired[Count]
+    """Cars they hold together, from 0."""
+    surface: NotRequired[SquareMetres]
+    """Area, square metres, from 0."""
+    type: NotRequired[EnumParkingType]
+    """Kind of place."""
+
+
+class Price(TypedDict):
+    """Price of a property, or of an advert of it."""
+
+    currency: NotRequired[EnumCurrency]
+    """Currency of every amount here; CURRENCY_EUR unless said otherwise."""
+    initial: NotRequired[PropertyPrice]
+    """Price of the property's first advert."""
+    isAuction: NotRequired[bool]
+    """Whether the price is the starting bid of an auction."""
+    latest: NotRequired[PropertyPrice]
+    """Price of the property's last advert."""
+    scope: NotRequired[EnumPricingScope]
+    """Whether amounts are paid once or every month; PRICING_ONE_OFF, for rents PRICING_MENSUAL."""
+    warrantyDeposit: NotRequired[Eur]
+    """Deposit of a rent, EUR, from 0."""
+    variation: NotRequired[Variation]
+    """How the price moved."""
+    charges: NotRequired[Charges]
+    """Charges beside the price."""
+
+
+EnumPropertyProcess: TypeAlias = Literal["PROCESS_UNKNOWN", "PROCESS_AVAILABLE_ON_MARKET", "PROCESS_UNDER_COMPROMISE", "PROCESS_RENTED_SOLD", "PROCESS_REMOVED", "PROCESS_RESERVED", "PROCESS_ARCHIVED"]
+"""Where the transaction stands."""
+
+
+EnumPropertyClass: TypeAlias = Literal["CLASS_UNKNOWN", "CLASS_HOUSE", "CLASS_FLAT", "CLASS_PROGRAM", "CLASS_SHOP", "CLASS_PREMISES", "CLASS_OFFICE", "CLASS_LAND", "CLASS_BUILDING", "CLASS_PARKING", "CLASS_ROOM", "CLASS_OTHER"]
+"""Class of asset."""
+
+
+class Offer(TypedDict):
+    """What is offered."""
+
+    isCurrentlyOccupied: NotRequired[bool]
+    """Whether it is sold with an occupant."""
+    renting: NotRequired[OfferRentingContract]
+    """Terms of a rent."""
+    type: NotRequired[EnumPropertyOfferType]
+    """Sale, rent or another kind."""
+
+
+Timestamp: TypeAlias = str
+"""Moment, ISO 8601 in UTC with milliseconds."""
+
+
+Position: TypeAlias = "list[float]"
+"""Position [longitude, latitude], degrees: -180 to 180 and -90 to 90."""
+
+
+class LightSeller(TypedDict):
+    """The professional who sells or lets."""
+
+    flxId: NotRequired[FlxId]
+    """Identifier of the seller."""
+    name: NotRequired[str]
+    """Name."""
+    siren: NotRequired[Siren]
+    """SIREN number, nine digits."""
+    type: NotRequired[EnumSellerType]
+    """Kind of seller."""
+
+
+class Contact(TypedDict):
+    """The person to ask."""
+
+    email: NotRequired[str]
+    """Address of electronic mail."""
+    firstName: NotRequired[str]
+    """First name."""
+    lastName: NotRequired[str]
+    """Last name."""
+    phoneNumber: NotRequired[str]
+    """Telephone number, as on the portal."""
+    pseudonym: NotRequired[str]
+    """Name shown on the portal instead."""
+
+
+class Image(TypedDict):
+    """A picture and its hashes, as hexadecimal texts; pictures that look alike have hashes of few different bits. The
+    hashes are empty where only the address of the picture is known.
+    """
+
+    gaussianHash: str
+    """Hash of the brightness after a Gaussian blur."""
+    imageId: str
+    """Identifier of the picture."""
+    meanHash: str
+    """Hash of the brightness against its mean."""
+    perceptualHash: str
+    """Hash of the low frequencies."""
+    url: NotRequired[str]
+    """Address of the picture on its portal."""
+    colorHash: NotRequired[str]
+    """Hash of the distribution of colours."""
+    differenceHash: NotRequired[str]
+    """Hash of the differences between neighbouring points."""
+
+
+EnumCurrency: TypeAlias = Literal["CURRENCY_EUR", "CURRENCY_USD"]
+"""Currency of prices, ISO 4217 after the prefix."""
+
+
+class PropertyPrice(TypedDict):
+    """An amount and the listing that asks it."""
+
+    source: NotRequired[Source]
+    """Listing the amount comes from."""
+    value: NotRequired[Eur]
+    """Amount, EUR, from 0; every month for rents."""
+    valuePerArea: NotRequired[EurPerSquareMetre]
+    """Amount per habitable area, EUR per square metre, from 0; per area of land for land."""
+
+
+EnumPricingScope: TypeAlias = Literal["PRICING_ONE_OFF", "PRICING_MENSUAL"]
+"""Whether a price is paid once or every month."""
+
+
+Eur: TypeAlias = float
+"""An amount, EUR."""
+
+
+class Variation(TypedDict):
+    """How a price moved between two states."""
+
+    sinceLastModified: NotRequired[Percent]
+    """Change since the price before the last change, percent, from -100; below 0 when it fell."""
+    sincePublished: NotRequired[Percent]
+    """Change since the first price, percent, from -100; below 0 when it fell."""
+    absoluteSinceLastModified: NotRequired[EurChange]
+    """Change since the price before the last change, EUR; below 0 when it fell."""
+    absoluteSincePublished: NotRequired[EurChange]
+    """Change since the first price, EUR; below 0 when it fell."""
+
+
+class Charges(TypedDict):
+    """Charges and taxes of an asset."""
+
+    yearlyCondoniumFees: NotRequired[Eur]
+    """Condominium fees, EUR a year, from 0."""
+    yearlyElectricityFees: NotRequired[Eur]
+    """Electricity, EUR a year, from 0."""
+    yearlyHeatingFees: NotRequired[Eur]
+    """Heating, EUR a year, from 0."""
+    yearlyHousingTax: NotRequired[Eur]
+    """Property tax, EUR a year, from 0."""
+    yearlyLivingTax: NotRequired[Eur]
+    """Residence tax, EUR a year, from 0."""
+    yearlyRentalFees: NotRequired[Eur]
+    """Charges of a tenant, EUR a year, from 0."""
+    monthlyRentSupplement: NotRequired[Eur]
+    """Supplement to a controlled rent, EUR a month, from 0."""
+
+
+class Source(TypedDict):
+    """A listing on a portal."""
+
+    flxId: NotRequired[FlxId]
+    """Identifier of the advert."""
+    url: NotRequired[str]
+    """Address of the listing."""
+    website: NotRequired[str]
+    """The portal, as a host name."""
+
+
+EurPerSquareMetre: TypeAlias = float
+"""A price per area, EUR per square metre."""
+
+
+Percent: TypeAlias = float
+"""A change in percent; below 0 when it fell."""
+
+
+EurChange: TypeAlias = float
+"""A change of an amount, EUR; below 0 when it fell."""
+
+
+Siren: TypeAlias = str
+"""SIREN number of a company, nine digits."""
+
+
+EnumSellerType: TypeAlias = Literal["SELLER_TYPE_UNKNOWN", "SELLER_TYPE_AGENCY", "SELLER_TYPE_NETWORK"]
+"""Kind of professional seller."""
+
+
+Count: TypeAlias = int
+"""How many there are."""
+
+
+Floor: TypeAlias = int
+"""A storey: 0 is the ground floor, negative ones are below it."""
+
+
+class Characteristics(TypedDict):
+    """What an asset has (`true`) and has not (`false`)."""
+
+    hasAlarm: NotRequired[bool]
+    """Alarm."""
+    hasBalcony: NotRequired[bool]
+    """Balcony."""
+    hasCellar: NotRequired[bool]
+    """Cellar."""
+    hasConcierge: NotRequired[bool]
+    """Caretaker."""
+    hasDigicode: NotRequired[bool]
+    """Door code."""
+    hasFireplace: NotRequired[bool]
+    """Fireplace."""
+    hasGarage: NotRequired[bool]
+    """Garage."""
+    hasGarden: NotRequired[bool]
+    """Garden."""
+    hasGrenier: NotRequired[bool]
+    """Attic."""
+    hasInterphone: NotRequired[bool]
+    """Entry phone."""
+    hasJacuzzi: NotRequired[bool]
+    """Whirlpool bath."""
+    hasLand: NotRequired[bool]
+    """Land."""
+    hasLift: NotRequired[bool]
+    """Lift."""
+    hasMezzanine: NotRequired[bool]
+    """Mezzanine."""
+    hasParking: NotRequired[bool]
+    """Parking place."""
+    hasPool: NotRequired[bool]
+    """Swimming pool."""
+    hasTerrace: NotRequired[bool]
+    """Terrace."""
+    hasVisAVis: NotRequired[bool]
+    """Windows face those of others."""
+    isPeaceful: NotRequired[bool]
+    """Quiet."""
+
+
+class Climate(TypedDict):
+    """Energy performance of a dwelling."""
+
+    epcClimate: NotRequired[EnumGreenhouseClassification]
+    """Greenhouse gas class."""
+    epcClimateScore: NotRequired[CarbonPerArea]
+    """Greenhouse gas, kgCO2 per square metre and year, from 0."""
+    epcEnergy: NotRequired[EnumEnergyClassification]
+    """Energy class."""
+    epcEnergyScore: NotRequired[EnergyPerArea]
+    """Primary energy, kWhEP per square metre and year, from 0."""
+    epcClimateDate: NotRequired[Timestamp]
+    """When the greenhouse gas class was established, UTC."""
+    epcEnergyDate: NotRequired[Timestamp]
+    """When the energy class was established, UTC."""
+
+
+class Features(TypedDict):
+    """Floor, exposure, views and materials of a dwelling."""
+
+    exposure: NotRequired[EnumExposure]
+    """Direction the main rooms face."""
+    furniture: NotRequired[EnumFurniture]
+    """How far it is furnished."""
+    propertyFloor: NotRequired[Floor]
+    """Storey, -10 to 200, 0 for the ground floor."""
+    propertyTotalFloor: NotRequired[Floor]
+    """Storeys of the building above the ground floor, -10 to 200."""
+    viewTypes: list[EnumViewType]
+    """Qualities of the view."""
+    constructionMaterials: list[EnumConstructionMaterial]
+    """Materials of walls and frames."""
+    glazingTypes: list[EnumGlazingType]
+    """Panes of the windows."""
+    hasThroughExposure: NotRequired[bool]
+    """Whether it has windows on two opposite sides."""
+    viewOns: list[EnumViewOn]
+    """What the windows look on."""
+
+
+EnumHeatType: TypeAlias = Literal["HEAT_TYPE_UNKNOWN", "HEAT_TYPE_INDIVIDUAL", "HEAT_TYPE_SHARED", "HEAT_TYPE_MIX", "HEAT_TYPE_CITY", "HEAT_TYPE_CISTERN"]
+"""Who shares the heating. `HEAT_TYPE_MIXED` is read as `HEAT_TYPE_MIX`."""
+
+
+EnumHeatTypeDetail: TypeAlias = Literal["HEAT_DETAIL_UNKNOWN", "HEAT_DETAIL_FLOOR", "HEAT_DETAIL_CEILING", "HEAT_DETAIL_FIREPLACE", "HEAT_DETAIL_INSERT", "HEAT_DETAIL_AIR_CON", "HEAT_DETAIL_REVERSIBLE_AIR_CON", "HEAT_DETAIL_RADIANTS_TUBES", "HEAT_DETAIL_RADIATOR", "HEAT_DETAIL_SHEAHS", "HEAT_DETAIL_CONVECTOR"]
+"""What gives off the heat. `HEAT_DETAIL_SHEATHS` is read as `HEAT_DETAIL_SHEAHS`."""
+
+
+EnumHeating: TypeAlias = Literal["HEATING_UNKNOWN", "HEATING_FUEL_OIL", "HEATING_ELECTRICAL", "HEATING_GAS", "HEATING_BIOMASS", "HEATING_SOLAR", "HEATING_GEOTHERMAL", "HEATING_WOOD", "HEATING_HEAT_PUMP", "HEATING_PELLET", "HEATING_CANADIAN_WELL", "HEATING_COAL"]
+"""Source of energy of the heating."""
+
+
+class PropertyCondition(TypedDict):
+    """Age and condition of an asset."""
+
+    constructionYear: NotRequired[Year]
+    """Year of construction, 1 to 2200."""
+    interiorCondition: NotRequired[EnumPropertyInteriorCondition]
+    """Condition of the interior."""
+    renovationYear: NotRequired[Year]
+    """Year of the last renovation, 1 to 2200."""
+    generalConditions: list[EnumPropertyGeneralCondition]
+    """Conditions of the asset as a whole."""
+
+
+class Surface(TypedDict):
+    """Areas of a dwelling, square metres; all but the total are rarely known."""
+
+    balconies: NotRequired[SquareMetres]
+    """Balconies, square metres, from 0."""
+    floorSpace: NotRequired[SquareMetres]
+    """Floor area, square metres, from 0."""
+    gardens: NotRequired[SquareMetres]
+    """Gardens, square metres, from 0."""
+    groundFloor: NotRequired[SquareMetres]
+    """Ground floor, square metres, from 0."""
+    kitchen: NotRequired[SquareMetres]
+    """Kitchen, square metres, from 0."""
+    livingSpace: NotRequired[SquareMetres]
+    """Living space, square metres, from 0."""
+    livingRoom: NotRequired[SquareMetres]
+    """Living room, square metres, from 0."""
+    terraces: NotRequired[SquareMetres]
+    """Terraces, square metres, from 0."""
+    total: NotRequired[SquareMetres]
+    """Habitable area, square metres, from 0."""
+
+
+EnumPropertyTypeHabitation: TypeAlias = Literal["PROPERTY_TYPE_UNKNOWN", "PROPERTY_TYPE_STUDIO", "PROPERTY_TYPE_T1", "PROPERTY_TYPE_T1_T2", "PROPERTY_TYPE_T2", "PROPERTY_TYPE_T2_T3", "PROPERTY_TYPE_T3", "PROPERTY_TYPE_T3_4", "PROPERTY_TYPE_T4", "PROPERTY_TYPE_T4_5", "PROPERTY_TYPE_T5_MORE", "PROPERTY_TYPE_LOFT", "PROPERTY_TYPE_DUPLEX", "PROPERTY_TYPE_OTHER_APARTMENT_TYPE", "PROPERTY_TYPE_INDIVIDUAL", "PROPERTY_TYPE_ONE_SIDE_TERRACED", "PROPERTY_TYPE_TWO_SIDE_TERRACED", "PROPERTY_TYPE_SINGLE_STOREY", "PROPERTY_TYPE_TRADITIONAL", "PROPERTY_TYPE_CONTEMPORARY", "PROPERTY_TYPE_BOURGEOIS", "PROPERTY_TYPE_VILLA", "PROPERTY_TYPE_MANOR", "PROPERTY_TYPE_CASTLE", "PROPERTY_TYPE_FARM", "PROPERTY_TYPE_MAS", "PROPERTY_TYPE_BASTIDE", "PROPERTY_TYPE_CHALET", "PROPERTY_TYPE_ANCIENT", "PROPERTY_TYPE_HERITAGE_LISTED", "PROPERTY_TYPE_BUNGALOW"]
+"""Kind of dwelling: flats by main rooms (T2: two), houses by style."""
+
+
+EnumGreenhouseClassification: TypeAlias = Literal["GREENHOUSE_CLASSIFICATION_UNKNOWN", "GREENHOUSE_CLASSIFICATION_G", "GREENHOUSE_CLASSIFICATION_F", "GREENHOUSE_CLASSIFICATION_E", "GREENHOUSE_CLASSIFICATION_D", "GREENHOUSE_CLASSIFICATION_C", "GREENHOUSE_CLASSIFICATION_B", "GREENHOUSE_CLASSIFICATION_A", "GREENHOUSE_CLASSIFICATION_NC"]
+"""Greenhouse gas class of a dwelling, A (best) to G; NC when exempt from a diagnostic."""
+
+
+CarbonPerArea: TypeAlias = float
+"""Greenhouse gas a dwelling emits, kg of CO2 per square metre and year."""
+
+
+EnumEnergyClassification: TypeAlias = Literal["ENERGY_CLASSIFICATION_UNKNOWN", "ENERGY_CLASSIFICATION_G", "ENERGY_CLASSIFICATION_F", "ENERGY_CLASSIFICATION_E", "ENERGY_CLASSIFICATION_D", "ENERGY_CLASSIFICATION_C", "ENERGY_CLASSIFICATION_B", "ENERGY_CLASSIFICATION_A", "ENERGY_CLASSIFICATION_NC"]
+"""Energy class of a dwelling, A (best) to G; NC when exempt from a diagnostic."""
+
+
+EnergyPerArea: TypeAlias = float
+"""Primary energy a dwelling uses, kWh per square metre and year."""
+
+
+EnumExposure: TypeAlias = Literal["EXPOSURE_UNKNOWN", "EXPOSURE_NORTH", "EXPOSURE_NORTH_EAST", "EXPOSURE_EAST", "EXPOSURE_SOUTH_EAST", "EXPOSURE_SOUTH", "EXPOSURE_SOUTH_WEST", "EXPOSURE_WEST", "EXPOSURE_NORTH_WEST"]
+"""Compass direction the main rooms face."""
+
+
+EnumFurniture: TypeAlias = Literal["UNKNOWN_FURNITURE", "UNFURNISHED", "PARTIALLY_FURNISHED", "FULLY_FURNISHED"]
+"""How far a dwelling is furnished."""
+
+
+EnumViewType: TypeAlias = Literal["VIEW_TYPE_UNKNOWN", "VIEW_TYPE_GLIMPSE", "VIEW_TYPE_PANORAMIC", "VIEW_TYPE_CLEAR", "VIEW_TYPE_EXCEPTIONAL", "VIEW_TYPE_DOMINANT"]
+"""Quality of the view."""
+
+
+EnumConstructionMaterial: TypeAlias = Literal["MATERIAL_UNKNOWN", "MATERIAL_WOODEN", "MATERIAL_STEEL", "MATERIAL_STONE", "MATERIAL_PVC", "MATERIAL_CONCRETE", "MATERIAL_ALUMINIUM", "MATERIAL_HALF_TIMBERED", "MATERIAL_MARBLE", "MATERIAL_BRICK", "MATERIAL_CINDER_BLOCK", "MATERIAL_PREFABRICATED", "MATERIAL_ADOBE", "MATERIAL_COATING"]
+"""Material of walls or frames."""
+
+
+EnumGlazingType: TypeAlias = Literal["GLAZING_TYPE_UNKNOWN", "GLAZING_TYPE_SIMPLE", "GLAZING_TYPE_DOUBLE", "GLAZING_TYPE_TRIPLE"]
+"""Panes of the windows."""
+
+
+EnumViewOn: TypeAlias = Literal["VIEW_ON_UNKNOWN", "VIEW_ON_SEA", "VIEW_ON_HILLS", "VIEW_ON_RIVERS", "VIEW_ON_CITY", "VIEW_ON_PARK", "VIEW_ON_VERDURE", "VIEW_ON_STREET", "VIEW_ON_COURTYARD", "VIEW_ON_COUNTRYSIDE", "VIEW_ON_MOUNTAIN", "VIEW_ON_GARDEN_TERRACE", "VIEW_ON_LAKE", "VIEW_ON_SKI_SLOPES", "VIEW_ON_PORT", "VIEW_ON_POI", "VIEW_ON_SKY", "VIEW_ON_WATER", "VIEW_ON_VINEYARD", "VIEW_ON_ROOF"]
+"""What the windows look on."""
+
+
+Year: TypeAlias = int
+"""A year of the common era."""
+
+
+EnumPropertyInteriorCondition: TypeAlias = Literal["INTERIOR_CONDITION_UNKNOWN", "INTERIOR_CONDITION_EXCELLENT", "INTERIOR_CONDITION_TO_REFRESH", "INTERIOR_CONDITION_SMALL_WORKS_TO_BE_PLANNED", "INTERIOR_CONDITION_MAJOR_WORKS_TO_BE_PALLNED", "INTERIOR_CONDITION_BRAND_NEW", "INTERIOR_CONDITION_GOOD_CONDITION", "INTERIOR_CONDITION_TO_BE_RENOVATED"]
+"""Condition of the interior; one value is misspelt in the contract and stays so."""
+
+
+EnumPropertyGeneralCondition: TypeAlias = Literal["GENERAL_CONDITION_UNKNOWN", "GENERAL_CONDITION_TO_BE_RENOVATED", "GENERAL_CONDITION_BRAND_NEW", "GENERAL_CONDITION_RENOVATED", "GENERAL_CONDITION_TO_BE_REFRESHED", "GENERAL_CONDITION_GOOD", "GENERAL_CONDITION_EXCELLENT", "GENERAL_CONDITION_DECREPIT", "GENERAL_CONDITION_TO_BE_BUILT"]
+"""Condition of the asset as a whole."""
+
+
+SquareMetres: TypeAlias = float
+"""An area, square metres."""
+
+
+EnumLandType: TypeAlias = Literal["LAND_UNKNOWN", "LAND_BUILDING_PLOT", "LAND_AGRICULTURAL", "LAND_VINEYARD", "LAND_INDUSTRIAL", "LAND_POND", "LAND_FOREST"]
+"""Kind of land."""
+
+
+class CompleteLatLng(TypedDict):
+    """A position."""
+
+    location: NotRequired[Position]
+    """`[lng, lat]`, degrees: -180 to 180 and -90 to 90."""
+
+
+Department: TypeAlias = str
+"""Code of a department: two characters, 2A and 2B included, or three overseas."""
+
+
+InseeCode: TypeAlias = str
+"""INSEE code of a commune, five characters; Paris, Lyon and Marseille by arrondissement."""
+
+
+IrisCode: TypeAlias = str
+"""Code of an IRIS district: the commune's INSEE code and four digits, 0000 where it has no districts."""
+
+
+PostalCode: TypeAlias = str
+"""Postal code, five digits; a commune may have several, and a code several communes."""
+
+
+EnumLocationPrecision: TypeAlias = Literal["ADDRESS", "STREET", "TOWN"]
+"""How precise a position is that was found from an address, a town or a postal code: a house number, a street or named
+place, the centre of a commune.
+"""
+
+
+EnumParkingType: TypeAlias = Literal["PARKING_UNKNOWN", "PARKING_GARAGE", "PARKING_PARKING"]
+"""Kind of parking place."""
+
+
+class OfferRentingContract(TypedDict):
+    """Terms of a rent."""
+
+    isColocation: NotRequired[bool]
+    """Shared with others."""
+    isLongTerm: NotRequired[bool]
+    """More than 6 months."""
+    isShortTerm: NotRequired[bool]
+    """Less than 6 months."""
+    isSubLease: NotRequired[bool]
+    """Let by a tenant."""
+
+
+EnumPropertyOfferType: TypeAlias = Literal["OFFER_UNKNOWN", "OFFER_BUY", "OFFER_RENT", "OFFER_BUSINESS_TAKE_OVER", "OFFER_LEASE_BACK", "OFFER_LIFE_ANNUITY_SALE", "OFFER_HOLIDAYS", "OFFER_AUCTION"]
+"""What is offered: sale, rent, and others."""
+
+
+class Advert(TypedDict):
+    """One listing on one portal."""
+
+    currency: NotRequired[EnumCurrency]
+    """Currency of every amount here; CURRENCY_EUR unless said otherwise."""
+    currentPrice: NotRequired[AdvertPrice]
+    """What it asks now."""
+    description: NotRequired[str]
+    """Description, as on the portal."""
+    firstSeenAt: NotRequired[Timestamp]
+    """First sighting, UTC."""
+    flxId: NotRequired[FlxId]
+    """Identifier of the advert."""
+    habitation: NotRequired[TypeHabitation]
+    """The dwelling."""
+    hasAnomaly: NotRequired[bool]
+    """Whether its data contradict each other or are absurd."""
+    isAuction: NotRequired[bool]
+    """Whether the price is the starting bid of an auction."""
+    isUrgent: NotRequired[bool]
+    """Whether it says to be urgent."""
+    land: NotRequired[TypeLand]
+    """The land."""
+    lastModifiedAt: NotRequired[Timestamp]
+    """Last change of content, UTC."""
+    location: NotRequired[AdLocation]
+    """Where the asset is."""
+    medias: NotRequired[Medias]
+    """Pictures and visits."""
+    parking: NotRequired[TypeParking]
+    """The parking places."""
+    process: NotRequired[EnumPropertyProcess]
+    """Where the transaction stands, as given."""
+    scope: NotRequired[EnumPricingScope]
+    """Whether amounts are paid once or every month; PRICING_ONE_OFF, for rents PRICING_MENSUAL."""
+    source: NotRequired[str]
+    """The portal, as a host name."""
+    url: NotRequired[str]
+    """Address of the listing on its portal."""
+    tags: list[str]
+    """Free tags."""
+    title: NotRequired[str]
+    """Title, as on the portal."""
+    type: NotRequired[EnumPropertyClass]
+    """Class of asset."""
+    warrantyDeposit: NotRequired[Eur]
+    """Deposit of a rent, EUR, from 0."""
+    offer: NotRequired[Offer]
+    """What is offered."""
+    mainPropertyAdFlxId: NotRequired[FlxId]
+    """Identifier of the first advert seen of the asset; propertyFlxId tells the same."""
+    propertyFlxId: NotRequired[FlxId]
+    """Identifier of the property it belongs to."""
+    meta: NotRequired[Meta]
+    """Since when it was seen."""
+    isOnline: NotRequired[bool]
+    """Whether it is on its portal now."""
+    lastSeenAt: NotRequired[Timestamp]
+    """Last sighting, UTC."""
+    isPro: NotRequired[bool]
+    """Whether the seller is a professional; false for a private person."""
+    seller: NotRequired[LightSeller]
+    """The professional who sells or lets."""
+    isExclusive: NotRequired[bool]
+    """Whether the seller says to have the exclusive mandate."""
+    reference: NotRequired[str]
+    """The seller's reference of the asset or of the mandate, as on the portal."""
+    contactInCharge: NotRequired[Contact]
+    """The person to ask."""
+    charges: NotRequired[Charges]
+    """Charges beside the price; not in webhook deliveries."""
+
+
+class AdvertPrice(TypedDict):
+    """Price of an advert."""
+
+    value: NotRequired[Eur]
+    """Amount, EUR, from 0; every month for rents; absent when the price is given on request only."""
+    valuePerArea: NotRequired[EurPerSquareMetre]
+    """Amount per habitable area, EUR per square metre, from 0; per area of land for land."""
+    netValue: NotRequired[Eur]
+    """Amount without the agency's fees, where the buyer pays them, EUR, from 0."""
+    fees: NotRequired[Eur]
+    """The agency's fees, EUR, from 0."""
+
+
+class AdLocation(TypedDict):
+    """Where the asset of an advert is."""
+
+    address: NotRequired[str]
+    """House number and street, or the whole address; gives the position if there is none."""
+    city: NotRequired[str]
+    """Name of the commune, as on the portal."""
+    district: NotRequired[str]
+    """Name of the district or quarter, as on the portal."""
+    cityCoordinate: NotRequired[AdCompleteLatLng]
+    """Centre of the commune."""
+    department: NotRequired[Department]
+    """Department: two characters, 2A and 2B included, or three overseas."""
+    inseeCode: NotRequired[InseeCode]
+    """INSEE code of the commune, five characters; Paris, Lyon and Marseille by arrondissement."""
+    irisCode: NotRequired[IrisCode]
+    """Code of the IRIS district, nine characters."""
+    locationCoordinate: NotRequired[AdCompleteLatLng]
+    """Position of the asset; may be imprecise."""
+    postalCode: NotRequired[PostalCode]
+    """Postal code, five digits."""
+    precision: NotRequired[EnumLocationPrecision]
+    """How precise the position is, if it was found from an address, a town or a postal code."""
+
+
+class AdCompleteLatLng(TypedDict):
+    """A position in an advert."""
+
+    location: NotRequired[Position]
+    """`[lng, lat]`, degrees: -180 to 180 and -90 to 90."""
+
+
+class LiteProperty(TypedDict):
+    """A property in short."""
+
+    flxId: NotRequired[FlxId]
+    """Identifier."""
+    type: NotRequired[EnumPropertyClass]
+    """Class of asset."""
+    offer: NotRequired[Offer]
+    """What is offered."""
+    title: NotRequired[str]
+    """Title of the first advert."""
+    price: NotRequired[LitePrice]
+    """What it costs."""
+    habitation: NotRequired[LiteHabitation]
+    """The dwelling."""
+    location: NotRequired[Location]
+    """Where it is."""
+    meta: NotRequired[Meta]
+    """Since when it was seen."""
+    adverts: list[LitePropertyAdvert]
+    """Its adverts, in order of first sighting."""
+
+
+class LitePrice(TypedDict):
+    """A price in short."""
+
+    latest: NotRequired[PropertyPrice]
+    """Price of the last advert."""
+
+
+class LiteHabitation(TypedDict):
+    """A dwelling in short."""
+
+    surface: NotRequired[LiteSurface]
+    """Area."""
+    roomCount: NotRequired[Count]
+    """Main rooms, from 0."""
+    bedroomCount: NotRequired[Count]
+    """Bedrooms, from 0."""
+    floor: NotRequired[Floor]
+    """Storey, -10 to 200, 0 for the ground floor."""
+    climate: NotRequired[LiteClimate]
+    """Energy performance."""
+
+
+class LitePropertyAdvert(TypedDict):
+    """An advert in short."""
+
+    flxId: NotRequired[FlxId]
+    """Identifier of the advert."""
+    source: NotRequired[str]
+    """The portal, as a host name."""
+    url: NotRequired[str]
+    """Address of the listing on its portal."""
+    isOnline: NotRequired[bool]
+    """Whether it is on its portal now."""
+    price: NotRequired[LitePrice]
+    """What it asks."""
+
+
+class LiteSurface(TypedDict):
+    """Area in short."""
+
+    total: NotRequired[SquareMetres]
+    """Habitable area, square metres, from 0."""
+
+
+class LiteClimate(TypedDict):
+    """Energy performance in short."""
+
+    epcEnergy: NotRequired[EnumEnergyClassification]
+    """Energy class."""
+
+
+class PropertyDelivery(TypedDict):
+    """Body of a delivery of a property alert."""
+
+    data: PropertyDeliveryData
+    """What the alert matched."""
+
+
+class PropertyDeliveryData(TypedDict):
+    """Properties an alert matched, by kind of match."""
+
+    created: list[PropertyMatches]
+    """Properties that qualify for the first time."""
+    updated: list[PropertyMatches]
+    """Matched properties that a new advert joined."""
+
+
+class PropertyMatches(TypedDict):
+    """Properties one alert matched."""
+
+    alert_id: FlxId
+    """Identifier of the alert."""
+    context: NotRequired[AlertContext]
+    """What the alert was given to echo."""
+    properties: list[FlxId]
+    """Identifiers of the properties, 100 at most, newest last; read them by identifier."""
+
+
+class AlertContext(TypedDict):
+    """What an alert was given to echo in its deliveries."""
+
+    metadata: NotRequired[dict[str, Any]]
+    """Free keys and values."""
+
+
+class AdvertDelivery(TypedDict):
+    """Body of a delivery of an advert alert."""
+
+    data: AdvertDeliveryData
+    """What the alert matched."""
+
+
+class AdvertDeliveryData(TypedDict):
+    """Adverts an alert matched, by kind of match."""
+
+    created: list[AdvertMatches]
+    """Adverts that qualify for the first time."""
+    updated: list[AdvertUpdates]
+    """Events on matched adverts."""
+
+
+class AdvertMatches(TypedDict):
+    """Adverts one alert matched."""
+
+    alert_id: FlxId
+    """Identifier of the alert."""
+    context: NotRequired[AlertContext]
+    """What the alert was given to echo."""
+    adverts: list[Advert]
+    """The adverts whole, but for their charges; 100 at most, newest last."""
+
+
+class AdvertUpdates(TypedDict):
+    """Events on adverts one alert matched."""
+
+    alert_id: FlxId
+    """Identifier of the alert."""
+    context: NotRequired[AlertContext]
+    """What the alert was given to echo."""
+    adverts: list[AdvertUpdate]
+    """One record per event, 100 at most, newest last."""
+
+
+class AdvertUpdate(TypedDict):
+    """An event on an advert, and how the advert is after it."""
+
+    flxId: FlxId
+    """Identifier of the advert."""
+    propertyFlxId: FlxId
+    """Identifier of the property it belongs to."""
+    currentPrice: NotRequired[AdvertPrice]
+    """What it asks now; absent when the price is given on request only."""
+    isOnline: bool
+    """Whether it is on its portal now."""
+    event: AdvertEvent
+    """What happened."""
+
+
+class AdvertEvent(TypedDict):
+    """What happened to an advert."""
+
+    type: EnumAdvertEvent
+    """Kind of event."""
+    occurredAt: Timestamp
+    """When, UTC."""
+    previous: PreviousState
+    """How the advert was before; only what the event changed."""
+
+
+EnumAdvertEvent: TypeAlias = Literal["PRICE", "REPUBLISHED", "UNPUBLISHED"]
+"""What happened to an advert: its price changed, it came back online, it went offline."""
+
+
+class PreviousState(TypedDict):
+    """What an event changed, as it was before."""
+
+    price: NotRequired[Eur]
+    """Price, EUR, from 0."""
+    isOnline: NotRequired[bool]
+    """Whether it was on its portal."""
+
+
+class Delivery(TypedDict):
+    """A request to an alert's receiver, however often it was tried."""
+
+    delivery_id: FlxId
+    """Identifier, the `webhook-id` of every attempt."""
+    alert_id: FlxId
+    """The alert it tells of."""
+    status: DeliveryStatus
+    """Where it stands."""
+    attempts: int
+    """Attempts made."""
+    next_attempt_at: NotRequired[Timestamp]
+    """When it is tried again."""
+    last_status: NotRequired[int]
+    """HTTP status of the last answer; absent when there was none."""
+    last_error: NotRequired[str]
+    """Why the last attempt failed."""
+    created_at: Timestamp
+    """When it was put together."""
+    delivered_at: NotRequired[Timestamp]
+    """When the receiver took it."""
+    items: int
+    """Items it tells of, 1 to 100."""
+
+
+DeliveryStatus: TypeAlias = Literal["pending", "delivered", "failed", "dead"]
+"""Where a delivery stands."""
+
+
+class SamplePropertiesAnswer(TypedDict):
+    """`SamplePropertiesAnswer` of the contract."""
+
+    data: list[Property]
+    """Invented records of the exact form."""
+
+
+class SampleAdvertsAnswer(TypedDict):
+    """`SampleAdvertsAnswer` of the contract."""
+
+    data: list[Advert]
+    """Invented records of the exact form."""
+
+
+class IncomingAdvert(TypedDict):
+    """A sighting of a listing. Any field but url may be null: unknown now."""
+
+    currency: NotRequired[EnumCurrency]
+    """Currency of every amount here; CURRENCY_EUR unless said otherwise."""
+    currentPrice: NotRequired[AdvertPrice]
+    """What it asks now."""
+    description: NotRequired[str]
+    """Description, as on the portal."""
+    firstSeenAt: NotRequired[Timestamp]
+    """First sighting, UTC."""
+    flxId: NotRequired[FlxId]
+    """Identifier of the advert."""
+    habitation: NotRequired[TypeHabitation]
+    """The dwelling."""
+    hasAnomaly: NotRequired[bool]
+    """Whether its data contradict each other or are absurd."""
+    isAuction: NotRequired[bool]
+    """Whether the price is the starting bid of an auction."""
+    isUrgent: NotRequired[bool]
+    """Whether it says to be urgent."""
+    land: NotRequired[TypeLand]
+    """The land."""
+    lastModifiedAt: NotRequired[Timestamp]
+    """Last change of content, UTC."""
+    location: NotRequired[AdLocation]
+    """Where the asset is."""
+    medias: NotRequired[Medias]
+    """Pictures and visits."""
+    parking: NotRequired[TypeParking]
+    """The parking places."""
+    process: NotRequired[EnumPropertyProcess]
+    """Where the transaction stands, as given."""
+    scope: NotRequired[EnumPricingScope]
+    """Whether amounts are paid once or every month; PRICING_ONE_OFF, for rents PRICING_MENSUAL."""
+    source: NotRequired[str]
+    """The portal, as a host name."""
+    url: str
+    """Address of the listing on its portal."""
+    tags: NotRequired[list[str]]
+    """Free tags."""
+    title: NotRequired[str]
+    """Title, as on the portal."""
+    type: NotRequired[EnumPropertyClass]
+    """Class of asset."""
+    warrantyDeposit: NotRequired[Eur]
+    """Deposit of a rent, EUR, from 0."""
+    offer: NotRequired[Offer]
+    """What is offered."""
+    mainPropertyAdFlxId: NotRequired[FlxId]
+    """Identifier of the first advert seen of the asset; propertyFlxId tells the same."""
+    propertyFlxId: NotRequired[FlxId]
+    """Identifier of the property it belongs to."""
+    meta: NotRequired[Meta]
+    """Since when it was seen."""
+    isOnline: NotRequired[bool]
+    """Whether it is on its portal now."""
+    lastSeenAt: NotRequired[Timestamp]
+    """Last sighting, UTC."""
+    isPro: NotRequired[bool]
+    """Whether the seller is a professional; false for a private person."""
+    seller: NotRequired[LightSeller]
+    """The professional who sells or lets."""
+    isExclusive: NotRequired[bool]
+    """Whether the seller says to have the exclusive mandate."""
+    reference: NotRequired[str]
+    """The seller's reference of the asset or of the mandate, as on the portal."""
+    contactInCharge: NotRequired[Contact]
+    """The person to ask."""
+    charges: NotRequired[Charges]
+    """Charges beside the price; not in webhook deliveries."""
+
+
+class AdvertsRequest(TypedDict):
+    """`AdvertsRequest` of the contract."""
+
+    adverts: list[IncomingAdvert]
+    """Adverts in order; each is taken or refused by itself."""
+
+
+class AdvertOutcome(TypedDict):
+    """`AdvertOutcome` of the contract."""
+
+    flxId: NotRequired[str]
+    """The advert; absent when it is refused."""
+    propertyFlxId: NotRequired[str]
+    """The property it belongs to; absent when it is refused."""
+    outcome: Literal["created", "updated", "unchanged", "rejected"]
+    """What happened to its content."""
+    events: list[AdvertEvent]
+    """What happened to it."""
+    warnings: NotRequired[list[str]]
+    """What could not be completed or was left out, and why hasAnomaly is set; absent when there is none."""
+    error: NotRequired[ErrorError]
+    """Why it is refused."""
+
+
+class FilterDateRange(TypedDict):
+    """Both bounds are included; without any it does not constrain."""
+
+    min: NotRequired[str]
+    """Least value: must be an ISO 8601 date or date-time, such as "2024-05-31" or "2024-05-31T08:00:00+02:00"; a date
+    as max includes that day.
+    """
+    max: NotRequired[str]
+    """Greatest value: must be an ISO 8601 date or date-time, such as "2024-05-31" or "2024-05-31T08:00:00+02:00"; a
+    date as max includes that day.
+    """
+
+
+class LatLng(TypedDict):
+    """`LatLng` of the contract."""
+
+    lat: float
+    """Latitude, degrees."""
+    lon: float
+    """Longitude, degrees."""
+
+
+class FilterLatLng(TypedDict):
+    """Where a position must lie; several keys are combined with AND."""
+
+    geoBoundingBox: NotRequired[FilterLatLngGeoBoundingBox]
+    """A box, edges included; topLeft lies north and west of bottomRight."""
+    geoDistance: NotRequired[FilterLatLngGeoDistance]
+    """A circle around a pin, boundary included."""
+    geoInseeCodeDistance: NotRequired[FilterLatLngGeoInseeCodeDistance]
+    """A circle around the centre of a commune, boundary included."""
+
+
+class FilterLatLngGeoBoundingBox(TypedDict):
+    """A box, edges included; topLeft lies north and west of bottomRight."""
+
+    topLeft: LatLng
+    bottomRight: LatLng
+
+
+class FilterLatLngGeoDistance(TypedDict):
+    """A circle around a pin, boundary included."""
+
+    pin: LatLng
+    distanceKm: float
+    """Planar distance, kilometres."""
+
+
+class FilterLatLngGeoInseeCodeDistance(TypedDict):
+    """A circle around the centre of a commune, boundary included."""
+
+    inseeCode: InseeCode
+    distanceKm: float
+    """Planar distance, kilometres."""
+
+
+class FilterSource(TypedDict):
+    """A listing on a portal."""
+
+    flxId: NotRequired[FlxId]
+    """Identifier of the advert."""
+    url: NotRequired[str]
+    """Address of the listing, compared exactly."""
+    website: NotRequired[str]
+    """The portal, as a host name."""
+
+
+class NumberRange(TypedDict):
+    """Both bounds are included; without any it does not constrain."""
+
+    min: NotRequired[float]
+    """Least value."""
+    max: NotRequired[float]
+    """Greatest value."""
+
+
+class FilterPropertyPrice(TypedDict):
+    """An amount and the listing that asks it."""
+
+    source: NotRequired[FilterSource]
+    """Listing the amount comes from."""
+    value: NotRequired[NumberRange]
+    """Amount, EUR; every month for rents."""
+    valuePerArea: NotRequired[NumberRange]
+    """Amount per area, EUR per square metre."""
+
+
+class FilterVariation(TypedDict):
+    """How a price moved."""
+
+    sinceLastModified: NotRequired[NumberRange]
+    """Change since the price before the last change, percent."""
+    sincePublished: NotRequired[NumberRange]
+    """Change since the first price, percent."""
+
+
+class FilterPrice(TypedDict):
+    """A price."""
+
+    currency: NotRequired[list[EnumCurrency]]
+    """Currency of amounts."""
+    initial: NotRequired[FilterPropertyPrice]
+    """The first price."""
+    isAuction: NotRequired[bool]
+    """Whether the price is the starting bid of an auction."""
+    latest: NotRequired[FilterPropertyPrice]
+    """The price now."""
+    scope: NotRequired[list[EnumPricingScope]]
+    """Whether amounts are paid once or every month."""
+    warrantyDeposit: NotRequired[NumberRange]
+    """Deposit of a rent, EUR."""
+    variation: NotRequired[list[FilterVariation]]
+    """How it moved; entries are combined with OR."""
+
+
+class FilterLightSeller(TypedDict):
+    """The professional who sells or lets; several keys are combined with AND."""
+
+    flxId: NotRequired[FlxId]
+    """Identifier of the seller."""
+    name: NotRequired[str]
+    """Name, compared exactly."""
+    siren: NotRequired[Siren]
+    """SIREN number."""
+    type: NotRequired[EnumSellerType]
+    """Kind of seller."""
+
+
+class FilterPropertyAdvert(TypedDict):
+    """One advert of the property that fulfils all of this."""
+
+    firstSeenAt: NotRequired[FilterDateRange]
+    """First sighting."""
+    flxId: NotRequired[list[FlxId]]
+    """Identifiers of the advert."""
+    isOnline: NotRequired[bool]
+    """Whether it is on its portal now."""
+    lastSeenAt: NotRequired[FilterDateRange]
+    """Last sighting."""
+    location: NotRequired[FilterLatLng]
+    """Where it says the asset is."""
+    price: NotRequired[FilterPrice]
+    """What it asks."""
+    source: NotRequired[FilterSource]
+    """The listing on its portal."""
+    isPro: NotRequired[bool]
+    """Whether the seller is a professional."""
+    seller: NotRequired[list[FilterLightSeller]]
+    """The seller; entries are combined with OR."""
+    hasAnomaly: NotRequired[bool]
+    """Whether its data contradict each other or are absurd."""
+    isExclusive: NotRequired[bool]
+    """Whether the seller says to have the exclusive mandate."""
+
+
+class FilterCharacteristics(TypedDict):
+    """What an asset has (`true`) and has not (`false`)."""
+
+    hasAlarm: NotRequired[bool]
+    """Alarm."""
+    hasBalcony: NotRequired[bool]
+    """Balcony."""
+    hasCellar: NotRequired[bool]
+    """Cellar."""
+    hasConcierge: NotRequired[bool]
+    """Caretaker."""
+    hasDigicode: NotRequired[bool]
+    """Door code."""
+    hasFireplace: NotRequired[bool]
+    """Fireplace."""
+    hasGarage: NotRequired[bool]
+    """Garage."""
+    hasGarden: NotRequired[bool]
+    """Garden."""
+    hasGrenier: NotRequired[bool]
+    """Attic."""
+    hasInterphone: NotRequired[bool]
+    """Entry phone."""
+    hasJacuzzi: NotRequired[bool]
+    """Whirlpool bath."""
+    hasLand: NotRequired[bool]
+    """Land."""
+    hasLift: NotRequired[bool]
+    """Lift."""
+    hasMezzanine: NotRequired[bool]
+    """Mezzanine."""
+    hasParking: NotRequired[bool]
+    """Parking place."""
+    hasPool: NotRequired[bool]
+    """Swimming pool."""
+    hasTerrace: NotRequired[bool]
+    """Terrace."""
+    hasVisAVis: NotRequired[bool]
+    """Windows face those of others."""
+    isPeaceful: NotRequired[bool]
+    """Quiet."""
+
+
+class FilterClimate(TypedDict):
+    """Energy performance of a dwelling."""
+
+    epcClimate: NotRequired[list[EnumGreenhouseClassification]]
+    """Greenhouse gas class."""
+    epcClimateScore: NotRequired[NumberRange]
+    """Greenhouse gas, kgCO2 per square metre and year."""
+    epcEnergy: NotRequired[list[EnumEnergyClassification]]
+    """Energy class."""
+    epcEnergyScore: NotRequired[NumberRange]
+    """Primary energy, kWhEP per square metre and year."""
+    epcClimateDate: NotRequired[FilterDateRange]
+    """When the greenhouse gas class was established."""
+    epcEnergyDate: NotRequired[FilterDateRange]
+    """When the energy class was established."""
+
+
+class FilterFeatures(TypedDict):
+    """Floor, exposure, views and materials of a dwelling."""
+
+    exposure: NotRequired[list[EnumExposure]]
+    """Direction the main rooms face."""
+    furniture: NotRequired[list[EnumFurniture]]
+    """How far it is furnished."""
+    propertyFloor: NotRequired[NumberRange]
+    """Storey, 0 for the ground floor."""
+    propertyTotalFloor: NotRequired[NumberRange]
+    """Storeys of the building above the ground floor."""
+    constructionMaterials: NotRequired[list[EnumConstructionMaterial]]
+    """Materials of walls and frames."""
+    glazingTypes: NotRequired[list[EnumGlazingType]]
+    """Panes of the windows."""
+    hasThroughExposure: NotRequired[bool]
+    """Whether it has windows on two opposite sides."""
+    viewOns: NotRequired[list[EnumViewOn]]
+    """What the windows look on."""
+    viewTypes: NotRequired[list[EnumViewType]]
+    """Qualities of the view."""
+
+
+class FilterPropertyCondition(TypedDict):
+    """Age and condition; several keys are combined with AND."""
+
+    constructionYear: NotRequired[Year]
+    """Year of construction, compared exactly."""
+    interiorCondition: NotRequired[EnumPropertyInteriorCondition]
+    """Condition of the interior."""
+    renovationYear: NotRequired[Year]
+    """Year of the last renovation, compared exactly."""
+    generalConditions: NotRequired[list[EnumPropertyGeneralCondition]]
+    """Conditions of the asset as a whole."""
+
+
+class FilterSurface(TypedDict):
+    """Areas of a dwelling, square metres; all but the total are rarely known."""
+
+    balconies: NotRequired[NumberRange]
+    """Balconies, square metres."""
+    floorSpace: NotRequired[NumberRange]
+    """Floor area, square metres."""
+    gardens: NotRequired[NumberRange]
+    """Gardens, square metres."""
+    groundFloor: NotRequired[NumberRange]
+    """Ground floor, square metres."""
+    kitchen: NotRequired[NumberRange]
+    """Kitchen, square metres."""
+    livingSpace: NotRequired[NumberRange]
+    """Living space, square metres."""
+    livingroom: NotRequired[NumberRange]
+    """Living room, square metres."""
+    terraces: NotRequired[NumberRange]
+    """Terraces, square metres."""
+    total: NotRequired[NumberRange]
+    """Habitable area, square metres."""
+
+
+class FilterTypeHabitation(TypedDict):
+    """A dwelling."""
+
+    bathroomCount: NotRequired[NumberRange]
+    """Bathrooms."""
+    bedroomCount: NotRequired[NumberRange]
+    """Bedrooms."""
+    floor: NotRequired[NumberRange]
+    """Storey, 0 for the ground floor; the same as features.propertyFloor."""
+    characteristics: NotRequired[FilterCharacteristics]
+    """What it has and has not."""
+    climate: NotRequired[FilterClimate]
+    """Energy performance."""
+    features: NotRequired[FilterFeatures]
+    """Floor, exposure, views, materials."""
+    heatTypes: NotRequired[list[EnumHeatType]]
+    """Who shares the heating."""
+    heatTypeDetails: NotRequired[list[EnumHeatTypeDetail]]
+    """What gives off the heat."""
+    heatings: NotRequired[list[EnumHeating]]
+    """Sources of energy of the heating."""
+    propertyCondition: NotRequired[list[FilterPropertyCondition]]
+    """Age and condition; entries are combined with OR, their keys with AND."""
+    roomCount: NotRequired[NumberRange]
+    """Main rooms."""
+    surface: NotRequired[FilterSurface]
+    """Areas."""
+    type: NotRequired[EnumPropertyTypeHabitation]
+    """Kind of dwelling."""
+    wcCount: NotRequired[NumberRange]
+    """Toilets."""
+
+
+class FilterTypeLand(TypedDict):
+    """Land."""
+
+    canConstruct: NotRequired[bool]
+    """Whether it may be built on."""
+    isServiced: NotRequired[bool]
+    """Whether it is connected to the usual networks."""
+    surface: NotRequired[NumberRange]
+    """Area, square metres."""
+    surfaceConstructable: NotRequired[NumberRange]
+    """Area that may be built on, square metres."""
+    type: NotRequired[list[EnumLandType]]
+    """Kind of land."""
+    haveBuildingPermit: NotRequired[bool]
+    """Whether a building permit was granted."""
+    haveElectricity: NotRequired[bool]
+    """Whether it is connected to electricity."""
+    haveTelecom: NotRequired[bool]
+    """Whether it is connected to telecommunications."""
+    haveWater: NotRequired[bool]
+    """Whether it is connected to water."""
+
+
+class FilterCompleteLatLng(TypedDict):
+    """`FilterCompleteLatLng` of the contract."""
+
+    location: NotRequired[FilterLatLng]
+
+
+class FilterLocation(TypedDict):
+    """A place; several keys are combined with AND."""
+
+    city: NotRequired[Any]
+    """Ignored: use a code."""
+    cityCoordinate: NotRequired[FilterCompleteLatLng]
+    """Position of the centre of the commune."""
+    department: NotRequired[Department]
+    """Department."""
+    inseeCode: NotRequired[InseeCode]
+    """Commune."""
+    irisCode: NotRequired[IrisCode]
+    """IRIS district."""
+    locationCoordinate: NotRequired[FilterCompleteLatLng]
+    """Position of the asset."""
+    postalCode: NotRequired[PostalCode]
+    """Postal code."""
+
+
+class FilterMeta(TypedDict):
+    """Since when an asset was seen."""
+
+    firstSeenAt: NotRequired[FilterDateRange]
+    """First sighting."""
+    isTotallyOffline: NotRequired[bool]
+    """Whether every advert is offline."""
+    lastPublishedAt: NotRequired[FilterDateRange]
+    """When an advert last appeared or came back online."""
+    lastSeenAt: NotRequired[FilterDateRange]
+    """Last sighting."""
+    lastUpdatedAt: NotRequired[FilterDateRange]
+    """Last change of content."""
+
+
+class FilterTypeParking(TypedDict):
+    """Parking places."""
+
+    count: NotRequired[NumberRange]
+    """Places."""
+    numberOfCars: NotRequired[NumberRange]
+    """Cars they hold together."""
+    surface: NotRequired[NumberRange]
+    """Area, square metres."""
+    type: NotRequired[list[EnumParkingType]]
+    """Kind of place."""
+
+
+class FilterOfferRentingContract(TypedDict):
+    """Terms of a rent."""
+
+    isColocation: NotRequired[bool]
+    """Shared with others."""
+    isLongTerm: NotRequired[bool]
+    """More than 6 months."""
+    isShortTerm: NotRequired[bool]
+    """Less than 6 months."""
+    isSubLease: NotRequired[bool]
+    """Let by a tenant."""
+
+
+class FilterOffer(TypedDict):
+    """What is offered."""
+
+    isCurrentlyOccupied: NotRequired[bool]
+    """Whether it is sold with an occupant."""
+    renting: NotRequired[FilterOfferRentingContract]
+    """Terms of a rent."""
+    type: NotRequired[EnumPropertyOfferType]
+    """Sale, rent or another kind."""
+
+
+class FilterProperty(TypedDict):
+    """Properties that fulfil all of this; a property without a value matches no filter on it."""
+
+    adverts: NotRequired[list[FilterPropertyAdvert]]
+    """Some advert of the property fulfils all of an entry; entries are combined with OR."""
+    habitation: NotRequired[FilterTypeHabitation]
+    """The dwelling."""
+    isUrgent: NotRequired[bool]
+    """Whether an advert says it is urgent."""
+    land: NotRequired[FilterTypeLand]
+    """The land."""
+    location: NotRequired[list[FilterLocation]]
+    """Places, combined with OR."""
+    meta: NotRequired[FilterMeta]
+    """Since when it was seen."""
+    parking: NotRequired[FilterTypeParking]
+    """The parking places."""
+    price: NotRequired[FilterPrice]
+    """What it costs."""
+    process: NotRequired[list[EnumPropertyProcess]]
+    """Where the transaction stands."""
+    tags: NotRequired[list[str]]
+    """At least one of these tags, compared exactly."""
+    type: NotRequired[list[EnumPropertyClass]]
+    """Class of asset."""
+    hasAnomaly: NotRequired[bool]
+    """Whether its data contradict each other or are absurd."""
+    offer: NotRequired[list[FilterOffer]]
+    """What is offered; entries are combined with OR."""
+
+
+EnumSearchRequestSortBy: TypeAlias = Literal["FIRST_SEEN_AT", "PRICE", "LAST_UPDATED_AT", "LAST_SEEN_AT", "RELEVANCE"]
+"""What a list is sorted by."""
+
+
+EnumSearchRequestOrderBy: TypeAlias = Literal["ASC", "DESC"]
+"""Order of a sorted list."""
+
+
+class SearchPropertiesPayload(TypedDict):
+    """`SearchPropertiesPayload` of the contract."""
+
+    size: int
+    """Properties of a page."""
+    sortBy: EnumSearchRequestSortBy
+    """Records without the value come last in both orders, ties by identifier; RELEVANCE is how well the texts fit, by
+    coarse statistics of all texts; without texts it is LAST_SEEN_AT.
+    """
+    orderBy: EnumSearchRequestOrderBy
+    search: SearchPropertiesPayloadSearch
+    """What is asked: all of it must hold."""
+    searchAfterHash: NotRequired[str]
+    """That of a previous answer to the same search and order; the size may differ. The page is cut from the same state
+    of the properties as the one before, so that what changes in between is neither skipped nor given twice; five
+    minutes after the last page, or sooner while very much is asked, from the present state.
+    """
+
+
+class SearchPropertiesPayloadSearch(TypedDict):
+    """What is asked: all of it must hold."""
+
+    filterProperty: FilterProperty
+    keywords: NotRequired[list[str]]
+    """Terms each of which must occur in title, description or tags; case and accents do not count."""
+    fullTexts: NotRequired[list[str]]
+    """Texts any of which may occur in title, description or tags, with tolerance for typing errors; at most 64 words in
+    all.
+    """
+
+
+class LiteFilterClimate(TypedDict):
+    """Energy performance of a dwelling."""
+
+    epcClimate: NotRequired[list[EnumGreenhouseClassification]]
+    """Greenhouse gas class."""
+    epcEnergy: NotRequired[list[EnumEnergyClassification]]
+    """Energy class."""
+
+
+class LiteFilterFeatures(TypedDict):
+    """Floor, exposure, views and materials of a dwelling."""
+
+    furniture: NotRequired[list[EnumFurniture]]
+    """How far it is furnished."""
+    propertyFloor: NotRequired[NumberRange]
+    """Storey, 0 for the ground floor."""
+    propertyTotalFloor: NotRequired[NumberRange]
+    """Storeys of the building above the ground floor."""
+
+
+class LiteFilterSurface(TypedDict):
+    """Areas of a dwelling, square metres; all but the total are rarely known."""
+
+    total: NotRequired[NumberRange]
+    """Habitable area, square metres."""
+
+
+class LiteFilterTypeHabitation(TypedDict):
+    """A dwelling."""
+
+    bedroomCount: NotRequired[NumberRange]
+    """Bedrooms."""
+    floor: NotRequired[NumberRange]
+    """Storey, 0 for the ground floor; the same as features.propertyFloor."""
+    characteristics: NotRequired[FilterCharacteristics]
+    """What it has and has not."""
+    climate: NotRequired[LiteFilterClimate]
+    """Energy performance."""
+    features: NotRequired[LiteFilterFeatures]
+    """Floor, exposure, views, materials."""
+    propertyCondition: NotRequired[list[FilterPropertyCondition]]
+    """Age and condition; entries are combined with OR, their keys with AND."""
+    roomCount: NotRequired[NumberRange]
+    """Main rooms."""
+    surface: NotRequired[LiteFilterSurface]
+    """Areas."""
+
+
+class LiteFilterTypeLand(TypedDict):
+    """Land."""
+
+    surface: NotRequired[NumberRange]
+    """Area, square metres."""
+
+
+class LiteFilterPrice(TypedDict):
+    """A price."""
+
+    latest: NotRequired[FilterPropertyPrice]
+    """The price now."""
+
+
+class LiteFilterProperty(TypedDict):
+    """Properties that fulfil all of this; a property without a value matches no filter on it."""
+
+    habitation: NotRequired[LiteFilterTypeHabitation]
+    """The dwelling."""
+    land: NotRequired[LiteFilterTypeLand]
+    """The land."""
+    location: NotRequired[list[FilterLocation]]
+    """Places, combined with OR."""
+    meta: NotRequired[FilterMeta]
+    """Since when it was seen."""
+    price: NotRequired[LiteFilterPrice]
+    """What it costs."""
+    type: NotRequired[list[EnumPropertyClass]]
+    """Class of asset."""
+    offer: NotRequired[list[FilterOffer]]
+    """What is offered; entries are combined with OR."""
+
+
+class SearchPropertiesLitePayload(TypedDict):
+    """`SearchPropertiesLitePayload` of the contract."""
+
+    size: int
+    """Properties of a page."""
+    sortBy: EnumSearchRequestSortBy
+    """Records without the value come last in both orders, ties by identifier; RELEVANCE is how well the texts fit, by
+    coarse statistics of all texts; without texts it is LAST_SEEN_AT.
+    """
+    orderBy: EnumSearchRequestOrderBy
+    search: SearchPropertiesLitePayloadSearch
+    """What is asked: all of it must hold."""
+    searchAfterHash: NotRequired[str]
+    """That of a previous answer to the same search and order; the size may differ. The page is cut from the same state
+    of the properties as the one before, so that what changes in between is neither skipped nor given twice; five
+    minutes after the last page, or sooner while very much is asked, from the present state.
+    """
+
+
+class SearchPropertiesLitePayloadSearch(TypedDict):
+    """What is asked: all of it must hold."""
+
+    filterProperty: LiteFilterProperty
+    keywords: NotRequired[list[str]]
+    """Terms each of which must occur in title, description or tags; case and accents do not count."""
+    fullTexts: NotRequired[list[str]]
+    """Texts any of which may occur in title, description or tags, with tolerance for typing errors; at most 64 words in
+    all.
+    """
+
+
+class FilterAdvertPrice(TypedDict):
+    """Price of an advert."""
+
+    value: NotRequired[NumberRange]
+    """Amount, EUR; every month for rents."""
+    valuePerArea: NotRequired[NumberRange]
+    """Amount per area, EUR per square metre."""
+
+
+class FilterAdvert(TypedDict):
+    """Adverts that fulfil all of this; an advert without a value matches no filter on it."""
+
+    currentPrice: NotRequired[FilterAdvertPrice]
+    """What it asks now."""
+    habitation: NotRequired[FilterTypeHabitation]
+    """The dwelling."""
+    hasAnomaly: NotRequired[bool]
+    """Whether its data contradict each other or are absurd."""
+    isAuction: NotRequired[bool]
+    """Whether the price is the starting bid of an auction."""
+    isUrgent: NotRequired[bool]
+    """Whether it says to be urgent."""
+    land: NotRequired[FilterTypeLand]
+    """The land."""
+    lastModifiedAt: NotRequired[list[FilterDateRange]]
+    """Last change of content; ranges are combined with OR."""
+    offer: NotRequired[list[FilterOffer]]
+    """What is offered; entries are combined with OR."""
+    parking: NotRequired[FilterTypeParking]
+    """The parking places."""
+    process: NotRequired[list[EnumPropertyProcess]]
+    """Where the transaction stands."""
+    scope: NotRequired[list[EnumPricingScope]]
+    """Whether amounts are paid once or every month."""
+    tags: NotRequired[list[str]]
+    """At least one of these tags, compared exactly."""
+    type: NotRequired[list[EnumPropertyClass]]
+    """Class of asset."""
+    warrantyDeposit: NotRequired[NumberRange]
+    """Deposit of a rent, EUR."""
+    firstSeenAt: NotRequired[list[FilterDateRange]]
+    """First sighting; ranges are combined with OR."""
+    location: NotRequired[FilterLocation]
+    """One place."""
+    source: NotRequired[FilterSource]
+    """The listing on its portal."""
+    currency: NotRequired[list[EnumCurrency]]
+    """Currency of amounts."""
+    mainPropertyAdFlxId: NotRequired[list[FlxId]]
+    """Identifiers of the first advert of the asset."""
+    propertyFlxId: NotRequired[list[FlxId]]
+    """Identifiers of the property."""
+    isPro: NotRequired[bool]
+    """Whether the seller is a professional."""
+    seller: NotRequired[list[FilterLightSeller]]
+    """The seller; entries are combined with OR."""
+    meta: NotRequired[FilterMeta]
+    """Since when it was seen."""
+    isOnline: NotRequired[bool]
+    """Whether it is on its portal now."""
+    isExclusive: NotRequired[bool]
+    """Whether the seller says to have the exclusive mandate."""
+
+
+class FilterPropertyQuery(TypedDict):
+    """`FilterPropertyQuery` of the contract."""
+
+    filterProperty: FilterProperty
+
+
+class FilterAdvertQuery(TypedDict):
+    """`FilterAdvertQuery` of the contract."""
+
+    filterAd: FilterAdvert
+
+
+class CountPropertiesPayload(TypedDict):
+    """`CountPropertiesPayload` of the contract."""
+
+    search: SearchPropertiesPayloadSearch
+    """What is asked: all of it must hold."""
+
+
+EnumStudiedData: TypeAlias = Literal["PRICE", "PRICE_PER_AREA", "SURFACE", "TIME_ON_MARKET"]
+"""What is studied of the properties found."""
+
+
+class PropertyAnalyticsPayload(TypedDict):
+    """`PropertyAnalyticsPayload` of the contract."""
+
+    search: SearchPropertiesPayloadSearch
+    """What is asked: all of it must hold."""
+    studiedData: EnumStudiedData
+
+
+SimilarPropertiesRequestSimilarityStrategyEnum: TypeAlias = Literal["SEARCH"]
+"""How similar properties are found."""
+
+
+class SimilarPropertiesPayload(TypedDict):
+    """`SimilarPropertiesPayload` of the contract."""
+
+    flxId: FlxId
+    similarityStrategy: SimilarPropertiesRequestSimilarityStrategyEnum
+    size: int
+    """Most properties to answer."""
+
+
+ManyPropertiesPayload: TypeAlias = "ManyPropertiesPayloadObject | list[FlxId]"
+
+
+class ManyPropertiesPayloadObject(TypedDict):
+    """`ManyPropertiesPayloadObject` of the contract."""
+
+    flxIds: list[FlxId]
+    """Identifiers of properties; the answer keeps their order and leaves out unknown ones."""
+
+
+class EstimateRequest(TypedDict):
+    """`EstimateRequest` of the contract."""
+
+    location: EstimateRequestLocation
+    """Where the home is."""
+    type: Literal["CLASS_FLAT", "CLASS_HOUSE"]
+    """What is valued: flats and houses are."""
+    habitation: EstimateRequestHabitation
+    """The home itself."""
+    land: NotRequired[EstimateRequestLand]
+    """The land that comes with it."""
+    offer: EstimateRequestOffer
+    """How it is offered."""
+
+
+class EstimateRequestLocation(TypedDict):
+    """Where the home is."""
+
+    locationCoordinate: NotRequired[EstimateRequestLocationLocationCoordinate]
+    """Where the home is; required unless an address is given."""
+    address: NotRequired[str]
+    """Address in one line, with postal code and commune, instead of `locationCoordinate`, which wins if both are given.
+    `metadata.address` says how it was understood; 422 if it is not found or not surely enough. A home of which only
+    the town is known has a confidence of LOW.
+    """
+
+
+class EstimateRequestLocationLocationCoordinate(TypedDict):
+    """Where the home is; required unless an address is given."""
+
+    location: list[float]
+    """Longitude, then latitude. A point outside France is valued at the national average."""
+
+
+class EstimateRequestHabitation(TypedDict):
+    """The home itself."""
+
+    surface: EstimateRequestHabitationSurface
+    """Its surface."""
+    roomCount: int
+    """Main rooms; 0 for unknown."""
+    bedroomCount: int
+    """Bedrooms, not more than the main rooms."""
+    propertyCondition: NotRequired[EstimateRequestHabitationPropertyCondition]
+    """Its age and condition."""
+    climate: NotRequired[EstimateRequestHabitationClimate]
+    """Its diagnostic."""
+    features: NotRequired[EstimateRequestHabitationFeatures]
+    """Its storey and furniture."""
+    characteristics: NotRequired[EstimateRequestHabitationCharacteristics]
+    """What comes with it; what is not said is unknown, not missing."""
+
+
+class EstimateRequestHabitationSurface(TypedDict):
+    """Its surface."""
+
+    total: float
+    """Living surface, m2."""
+
+
+class EstimateRequestHabitationPropertyCondition(TypedDict):
+    """Its age and condition."""
+
+    constructionYear: NotRequired[int]
+    """Year of construction."""
+    generalConditions: NotRequired[list[Literal["GENERAL_CONDITION_UNKNOWN", "GENERAL_CONDITION_TO_BE_RENOVATED", "GENERAL_CONDITION_BRAND_NEW", "GENERAL_CONDITION_RENOVATED", "GENERAL_CONDITION_TO_BE_REFRESHED", "GENERAL_CONDITION_GOOD", "GENERAL_CONDITION_EXCELLENT", "GENERAL_CONDITION_DECREPIT", "GENERAL_CONDITION_TO_BE_BUILT"]]]
+    """General condition; of several the worst counts."""
+
+
+class EstimateRequestHabitationClimate(TypedDict):
+    """Its diagnostic."""
+
+    epcEnergy: NotRequired[Literal["ENERGY_CLASSIFICATION_UNKNOWN", "ENERGY_CLASSIFICATION_G", "ENERGY_CLASSIFICATION_F", "ENERGY_CLASSIFICATION_E", "ENERGY_CLASSIFICATION_D", "ENERGY_CLASSIFICATION_C", "ENERGY_CLASSIFICATION_B", "ENERGY_CLASSIFICATION_A", "ENERGY_CLASSIFICATION_NC"]]
+    """Energy class of the diagnostic; NC and UNKNOWN tell nothing."""
+    epcClimate: NotRequired[Literal["GREENHOUSE_CLASSIFICATION_UNKNOWN", "GREENHOUSE_CLASSIFICATION_G", "GREENHOUSE_CLASSIFICATION_F", "GREENHOUSE_CLASSIFICATION_E", "GREENHOUSE_CLASSIFICATION_D", "GREENHOUSE_CLASSIFICATION_C", "GREENHOUSE_CLASSIFICATION_B", "GREENHOUSE_CLASSIFICATION_A", "GREENHOUSE_CLASSIFICATION_NC"]]
+    """Climate class of the diagnostic; NC and UNKNOWN tell nothing."""
+
+
+class EstimateRequestHabitationFeatures(TypedDict):
+    """Its storey and furniture."""
+
+    propertyFloor: NotRequired[int]
+    """Storey the home is on; 0 is the ground floor, basements are negative."""
+    propertyTotalFloor: NotRequired[int]
+    """Storeys of the building, not fewer than the storey of the home."""
+    furniture: NotRequired[Literal["UNKNOWN_FURNITURE", "UNFURNISHED", "PARTIALLY_FURNISHED", "FULLY_FURNISHED"]]
+    """How far it is sold furnished."""
+
+
+class EstimateRequestHabitationCharacteristics(TypedDict):
+    """What comes with it; what is not said is unknown, not missing."""
+
+    hasBalcony: NotRequired[bool]
+    """A balcony."""
+    hasCellar: NotRequired[bool]
+    """A cellar."""
+    hasGarage: NotRequired[bool]
+    """A garage."""
+    hasLift: NotRequired[bool]
+    """A lift."""
+    hasParking: NotRequired[bool]
+    """A parking space."""
+    hasPool: NotRequired[bool]
+    """A pool."""
+    hasTerrace: NotRequired[bool]
+    """A terrace."""
+
+
+class EstimateRequestLand(TypedDict):
+    """The land that comes with it."""
+
+    surface: NotRequired[float]
+    """Land that comes with the home, m2."""
+
+
+class EstimateRequestOffer(TypedDict):
+    """How it is offered."""
+
+    type: Literal["OFFER_BUY"]
+    """How it is offered: only sales are valued."""
+
+
+class Estimate(TypedDict):
+    """`Estimate` of the contract."""
+
+    price: int
+    """Central estimate, EUR."""
+    priceRange: EstimatePriceRange
+    """Holds the price of four sales in five."""
+    metadata: EstimateMetadata
+    """What the estimate rests on."""
+
+
+class EstimatePriceRange(TypedDict):
+    """Holds the price of four sales in five."""
+
+    lower: int
+    """Lower end, EUR."""
+    upper: int
+    """Upper end, EUR."""
+
+
+class EstimateMetadata(TypedDict):
+    """What the estimate rests on."""
+
+    model: EstimateMetadataModel
+    """The model that answered."""
+    coverage: float
+    """Share of sales whose price the interval holds."""
+    fallback: Literal["none", "department", "national"]
+    """What stood in for sales around the home."""
+    warning: NotRequired[Literal["no_sale_within_reach", "few_sales_within_reach", "sales_far_away", "outside_france", "coordinates_swapped?"]]
+    """Why the price is less certain than prices around known sales are; absent else."""
+    nearest_sale_m: NotRequired[int]
+    """Metres to the nearest known sale of the class; absent without one within 7 km."""
+    confidence: Literal["HIGH", "MEDIUM", "LOW"]
+    """By the width of the interval; LOW with a warning, and where only the town of an address is known."""
+    address: NotRequired[DpeMatchAnswerMetaAddress]
+    """How `location.address` was understood, where it was used."""
+    position_from: NotRequired[Literal["address", "locationCoordinate"]]
+    """Where the position comes from, if an address was given: the coordinate wins."""
+    comparables: list[EstimateMetadataComparablesItem]
+    """Recorded sales most like the home, best first."""
+    contributions: dict[str, int]
+    """What each input adds to the price or takes from it, EUR; they sum to the price."""
+
+
+class EstimateMetadataModel(TypedDict):
+    """The model that answered."""
+
+    version: str
+    """Digest of the model."""
+    trained_at: str
+    """When it was trained, ISO 8601."""
+    data_through: str
+    """Last day it knows sales of, ISO 8601."""
+    sales: NotRequired[int]
+    """Sales it was trained on."""
+    taught: NotRequired[list[str]]
+    """Inputs whose effect recorded sales taught."""
+
+
+class EstimateMetadataComparablesItem(TypedDict):
+    """`EstimateMetadataComparablesItem` of the contract."""
+
+    id: str
+    """Identifier of the recorded sale."""
+    date: str
+    """Day of the sale, ISO 8601."""
+    price: float
+    """Price, EUR."""
+    surface: float
+    """Living surface, m2."""
+    distance_m: int
+    """Metres from the home."""
+
+
+class Address(TypedDict):
+    """`Address` of the contract."""
+
+    type: Literal["Feature"]
+    """As GeoJSON asks for."""
+    geometry: AddressGeometry
+    """Where it lies."""
+    properties: AddressProperties
+    """What is known of it."""
+
+
+class AddressGeometry(TypedDict):
+    """Where it lies."""
+
+    type: Literal["Point"]
+    """As GeoJSON asks for."""
+    coordinates: list[float]
+    """Longitude, latitude."""
+
+
+class AddressProperties(TypedDict):
+    """What is known of it."""
+
+    label: str
+    """The address in one line."""
+    score: float
+    """Search: probability that this is the address meant. Reverse: 1 at the position, 0 at 10 km."""
+    id: str
+    """Identifier in the address base; the INSEE code of a commune."""
+    name: str
+    """House number and street, street, place or commune."""
+    housenumber: NotRequired[str]
+    """House number with its suffix."""
+    street: NotRequired[str]
+    """Street."""
+    postcode: NotRequired[str]
+    """Postal code."""
+    citycode: str
+    """INSEE code of the commune or arrondissement."""
+    city: str
+    """Commune."""
+    district: NotRequired[str]
+    """Arrondissement."""
+    oldcity: NotRequired[str]
+    """Former commune."""
+    oldcitycode: NotRequired[str]
+    """INSEE code of the former commune."""
+    context: str
+    """Department code, department, region."""
+    type: Literal["housenumber", "street", "locality", "municipality"]
+    """Kind of result."""
+    importance: NotRequired[float]
+    """Importance of the street or commune."""
+    x: NotRequired[float]
+    """Easting in the official projection, Lambert-93 in mainland France, metres."""
+    y: NotRequired[float]
+    """Northing, metres."""
+    distance: NotRequired[int]
+    """Metres from the position, reverse only."""
+    confidence: Literal["HIGH", "MEDIUM", "LOW"]
+    """What to do with it."""
+    matched: NotRequired[AddressPropertiesMatched]
+    """How each part agrees with the query, searches only."""
+    source: Literal["ban", "upstream"]
+    """Where it comes from."""
+    iris: NotRequired[str]
+    """Code of the IRIS around it, where asked for."""
+    parcels: NotRequired[list[str]]
+    """Cadastral parcels, where asked for and known."""
+
+
+class AddressPropertiesMatched(TypedDict):
+    """How each part agrees with the query, searches only."""
+
+    housenumber: NotRequired[Literal["exact", "fuzzy", "missing", "conflict"]]
+    """The house number."""
+    street: NotRequired[Literal["exact", "fuzzy", "missing", "conflict"]]
+    """The street or place."""
+    postcode: NotRequired[Literal["exact", "fuzzy", "missing", "conflict"]]
+    """The postal code."""
+    city: NotRequired[Literal["exact", "fuzzy", "missing", "conflict"]]
+    """The commune."""
+
+
+class AddressCollection(TypedDict):
+    """A GeoJSON feature collection."""
+
+    type: Literal["FeatureCollection"]
+    """As GeoJSON asks for."""
+    features: list[Address]
+    """Addresses, best first."""
+    attribution: NotRequired[str]
+    """Whose data it is."""
+    licence: NotRequired[str]
+    """Its licence."""
+    query: NotRequired[str]
+    """The text that was searched."""
+    limit: int
+    """Maximum results."""
+    explain: NotRequired[AddressCollectionExplain]
+    """How the result came about, where asked for: how each word was read, the places the query may name, and the parts
+    of the scores of the best results.
+    """
+
+
+class AddressCollectionExplain(TypedDict):
+    """How the result came about, where asked for: how each word was read, the places the query may name, and the parts
+    of the scores of the best results.
+    """
+
+    words: list[dict[str, Any]]
+    """Each word and what it was read as."""
+    readings: list[dict[str, Any]]
+    """The places the query may name, and how strongly."""
+    results: list[dict[str, Any]]
+    """The best results with the parts of their scores."""
+
+
+EnumAlertMatch: TypeAlias = Literal["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"]
+"""What a property alert reports: a property that qualifies, an advert that joins one."""
+
+
+class SaveSearchPropertiesPayload(TypedDict):
+    """`SaveSearchPropertiesPayload` of the contract."""
+
+    search_query: FilterPropertyQuery
+    webhook_url: str
+    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
+    followed.
+    """
+    match: list[EnumAlertMatch]
+    """What is told: a property that qualifies for the first time, a new advert that joins a matched one."""
+    search_name: str
+    """Its name, for people."""
+    context: NotRequired[AlertContext]
+    """What deliveries echo beside the alert's identifier; an empty object: nothing."""
+
+
+class ChangeSearchPropertiesPayload(TypedDict):
+    """What is left out stays as it is."""
+
+    search_query: NotRequired[FilterPropertyQuery]
+    webhook_url: NotRequired[str]
+    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
+    followed.
+    """
+    match: NotRequired[list[EnumAlertMatch]]
+    """What is told: a property that qualifies for the first time, a new advert that joins a matched one."""
+    search_name: NotRequired[str]
+    """Its name, for people."""
+    context: NotRequired[AlertContext]
+    """What deliveries echo beside the alert's identifier; an empty object: nothing."""
+
+
+class SaveManySearchPropertiesPayload(TypedDict):
+    """`SaveManySearchPropertiesPayload` of the contract."""
+
+    alerts: list[SaveSearchPropertiesPayload]
+    """Alerts in order; each is taken or refused by itself."""
+
+
+class PreviewSearchPropertiesPayload(TypedDict):
+    """`PreviewSearchPropertiesPayload` of the contract."""
+
+    search_query: FilterPropertyQuery
+    days: NotRequired[int]
+    """Days to look back, today included."""
+
+
+class PropertyAlert(TypedDict):
+    """`PropertyAlert` of the contract."""
+
+    alert_id: str
+    """Identifier of the alert."""
+    flxId: str
+    """The same identifier."""
+    activated: bool
+    """Whether it matches: not once it was deleted, its receiver answered 410 or failed for days."""
+    search_query: FilterPropertyQuery
+    webhook_url: str
+    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
+    followed.
+    """
+    match: list[EnumAlertMatch]
+    """What is told: a property that qualifies for the first time, a new advert that joins a matched one."""
+    search_name: str
+    """Its name, for people."""
+    context: NotRequired[AlertContext]
+    """What deliveries echo; absent: nothing."""
+    created_at: str
+    """When it was made; UTC, milliseconds."""
+    updated_at: str
+    """When it last changed, by whatever hand; UTC, milliseconds."""
+
+
+EnumAdvertAlertMatch: TypeAlias = Literal["ALERT_MATCH_CREATED", "ALERT_MATCH_ADVERT_EVENT"]
+"""What an advert alert reports: an advert that qualifies, an event on one."""
+
+
+class SaveSearchAdvertsPayload(TypedDict):
+    """`SaveSearchAdvertsPayload` of the contract."""
+
+    search_query: FilterAdvertQuery
+    webhook_url: str
+    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
+    followed.
+    """
+    match: list[EnumAdvertAlertMatch]
+    """What is told: an advert that qualifies for the first time, events on a matched one; without the first its first
+    match is remembered silently, so that events follow.
+    """
+    search_name: str
+    """Its name, for people."""
+    context: NotRequired[AlertContext]
+    """What deliveries echo beside the alert's identifier; an empty object: nothing."""
+
+
+class ChangeSearchAdvertsPayload(TypedDict):
+    """What is left out stays as it is."""
+
+    search_query: NotRequired[FilterAdvertQuery]
+    webhook_url: NotRequired[str]
+    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
+    followed.
+    """
+    match: NotRequired[list[EnumAdvertAlertMatch]]
+    """What is told: an advert that qualifies for the first time, events on a matched one; without the first its first
+    match is remembered silently, so that events follow.
+    """
+    search_name: NotRequired[str]
+    """Its name, for people."""
+    context: NotRequired[AlertContext]
+    """What deliveries echo beside the alert's identifier; an empty object: nothing."""
+
+
+class SaveManySearchAdvertsPayload(TypedDict):
+    """`SaveManySearchAdvertsPayload` of the contract."""
+
+    alerts: list[SaveSearchAdvertsPayload]
+    """Alerts in order; each is taken or refused by itself."""
+
+
+class PreviewSearchAdvertsPayload(TypedDict):
+    """`PreviewSearchAdvertsPayload` of the contract."""
+
+    search_query: FilterAdvertQuery
+    days: NotRequired[int]
+    """Days to look back, today included."""
+
+
+class AdvertAlert(TypedDict):
+    """`AdvertAlert` of the contract."""
+
+    alert_id: str
+    """Identifier of the alert."""
+    flxId: str
+    """The same identifier."""
+    activated: bool
+    """Whether it matches: not once it was deleted, its receiver answered 410 or failed for days."""
+    search_query: FilterAdvertQuery
+    webhook_url: str
+    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
+    followed.
+    """
+    match: list[EnumAdvertAlertMatch]
+    """What is told: an advert that qualifies for the first time, events on a matched one; without the first its first
+    match is remembered silently, so that events follow.
+    """
+    search_name: str
+    """Its name, for people."""
+    context: NotRequired[AlertContext]
+    """What deliveries echo; absent: nothing."""
+    created_at: str
+    """When it was made; UTC, milliseconds."""
+    updated_at: str
+    """When it last changed, by whatever hand; UTC, milliseconds."""
+
+
+class AlertName(TypedDict):
+    """`AlertName` of the contract."""
+
+    alert_id: str
+    """Identifier of the alert."""
+    flxId: str
+    """The same identifier."""
+
+
+class AlertOutcome(TypedDict):
+    """`AlertOutcome` of the contract."""
+
+    success: NotRequired[str]
+    """Identifier of the alert; absent when it is refused."""
+    failed: NotRequired[AlertOutcomeFailed]
+    """Why it is refused; absent when it is taken."""
+
+
+class AlertOutcomeFailed(TypedDict):
+    """Why it is refused; absent when it is taken."""
+
+    code: int
+    """Code of the fault."""
+    message: str
+    """JSON path of the fault and what is allowed there."""
+
+
+class OperatorAlert(TypedDict):
+    """`OperatorAlert` of the contract."""
+
+    alert_id: str
+    """Identifier of the alert."""
+    flxId: str
+    """The same identifier."""
+    activated: bool
+    """Whether it matches: not once it was deleted, its receiver answered 410 or failed for days."""
+    search_query: FilterPropertyQuery | FilterAdvertQuery
+    """The search as it was sent."""
+    webhook_url: str
+    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
+    followed.
+    """
+    match: list[EnumAlertMatch | EnumAdvertAlertMatch]
+    """What it tells."""
+    search_name: str
+    """Its name, for people."""
+    context: NotRequired[AlertContext]
+    """What deliveries echo; absent: nothing."""
+    created_at: str
+    """When it was made; UTC, milliseconds."""
+    updated_at: str
+    """When it last changed, by whatever hand; UTC, milliseconds."""
+    account_id: str
+    """Account it belongs to."""
+    about: Literal["properties", "adverts"]
+    """What it is about."""
+    deactivated_because: NotRequired[Literal["deleted", "gone", "failing"]]
+    """Deleted by its owner, its receiver answered 410 or failed for days; absent: it is active."""
+
+
+class AlertOverview(TypedDict):
+    """`AlertOverview` of the contract."""
+
+    alert_id: str
+    """Identifier of the alert."""
+    flxId: str
+    """The same identifier."""
+    activated: bool
+    """Whether it matches: not once it was deleted, its receiver answered 410 or failed for days."""
+    search_query: FilterPropertyQuery | FilterAdvertQuery
+    """The search as it was sent."""
+    webhook_url: str
+    """Where matches are posted: https, a public host that resolves; checked again at every delivery, redirects are not
+    followed.
+    """
+    match: list[EnumAlertMatch | EnumAdvertAlertMatch]
+    """What it tells."""
+    search_name: str
+    """Its name, for people."""
+    context: NotRequired[AlertContext]
+    """What deliveries echo; absent: nothing."""
+    created_at: str
+    """When it was made; UTC, milliseconds."""
+    updated_at: str
+    """When it last changed, by whatever hand; UTC, milliseconds."""
+    account_id: str
+    """Account it belongs to."""
+    about: Literal["properties", "adverts"]
+    """What it is about."""
+    deactivated_because: NotRequired[Literal["deleted", "gone", "failing"]]
+    """Deleted by its owner, its receiver answered 410 or failed for days; absent: it is active."""
+    matches: int
+    """Items it matched."""
+    waiting: int
+    """Notifications that are in no delivery yet."""
+    deliveries: AlertOverviewDeliveries
+    """Deliveries by status."""
+    failing_since: NotRequired[str]
+    """Since when its receiver has done nothing but fail; UTC, milliseconds."""
+
+
+class AlertOverviewDeliveries(TypedDict):
+    """Deliveries by status."""
+
+    pending: int
+    """Deliveries that stand so."""
+    delivered: int
+    """Deliveries that stand so."""
+    failed: int
+    """Deliveries that stand so."""
+    dead: int
+    """Deliveries that stand so."""
+
+
+class RetriedDelivery(TypedDict):
+    """`RetriedDelivery` of the contract."""
+
+    delivery_id: str
+    """Identifier of the delivery."""
+
+
+ReplayRequest = TypedDict(
+    "ReplayRequest",
+    {
+        "from": str,
+        "to": str,
+        "max_items": "NotRequired[int]",
+    },
+)
+"""`ReplayRequest` of the contract."""
+
+
+class Replay(TypedDict):
+    """`Replay` of the contract."""
+
+    replay_id: str
+    """Identifier of the replay."""
+    items: int
+    """Items it sends."""
+
+
+class VersionAnswer(TypedDict):
+    """`VersionAnswer` of the contract."""
+
+    data: VersionAnswerData
+
+
+class VersionAnswerData(TypedDict):
+    """`VersionAnswerData` of the contract."""
+
+    version: str
+
+
+class PortalsAnswer(TypedDict):
+    """`PortalsAnswer` of the contract."""
+
+    data: list[str]
+    """Hosts, by name."""
+
+
+class ConsumptionAnswer(TypedDict):
+    """`ConsumptionAnswer` of the contract."""
+
+    data: Consumption
+
+
+class AdminConsumptionAnswer(TypedDict):
+    """`AdminConsumptionAnswer` of the contract."""
+
+    data: Consumption
+
+
+class AdvertsTakeAnswer(TypedDict):
+    """`AdvertsTakeAnswer` of the contract."""
+
+    data: list[AdvertOutcome]
+
+
+class AccountsListAnswer(TypedDict):
+    """`AccountsListAnswer` of the contract."""
+
+    data: list[Account]
+
+
+class AccountsCreateAnswer(TypedDict):
+    """`AccountsCreateAnswer` of the contract."""
+
+    data: AccountWithSecret
+
+
+class AccountsGetAnswer(TypedDict):
+    """`AccountsGetAnswer` of the contract."""
+
+    data: Account
+
+
+class SecretsRotateAnswer(TypedDict):
+    """`SecretsRotateAnswer` of the contract."""
+
+    data: AccountWithSecret
+
+
+class KeysListAnswer(TypedDict):
+    """`KeysListAnswer` of the contract."""
+
+    data: list[Key]
+
+
+class KeysCreateAnswer(TypedDict):
+    """`KeysCreateAnswer` of the contract."""
+
+    data: NewKey
+
+
+class KeysUpdateAnswer(TypedDict):
+    """`KeysUpdateAnswer` of the contract."""
+
+    data: Key
+
+
+class KeysRevokeAnswer(TypedDict):
+    """`KeysRevokeAnswer` of the contract."""
+
+    data: Key
+
+
+class UsageAnswer(TypedDict):
+    """`UsageAnswer` of the contract."""
+
+    data: list[AccountUsage]
+
+
+class AlertsListAnswer(TypedDict):
+    """`AlertsListAnswer` of the contract."""
+
+    data: list[OperatorAlert]
+
+
+class AlertsGetAnswer(TypedDict):
+    """`AlertsGetAnswer` of the contract."""
+
+    data: AlertOverview
+
+
+class DeadLettersListAnswer(TypedDict):
+    """`DeadLettersListAnswer` of the contract."""
+
+    data: list[Delivery]
+
+
+class DeadLettersRetryAnswer(TypedDict):
+    """`DeadLettersRetryAnswer` of the contract."""
+
+    data: RetriedDelivery
+
+
+class PropertiesSearchAnswer(TypedDict):
+    """`PropertiesSearchAnswer` of the contract."""
+
+    data: PropertiesSearchAnswerData
+
+
+class PropertiesSearchAnswerData(TypedDict):
+    """`PropertiesSearchAnswerData` of the contract."""
+
+    items: list[Property]
+    """Records of the page, in order."""
+    count: int
+    """All that match."""
+    searchAfterHash: NotRequired[str]
+    """Where the next page starts; present when there is one."""
+
+
+class PropertiesSearchLiteAnswer(TypedDict):
+    """`PropertiesSearchLiteAnswer` of the contract."""
+
+    data: PropertiesSearchLiteAnswerData
+
+
+class PropertiesSearchLiteAnswerData(TypedDict):
+    """`PropertiesSearchLiteAnswerData` of the contract."""
+
+    items: list[LiteProperty]
+    """Records of the page, in order."""
+    count: int
+    """All that match."""
+    searchAfterHash: NotRequired[str]
+    """Where the next page starts; present when there is one."""
+
+
+class PropertiesCountAnswer(TypedDict):
+    """`PropertiesCountAnswer` of the contract."""
+
+    data: PropertiesCountAnswerData
+
+
+class PropertiesCountAnswerData(TypedDict):
+    """`PropertiesCountAnswerData` of the contract."""
+
+    count: int
+    """Properties that match."""
+
+
+class PropertiesSimilarsAnswer(TypedDict):
+    """`PropertiesSimilarsAnswer` of the contract."""
+
+    data: list[Property]
+
+
+class AnalyticsPropertySearchAnswer(TypedDict):
+    """`AnalyticsPropertySearchAnswer` of the contract."""
+
+    data: AnalyticsPropertySearchAnswerData
+
+
+class AnalyticsPropertySearchAnswerData(TypedDict):
+    """`AnalyticsPropertySearchAnswerData` of the contract."""
+
+    count: int
+    """Properties that match."""
+    studiedData: Literal["PRICE", "PRICE_PER_AREA", "SURFACE", "TIME_ON_MARKET"]
+    """What is studied: EUR, EUR/m2, m2 or days from the first sighting until it went offline."""
+    valued: int
+    """Those of them that have a value; the figures are over these."""
+    min: NotRequired[float]
+    """Least value."""
+    max: NotRequired[float]
+    """Greatest value."""
+    mean: NotRequired[float]
+    """Arithmetic mean."""
+    quartiles: NotRequired[list[float]]
+    """Values below which 25, 50 and 75 % lie, interpolated."""
+    deviation: NotRequired[float]
+    """Standard deviation."""
+    histogram: list[AnalyticsPropertySearchAnswerDataHistogramItem]
+    """Bars of equal width; the first and the last reach to the extremes."""
+
+
+AnalyticsPropertySearchAnswerDataHistogramItem = TypedDict(
+    "AnalyticsPropertySearchAnswerDataHistogramItem",
+    {
+        "from": float,
+        "to": float,
+        "count": int,
+    },
+)
+"""`AnalyticsPropertySearchAnswerDataHistogramItem` of the contract."""
+
+
+class PropertiesGetAnswer(TypedDict):
+    """`PropertiesGetAnswer` of the contract."""
+
+    data: Property
+
+
+class PropertiesGetByAdvertAnswer(TypedDict):
+    """`PropertiesGetByAdvertAnswer` of the contract."""
+
+    data: Property
+
+
+class PropertiesManyAnswer(TypedDict):
+    """`PropertiesManyAnswer` of the contract."""
+
+    data: list[Property]
+
+
+class AdvertsGetAnswer(TypedDict):
+    """`AdvertsGetAnswer` of the contract."""
+
+    data: Advert
+
+
+class AdvertsGetByUrlAnswer(TypedDict):
+    """`AdvertsGetByUrlAnswer` of the contract."""
+
+    data: Advert
+
+
+class AdvertsGetByUrlPending(TypedDict):
+    """`AdvertsGetByUrlPending` of the contract."""
+
+    data: AdvertsGetByUrlPendingData
+
+
+class AdvertsGetByUrlPendingData(TypedDict):
+    """`AdvertsGetByUrlPendingData` of the contract."""
+
+    status: Literal["pending"]
+    """It goes on."""
+    retry_after_s: int
+    """Seconds after which to ask again."""
+
+
+class AdvertsCheckAnswer(TypedDict):
+    """`AdvertsCheckAnswer` of the contract."""
+
+    data: AdvertsCheckAnswerData
+
+
+class AdvertsCheckAnswerData(TypedDict):
+    """`AdvertsCheckAnswerData` of the contract."""
+
+    result: Literal["check_scheduled", "nothing_to_check"]
+    """Whether there is a page to look at."""
+    adverts: int
+    """Pages that are looked at."""
+
+
+class AdvertsReportRequest(TypedDict):
+    """`AdvertsReportRequest` of the contract."""
+
+    reason: Literal["STILL_ONLINE", "NOT_ONLINE_ANYMORE", "WRONG_DATA", "WRONG_LOCATION", "DUPLICATE", "WRONG_AGENCY", "OTHER"]
+    """What is wrong."""
+    comment: NotRequired[str]
+    """In words; required where reason is OTHER."""
+
+
+class AdvertsReportAnswer(TypedDict):
+    """`AdvertsReportAnswer` of the contract."""
+
+    data: AdvertsReportAnswerData
+
+
+class AdvertsReportAnswerData(TypedDict):
+    """`AdvertsReportAnswerData` of the contract."""
+
+    report_id: str
+    """Identifier of the report."""
+    reason: Literal["STILL_ONLINE", "NOT_ONLINE_ANYMORE", "WRONG_DATA", "WRONG_LOCATION", "DUPLICATE", "WRONG_AGENCY", "OTHER"]
+    """What is wrong."""
+
+
+class PropertiesGetByUrlAnswer(TypedDict):
+    """`PropertiesGetByUrlAnswer` of the contract."""
+
+    data: Property
+
+
+class PropertiesGetByUrlPending(TypedDict):
+    """`PropertiesGetByUrlPending` of the contract."""
+
+    data: AdvertsGetByUrlPendingData
+
+
+class PropertiesCheckAnswer(TypedDict):
+    """`PropertiesCheckAnswer` of the contract."""
+
+    data: AdvertsCheckAnswerData
+
+
+class PropertiesReportRequest(TypedDict):
+    """`PropertiesReportRequest` of the contract."""
+
+    reason: Literal["STILL_ONLINE", "NOT_ONLINE_ANYMORE", "WRONG_DATA", "WRONG_LOCATION", "DUPLICATE", "WRONG_AGENCY", "OTHER"]
+    """What is wrong."""
+    comment: NotRequired[str]
+    """In words; required where reason is OTHER."""
+
+
+class PropertiesReportAnswer(TypedDict):
+    """`PropertiesReportAnswer` of the contract."""
+
+    data: AdvertsReportAnswerData
+
+
+class DpeMatchManyRequest(TypedDict):
+    """`DpeMatchManyRequest` of the contract."""
+
+    items: list[DpeMatchRequest]
+    """Match bodies; a fault of one refuses the call."""
+
+
+class DpeMatchManyAnswer(TypedDict):
+    """`DpeMatchManyAnswer` of the contract."""
+
+    data: list[DpeMatchAnswer]
+    """One answer per item, in order."""
+
+
+class DvfMatchManyRequest(TypedDict):
+    """`DvfMatchManyRequest` of the contract."""
+
+    items: list[DvfMatchRequest]
+    """Match bodies; a fault of one refuses the call."""
+
+
+class DvfMatchManyAnswer(TypedDict):
+    """`DvfMatchManyAnswer` of the contract."""
+
+    data: list[DvfMatchAnswer]
+    """One answer per item, in order."""
+
+
+class EstimatePropertyLiteAnswer(TypedDict):
+    """`EstimatePropertyLiteAnswer` of the contract."""
+
+    data: Estimate
+
+
+class EstimatePropertyLiteManyRequest(TypedDict):
+    """`EstimatePropertyLiteManyRequest` of the contract."""
+
+    items: list[EstimateRequest]
+    """Homes, each read by itself."""
+
+
+class EstimatePropertyLiteManyAnswer(TypedDict):
+    """`EstimatePropertyLiteManyAnswer` of the contract."""
+
+    data: list[Estimate | Error]
+    """One answer per item, in order."""
+
+
+class GeocodingBatchRequest(TypedDict):
+    """`GeocodingBatchRequest` of the contract."""
+
+    requests: list[GeocodingBatchRequestRequestsItem]
+    """Searches and reverse searches, with their parameters."""
+
+
+GeocodingBatchRequestRequestsItem = TypedDict(
+    "GeocodingBatchRequestRequestsItem",
+    {
+        "operation": Literal["search", "reverse"],
+        "q": "NotRequired[str | float | bool]",
+        "housenumber": "NotRequired[str | float | bool]",
+        "street": "NotRequired[str | float | bool]",
+        "city": "NotRequired[str | float | bool]",
+        "limit": "NotRequired[str | float | bool]",
+        "autocomplete": "NotRequired[str | float | bool]",
+        "lat": "NotRequired[str | float | bool]",
+        "lon": "NotRequired[str | float | bool]",
+        "explain": "NotRequired[str | float | bool]",
+        "postcode": "NotRequired[str | float | bool]",
+        "citycode": "NotRequired[str | float | bool]",
+        "type": "NotRequired[str | float | bool]",
+        "with": "NotRequired[str | float | bool]",
+        "index": "NotRequired[str | float | bool]",
+        "maxdistance": "NotRequired[str | float | bool]",
+    },
+)
+"""`GeocodingBatchRequestRequestsItem` of the contract."""
+
+
+class GeocodingBatchAnswer(TypedDict):
+    """`GeocodingBatchAnswer` of the contract."""
+
+    data: list[AddressCollection | Error]
+    """One answer per request, in order."""
+
+
+class GeocodingProjectCreateAnswer(TypedDict):
+    """`GeocodingProjectCreateAnswer` of the contract."""
+
+    data: GeocodingProjectCreateAnswerData
+
+
+class GeocodingProjectCreateAnswerData(TypedDict):
+    """`GeocodingProjectCreateAnswerData` of the contract."""
+
+    id: str
+    """Identifier of the project."""
+    token: str
+    """Reads the result; told here only."""
+
+
+class GeocodingProjectPipelineRequest(TypedDict):
+    """`GeocodingProjectPipelineRequest` of the contract."""
+
+    columns: NotRequired[list[str]]
+    """Columns that make up the address, in order; all if none is named."""
+    result_columns: NotRequired[list[str]]
+    """Columns to append; the usual ones if none is named."""
+    postcode: NotRequired[str]
+    """Column of a postal code that results must have."""
+    citycode: NotRequired[str]
+    """Column of an INSEE code that results must lie in."""
+    type: NotRequired[str]
+    """Column of a kind of result."""
+    lat: NotRequired[str]
+    """Column of a latitude: to prefer results near, or the position itself."""
+    lon: NotRequired[str]
+    """Column of a longitude."""
+    encoding: NotRequired[str]
+    """Encoding of the file, such as utf-8 or windows-1252."""
+    delimiter: NotRequired[str]
+    """Delimiter of the file: one character, or tab."""
+    operation: Literal["search", "reverse"]
+    """What is asked."""
+
+
+class GeocodingProjectPipelineAnswer(TypedDict):
+    """`GeocodingProjectPipelineAnswer` of the contract."""
+
+    data: GeocodingProjectPipelineAnswerData
+
+
+class GeocodingProjectPipelineAnswerData(TypedDict):
+    """`GeocodingProjectPipelineAnswerData` of the contract."""
+
+    id: str
+    """Identifier of the project."""
+    status: Literal["idle", "waiting", "processing", "failed", "completed"]
+    """State."""
+    operation: NotRequired[Literal["search", "reverse"]]
+    """What is asked."""
+    input_bytes: NotRequired[int]
+    """Length of the file."""
+    rows: NotRequired[int]
+    """Rows of the file, once it was started."""
+    rows_done: int
+    """Rows answered so far."""
+    rows_by_status: NotRequired[GeocodingProjectPipelineAnswerDataRowsByStatus]
+    """Rows answered so far by what became of them."""
+    created_at: str
+    """When it was created."""
+    ended_at: NotRequired[str]
+    """When it was completed or failed."""
+    expires_at: str
+    """When it is deleted."""
+    error: NotRequired[str]
+    """Why it failed."""
+
+
+class GeocodingProjectPipelineAnswerDataRowsByStatus(TypedDict):
+    """Rows answered so far by what became of them."""
+
+    ok: NotRequired[int]
+    """With a result."""
+    not_found: NotRequired[int]
+    """Without."""
+    skipped: NotRequired[int]
+    """Empty."""
+    error: NotRequired[int]
+    """Unreadable."""
+
+
+class GeocodingProjectInputAnswer(TypedDict):
+    """`GeocodingProjectInputAnswer` of the contract."""
+
+    data: GeocodingProjectPipelineAnswerData
+
+
+class GeocodingProjectStartAnswer(TypedDict):
+    """`GeocodingProjectStartAnswer` of the contract."""
+
+    data: GeocodingProjectPipelineAnswerData
+
+
+class GeocodingProjectGetAnswer(TypedDict):
+    """`GeocodingProjectGetAnswer` of the contract."""
+
+    data: GeocodingProjectPipelineAnswerData
+
+
+class GeocodingProjectDeleteAnswer(TypedDict):
+    """`GeocodingProjectDeleteAnswer` of the contract."""
+
+    data: GeocodingProjectDeleteAnswerData
+
+
+class GeocodingProjectDeleteAnswerData(TypedDict):
+    """`GeocodingProjectDeleteAnswerData` of the contract."""
+
+    id: str
+    """Identifier of the project."""
+
+
+class PropertyAlertsCreateAnswer(TypedDict):
+    """`PropertyAlertsCreateAnswer` of the contract."""
+
+    data: AlertName
+
+
+class PropertyAlertsCreateManyAnswer(TypedDict):
+    """`PropertyAlertsCreateManyAnswer` of the contract."""
+
+    data: PropertyAlertsCreateManyAnswerData
+
+
+class PropertyAlertsCreateManyAnswerData(TypedDict):
+    """`PropertyAlertsCreateManyAnswerData` of the contract."""
+
+    alerts: list[AlertOutcome]
+    """One outcome for each alert, in order."""
+
+
+class PropertyAlertsAllAnswer(TypedDict):
+    """`PropertyAlertsAllAnswer` of the contract."""
+
+    data: list[PropertyAlert]
+
+
+class PropertyAlertsGetAnswer(TypedDict):
+    """`PropertyAlertsGetAnswer` of the contract."""
+
+    data: PropertyAlert
+
+
+class PropertyAlertsUpdateAnswer(TypedDict):
+    """`PropertyAlertsUpdateAnswer` of the contract."""
+
+    data: AlertName
+
+
+class PropertyAlertsDeleteAnswer(TypedDict):
+    """`PropertyAlertsDeleteAnswer` of the contract."""
+
+    data: AlertName
+
+
+class PropertyAlertsActivateAnswer(TypedDict):
+    """`PropertyAlertsActivateAnswer` of the contract."""
+
+    data: AlertName
+
+
+class PropertyAlertsHistoryAnswer(TypedDict):
+    """`PropertyAlertsHistoryAnswer` of the contract."""
+
+    data: list[Property]
+
+
+class PropertyAlertsDeliveriesAnswer(TypedDict):
+    """`PropertyAlertsDeliveriesAnswer` of the contract."""
+
+    data: list[Delivery]
+
+
+class PropertyAlertsReplayAnswer(TypedDict):
+    """`PropertyAlertsReplayAnswer` of the contract."""
+
+    data: Replay
+
+
+class PropertyAlertsPreviewAnswer(TypedDict):
+    """`PropertyAlertsPreviewAnswer` of the contract."""
+
+    data: PropertyAlertsPreviewAnswerData
+
+
+class PropertyAlertsPreviewAnswerData(TypedDict):
+    """`PropertyAlertsPreviewAnswerData` of the contract."""
+
+    count: int
+    """Matches in all."""
+    per_day: list[PropertyAlertsPreviewAnswerDataPerDayItem]
+    """Every day looked at, the earliest first."""
+    items: list[Property]
+    """The last matches, newest first."""
+
+
+class PropertyAlertsPreviewAnswerDataPerDayItem(TypedDict):
+    """`PropertyAlertsPreviewAnswerDataPerDayItem` of the contract."""
+
+    date: str
+    """Day, UTC."""
+    count: int
+    """Matches first seen on it."""
+
+
+class AdvertAlertsCreateAnswer(TypedDict):
+    """`AdvertAlertsCreateAnswer` of the contract."""
+
+    data: AlertName
+
+
+class AdvertAlertsCreateManyAnswer(TypedDict):
+    """`AdvertAlertsCreateManyAnswer` of the contract."""
+
+    data: PropertyAlertsCreateManyAnswerData
+
+
+class AdvertAlertsAllAnswer(TypedDict):
+    """`AdvertAlertsAllAnswer` of the contract."""
+
+    data: list[AdvertAlert]
+
+
+class AdvertAlertsGetAnswer(TypedDict):
+    """`AdvertAlertsGetAnswer` of the contract."""
+
+    data: AdvertAlert
+
+
+class AdvertAlertsUpdateAnswer(TypedDict):
+    """`AdvertAlertsUpdateAnswer` of the contract."""
+
+    data: AlertName
+
+
+class AdvertAlertsDeleteAnswer(TypedDict):
+    """`AdvertAlertsDeleteAnswer` of the contract."""
+
+    data: AlertName
+
+
+class AdvertAlertsActivateAnswer(TypedDict):
+    """`AdvertAlertsActivateAnswer` of the contract."""
+
+    data: AlertName
+
+
+class AdvertAlertsHistoryAnswer(TypedDict):
+    """`AdvertAlertsHistoryAnswer` of the contract."""
+
+    data: list[Advert]
+
+
+class AdvertAlertsDeliveriesAnswer(TypedDict):
+    """`AdvertAlertsDeliveriesAnswer` of the contract."""
+
+    data: list[Delivery]
+
+
+class AdvertAlertsReplayAnswer(TypedDict):
+    """`AdvertAlertsReplayAnswer` of the contract."""
+
+    data: Replay
+
+
+class AdvertAlertsPreviewAnswer(TypedDict):
+    """`AdvertAlertsPreviewAnswer` of the contract."""
+
+    data: AdvertAlertsPreviewAnswerData
+
+
+class AdvertAlertsPreviewAnswerData(TypedDict):
+    """`AdvertAlertsPreviewAnswerData` of the contract."""
+
+    count: int
+    """Matches in all."""
+    per_day: list[PropertyAlertsPreviewAnswerDataPerDayItem]
+    """Every day looked at, the earliest first."""
+    items: list[Advert]
+    """The last matches, newest first."""
