@@ -315,6 +315,9 @@ __all__ = [
     "SimilarPropertiesRequestSimilarityStrategyEnum",
     "Siren",
     "Source",
+    "SqlAnswer",
+    "SqlRequest",
+    "SqlRequestLimits",
     "SquareMetres",
     "Surface",
     "Timestamp",
@@ -1311,7 +1314,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "sql.query", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -1323,8 +1326,8 @@ class KeyRequest(TypedDict):
     kind: Literal["test", "production"]
     """A test key lives 7 days, a production key until revoked."""
     grants: NotRequired[list[Grant]]
-    """What the key may do; by default every scope but admin, and on a test key but alerts. A test key cannot hold admin
-    or its endpoints, and a key without the scope admin cannot give them.
+    """What the key may do; by default every scope but sql and admin, and on a test key but alerts. A test key cannot
+    hold admin or its endpoints, and a key without the scope admin cannot give them.
     """
     rate: NotRequired[int]
     """Requests a second; by default 5 on a test key and 50 on a production key, unless configured otherwise."""
@@ -1416,7 +1419,7 @@ class NewKey(TypedDict):
 class TypeUsage(TypedDict):
     """`TypeUsage` of the contract."""
 
-    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED"]
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED"]
     """Type of consumption."""
     credits: int
     """Credits charged."""
@@ -1723,9 +1726,7 @@ class Contact(TypedDict):
 
 
 class Image(TypedDict):
-    """A picture and its hashes, as hexadecimal texts; pictures that look alike have hashes of few different bits. The
-    hashes are empty where only the address of the picture is known.
-    """
+    """A picture and its hashes, as hexadecimal texts; pictures that look alike have hashes of few different bits."""
 
     gaussianHash: str
     """Hash of the brightness after a Gaussian blur."""
@@ -4054,6 +4055,40 @@ AnalyticsPropertySearchAnswerDataHistogramItem = TypedDict(
     },
 )
 """`AnalyticsPropertySearchAnswerDataHistogramItem` of the contract."""
+
+
+class SqlRequest(TypedDict):
+    """`SqlRequest` of the contract."""
+
+    query: str
+    """One statement that only reads, in the SQL of DataFusion; `information_schema` lists tables and columns."""
+    parameters: NotRequired[list[str | float | bool | None] | dict[str, str | float | bool | None]]
+    """Values of placeholders: an array for `$1` or `?`, an object for `$name`."""
+    format: NotRequired[Literal["json", "arrow", "parquet", "csv", "ndjson"]]
+    """Format of the rows; by default that of the Accept header, or JSON."""
+    compression: NotRequired[Literal["none", "zstd"]]
+    """zstd compresses the buffers of Arrow, and a text as a whole (Content-Encoding)."""
+    limits: NotRequired[SqlRequestLimits]
+    """Limits lower than those of the key; past one the query ends with an error."""
+
+
+class SqlRequestLimits(TypedDict):
+    """Limits lower than those of the key; past one the query ends with an error."""
+
+    rows: NotRequired[int]
+    """Maximum rows."""
+    bytes: NotRequired[int]
+    """Maximum bytes."""
+    memory_mib: NotRequired[int]
+    """Memory before the query spills to disk, in MiB."""
+    time_s: NotRequired[int]
+    """Maximum duration, the answer included, in seconds."""
+
+
+class SqlAnswer(TypedDict):
+    """`SqlAnswer` of the contract."""
+
+    data: list[dict[str, Any]]
 
 
 class PropertiesGetAnswer(TypedDict):
