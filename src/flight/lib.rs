@@ -1,10 +1,10 @@
 //! Arrow Flight SQL, on a port of its own beside HTTP: the same queries, limits, scope, price and audit log.
 //!
-//! A client authenticates every call with its API key ([`gate`]): as a bearer token, in the header `x-api-key`, or as
+//! A client authenticates every call with its API key (`gate`): as a bearer token, in the header `x-api-key`, or as
 //! the password of a handshake, which answers with the bearer token. A statement is planned when its information is
-//! asked for, and runs when its ticket is redeemed ([`service`]); its ticket is the statement itself, so that nothing
+//! asked for, and runs when its ticket is redeemed (`service`); its ticket is the statement itself, so that nothing
 //! has to be remembered in between. Prepared statements are remembered with the parameters bound to them
-//! ([`prepared`]). Catalogs, schemas and tables are answered from the tables of the service ([`catalog`]).
+//! (`prepared`). Catalogs, schemas and tables are answered from the tables of the service (`catalog`).
 //!
 //! Everything here runs on the threads of queries, which are of low priority: encoding rows never delays HTTP.
 

@@ -1,7 +1,7 @@
 //! Rows as the bytes of a format, batch by batch: what HTTP sends and the command line writes to files.
 //!
 //! Memory stays flat: a batch is written as soon as it is there, and a Parquet row group ends after
-//! [`ROW_GROUP_ROWS`].
+//! `ROW_GROUP_ROWS`.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Why a query has no answer. [`crate::explain`] makes these errors of DataFusion's.
+//! Why a query has no answer. `explain` makes these errors of DataFusion's.
 
 use crate::limits::Limit;
 
