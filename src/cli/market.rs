@@ -145,7 +145,7 @@ impl MarketArgs {
             }
         }
         if let Some([lat, lon, distance]) = self.around {
-            let around = json!({"lat": lat, "lon": lon, "distance": distance});
+            let around = json!({"lat": lat, "lon": lon, "distance": format!("{distance}m")});
             location.insert("around".into(), around);
         }
         if !location.is_empty() {

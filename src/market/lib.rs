@@ -8,6 +8,7 @@
 //! change all the time and sales a few times a year.
 
 pub mod asking;
+mod index;
 pub mod period;
 pub mod place;
 pub mod quantiles;
@@ -15,10 +16,12 @@ pub mod report;
 pub mod request;
 pub mod sales;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use moka::sync::Cache;
 
+use period::Division;
 pub use report::MarketReport;
 pub use request::{MarketRequest, parse_market};
 use sales::SalesGroup;
@@ -26,6 +29,7 @@ use toise_base::clock::Clock;
 use toise_contract::fault::Fault;
 use toise_engine::Engine;
 use toise_engine::cancellation::Interrupt;
+use toise_estimate::HomeClass;
 use toise_estimate::live::LiveModel;
 use toise_listings::search::projection::view::ProjectionView;
 use toise_opendata::dvf;
@@ -133,10 +137,19 @@ impl Market {
             }
         };
         let asking = match &properties {
-            Some(view) => asking::groups(&self.engine, view, request, today, interrupt)?,
-            None => Default::default(),
+            Some(view) => Some(asking::groups(
+                &self.engine,
+                view,
+                request,
+                today,
+                interrupt,
+            )?),
+            None => {
+                notes.push("what adverts tell is null: there are none".to_owned());
+                None
+            }
         };
-        let rows = sales.len().max(asking.len());
+        let rows = sales.len().max(asking.as_ref().map_or(0, HashMap::len));
         if rows > ROWS_MAX {
             let message = format!(
                 "gives {rows} rows; must give at most {ROWS_MAX}: ask for longer periods, fewer places or fewer days"
@@ -145,9 +158,18 @@ impl Market {
         }
         if request.has_sale && model.is_none() {
             notes.push("index is null: no model was trained".to_owned());
+        } else if request.has_sale && request.by == Division::Whole {
+            notes
+                .push("index is null: it compares periods, and all days are one period".to_owned());
         }
-        let no_index = |_: u8, _: u8, _: i32, _: i32| None;
-        let report = MarketReport::new(request, &sales, asking, &no_index, notes)?;
+        let paths = model.as_ref().map(|valuer| valuer.model().price_paths());
+        let index_of = |class: u8, department: u8, periods: [i32; 2]| {
+            let class = [HomeClass::Flat, HomeClass::House]
+                .into_iter()
+                .find(|known| *known as u8 == class)?;
+            index::value(paths.as_ref()?, class, department, request.by, periods)
+        };
+        let report = MarketReport::new(request, &sales, asking, &index_of, notes)?;
         let report = Arc::new(report);
         self.reports.insert(key, Arc::clone(&report));
         Ok(report)

@@ -1,6 +1,6 @@
 //! The report: one row for each place, class and period, as a batch that every door shows in its own way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -143,13 +143,13 @@ static INDICATORS: [Indicator; 21] = [
     count(
         "for_sale",
         Sale,
-        |row| Some(asked(row).map_or(0, |of| of.for_sale)),
+        |row| asked(row).map(|of| of.for_sale),
         "Properties for sale online on at least one day",
     ),
     count(
         "stock",
         Sale,
-        |row| Some(asked(row).map_or(0, |of| of.stock)),
+        |row| asked(row).map(|of| of.stock),
         "Properties for sale online at the end of the last day",
     ),
     number(
@@ -179,13 +179,13 @@ static INDICATORS: [Indicator; 21] = [
     count(
         "to_rent",
         Rent,
-        |row| Some(asked(row).map_or(0, |of| of.to_rent)),
+        |row| asked(row).map(|of| of.to_rent),
         "Properties to rent online on at least one day",
     ),
     count(
         "rent_stock",
         Rent,
-        |row| Some(asked(row).map_or(0, |of| of.rent_stock)),
+        |row| asked(row).map(|of| of.rent_stock),
         "Properties to rent online at the end of the last day",
     ),
     number(
@@ -280,18 +280,18 @@ pub struct MarketReport {
     json: OnceLock<Bytes>,
 }
 
-/// The index of a class (0 flats, 1 houses) in the department of a rank, from one period to another.
-pub(crate) type IndexOf<'a> = &'a dyn Fn(u8, u8, i32, i32) -> Option<IndexValue>;
+/// The index of a class (0 flats, 1 houses) in the department of a rank: the second period relative to the first.
+pub(crate) type IndexOf<'a> = &'a dyn Fn(u8, u8, [i32; 2]) -> Option<IndexValue>;
 
 impl MarketReport {
-    /// Joins the two sides.
+    /// Joins the two sides; without `asking` its columns are null.
     ///
     /// # Errors
     /// Arrow refuses a column, which cannot happen for columns made here.
     pub(crate) fn new(
         request: &MarketRequest,
         sales: &[SalesGroup],
-        asking: impl IntoIterator<Item = (GroupKey, AskingGroup)>,
+        asking: Option<HashMap<GroupKey, AskingGroup>>,
         index: IndexOf<'_>,
         notes: Vec<String>,
     ) -> Result<Self, ArrowError> {
@@ -301,8 +301,13 @@ impl MarketReport {
             row.department = group.department;
             row.sales = Some(group.clone());
         }
-        for (key, group) in asking {
-            rows.entry(key).or_default().asking = Some(group.figures());
+        if let Some(asking) = asking {
+            for (key, group) in asking {
+                rows.entry(key).or_default().asking = Some(group.figures());
+            }
+            for row in rows.values_mut() {
+                row.asking.get_or_insert_default();
+            }
         }
         add_index(&mut rows, index);
         Ok(Self {
@@ -358,7 +363,7 @@ fn add_index(rows: &mut BTreeMap<GroupKey, Row>, index: IndexOf<'_>) {
         };
         let value = known
             .entry((*class, row.department, *period))
-            .or_insert_with(|| index(*class, row.department, *base, *period));
+            .or_insert_with(|| index(*class, row.department, [*base, *period]));
         row.index = *value;
     }
 }
