@@ -10,7 +10,6 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::TimestampMillisecondType;
 
-use crate::Error;
 use crate::period::day_of;
 use crate::place::{Level, PlaceKey};
 use crate::quantiles::{SAMPLE_MIN, median};
@@ -20,10 +19,10 @@ use toise_contract::enums::{
     EnumEnergyClassification as Energy, EnumPropertyClass, EnumPropertyOfferType, WireEnum,
 };
 use toise_contract::filter::{Clause, ClauseTest};
-use toise_engine::Engine;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::decoded::DecodedColumn;
 use toise_engine::predicate::Predicate;
+use toise_engine::{Engine, Error};
 use toise_estimate::{HomeClass, clean};
 use toise_listings::columns::properties;
 use toise_listings::search::projection::view::{ProjectionView, SelectedRows};
@@ -166,7 +165,7 @@ pub fn groups(
     let offers = offers.into_iter().filter(|(is_wanted, _)| *is_wanted);
     let offers = offers.map(|(_, offer)| offer.as_str().to_owned()).collect();
     filter.push(Clause::new(OFFER, ClauseTest::OneOf(offers)));
-    let predicate = Predicate::compile(properties(), &filter).map_err(toise_engine::Error::from)?;
+    let predicate = Predicate::compile(properties(), &filter)?;
     let states = view.scan(
         engine,
         &predicate,
@@ -188,10 +187,9 @@ fn class_of(class: HomeClass) -> EnumPropertyClass {
     }
 }
 
-fn column(rows: &SelectedRows<'_>, name: &str) -> Result<Arc<DecodedColumn>, toise_engine::Error> {
+fn column(rows: &SelectedRows<'_>, name: &str) -> Result<Arc<DecodedColumn>, Error> {
     let found = properties().column(name);
-    let (index, _) =
-        found.ok_or_else(|| toise_engine::Error::UnknownTable(format!("properties.{name}")))?;
+    let (index, _) = found.ok_or_else(|| Error::UnknownTable(format!("properties.{name}")))?;
     rows.column(index)
 }
 
@@ -214,7 +212,7 @@ fn read_rows(
     rows: &SelectedRows<'_>,
     request: &MarketRequest,
     today: i32,
-) -> Result<(), toise_engine::Error> {
+) -> Result<(), Error> {
     let classes = Codes::new(&column(rows, CLASS)?.values, |name| {
         [HomeClass::Flat, HomeClass::House]
             .into_iter()
@@ -330,8 +328,8 @@ enum Places {
 }
 
 impl Places {
-    fn new(rows: &SelectedRows<'_>, level: Level) -> Result<Self, toise_engine::Error> {
-        let values = |name| Ok::<_, toise_engine::Error>(column(rows, name)?.values.clone());
+    fn new(rows: &SelectedRows<'_>, level: Level) -> Result<Self, Error> {
+        let values = |name| Ok::<_, Error>(column(rows, name)?.values.clone());
         let coded = |values: ArrayRef| Self::Coded(Codes::new(&values, PlaceKey::of_code));
         Ok(match level {
             Level::Department => coded(values(DEPARTMENT)?),

@@ -88,7 +88,7 @@ impl PlaceKey {
     }
 
     /// The code. That of a cell names the projection, the side in metres and the south-west corner, as INSEE's
-    /// gridded data do: `CRS2154RES1000mN6279000E938000`.
+    /// gridded data do: `CRS2154RES1000mN6380000E739000`.
     pub fn code(self, level: Level) -> String {
         if level == Level::Cell {
             let coordinate = |packed: u64| (packed & ((1 << COORDINATE_BITS) - 1)) * CELL_M as u64;
@@ -156,7 +156,7 @@ mod tests {
         };
         assert_eq!(
             cell("48", 44.5181, 3.4989),
-            "CRS2154RES1000mN6379000E739000"
+            "CRS2154RES1000mN6380000E739000"
         );
         assert!(cell("974", -20.8789, 55.4481).starts_with("CRS2975RES1000mN"));
     }

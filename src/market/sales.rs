@@ -7,16 +7,16 @@ use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
 use arrow::datatypes::{Date32Type, Float64Type, Int32Type};
 use rayon::slice::ParallelSliceMut;
 
-use crate::Error;
 use crate::place::{Level, PlaceKey};
 use crate::quantiles::quartiles;
 use crate::request::MarketRequest;
 use toise_contract::filter::{Clause, ClauseTest};
 use toise_engine::cancellation::Interrupt;
+use toise_engine::decoded::DecodedColumn;
 use toise_engine::predicate::Predicate;
 use toise_engine::scan::ScannedChunk;
 use toise_engine::view::TableView;
-use toise_engine::{Engine, decoded::DecodedColumn};
+use toise_engine::{Engine, Error};
 use toise_estimate::{HomeClass, clean};
 use toise_opendata::dvf;
 
@@ -81,8 +81,7 @@ pub fn groups(
     filter.push(Clause::new(KIND, ClauseTest::OneOf(kinds.collect())));
     let (from, to) = (request.from, request.to);
     filter.push(Clause::new(DATE, ClauseTest::Day { from, to }));
-    let predicate =
-        Predicate::compile(dvf::schema(), &filter).map_err(toise_engine::Error::from)?;
+    let predicate = Predicate::compile(dvf::schema(), &filter)?;
     let read = engine.scan(view, &predicate, interrupt, Vec::new, |sales, chunk| {
         read_chunk(sales, chunk, request)
     })?;
@@ -120,13 +119,9 @@ fn group(sales: &[Sale]) -> SalesGroup {
 }
 
 /// A column of the chunk, by name.
-fn column(
-    chunk: &ScannedChunk<'_>,
-    name: &str,
-) -> Result<std::sync::Arc<DecodedColumn>, toise_engine::Error> {
+fn column(chunk: &ScannedChunk<'_>, name: &str) -> Result<std::sync::Arc<DecodedColumn>, Error> {
     let found = dvf::schema().column(name);
-    let (index, _) =
-        found.ok_or_else(|| toise_engine::Error::UnknownTable(format!("dvf.{name}")))?;
+    let (index, _) = found.ok_or_else(|| Error::UnknownTable(format!("dvf.{name}")))?;
     chunk.column(index)
 }
 
@@ -134,7 +129,7 @@ fn read_chunk(
     sales: &mut Vec<Sale>,
     chunk: &ScannedChunk<'_>,
     request: &MarketRequest,
-) -> Result<(), toise_engine::Error> {
+) -> Result<(), Error> {
     let dates = column(chunk, DATE)?;
     let kinds = Codes::new(&column(chunk, KIND)?.values, |kind| {
         [HomeClass::Flat, HomeClass::House]
@@ -255,11 +250,7 @@ enum Places {
 }
 
 impl Places {
-    fn new(
-        chunk: &ScannedChunk<'_>,
-        level: Level,
-        departments: &ArrayRef,
-    ) -> Result<Self, toise_engine::Error> {
+    fn new(chunk: &ScannedChunk<'_>, level: Level, departments: &ArrayRef) -> Result<Self, Error> {
         let coded = |values: &ArrayRef| Self::Coded(Codes::new(values, PlaceKey::of_code));
         Ok(match level {
             Level::Department => coded(departments),
