@@ -1,5 +1,7 @@
 //! `toise market`: market indicators by place, class and period, over a data folder.
 
+mod plot;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -33,6 +35,7 @@ five sales or properties are behind it. docs/market.md defines every column.
 Examples:
   toise market --level department --by quarter --from 2023-01-01
   toise market --level commune --department 48 --type flat --output lozere.parquet
+  toise market --level department --by month --plot prices.svg
   toise market --level cell --around 48.8566,2.3522,3000 --offer buy --json")]
 pub struct MarketArgs {
     /// The places that rows are about; a cell is a square of 1 km
@@ -65,6 +68,9 @@ pub struct MarketArgs {
     /// Write the rows to a file: .parquet, .arrow, .csv, .json or .ndjson
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Draw the median price, or rent, over the periods into an .svg file
+    #[arg(long, value_name = "FILE", requires = "by")]
+    plot: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -162,6 +168,10 @@ pub fn run(common: &Common, arguments: &MarketArgs) -> CommandResult {
     let report = open(common, &config)?.report(&request, &Interrupt::default())?;
     for note in &report.notes {
         eprintln!("{note}");
+    }
+    if let Some(path) = &arguments.plot {
+        let (drawn, all) = plot::draw(&report.rows, path)?;
+        eprintln!("drew {drawn} of {all} lines into {}", path.display());
     }
     let output = arguments.output.as_deref();
     let rows = match output.is_none() && !common.json {

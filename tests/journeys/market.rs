@@ -119,6 +119,18 @@ fn sales_are_counted_once_and_small_samples_withheld() {
     let summed = run(&data, &["sql", "--file", &table, query]);
     assert_eq!(summed, json!([{"sales": 12, "q3": 3050.0}]));
 
+    // A plot is an SVG with a line for the flats; it needs periods.
+    let plot = folder.path().join("mende.svg");
+    let plot = plot.to_str().unwrap();
+    market(&["--level", "commune", "--by", "quarter", "--plot", plot]);
+    let drawn = std::fs::read_to_string(plot).unwrap();
+    assert!(
+        drawn.contains("<circle") && drawn.contains("Mende, flats"),
+        "{drawn}"
+    );
+    let whole = toise(&data, &["market", "--level", "commune", "--plot", plot]).output();
+    assert!(!whole.unwrap().status.success());
+
     let arguments = ["market", "--level", "iris", "--department", "99"];
     let refused = toise(&data, &arguments).output().unwrap();
     assert!(!refused.status.success() && errors(&refused).contains("departments[0]"));

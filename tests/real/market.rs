@@ -7,6 +7,10 @@ use serde_json::Value;
 use super::open_data::{folder, text};
 use crate::support::process::run;
 
+type PlaceClassPeriod = (String, String, String);
+/// Number, volume and prices per square metre.
+type Sales = (usize, f64, Vec<f64>);
+
 /// The quantile of sorted values at `share`, interpolated.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
@@ -29,7 +33,7 @@ fn every_commune_and_quarter_agrees_with_its_rows() {
              from dvf where is_open_market and property_type in ('Appartement', 'Maison')",
         ],
     );
-    let mut groups: BTreeMap<(String, String, String), (usize, f64, Vec<f64>)> = BTreeMap::new();
+    let mut groups: BTreeMap<PlaceClassPeriod, Sales> = BTreeMap::new();
     for row in rows.as_array().unwrap() {
         let class = match row["kind"].as_str().unwrap() {
             "Maison" => "CLASS_HOUSE",
