@@ -31,6 +31,7 @@ mod contract {
     mod keys;
     mod limits;
     mod listings;
+    mod market;
     mod openapi;
     mod opendata;
     mod place_codes;
@@ -65,6 +66,7 @@ mod journeys {
     mod geocoding;
     mod ingesting;
     mod maintenance;
+    mod market;
     mod operating;
     mod operators;
     mod other_engines;
@@ -85,6 +87,7 @@ mod real {
     mod addressed_homes;
     mod addresses;
     mod estimates;
+    mod market;
     mod open_data;
 }
 mod support;

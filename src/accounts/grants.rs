@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 61] = [
+pub const ENDPOINTS: [&str; 62] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -55,6 +55,7 @@ pub const ENDPOINTS: [&str; 61] = [
     "geocoding.projects.output",
     "geocoding.projects.delete",
     "analytics.property.search",
+    "analytics.market",
     "sql.query",
     "admin.adverts",
     "admin.accounts.list",

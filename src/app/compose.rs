@@ -32,6 +32,7 @@ use toise_http::resources::geocoding_files::FILES_AT_ONCE_MAX;
 use toise_http::resources::opendata::OpenDataBackend;
 use toise_http::{App, Readiness};
 use toise_listings::search::projection::Projection;
+use toise_market::Market;
 use toise_net::egress::EgressGuard;
 use toise_net::webhook_client::WebhookClient;
 use toise_opendata::{OpenData, address_functions, functions};
@@ -160,6 +161,7 @@ pub fn app(
         claims: IdempotencyClaims::default(),
         verifier: KeyVerifier::new(store.clone(), clock.clone())?,
         cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
+        market: market(&properties, &models, clock),
         sql,
         geocoding: with_upstream(geocoding, upstream, &metrics),
         properties,
@@ -169,6 +171,17 @@ pub fn app(
         metrics,
         request_timeout: config.server.request_timeout(),
     })
+}
+
+/// Market indicators over the tables of the projection's engine.
+fn market(properties: &Arc<Projection>, models: &LiveModel, clock: &Clock) -> Market {
+    let listings = Arc::clone(properties);
+    Market::new(
+        properties.shared_engine(),
+        Arc::new(move || Some(listings.view())),
+        models.clone(),
+        clock.clone(),
+    )
 }
 
 /// The service that runs SQL queries over the tables of the projection's engine.

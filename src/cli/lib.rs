@@ -22,6 +22,7 @@ mod ingest;
 mod jobs;
 pub mod keys;
 mod man;
+mod market;
 pub mod matching;
 mod portals;
 mod properties;
@@ -81,6 +82,8 @@ enum Command {
     Geocode(geocode::GeocodeArgs),
     /// Match a portfolio of dwellings or sales in bulk
     Match(matching::MatchArgs),
+    /// Show market indicators by place, class and period
+    Market(market::MarketArgs),
     /// Value a portfolio of homes in bulk
     Estimate(estimate::EstimateArgs),
     /// Train the estimator on the recorded sales of the lake
@@ -133,6 +136,7 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(common, &arguments),
         Command::Geocode(arguments) => geocode::run(common, &arguments),
         Command::Match(arguments) => matching::run(common, &arguments),
+        Command::Market(arguments) => market::run(common, &arguments),
         Command::Estimate(arguments) => estimate::run(common, &arguments),
         Command::Train(arguments) => train::run(common, &arguments),
         Command::Evaluate(arguments) => evaluate::run(common, &arguments),

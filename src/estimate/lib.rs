@@ -33,6 +33,7 @@ pub use answer::{
 };
 pub use home::{Condition, Extras, Furniture, Grade, Home, HomeClass};
 pub use model::{Model, ModelMetadata};
+pub use price_index::{PriceChange, PricePaths};
 
 #[cfg(test)]
 mod known_market;

@@ -224,6 +224,11 @@ impl Market {
         self.quality = quality;
     }
 
+    /// The price index.
+    pub fn index(&self) -> &PriceIndex {
+        &self.index
+    }
+
     /// The residuals of the sales.
     pub fn quality(&self) -> &SaleResiduals {
         &self.quality

@@ -16,6 +16,7 @@ use super::grid::GridPosition;
 use super::home::{Home, HomeClass};
 use super::interval::{Interval, IntervalSides, SegmentFeatures, StandIn, WIDTH_MIN};
 use super::market::AsOf;
+use super::price_index::PricePaths;
 pub use super::sale::date;
 use super::sale::id_text;
 use super::trees::{BoostedTrees, Trees};
@@ -93,6 +94,11 @@ impl Model {
                 own.chain(&hedonic.place).chain([residual])
             });
         grown.chain(&self.spread)
+    }
+
+    /// How prices of homes changed over time; reads the months of all sales, a few milliseconds per million.
+    pub fn price_paths(&self) -> PricePaths<'_> {
+        PricePaths::new(self.fitted.market.index(), &self.fitted.market.sales)
     }
 
     /// The description of this model.

@@ -13,6 +13,8 @@
 //! judged. Eleven months ahead, standing still misses by 5.8 % (root mean square, weighted by sales) with a bias of
 //! -2.7 %; a damping of 0.85 by 5.1 % and -1.6 %, of 0.9 by 5.0 % and -1.3 %, of 0.95 by 5.1 % and -0.9 %.
 
+mod change;
+
 use chrono::{DateTime, Datelike};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,7 @@ use std::collections::HashMap;
 
 use super::home::HomeClass;
 use super::sale::SaleColumns;
+pub use change::{PriceChange, PricePaths};
 
 /// Number of departments by rank; rank 0 is the country.
 const DEPARTMENTS: usize = 102;
@@ -271,15 +274,27 @@ fn smoothed(residuals: &[Vec<(f64, f64)>], known: usize) -> Vec<Vec<f64>> {
 /// The path that fits monthly means around `base` best, given the standard deviations of steps and bends. `residuals` holds
 /// a count and a sum per month.
 fn smooth(residuals: &[(f64, f64)], base: &[f64], step: f64, bend: f64) -> Vec<f64> {
-    let months = residuals.len();
+    let counts: Vec<f64> = residuals.iter().map(|(count, _)| *count).collect();
+    let right = residuals.iter().zip(base);
+    let right = right.map(|((count, sum), base)| (sum - count * base) / SALE_VARIANCE);
+    let path = solve(precision(&counts, step, bend), right.collect());
+    path.iter()
+        .zip(base)
+        .map(|(own, base)| own + base)
+        .collect()
+}
+
+/// A symmetric matrix of five diagonals, of which three are stored: the main one and the two above it.
+type Banded = Vec<[f64; 3]>;
+
+/// Precision of a path given the sales of each month: the matrix of the normal equations of weights, steps and bends.
+fn precision(counts: &[f64], step: f64, bend: f64) -> Banded {
+    let months = counts.len();
     let (step, bend) = (1.0 / (step * step), 1.0 / (bend * bend));
-    // Normal equations of weights, steps and bends: a symmetric matrix of five diagonals, of which three are stored.
     let mut rows = vec![[0.0f64; 3]; months];
-    let mut right = vec![0.0f64; months];
-    for (month, (count, sum)) in residuals.iter().enumerate() {
+    for (month, count) in counts.iter().enumerate() {
         // A tiny weight keeps a path without sales at its base.
         rows[month][0] += count / SALE_VARIANCE + 1e-6;
-        right[month] += (sum - count * base[month]) / SALE_VARIANCE;
         if month + 1 < months {
             rows[month][0] += step;
             rows[month + 1][0] += step;
@@ -293,6 +308,12 @@ fn smooth(residuals: &[(f64, f64)], base: &[f64], step: f64, bend: f64) -> Vec<f
             }
         }
     }
+    rows
+}
+
+/// Solves the equations of a banded matrix for one right side, by elimination.
+fn solve(mut rows: Banded, mut right: Vec<f64>) -> Vec<f64> {
+    let months = rows.len();
     for month in 0..months {
         for ahead in 1..=2 {
             if month + ahead >= months {
@@ -316,10 +337,7 @@ fn smooth(residuals: &[(f64, f64)], base: &[f64], step: f64, bend: f64) -> Vec<f
         }
         path[month] = value / rows[month][0];
     }
-    path.iter()
-        .zip(base)
-        .map(|(own, base)| own + base)
-        .collect()
+    path
 }
 
 #[cfg(test)]

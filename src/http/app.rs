@@ -24,6 +24,7 @@ use toise_estimate::live::LiveModel;
 use toise_geocode::projects::Projects;
 use toise_geocode::service::GeocodingService;
 use toise_listings::search::projection::Projection;
+use toise_market::Market;
 use toise_sql::service::SqlService;
 use toise_store::Store;
 use toise_telemetry::Metrics;
@@ -63,6 +64,8 @@ pub struct App {
     pub cursors: CursorKey,
     /// The model that values homes, once one is trained.
     pub models: LiveModel,
+    /// Market indicators.
+    pub market: Market,
     /// Addresses to positions and back.
     pub geocoding: GeocodingService,
     /// Files of addresses that are geocoded in the background.

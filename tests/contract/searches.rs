@@ -15,7 +15,7 @@ use crate::support::{Service, error_of};
 
 const SEARCH: &str = "/v2/protected/properties/search";
 
-async fn taken(adverts: u64) -> (Service, u64) {
+pub async fn taken(adverts: u64) -> (Service, u64) {
     let service = Service::start().await;
     let operator = service.key_with("admin");
     let market = MarketGenerator::new(AdvertsRequest::new(adverts, 3, DistortionLevel::Middle));
@@ -46,7 +46,7 @@ async fn asked(service: &Service, path: &str, body: &Value) -> Value {
 }
 
 /// Waits until searches return as many properties as the store holds.
-async fn shown(service: &Service, properties: u64) {
+pub async fn shown(service: &Service, properties: u64) {
     let until = Instant::now() + Duration::from_secs(20);
     let all = json!({"search": {"filterProperty": {}}});
     while asked(service, &format!("{SEARCH}/count"), &all).await["count"] != properties {
@@ -96,7 +96,7 @@ async fn pages_contain_every_property_once_in_order_complete_and_lite() {
 }
 
 /// Every property, complete.
-async fn all(service: &Service) -> Vec<Value> {
+pub async fn all(service: &Service) -> Vec<Value> {
     let (mut page, mut records) = (body(json!({}), 100), Vec::new());
     loop {
         let mut data = asked(service, SEARCH, &page).await;
@@ -108,7 +108,7 @@ async fn all(service: &Service) -> Vec<Value> {
     }
 }
 
-fn number(record: &Value, pointer: &str) -> Option<f64> {
+pub fn number(record: &Value, pointer: &str) -> Option<f64> {
     record.pointer(pointer).and_then(Value::as_f64)
 }
 

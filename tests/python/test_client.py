@@ -48,6 +48,14 @@ def test_properties_are_read_by_every_door(client):
     assert client.properties.report(one["flxId"], "OTHER", "a test")["report_id"]
 
 
+def test_market_indicators_count_what_was_sold(client):
+    rows = client.market({"level": "department", "location": {"departments": ["75"]}, "offer": "OFFER_BUY"})
+    sold = {row["type"]: row["sales"] for row in rows}
+    flats = client.sales.search({"departement_code": "75", "property_type": ["Appartement"], "is_open_market": True})
+    assert sold["CLASS_FLAT"] == flats.total() > 100
+    assert all(row["rent_per_m2"] is None for row in rows)
+
+
 def test_open_data_is_searched_with_its_exact_total(client):
     sales = client.sales.search({"departement_code": "75"}, sort_by="price_eur", sort_order="asc")
     rows = sales.records()

@@ -10,10 +10,12 @@ mod show;
 mod source;
 
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use arrow::array::RecordBatch;
 use clap::{Args, ValueEnum};
+use futures::StreamExt;
 
 use super::{CommandResult, Common};
 use show::{Display, OutputFile};
@@ -27,6 +29,27 @@ const STATEMENTS_BYTES_MAX: u64 = 64 << 20;
 
 /// What a command may fail with.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Shows rows of another command as those of a query are shown: as a table or JSON, or in a file.
+///
+/// # Errors
+/// The name of the file tells no format, or it cannot be written.
+pub(super) fn show_rows(
+    rows: RecordBatch,
+    as_json: bool,
+    output: Option<&Path>,
+) -> Result<usize, Failure> {
+    let format = match as_json {
+        true => SqlFormat::Json,
+        false => SqlFormat::Table,
+    };
+    let output = output.map(|path| OutputFile::new(path.to_owned(), false));
+    let rows = source::Rows {
+        schema: rows.schema(),
+        batches: futures::stream::iter([Ok(rows)]).boxed(),
+    };
+    futures::executor::block_on(Display::new(format, None, output).show(rows))
+}
 
 /// Arguments of `sql`.
 #[derive(Args, Debug)]

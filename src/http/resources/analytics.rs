@@ -1,4 +1,4 @@
-//! Statistics of the properties that match a search.
+//! Statistics of the properties that match a search, and market indicators.
 
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -12,12 +12,19 @@ use crate::response::ApiResponse;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::enums::{EnumStudiedData, WireEnum};
+use toise_contract::fields::schema::{Components, object};
 use toise_contract::listings::filters::parse_analytics;
 use toise_engine::pool::Load;
 use toise_listings::search::analytics::BARS_MAX;
+use toise_market::quantiles::SAMPLE_MIN;
+use toise_market::report::row_schema;
+use toise_market::request::BODY;
+use toise_market::{ROWS_MAX, parse_market};
 
-/// The analytics endpoint.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
+/// The analytics endpoints.
+pub const ENDPOINTS: &[Endpoint] = &[SEARCH, MARKET];
+
+const SEARCH: Endpoint = Endpoint {
     method: Method::POST,
     path: "/v2/protected/analytics/property/search",
     access: Access::scoped(Scope::Analytics, "analytics.property.search"),
@@ -33,13 +40,67 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
         .with_request(reference("PropertyAnalyticsPayload"))
         .with_answer(enveloped(figures()))
     }),
-}];
+};
+
+const MARKET: Endpoint = Endpoint {
+    method: Method::POST,
+    path: "/v2/protected/analytics/market",
+    access: Access::scoped(Scope::Analytics, "analytics.market"),
+    counting: Counting::As(Consumption::Analytics),
+    body: JSON_BODY,
+    time: Time::Request,
+    handler: |call| market(call).boxed(),
+    operation: Some(market_operation),
+};
 
 async fn analytics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_analytics(&read_json(body)?)?;
         let figures = app.properties.analyse(&request, interrupt)?;
         Ok(json!({ "data": figures }).to_string().into())
+    })
+    .await
+}
+
+fn market_operation() -> Operation {
+    Operation::new("analyticsMarket", "Market indicators by place, class and period")
+        .with_description(format!(
+            "Recorded sales, the price index of the estimator, and what properties are asked and let for: one row for each \
+             place, class and period with a sale or a property. A figure is null where fewer than {SAMPLE_MIN} sales or \
+             properties are behind it. At most {ROWS_MAX} rows"
+        ))
+        .with_request(object(&BODY, &mut Components::new()))
+        .with_answer(json!({
+            "type": "object",
+            "required": ["data", "meta"],
+            "properties": {
+                "data": {"type": "array", "items": row_schema(), "description": "By place, class and period"},
+                "meta": {
+                    "type": "object",
+                    "required": ["rows", "sample_min", "notes"],
+                    "properties": {
+                        "rows": {"type": "integer", "description": "Number of rows"},
+                        "sample_min": {"type": "integer", "description": "Least sales or properties behind a figure"},
+                        "notes": {
+                            "type": "array",
+                            "items": {"type": "string"},
+                            "description": "Why a column has no values",
+                        },
+                    },
+                },
+            },
+        }))
+}
+
+async fn market(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    call.on_pool(Load::Batch, move |app, body, interrupt| {
+        let request = parse_market(&read_json(body)?)?;
+        let report = app.market.report(&request, interrupt);
+        let text = report.and_then(|report| Ok(report.json()?));
+        text.map_err(|error| match error {
+            toise_market::Error::Invalid(fault) => ApiError::Invalid(fault),
+            error => ApiError::internal(error),
+        })
     })
     .await
 }

@@ -67,6 +67,11 @@ __all__ = [
     "AlertOverviewDeliveries",
     "AlertsGetAnswer",
     "AlertsListAnswer",
+    "AnalyticsMarketAnswer",
+    "AnalyticsMarketAnswerDataItem",
+    "AnalyticsMarketAnswerMeta",
+    "AnalyticsMarketRequest",
+    "AnalyticsMarketRequestLocation",
     "AnalyticsPropertySearchAnswer",
     "AnalyticsPropertySearchAnswerData",
     "AnalyticsPropertySearchAnswerDataHistogramItem",
@@ -1314,7 +1319,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "sql.query", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -4055,6 +4060,106 @@ AnalyticsPropertySearchAnswerDataHistogramItem = TypedDict(
     },
 )
 """`AnalyticsPropertySearchAnswerDataHistogramItem` of the contract."""
+
+
+AnalyticsMarketRequest = TypedDict(
+    "AnalyticsMarketRequest",
+    {
+        "level": Literal["department", "commune", "iris", "cell"],
+        "type": 'NotRequired[Literal["CLASS_FLAT", "CLASS_HOUSE"]]',
+        "offer": 'NotRequired[Literal["OFFER_BUY", "OFFER_RENT"]]',
+        "from": "NotRequired[str]",
+        "to": "NotRequired[str]",
+        "by": 'NotRequired[Literal["month", "quarter"]]',
+        "location": "NotRequired[AnalyticsMarketRequestLocation]",
+    },
+)
+"""`AnalyticsMarketRequest` of the contract."""
+
+
+class AnalyticsMarketRequestLocation(TypedDict):
+    """Which places; every condition of it holds."""
+
+    departments: NotRequired[list[str]]
+    """In one of these departments."""
+    communes: NotRequired[list[str]]
+    """In one of these communes, by INSEE code; Paris, Lyon and Marseille by arrondissement."""
+    around: NotRequired[GeoDistance]
+    """Within a distance of a position, metres."""
+
+
+class AnalyticsMarketAnswer(TypedDict):
+    """`AnalyticsMarketAnswer` of the contract."""
+
+    data: list[AnalyticsMarketAnswerDataItem]
+    """By place, class and period."""
+    meta: AnalyticsMarketAnswerMeta
+
+
+class AnalyticsMarketAnswerDataItem(TypedDict):
+    """`AnalyticsMarketAnswerDataItem` of the contract."""
+
+    place: str
+    """Code of the department, commune, IRIS or cell."""
+    name: str | None
+    """Name of the department or commune."""
+    type: Literal["CLASS_FLAT", "CLASS_HOUSE"]
+    """Class of the homes."""
+    period: str | None
+    """Month as 2024-05 or quarter as 2024-Q2; null if all days are one period."""
+    sales: int | None
+    """Recorded mutations on the open market in which homes of the class were sold."""
+    priced_sales: int | None
+    """Those that tell the price of one home: the sample of the quartiles."""
+    volume_eur: float | None
+    """What was paid, EUR; the price of a mutation is divided among its classes."""
+    price_per_m2_q1: float | None
+    """Lower quartile of the recorded price, EUR/m2."""
+    price_per_m2_median: float | None
+    """Median of the recorded price, EUR/m2."""
+    price_per_m2_q3: float | None
+    """Upper quartile of the recorded price, EUR/m2."""
+    index: float | None
+    """Hedonic price index of the department and class; the first period of the department is 100."""
+    index_lower: float | None
+    """Lower end of its 80 % interval."""
+    index_upper: float | None
+    """Upper end of its 80 % interval."""
+    for_sale: int | None
+    """Properties for sale online on at least one day."""
+    stock: int | None
+    """Properties for sale online at the end of the last day."""
+    asking_price_per_m2: float | None
+    """Median asking price, EUR/m2."""
+    days_on_market: float | None
+    """Median days from the first sighting to the end, of properties for sale that went offline."""
+    price_cut_share: float | None
+    """Share of properties for sale that ask less than at first, percent."""
+    price_cut: float | None
+    """Median fall of those prices, percent."""
+    to_rent: int | None
+    """Properties to rent online on at least one day."""
+    rent_stock: int | None
+    """Properties to rent online at the end of the last day."""
+    rent_per_m2: float | None
+    """Median monthly rent, EUR/m2."""
+    gross_yield: float | None
+    """Twelve median rents over the median asking price, percent."""
+    energy_premium_ab: float | None
+    """Median asking price per m2 of energy classes A and B over that of D, percent."""
+    energy_premium_fg: float | None
+    """Median asking price per m2 of energy classes F and G over that of D, percent."""
+
+
+class AnalyticsMarketAnswerMeta(TypedDict):
+    """`AnalyticsMarketAnswerMeta` of the contract."""
+
+    rows: int
+    """Number of rows."""
+    sample_min: int
+    """Least sales or properties behind a figure."""
+    notes: list[str]
+    """Why a column has no values."""
 
 
 class SqlRequest(TypedDict):

@@ -48,6 +48,7 @@ static PAGES: &[Page] = pages![
     "searching": "docs/searching.md",
     "matching": "docs/matching.md",
     "valuing": "docs/valuing.md",
+    "market": "docs/market.md",
     "alerts": "docs/alerts.md",
     "collecting": "docs/collecting.md",
     "sql": "docs/sql.md",

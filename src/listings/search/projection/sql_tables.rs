@@ -4,6 +4,7 @@
 //! tables. Those rows stay in memory, so a large number of them is compacted first.
 
 use super::memtable::Memtable;
+use super::view::ProjectionView;
 use super::{Result, compaction};
 use crate::Listings;
 use crate::columns::table_of;
@@ -49,6 +50,19 @@ pub fn tables(
     engine: &Engine,
     wanted: &[ListingKind],
 ) -> Result<Vec<MergeOnReadTable>> {
+    let views = views(listings, engine, wanted)?.into_iter();
+    views.map(|view| Ok(view.into_merge_on_read()?)).collect()
+}
+
+/// The wanted tables as views with the changes since their last compaction, all as of the same snapshot. Blocks.
+///
+/// # Errors
+/// As for [`tables`].
+pub fn views(
+    listings: &Listings,
+    engine: &Engine,
+    wanted: &[ListingKind],
+) -> Result<Vec<ProjectionView>> {
     // Opened before the snapshot of the store, so the files hold no change that the snapshot lacks.
     let mut memtables = Vec::with_capacity(wanted.len());
     for listing in wanted {
@@ -57,15 +71,15 @@ pub fn tables(
         memtables.push((*listing, Memtable::new(*listing, view)));
     }
     listings.with_snapshot(|snapshot| {
-        let tables = memtables.into_iter().map(|(listing, mut memtable)| {
+        let views = memtables.into_iter().map(|(listing, mut memtable)| {
             loop {
                 let changes = snapshot.changes_since(listing, memtable.through(), CHANGES_MAX)?;
                 if changes.through == memtable.through() {
-                    return Ok(memtable.view().into_merge_on_read()?);
+                    return Ok(memtable.view());
                 }
                 memtable.take(&changes)?;
             }
         });
-        tables.collect()
+        views.collect()
     })
 }

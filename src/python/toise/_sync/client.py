@@ -113,6 +113,13 @@ class Client:
                 values.append(answer if error is None else ItemError.of(len(values), error))
         return values
 
+    def market(
+        self, request: types.AnalyticsMarketRequest
+    ) -> list[types.AnalyticsMarketAnswerDataItem]:
+        """Market indicators, one row for each place, class and period: prices, index, stock, rents."""
+        asked = Request.question(f"{ROOT}/analytics/market", request)
+        return cast(list[types.AnalyticsMarketAnswerDataItem], self._transport.data(asked))
+
     def sql(
         self,
         query: str,

@@ -1,0 +1,232 @@
+//! `toise market`: market indicators by place, class and period, over a data folder.
+
+mod plot;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::array::{Array, RecordBatch};
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+
+use super::sql::show_rows;
+use super::{CommandResult, Common};
+use toise_app::config::Config;
+use toise_base::clock::Clock;
+use toise_contract::listings::filters::ListingKind;
+use toise_engine::cancellation::Interrupt;
+use toise_engine::{Budget, Engine};
+use toise_estimate::live::LiveModel;
+use toise_lake::Lake;
+use toise_listings::Listings;
+use toise_listings::columns::properties;
+use toise_listings::search::projection::sql_tables;
+use toise_listings::search::projection::view::ProjectionView;
+use toise_market::{Market, parse_market};
+use toise_opendata::dvf;
+use toise_store::Store;
+
+/// Arguments of `market`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+One row for each place, class and period with a recorded sale or a property online. A figure is empty where fewer than
+five sales or properties are behind it. docs/market.md defines every column.
+
+Examples:
+  toise market --level department --by quarter --from 2023-01-01
+  toise market --level commune --department 48 --type flat --output lozere.parquet
+  toise market --level department --by month --plot prices.svg
+  toise market --level cell --around 48.8566,2.3522,3000 --offer buy --json")]
+pub struct MarketArgs {
+    /// The places that rows are about; a cell is a square of 1 km
+    #[arg(long, value_enum)]
+    level: LevelArg,
+    /// Flats or houses only
+    #[arg(long = "type", value_enum, value_name = "TYPE")]
+    class: Option<ClassArg>,
+    /// Indicators of sale only, or of rent only
+    #[arg(long, value_enum)]
+    offer: Option<OfferArg>,
+    /// First day, such as 2023-01-01
+    #[arg(long, value_name = "DATE")]
+    from: Option<String>,
+    /// Last day
+    #[arg(long, value_name = "DATE")]
+    to: Option<String>,
+    /// Length of a period [default: all days are one period]
+    #[arg(long, value_enum)]
+    by: Option<DivisionArg>,
+    /// In this department only; repeatable
+    #[arg(long, value_name = "CODE")]
+    department: Vec<String>,
+    /// In the commune with this INSEE code only; repeatable
+    #[arg(long, value_name = "CODE")]
+    commune: Vec<String>,
+    /// Within a distance of a position only
+    #[arg(long, value_name = "LAT,LON,METRES", value_parser = circle, allow_hyphen_values = true)]
+    around: Option<[f64; 3]>,
+    /// Write the rows to a file: .parquet, .arrow, .csv, .json or .ndjson
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Draw the median price, or rent, over the periods into an .svg file
+    #[arg(long, value_name = "FILE", requires = "by")]
+    plot: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LevelArg {
+    Department,
+    Commune,
+    Iris,
+    Cell,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ClassArg {
+    Flat,
+    House,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OfferArg {
+    Buy,
+    Rent,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DivisionArg {
+    Month,
+    Quarter,
+}
+
+/// Reads `LAT,LON,METRES`.
+fn circle(text: &str) -> Result<[f64; 3], String> {
+    let numbers: Result<Vec<f64>, _> = text.split(',').map(|part| part.trim().parse()).collect();
+    let numbers = numbers.ok().and_then(|numbers| numbers.try_into().ok());
+    numbers.ok_or_else(|| "expected LAT,LON,METRES, such as 48.8566,2.3522,1000".into())
+}
+
+impl MarketArgs {
+    /// The body of the same request over HTTP, so that both are read by one parser.
+    fn body(&self) -> Value {
+        let mut body = Map::new();
+        let level = match self.level {
+            LevelArg::Department => "department",
+            LevelArg::Commune => "commune",
+            LevelArg::Iris => "iris",
+            LevelArg::Cell => "cell",
+        };
+        body.insert("level".into(), json!(level));
+        let class = self.class.map(|class| match class {
+            ClassArg::Flat => "CLASS_FLAT",
+            ClassArg::House => "CLASS_HOUSE",
+        });
+        let offer = self.offer.map(|offer| match offer {
+            OfferArg::Buy => "OFFER_BUY",
+            OfferArg::Rent => "OFFER_RENT",
+        });
+        let by = self.by.map(|by| match by {
+            DivisionArg::Month => "month",
+            DivisionArg::Quarter => "quarter",
+        });
+        let given = [
+            ("type", class),
+            ("offer", offer),
+            ("by", by),
+            ("from", self.from.as_deref()),
+            ("to", self.to.as_deref()),
+        ];
+        for (name, value) in given {
+            if let Some(value) = value {
+                body.insert(name.into(), json!(value));
+            }
+        }
+        let mut location = Map::new();
+        for (name, codes) in [
+            ("departments", &self.department),
+            ("communes", &self.commune),
+        ] {
+            if !codes.is_empty() {
+                location.insert(name.into(), json!(codes));
+            }
+        }
+        if let Some([lat, lon, distance]) = self.around {
+            let around = json!({"lat": lat, "lon": lon, "distance": format!("{distance}m")});
+            location.insert("around".into(), around);
+        }
+        if !location.is_empty() {
+            body.insert("location".into(), Value::Object(location));
+        }
+        Value::Object(body)
+    }
+}
+
+/// Runs `market`.
+pub fn run(common: &Common, arguments: &MarketArgs) -> CommandResult {
+    let request = parse_market(&arguments.body())?;
+    let config = common.configuration(Vec::new())?.config;
+    let report = open(common, &config)?.report(&request, &Interrupt::default())?;
+    for note in &report.notes {
+        eprintln!("{note}");
+    }
+    if let Some(path) = &arguments.plot {
+        let (drawn, all) = plot::draw(&report.rows, path)?;
+        eprintln!("drew {drawn} of {all} lines into {}", path.display());
+    }
+    let output = arguments.output.as_deref();
+    let rows = match output.is_none() && !common.json {
+        true => without_empty_columns(&report.rows)?,
+        false => report.rows.clone(),
+    };
+    let count = show_rows(rows, common.json, output)?;
+    if let Some(output) = output {
+        eprintln!("wrote {count} rows to {}", output.display());
+    }
+    Ok(())
+}
+
+/// The columns with a value; a printed table has no room for the others.
+fn without_empty_columns(rows: &RecordBatch) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let kept: Vec<usize> = (0..rows.num_columns())
+        .filter(|column| rows.column(*column).null_count() < rows.num_rows())
+        .collect();
+    match kept.is_empty() {
+        true => Ok(rows.clone()),
+        false => rows.project(&kept),
+    }
+}
+
+/// The indicators of a data folder. Properties include every change committed so far.
+fn open(
+    common: &Common,
+    config: &Config,
+) -> Result<Market, Box<dyn std::error::Error + Send + Sync>> {
+    let data = common.data.as_path();
+    let clock = Clock::system();
+    let wanted = [ListingKind::Property];
+    let store = Store::open_existing(data)?;
+    let listings = store.map(|store| Listings::new(store, clock.clone()));
+    if let Some(listings) = &listings {
+        let lake = Lake::open(data)?.keeping(config.lake.keep_versions);
+        sql_tables::compact_pending(listings, &lake, &wanted, |_| {
+            eprintln!(
+                "many properties changed since the last compaction; compacting the table first"
+            );
+        })?;
+    }
+    let schemas = [dvf::schema(), properties()];
+    let engine = Arc::new(Engine::open(data, &schemas, Budget::from(&config.engine))?);
+    let view: Option<Arc<ProjectionView>> = match &listings {
+        Some(listings) => sql_tables::views(listings, &engine, &wanted)?
+            .pop()
+            .map(Arc::new),
+        None => None,
+    };
+    let models = LiveModel::open(data, config.estimate.adjustments());
+    Ok(Market::new(
+        engine,
+        Arc::new(move || view.clone()),
+        models,
+        clock,
+    ))
+}

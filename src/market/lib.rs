@@ -1,0 +1,177 @@
+//! Market indicators: what homes of a class sold for, are asked for and let for in a place and period.
+//!
+//! One function, [`Market::report`], answers HTTP, the command line and SQL. It scans decoded columns of recorded sales
+//! ([`sales`]) and of properties ([`asking`]), groups both by place, class and period, and joins them ([`report`]). The
+//! definition of every indicator is in `docs/market.md`.
+//!
+//! Reports are cached under the versions of what they were made from; so are the grouped sales alone, because listings
+//! change all the time and sales a few times a year.
+
+pub mod asking;
+mod index;
+pub mod period;
+pub mod place;
+pub mod quantiles;
+pub mod report;
+pub mod request;
+pub mod sales;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use moka::sync::Cache;
+
+use period::Division;
+pub use report::MarketReport;
+pub use request::{MarketRequest, parse_market};
+use sales::SalesGroup;
+use toise_base::clock::Clock;
+use toise_contract::fault::Fault;
+use toise_engine::Engine;
+use toise_engine::cancellation::Interrupt;
+use toise_estimate::HomeClass;
+use toise_estimate::live::LiveModel;
+use toise_listings::search::projection::view::ProjectionView;
+use toise_opendata::dvf;
+
+/// Maximum rows of a report: all communes and both classes, in two periods and a half.
+pub const ROWS_MAX: usize = 200_000;
+/// Memory for grouped sales, and the same for whole reports, bytes.
+const CACHE_BYTES: u64 = 128 << 20;
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request is for more than a report may hold.
+    #[error(transparent)]
+    Invalid(#[from] Fault),
+    /// A table cannot be read, or the caller has gone away.
+    #[error(transparent)]
+    Engine(#[from] toise_engine::Error),
+    /// A report cannot be built or written.
+    #[error(transparent)]
+    Arrow(#[from] arrow::error::ArrowError),
+}
+
+/// Gives the properties as they are now; `None` if there is no store of listings.
+pub type CurrentProperties = Arc<dyn Fn() -> Option<Arc<ProjectionView>> + Send + Sync>;
+
+/// Computes market indicators. Cheap to clone.
+#[derive(Clone)]
+pub struct Market {
+    engine: Arc<Engine>,
+    properties: CurrentProperties,
+    models: LiveModel,
+    clock: Clock,
+    sales: Cache<String, Arc<Vec<SalesGroup>>>,
+    reports: Cache<String, Arc<MarketReport>>,
+}
+
+impl Market {
+    /// Indicators over the tables of an engine.
+    pub fn new(
+        engine: Arc<Engine>,
+        properties: CurrentProperties,
+        models: LiveModel,
+        clock: Clock,
+    ) -> Self {
+        let weigh = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+        Self {
+            engine,
+            properties,
+            models,
+            clock,
+            sales: Cache::builder()
+                .max_capacity(CACHE_BYTES)
+                .weigher(move |_, groups: &Arc<Vec<SalesGroup>>| {
+                    weigh(groups.len() * size_of::<SalesGroup>())
+                })
+                .build(),
+            reports: Cache::builder()
+                .max_capacity(CACHE_BYTES)
+                .weigher(move |_, report: &Arc<MarketReport>| weigh(report.bytes()))
+                .build(),
+        }
+    }
+
+    /// The indicators that a request asks for. CPU work on the calling thread and its rayon pool; five million sales
+    /// take about a second when nothing is cached.
+    ///
+    /// # Errors
+    /// More than [`ROWS_MAX`] rows, a table that cannot be read, or a cancelled query.
+    pub fn report(
+        &self,
+        request: &MarketRequest,
+        interrupt: &Interrupt,
+    ) -> Result<Arc<MarketReport>, Error> {
+        let mut notes = Vec::new();
+        let has_table = self
+            .engine
+            .schemas()
+            .any(|table| table.name == dvf::schema().name);
+        let sold = match request.has_sale && has_table {
+            true => Some(self.engine.view(dvf::schema())?),
+            false => None,
+        };
+        let properties = (self.properties)();
+        let model = self.models.valuer().filter(|_| request.has_sale);
+        let today = toise_estimate::model::days(self.clock.now().date_naive());
+        let sales_key = sold.as_ref().map(|view| view.snapshot().sequence);
+        let version = model
+            .as_ref()
+            .map(|valuer| valuer.model().metadata().version.clone());
+        let through = properties.as_ref().map(|view| view.through());
+        let sales_key = format!("{request:?} {sales_key:?}");
+        let key = format!("{sales_key} {through:?} {version:?} {today}");
+        if let Some(report) = self.reports.get(&key) {
+            return Ok(report);
+        }
+        let sales = match (self.sales.get(&sales_key), &sold) {
+            (Some(sales), _) => sales,
+            (None, None) => Arc::default(),
+            (None, Some(view)) => {
+                let sales = sales::groups(&self.engine, view, request, interrupt)?;
+                let sales = Arc::new(sales);
+                self.sales.insert(sales_key, Arc::clone(&sales));
+                sales
+            }
+        };
+        let asking = match &properties {
+            Some(view) => Some(asking::groups(
+                &self.engine,
+                view,
+                request,
+                today,
+                interrupt,
+            )?),
+            None => {
+                notes.push("what adverts tell is null: there are none".to_owned());
+                None
+            }
+        };
+        let rows = sales.len().max(asking.as_ref().map_or(0, HashMap::len));
+        if rows > ROWS_MAX {
+            let message = format!(
+                "gives {rows} rows; must give at most {ROWS_MAX}: ask for longer periods, fewer places or fewer days"
+            );
+            return Err(Fault::new("level", message).into());
+        }
+        if request.has_sale && model.is_none() {
+            notes.push("index is null: no model was trained".to_owned());
+        } else if request.has_sale && request.by == Division::Whole {
+            notes
+                .push("index is null: it compares periods, and all days are one period".to_owned());
+        }
+        let paths = model.as_ref().map(|valuer| valuer.model().price_paths());
+        let index_of = |class: u8, department: u8, periods: [i32; 2]| {
+            let class = [HomeClass::Flat, HomeClass::House]
+                .into_iter()
+                .find(|known| *known as u8 == class)?;
+            index::value(paths.as_ref()?, class, department, request.by, periods)
+        };
+        let report = MarketReport::new(request, &sales, asking, &index_of, notes)?;
+        let report = Arc::new(report);
+        self.reports.insert(key, Arc::clone(&report));
+        Ok(report)
+    }
+}

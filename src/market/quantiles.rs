@@ -1,0 +1,40 @@
+//! Quantiles of small and large samples, and when a sample is too small to be shown.
+
+/// Minimum values behind a shown median: fewer would show single transactions, and say little of the market.
+pub const SAMPLE_MIN: usize = 5;
+
+/// The quartiles of values: those below which 25, 50 and 75 % lie, interpolated between neighbours (Hyndman and Fan
+/// 1996, type 7; what NumPy, R and SQL's `percentile_cont` give). `None` for fewer than [`SAMPLE_MIN`] values.
+pub fn quartiles(values: &mut [f64]) -> Option<[f64; 3]> {
+    if values.len() < SAMPLE_MIN {
+        return None;
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    Some([0.25, 0.5, 0.75].map(|share| quantile(values, share)))
+}
+
+/// The median; `None` for fewer than [`SAMPLE_MIN`] values.
+pub fn median(values: &mut [f64]) -> Option<f64> {
+    quartiles(values).map(|[_, median, _]| median)
+}
+
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let position = share * sorted.len().saturating_sub(1) as f64;
+    let at = |index: usize| sorted.get(index).copied().unwrap_or_default();
+    let (low, high) = (at(position.floor() as usize), at(position.ceil() as usize));
+    low + (high - low) * position.fract()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles_are_interpolated_and_small_samples_withheld() {
+        assert_eq!(quartiles(&mut [4.0, 1.0, 3.0, 2.0]), None);
+        let known = quartiles(&mut [10.0, 1.0, 3.0, 2.0, 4.0]);
+        assert_eq!(known, Some([2.0, 3.0, 4.0]));
+        let even = quartiles(&mut [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(even, Some([2.25, 3.5, 4.75]));
+    }
+}

@@ -1,0 +1,421 @@
+//! The report: one row for each place, class and period, as a batch that every door shows in its own way.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::asking::{AskingFigures, AskingGroup};
+use crate::quantiles::SAMPLE_MIN;
+use crate::request::{CLASSES, MarketRequest};
+use crate::sales::{GroupKey, SalesGroup};
+
+/// Value, lower and upper end of an index.
+pub type IndexValue = [f64; 3];
+
+/// One row of the report.
+#[derive(Debug, Default)]
+struct Row {
+    department: u8,
+    sales: Option<SalesGroup>,
+    asking: Option<AskingFigures>,
+    index: Option<IndexValue>,
+}
+
+/// What a column holds.
+enum Reader {
+    Count(fn(&Row) -> Option<u64>),
+    Number(fn(&Row) -> Option<f64>),
+}
+
+/// A column after place, name, type and period: its name, its meaning, and whether indicators of rent alone have it.
+struct Indicator {
+    name: &'static str,
+    about: &'static str,
+    offer: Offer,
+    read: Reader,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Offer {
+    Sale,
+    Rent,
+    Both,
+}
+
+const fn count(
+    name: &'static str,
+    offer: Offer,
+    read: fn(&Row) -> Option<u64>,
+    about: &'static str,
+) -> Indicator {
+    Indicator {
+        name,
+        about,
+        offer,
+        read: Reader::Count(read),
+    }
+}
+
+const fn number(
+    name: &'static str,
+    offer: Offer,
+    read: fn(&Row) -> Option<f64>,
+    about: &'static str,
+) -> Indicator {
+    Indicator {
+        name,
+        about,
+        offer,
+        read: Reader::Number(read),
+    }
+}
+
+fn quartile(row: &Row, nth: usize) -> Option<f64> {
+    row.sales.as_ref()?.price_per_m2.map(|values| values[nth])
+}
+
+fn asked(row: &Row) -> Option<&AskingFigures> {
+    row.asking.as_ref()
+}
+
+use Offer::{Both, Rent, Sale};
+
+static INDICATORS: [Indicator; 21] = [
+    count(
+        "sales",
+        Sale,
+        |row| Some(row.sales.as_ref().map_or(0, |of| of.sales)),
+        "Recorded mutations on the open market in which homes of the class were sold",
+    ),
+    count(
+        "priced_sales",
+        Sale,
+        |row| Some(row.sales.as_ref().map_or(0, |of| of.priced)),
+        "Those that tell the price of one home: the sample of the quartiles",
+    ),
+    number(
+        "volume_eur",
+        Sale,
+        |row| Some(row.sales.as_ref().map_or(0.0, |of| of.volume)),
+        "What was paid, EUR; the price of a mutation is divided among its classes",
+    ),
+    number(
+        "price_per_m2_q1",
+        Sale,
+        |row| quartile(row, 0),
+        "Lower quartile of the recorded price, EUR/m2",
+    ),
+    number(
+        "price_per_m2_median",
+        Sale,
+        |row| quartile(row, 1),
+        "Median of the recorded price, EUR/m2",
+    ),
+    number(
+        "price_per_m2_q3",
+        Sale,
+        |row| quartile(row, 2),
+        "Upper quartile of the recorded price, EUR/m2",
+    ),
+    number(
+        "index",
+        Sale,
+        |row| row.index.map(|index| index[0]),
+        "Hedonic price index of the department and class; the first period of the department is 100",
+    ),
+    number(
+        "index_lower",
+        Sale,
+        |row| row.index.map(|index| index[1]),
+        "Lower end of its 80 % interval",
+    ),
+    number(
+        "index_upper",
+        Sale,
+        |row| row.index.map(|index| index[2]),
+        "Upper end of its 80 % interval",
+    ),
+    count(
+        "for_sale",
+        Sale,
+        |row| asked(row).map(|of| of.for_sale),
+        "Properties for sale online on at least one day",
+    ),
+    count(
+        "stock",
+        Sale,
+        |row| asked(row).map(|of| of.stock),
+        "Properties for sale online at the end of the last day",
+    ),
+    number(
+        "asking_price_per_m2",
+        Sale,
+        |row| asked(row)?.price_per_m2,
+        "Median asking price, EUR/m2",
+    ),
+    number(
+        "days_on_market",
+        Sale,
+        |row| asked(row)?.days_on_market,
+        "Median days from the first sighting to the end, of properties for sale that went offline",
+    ),
+    number(
+        "price_cut_share",
+        Sale,
+        |row| asked(row)?.price_cut_share,
+        "Share of properties for sale that ask less than at first, percent",
+    ),
+    number(
+        "price_cut",
+        Sale,
+        |row| asked(row)?.price_cut,
+        "Median fall of those prices, percent",
+    ),
+    count(
+        "to_rent",
+        Rent,
+        |row| asked(row).map(|of| of.to_rent),
+        "Properties to rent online on at least one day",
+    ),
+    count(
+        "rent_stock",
+        Rent,
+        |row| asked(row).map(|of| of.rent_stock),
+        "Properties to rent online at the end of the last day",
+    ),
+    number(
+        "rent_per_m2",
+        Rent,
+        |row| asked(row)?.rent_per_m2,
+        "Median monthly rent, EUR/m2",
+    ),
+    number(
+        "gross_yield",
+        Both,
+        |row| asked(row)?.gross_yield,
+        "Twelve median rents over the median asking price, percent",
+    ),
+    number(
+        "energy_premium_ab",
+        Sale,
+        |row| asked(row)?.premium_ab,
+        "Median asking price per m2 of energy classes A and B over that of D, percent",
+    ),
+    number(
+        "energy_premium_fg",
+        Sale,
+        |row| asked(row)?.premium_fg,
+        "Median asking price per m2 of energy classes F and G over that of D, percent",
+    ),
+];
+
+/// The columns that say what a row is about, with their meaning.
+const SUBJECT: [(&str, &str); 4] = [
+    ("place", "Code of the department, commune, IRIS or cell"),
+    ("name", "Name of the department or commune"),
+    ("type", "Class of the homes"),
+    (
+        "period",
+        "Month as 2024-05 or quarter as 2024-Q2; null if all days are one period",
+    ),
+];
+
+static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let subject = SUBJECT.map(|(name, _)| {
+        let is_nullable = name == "name" || name == "period";
+        Field::new(name, DataType::Utf8, is_nullable)
+    });
+    let indicators = INDICATORS.iter().map(|indicator| match indicator.read {
+        Reader::Count(_) => Field::new(indicator.name, DataType::Int64, true),
+        Reader::Number(_) => Field::new(indicator.name, DataType::Float64, true),
+    });
+    Arc::new(Schema::new(
+        subject.into_iter().chain(indicators).collect::<Vec<_>>(),
+    ))
+});
+
+/// The columns of a report.
+pub fn schema() -> &'static SchemaRef {
+    &SCHEMA
+}
+
+/// JSON schema of a row.
+pub fn row_schema() -> Value {
+    let mut properties = serde_json::Map::new();
+    for (name, about) in SUBJECT {
+        let kind = match name {
+            "name" | "period" => json!(["string", "null"]),
+            _ => json!("string"),
+        };
+        let mut described = json!({"type": kind, "description": about});
+        if name == "type" {
+            described["enum"] = json!(CLASSES);
+        }
+        properties.insert(name.into(), described);
+    }
+    for indicator in &INDICATORS {
+        let kind = match indicator.read {
+            Reader::Count(_) => "integer",
+            Reader::Number(_) => "number",
+        };
+        let described = json!({"type": [kind, "null"], "description": indicator.about});
+        properties.insert(indicator.name.into(), described);
+    }
+    let required: Vec<String> = properties.keys().cloned().collect();
+    json!({"type": "object", "required": required, "properties": properties})
+}
+
+/// Market indicators: rows by place, class and period, in that order.
+#[derive(Debug)]
+pub struct MarketReport {
+    /// The rows, in the columns of [`schema`].
+    pub rows: RecordBatch,
+    /// What a reader must know: which sources were missing.
+    pub notes: Vec<String>,
+    json: OnceLock<Bytes>,
+}
+
+/// The index of a class (0 flats, 1 houses) in the department of a rank: the second period relative to the first.
+pub(crate) type IndexOf<'a> = &'a dyn Fn(u8, u8, [i32; 2]) -> Option<IndexValue>;
+
+impl MarketReport {
+    /// Joins the two sides; without `asking` its columns are null.
+    ///
+    /// # Errors
+    /// Arrow refuses a column, which cannot happen for columns made here.
+    pub(crate) fn new(
+        request: &MarketRequest,
+        sales: &[SalesGroup],
+        asking: Option<HashMap<GroupKey, AskingGroup>>,
+        index: IndexOf<'_>,
+        notes: Vec<String>,
+    ) -> Result<Self, ArrowError> {
+        let mut rows: BTreeMap<GroupKey, Row> = BTreeMap::new();
+        for group in sales {
+            let row = rows.entry(group.key).or_default();
+            row.department = group.department;
+            row.sales = Some(group.clone());
+        }
+        if let Some(asking) = asking {
+            for (key, group) in asking {
+                rows.entry(key).or_default().asking = Some(group.figures());
+            }
+            for row in rows.values_mut() {
+                row.asking.get_or_insert_default();
+            }
+        }
+        add_index(&mut rows, index);
+        Ok(Self {
+            rows: batch(request, &rows)?,
+            notes,
+            json: OnceLock::new(),
+        })
+    }
+
+    /// The JSON text of a response: `{data: [rows], meta}`. Written once.
+    ///
+    /// # Errors
+    /// Arrow cannot write a row, which cannot happen for these columns.
+    pub fn json(&self) -> Result<Bytes, ArrowError> {
+        if let Some(text) = self.json.get() {
+            return Ok(text.clone());
+        }
+        let mut text = br#"{"data":"#.to_vec();
+        if self.rows.num_rows() == 0 {
+            text.extend_from_slice(b"[]");
+        } else {
+            let builder = arrow::json::WriterBuilder::new().with_explicit_nulls(true);
+            let mut writer = builder.build::<_, arrow::json::writer::JsonArray>(&mut text);
+            writer.write(&self.rows)?;
+            writer.finish()?;
+        }
+        let meta =
+            json!({"rows": self.rows.num_rows(), "sample_min": SAMPLE_MIN, "notes": self.notes});
+        text.extend_from_slice(format!(r#","meta":{meta}}}"#).as_bytes());
+        Ok(self.json.get_or_init(|| text.into()).clone())
+    }
+
+    /// Bytes that the report occupies, with its JSON text.
+    pub(crate) fn bytes(&self) -> usize {
+        // The JSON text is written later; it is about five times as long.
+        6 * self.rows.get_array_memory_size()
+    }
+}
+
+/// Gives each row with sales the index of its department and class; the first period with sales of both is 100.
+fn add_index(rows: &mut BTreeMap<GroupKey, Row>, index: IndexOf<'_>) {
+    let mut bases: BTreeMap<(u8, u8), i32> = BTreeMap::new();
+    for ((_, class, period), row) in rows.iter() {
+        if row.department > 0 {
+            let base = bases.entry((*class, row.department)).or_insert(*period);
+            *base = (*base).min(*period);
+        }
+    }
+    let mut known: BTreeMap<(u8, u8, i32), Option<IndexValue>> = BTreeMap::new();
+    for ((_, class, period), row) in rows.iter_mut() {
+        let Some(base) = bases.get(&(*class, row.department)) else {
+            continue;
+        };
+        let value = known
+            .entry((*class, row.department, *period))
+            .or_insert_with(|| index(*class, row.department, [*base, *period]));
+        row.index = *value;
+    }
+}
+
+fn batch(
+    request: &MarketRequest,
+    rows: &BTreeMap<GroupKey, Row>,
+) -> Result<RecordBatch, ArrowError> {
+    let level = request.level;
+    let places = rows.keys().map(|(place, _, _)| Some(place.code(level)));
+    let mut last = None;
+    let names = rows.keys().map(|(place, _, _)| match &last {
+        Some((known, name)) if known == place => Option::<String>::clone(name),
+        _ => {
+            let name = place.name(level);
+            last = Some((*place, name.clone()));
+            name
+        }
+    });
+    let classes = rows
+        .keys()
+        .map(|(_, class, _)| CLASSES.get(usize::from(*class)).copied());
+    let periods = rows.keys().map(|(_, _, period)| request.by.name(*period));
+    let mut columns: Vec<ArrayRef> = vec![
+        Arc::new(places.collect::<StringArray>()),
+        Arc::new(names.collect::<StringArray>()),
+        Arc::new(classes.collect::<StringArray>()),
+        Arc::new(periods.collect::<StringArray>()),
+    ];
+    for indicator in &INDICATORS {
+        let is_wanted = match indicator.offer {
+            Sale => request.has_sale,
+            Rent => request.has_rent,
+            Both => request.has_sale && request.has_rent,
+        };
+        let rows = rows.values();
+        columns.push(match indicator.read {
+            Reader::Count(read) => {
+                let values = rows.map(|row| read(row).filter(|_| is_wanted));
+                let values = values.map(|value| value.map(|value| value as i64));
+                Arc::new(values.collect::<Int64Array>())
+            }
+            Reader::Number(read) => {
+                let values = rows.map(|row| read(row).filter(|_| is_wanted));
+                let values = values.map(|value| value.map(hundredths));
+                Arc::new(values.collect::<Float64Array>())
+            }
+        });
+    }
+    RecordBatch::try_new(Arc::clone(schema()), columns)
+}
+
+fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}

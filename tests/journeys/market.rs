@@ -1,0 +1,137 @@
+//! `toise market` over sales made for it: what counts, what is withheld, and what was sold together.
+
+use serde_json::{Value, json};
+
+use crate::support::process::{errors, run, toise};
+
+/// Sales of Mende: eight flats of 50 m2 alone, two flats of one mutation, a flat with a house, a gift of a price.
+fn sales() -> String {
+    let mut text = String::from(
+        "id_mutation,date_mutation,nature_mutation,valeur_fonciere,code_postal,code_commune,nom_commune,\
+         code_departement,id_parcelle,type_local,surface_reelle_bati,nombre_pieces_principales,longitude,latitude\n",
+    );
+    let mut row = |id: &str, date: &str, price: u32, parcel: u32, kind: &str, surface: u32| {
+        text += &format!(
+            "{id},{date},Vente,{price},48000,48095,Mende,48,48095000AB{parcel:04},{kind},{surface},2,3.4989,44.5181\n"
+        );
+    };
+    for nth in 0..8 {
+        let date = if nth < 5 { "2023-02-10" } else { "2023-05-10" };
+        let id = format!("2023-{nth}");
+        row(&id, date, 100_000 + 10_000 * nth, nth, "Appartement", 50);
+    }
+    row("2023-100", "2023-03-10", 300_000, 100, "Appartement", 50);
+    row("2023-100", "2023-03-10", 300_000, 101, "Appartement", 50);
+    row("2023-101", "2023-03-11", 400_000, 102, "Appartement", 60);
+    row("2023-101", "2023-03-11", 400_000, 103, "Maison", 140);
+    row("2023-102", "2023-03-12", 1_000, 104, "Appartement", 50);
+    text
+}
+
+#[test]
+fn sales_are_counted_once_and_small_samples_withheld() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, file) = (folder.path().join("data"), folder.path().join("mende.csv"));
+    std::fs::write(&file, sales()).unwrap();
+    run(&data, &["import", "dvf", file.to_str().unwrap()]);
+    let market = |more: &[&str]| -> Vec<Value> {
+        let rows = run(&data, &[&["market"], more].concat());
+        rows.as_array().unwrap().clone()
+    };
+    let rows = market(&["--level", "commune"]);
+    let [flats, houses] = rows.as_slice() else {
+        panic!("{rows:?}")
+    };
+    assert_eq!(
+        (&flats["place"], &flats["name"], &flats["type"]),
+        (&json!("48095"), &json!("Mende"), &json!("CLASS_FLAT"))
+    );
+    // Eleven mutations sold flats; eight tell the price of one flat, 2,000 to 3,400 EUR/m2.
+    assert_eq!(
+        (&flats["sales"], &flats["priced_sales"]),
+        (&json!(11), &json!(8))
+    );
+    let quartiles =
+        ["q1", "median", "q3"].map(|part| flats[format!("price_per_m2_{part}")].clone());
+    assert_eq!(quartiles, [json!(2350.0), json!(2700.0), json!(3050.0)]);
+    assert_eq!(
+        (&houses["sales"], &houses["priced_sales"]),
+        (&json!(1), &json!(0))
+    );
+    assert_eq!(houses["price_per_m2_median"], Value::Null);
+    // The house takes 140 of 200 m2 of its mutation; all mutations together cost 1,781,000 EUR.
+    assert_eq!(houses["volume_eur"], 280_000.0);
+    assert_eq!(flats["volume_eur"], 1_781_000.0 - 280_000.0);
+
+    // The second quarter has three sales: too few for a median.
+    let quarters = market(&["--level", "department", "--type", "flat", "--by", "quarter"]);
+    let shown: Vec<_> = quarters
+        .iter()
+        .map(|row| {
+            (
+                row["period"].as_str().unwrap(),
+                row["priced_sales"].clone(),
+                row["price_per_m2_median"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("2023-Q1", json!(5), json!(2400.0)),
+            ("2023-Q2", json!(3), Value::Null),
+        ]
+    );
+    let may = market(&[
+        "--level",
+        "department",
+        "--from",
+        "2023-05-01",
+        "--to",
+        "2023-05-31",
+    ]);
+    assert_eq!((may.len(), &may[0]["sales"]), (1, &json!(3)));
+    let cell = market(&[
+        "--level",
+        "cell",
+        "--around",
+        "44.5181,3.4989,500",
+        "--type",
+        "flat",
+    ]);
+    assert_eq!(cell[0]["place"], "CRS2154RES1000mN6380000E739000");
+    assert!(market(&["--level", "cell", "--around", "45,3,500"]).is_empty());
+
+    // Files hold the same rows.
+    let written = folder.path().join("mende.parquet");
+    run(
+        &data,
+        &[
+            "market",
+            "--level",
+            "commune",
+            "--output",
+            written.to_str().unwrap(),
+        ],
+    );
+    let table = format!("market={}", written.display());
+    let query = "select sum(sales) as sales, max(price_per_m2_q3) as q3 from market";
+    let summed = run(&data, &["sql", "--file", &table, query]);
+    assert_eq!(summed, json!([{"sales": 12, "q3": 3050.0}]));
+
+    // A plot is an SVG with a line for the flats; it needs periods.
+    let plot = folder.path().join("mende.svg");
+    let plot = plot.to_str().unwrap();
+    market(&["--level", "commune", "--by", "quarter", "--plot", plot]);
+    let drawn = std::fs::read_to_string(plot).unwrap();
+    assert!(
+        drawn.contains("<circle") && drawn.contains("Mende, flats"),
+        "{drawn}"
+    );
+    let whole = toise(&data, &["market", "--level", "commune", "--plot", plot]).output();
+    assert!(!whole.unwrap().status.success());
+
+    let arguments = ["market", "--level", "iris", "--department", "99"];
+    let refused = toise(&data, &arguments).output().unwrap();
+    assert!(!refused.status.success() && errors(&refused).contains("departments[0]"));
+}
