@@ -50,28 +50,37 @@ impl FileRequest {
     ];
 
     /// Sets a form field of the contract; `false` if there is none of this name.
+    /// An empty text says nothing, but counts as a column until [`Self::checked`] drops it.
     pub fn set(&mut self, name: &str, value: String) -> bool {
-        let value = Some(value).filter(|value| !value.is_empty());
+        let said = || Some(value.clone()).filter(|value| !value.is_empty());
         match name {
-            "columns" => self.columns.extend(value),
-            "result_columns" => self.result_columns.extend(value),
-            "postcode" => self.postal_code = value,
-            "citycode" => self.insee_code = value,
-            "type" => self.kind = value,
-            "lat" => self.lat = value,
-            "lon" => self.lon = value,
-            "encoding" => self.encoding = value,
-            "delimiter" => self.delimiter = value,
+            "columns" => self.columns.push(value),
+            "result_columns" => self.result_columns.push(value),
+            "postcode" => self.postal_code = said(),
+            "citycode" => self.insee_code = said(),
+            "type" => self.kind = said(),
+            "lat" => self.lat = said(),
+            "lon" => self.lon = said(),
+            "encoding" => self.encoding = said(),
+            "delimiter" => self.delimiter = said(),
             _ => return false,
         }
         true
     }
 
-    /// Checks all that can be checked without the file.
+    /// The request that fields were [set](Self::set) on, without its empty columns.
     ///
     /// # Errors
-    /// The first value that is not allowed.
-    pub fn check(&self) -> Result<(), Fault> {
+    /// As [`Self::check`].
+    pub fn checked(mut self) -> Result<Self, Fault> {
+        self.check_counts()?;
+        self.columns.retain(|column| !column.is_empty());
+        self.result_columns.retain(|column| !column.is_empty());
+        self.check()?;
+        Ok(self)
+    }
+
+    fn check_counts(&self) -> Result<(), Fault> {
         for (name, columns) in [
             ("columns", &self.columns),
             ("result_columns", &self.result_columns),
@@ -80,6 +89,15 @@ impl FileRequest {
                 return Err(Fault::new(name, format!("must be at most {COLUMNS_MAX}")));
             }
         }
+        Ok(())
+    }
+
+    /// Checks all that can be checked without the file.
+    ///
+    /// # Errors
+    /// The first value that is not allowed.
+    pub fn check(&self) -> Result<(), Fault> {
+        self.check_counts()?;
         ResultColumn::parse(&self.result_columns, self.operation)?;
         self.encoding
             .as_deref()

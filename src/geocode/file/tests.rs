@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::bulk::{FileJob, run};
 use super::csv::{CsvPlan, RowCounts, next_block};
 use super::records::{RecordReader, cells};
-use super::request::FileRequest;
+use super::request::{COLUMNS_MAX, FileRequest};
 use super::text::TextEncoding;
 use crate::request::Operation;
 use crate::search::Geocoder;
@@ -272,4 +272,19 @@ proptest! {
         let wanted: Vec<Vec<u8>> = row.iter().map(|cell| cell.clone().into_bytes()).collect();
         prop_assert_eq!(found, wanted);
     }
+}
+
+#[test]
+fn empty_fields_say_nothing_but_count_against_the_bound() {
+    let set = |count: usize| {
+        let mut request = FileRequest::default();
+        for _ in 0..count {
+            assert!(request.set("result_columns", String::new()));
+        }
+        request.set("postcode", String::new());
+        request.checked()
+    };
+    assert_eq!(set(COLUMNS_MAX).unwrap(), FileRequest::default());
+    let fault = set(COLUMNS_MAX + 1).unwrap_err();
+    assert_eq!(fault.path, "result_columns");
 }

@@ -192,8 +192,7 @@ fn file_request(fields: Vec<(String, String)>, operation: Operation) -> Result<F
             return Err(Fault::new(name, message));
         }
     }
-    request.check()?;
-    Ok(request)
+    request.checked()
 }
 
 /// Answers the next block on the query pool; `None` at the end of the file.

@@ -413,8 +413,7 @@ fn pipeline(body: &Value) -> Result<FileRequest, Fault> {
             }
         }
     }
-    request.check()?;
-    Ok(request)
+    request.checked()
 }
 
 impl From<projects::Error> for ApiError {
