@@ -33,6 +33,7 @@ use toise_http::resources::opendata::OpenDataBackend;
 use toise_http::{App, Readiness};
 use toise_listings::search::projection::Projection;
 use toise_market::Market;
+use toise_market::table::{self, MarketTable};
 use toise_net::egress::EgressGuard;
 use toise_net::webhook_client::WebhookClient;
 use toise_opendata::{OpenData, address_functions, functions};
@@ -123,7 +124,17 @@ pub fn app(
     let metrics = Metrics::new()?;
     let observed = readiness.clone();
     let depth = pool.clone();
-    let sql = queries(store, &properties, &models, &geocoding, clock, config)?;
+    let market = market(&properties, &models, clock);
+    let indicators = MarketTable::new(market.clone(), config.sql.threads())?;
+    let sql = queries(
+        store,
+        &properties,
+        &models,
+        &geocoding,
+        indicators,
+        clock,
+        config,
+    )?;
     let queries = sql.clone();
     metrics.register_gauges(move |gauges| {
         gauges.set(READY, &[], f64::from(u8::from(observed.is_ready())));
@@ -161,7 +172,7 @@ pub fn app(
         claims: IdempotencyClaims::default(),
         verifier: KeyVerifier::new(store.clone(), clock.clone())?,
         cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
-        market: market(&properties, &models, clock),
+        market,
         sql,
         geocoding: with_upstream(geocoding, upstream, &metrics),
         properties,
@@ -190,6 +201,7 @@ fn queries(
     properties: &Projection,
     models: &LiveModel,
     geocoding: &GeocodingService,
+    indicators: MarketTable,
     clock: &Clock,
     config: &Config,
 ) -> Result<SqlService, Failure> {
@@ -205,6 +217,7 @@ fn queries(
         engine: properties.shared_engine(),
         listings: Some(properties.listings().clone()),
         functions: Arc::new(functions),
+        derived: vec![(table::NAME, Arc::new(indicators))],
     };
     let audit = AuditLog::new(store.clone(), clock.clone(), config.sql.audit_days);
     let memory_mib = config.engine.sql_memory_mib;

@@ -18,6 +18,7 @@ pub mod evaluate_geocode;
 mod explain;
 mod geocode;
 pub mod import;
+mod indicators;
 mod ingest;
 mod jobs;
 pub mod keys;

@@ -9,6 +9,7 @@ use arrow::array::{Array, RecordBatch};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
+use super::indicators::market_over;
 use super::sql::show_rows;
 use super::{CommandResult, Common};
 use toise_app::config::Config;
@@ -16,12 +17,10 @@ use toise_base::clock::Clock;
 use toise_contract::listings::filters::ListingKind;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::{Budget, Engine};
-use toise_estimate::live::LiveModel;
 use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_listings::columns::properties;
 use toise_listings::search::projection::sql_tables;
-use toise_listings::search::projection::view::ProjectionView;
 use toise_market::{Market, parse_market};
 use toise_opendata::dvf;
 use toise_store::Store;
@@ -216,17 +215,5 @@ fn open(
     }
     let schemas = [dvf::schema(), properties()];
     let engine = Arc::new(Engine::open(data, &schemas, Budget::from(&config.engine))?);
-    let view: Option<Arc<ProjectionView>> = match &listings {
-        Some(listings) => sql_tables::views(listings, &engine, &wanted)?
-            .pop()
-            .map(Arc::new),
-        None => None,
-    };
-    let models = LiveModel::open(data, config.estimate.adjustments());
-    Ok(Market::new(
-        engine,
-        Arc::new(move || view.clone()),
-        models,
-        clock,
-    ))
+    market_over(data, config, &engine, listings.as_ref(), clock)
 }

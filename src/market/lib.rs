@@ -15,6 +15,7 @@ pub mod quantiles;
 pub mod report;
 pub mod request;
 pub mod sales;
+pub mod table;
 
 use std::collections::HashMap;
 use std::sync::Arc;

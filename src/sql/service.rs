@@ -145,9 +145,12 @@ impl SqlService {
 
     /// The tables that queries read, with their columns.
     pub fn catalogue(&self) -> Vec<(&'static str, SchemaRef)> {
-        let schemas = self.0.tables.engine.schemas();
-        schemas
-            .map(|schema| (schema.name, Arc::clone(schema.arrow())))
+        let tables = &self.0.tables;
+        let stored = tables.engine.schemas();
+        let stored = stored.map(|schema| (schema.name, Arc::clone(schema.arrow())));
+        let derived = tables.derived.iter();
+        stored
+            .chain(derived.map(|(name, table)| (*name, table.schema())))
             .collect()
     }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::ScalarUDF;
 
 use crate::SqlError;
@@ -27,6 +28,8 @@ pub struct SqlTables {
     pub listings: Option<Listings>,
     /// The functions of the product.
     pub functions: ProductFunctions,
+    /// Tables that are made when they are read, by name. They see the data as it is at that moment.
+    pub derived: Vec<(&'static str, Arc<dyn TableProvider>)>,
 }
 
 impl SqlTables {
@@ -49,6 +52,10 @@ impl SqlTables {
             (self.functions)(),
         )
         .map_err(SqlError::internal)?;
+        for (name, table) in &self.derived {
+            let registered = context.register_table(*name, Arc::clone(table));
+            registered.map_err(SqlError::internal)?;
+        }
         let changed = match &self.listings {
             Some(listings) => changed_tables(listings, &self.engine, &self.named_listings(sql))?,
             None => Vec::new(),

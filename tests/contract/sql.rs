@@ -42,6 +42,7 @@ async fn service(settings: SqlSettings) -> (Service, String) {
             engine: app.properties.shared_engine(),
             listings: Some(app.properties.listings().clone()),
             functions: std::sync::Arc::new(Vec::new),
+            derived: Vec::new(),
         };
         let audit = AuditLog::new(app.store.clone(), app.clock.clone(), settings.audit_days);
         let memory_mib = Config::default().engine.sql_memory_mib;
@@ -138,7 +139,7 @@ async fn placeholders_take_values_and_the_catalogue_answers() {
         "select table_name from information_schema.tables where table_schema = 'public' order by 1";
     assert_eq!(
         rows(&service, &key, tables).await,
-        json!([{"table_name": "adverts"}, {"table_name": "properties"}])
+        json!([{"table_name": "adverts"}, {"table_name": "market"}, {"table_name": "properties"}])
     );
     let body = json!({"query": "select $1", "parameters": [[1]]});
     let (status, _, message) = error_of(ask(&service, &key, body).await).await;
@@ -161,7 +162,7 @@ async fn a_fault_has_its_line_and_column_and_what_exists_instead() {
         (
             "select *\nfrom propertys",
             "query: line 2, column 6:",
-            "adverts, properties",
+            "adverts, market, properties",
         ),
         ("select 1,\n medan(2)", "query: line 2, column 2:", "median"),
         ("select 1; select 2", "query: one statement", ""),

@@ -114,8 +114,8 @@ fn sales_are_counted_once_and_small_samples_withheld() {
             written.to_str().unwrap(),
         ],
     );
-    let table = format!("market={}", written.display());
-    let query = "select sum(sales) as sales, max(price_per_m2_q3) as q3 from market";
+    let table = format!("report={}", written.display());
+    let query = "select sum(sales) as sales, max(price_per_m2_q3) as q3 from report";
     let summed = run(&data, &["sql", "--file", &table, query]);
     assert_eq!(summed, json!([{"sales": 12, "q3": 3050.0}]));
 
@@ -134,4 +134,54 @@ fn sales_are_counted_once_and_small_samples_withheld() {
     let arguments = ["market", "--level", "iris", "--department", "99"];
     let refused = toise(&data, &arguments).output().unwrap();
     assert!(!refused.status.success() && errors(&refused).contains("departments[0]"));
+}
+
+#[test]
+fn the_table_of_sql_is_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, file) = (folder.path().join("data"), folder.path().join("mende.csv"));
+    std::fs::write(&file, sales()).unwrap();
+    run(&data, &["import", "dvf", file.to_str().unwrap()]);
+    let sql = |query: &str| run(&data, &["sql", query]);
+    for level in ["department", "commune", "iris", "cell"] {
+        for period_type in ["all", "month", "quarter"] {
+            let by: &[&str] = match period_type {
+                "all" => &[],
+                _ => &["--by", period_type],
+            };
+            let report = run(&data, &[&["market", "--level", level], by].concat());
+            let query = format!(
+                "select * from market where level = '{level}' and period_type in ('{period_type}') \
+                 order by place, type, period"
+            );
+            let mut table = sql(&query);
+            for row in table.as_array_mut().unwrap() {
+                let row = row.as_object_mut().unwrap();
+                let department = row.remove("department").unwrap_or_default();
+                assert_eq!(department.is_null(), level == "cell");
+                assert_eq!(row.remove("level"), Some(json!(level)));
+                assert_eq!(row.remove("period_type"), Some(json!(period_type)));
+            }
+            assert_eq!(table, report, "{level} {period_type}");
+        }
+    }
+    // What no filter can be read from is still filtered, and what cannot be is nothing.
+    let counted = |condition: &str| {
+        let query = format!("select count(*) as rows from market where {condition}");
+        sql(&query)[0]["rows"].as_u64().unwrap()
+    };
+    let everything = counted("true");
+    assert_eq!(
+        counted("level like 'comm%'") + counted("level not in ('commune')"),
+        everything
+    );
+    assert_eq!(
+        counted("type = 'CLASS_FLAT'") + counted("'CLASS_HOUSE' = type"),
+        everything
+    );
+    assert_eq!(counted("department = '48' or level = 'cell'"), everything);
+    assert_eq!(counted("department = '75'"), 0);
+    assert_eq!(counted("level = 'commune' and level = 'iris'"), 0);
+    assert!(counted("level = 'commune' and place in ('48095', '75101')") > 0);
+    assert_eq!(counted("level = 'commune' and place = '75101'"), 0);
 }

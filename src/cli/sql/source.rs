@@ -12,6 +12,7 @@ use futures::stream::BoxStream;
 use super::remote::RemoteSource;
 use super::{Failure, SqlArgs};
 use crate::Common;
+use crate::indicators::market_over;
 use toise_app::config::Config;
 use toise_base::clock::Clock;
 use toise_contract::listings::filters::ListingKind;
@@ -22,6 +23,7 @@ use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::projection::sql_tables;
+use toise_market::table::{self, MarketTable};
 use toise_opendata::{address_functions, dpe, dvf, functions};
 use toise_sql::SqlError;
 use toise_sql::files::{self, FileTable};
@@ -81,7 +83,8 @@ pub(super) struct LocalSource {
 
 impl LocalSource {
     async fn ask(&self, statement: &str) -> Result<Rows, Failure> {
-        let tables = self.tables(statement)?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let tables = self.tables(statement, threads)?;
         let limits = QueryLimits {
             rows_max: u64::MAX,
             bytes_max: u64::MAX,
@@ -89,7 +92,6 @@ impl LocalSource {
             spill_mib: SPILL_MIB,
             time_max: Duration::MAX,
         };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let mut session = tables.open(statement, limits, threads).map_err(explain)?;
         for (table, version) in &self.as_of {
             session.set_version(table, *version)?;
@@ -112,12 +114,15 @@ impl LocalSource {
     }
 
     /// The tables with all changes committed so far. A listing table with many changes is compacted first.
-    fn tables(&self, statement: &str) -> Result<SqlTables, Failure> {
+    fn tables(&self, statement: &str, threads: usize) -> Result<SqlTables, Failure> {
         let data = self.data.as_path();
         let clock = Clock::system();
         let named = statement.to_ascii_lowercase();
         let mut wanted = vec![ListingKind::Property, ListingKind::Advert];
-        wanted.retain(|listing| named.contains(listing.table()));
+        let has_market = named.contains(table::NAME);
+        wanted.retain(|listing| {
+            named.contains(listing.table()) || has_market && *listing == ListingKind::Property
+        });
         let store = Store::open_existing(data)?.filter(|_| !wanted.is_empty());
         let listings = store.map(|store| Listings::new(store, clock.clone()));
         if let Some(listings) = &listings {
@@ -137,6 +142,10 @@ impl LocalSource {
             adverts(),
         ];
         let engine = Engine::open(data, &schemas, Budget::from(&self.config.engine))?;
+        let engine = Arc::new(engine);
+        let counted = listings.as_ref().filter(|_| has_market);
+        let market = market_over(data, &self.config, &engine, counted, clock.clone())?;
+        let market = MarketTable::new(market, threads)?;
         let (data, adjustments) = (self.data.clone(), self.config.estimate.adjustments());
         let functions = move || {
             let mut functions = functions::scalar_functions();
@@ -150,9 +159,10 @@ impl LocalSource {
             functions
         };
         Ok(SqlTables {
-            engine: Arc::new(engine),
+            engine,
             listings,
             functions: Arc::new(functions),
+            derived: vec![(table::NAME, Arc::new(market))],
         })
     }
 }
