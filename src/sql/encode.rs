@@ -19,6 +19,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use crate::csv_cells::{flat_schema, flattened};
+use toise_engine::spatial::{self, SpatialFormat, SpatialWriter};
 
 /// Rows of a Parquet row group.
 const ROW_GROUP_ROWS: usize = 65_536;
@@ -42,16 +43,22 @@ pub enum RowFormat {
     Json,
     /// One JSON object per line.
     Ndjson,
+    /// GeoParquet 1.1: Parquet with a point for each row.
+    GeoParquet,
+    /// One GeoJSON feature collection.
+    GeoJson,
 }
 
 impl RowFormat {
     /// All formats with the names that requests use, preferred first.
-    pub const NAMES: [(&'static str, RowFormat); 5] = [
+    pub const NAMES: [(&'static str, RowFormat); 7] = [
         ("json", RowFormat::Json),
         ("arrow", RowFormat::Arrow),
         ("parquet", RowFormat::Parquet),
         ("csv", RowFormat::Csv),
         ("ndjson", RowFormat::Ndjson),
+        ("geoparquet", RowFormat::GeoParquet),
+        ("geojson", RowFormat::GeoJson),
     ];
 
     /// The format with a name.
@@ -74,16 +81,18 @@ impl RowFormat {
     pub fn media_type(self) -> &'static str {
         match self {
             RowFormat::Arrow => "application/vnd.apache.arrow.stream",
-            RowFormat::Parquet => "application/vnd.apache.parquet",
+            RowFormat::Parquet | RowFormat::GeoParquet => "application/vnd.apache.parquet",
             RowFormat::Csv => "text/csv",
             RowFormat::Json => "application/json",
             RowFormat::Ndjson => "application/x-ndjson",
+            RowFormat::GeoJson => "application/geo+json",
         }
     }
 
     /// Whether it is text, which is compressed as a whole.
     pub fn is_text(self) -> bool {
-        matches!(self, RowFormat::Csv | RowFormat::Json | RowFormat::Ndjson)
+        use RowFormat::{Csv, GeoJson, Json, Ndjson};
+        matches!(self, Csv | Json | Ndjson | GeoJson)
     }
 }
 
@@ -96,6 +105,9 @@ pub enum EncodeError {
     /// Parquet cannot hold a column.
     #[error(transparent)]
     Parquet(#[from] ParquetError),
+    /// The rows have no position, or a name that the format needs.
+    #[error(transparent)]
+    Spatial(#[from] spatial::Error),
     /// The file cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -113,6 +125,8 @@ pub enum RowWriter<W: Write + Send> {
     Json(Box<arrow::json::ArrayWriter<W>>),
     /// JSON lines.
     Ndjson(Box<arrow::json::LineDelimitedWriter<W>>),
+    /// GeoParquet or GeoJSON.
+    Spatial(Box<SpatialWriter<W>>),
 }
 
 impl<W: Write + Send> RowWriter<W> {
@@ -155,6 +169,14 @@ impl<W: Write + Send> RowWriter<W> {
                 out.flush()?;
                 Self::Ndjson(Box::new(json().build(out)))
             }
+            RowFormat::GeoParquet => {
+                let writer = SpatialWriter::start(out, schema, SpatialFormat::GeoParquet)?;
+                Self::Spatial(Box::new(writer))
+            }
+            RowFormat::GeoJson => {
+                let writer = SpatialWriter::start(out, schema, SpatialFormat::GeoJson)?;
+                Self::Spatial(Box::new(writer))
+            }
         })
     }
 
@@ -174,6 +196,7 @@ impl<W: Write + Send> RowWriter<W> {
             Self::Csv(writer, flat) => writer.write(&flattened(batch, flat)?)?,
             Self::Json(writer) => writer.write(batch)?,
             Self::Ndjson(writer) => writer.write(batch)?,
+            Self::Spatial(writer) => writer.write(batch)?,
         }
         Ok(())
     }
@@ -198,6 +221,7 @@ impl<W: Write + Send> RowWriter<W> {
                 writer.finish()?;
                 writer.into_inner()
             }
+            Self::Spatial(writer) => writer.finish()?,
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use arrow::ipc::reader::StreamReader;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use toise::accounts::DEFAULT_ACCOUNT;
@@ -122,6 +123,48 @@ async fn a_query_is_answered_in_every_format_and_charged_once() {
     let charged =
         service.charged("select count(*), sum(credits) from ledger where type = 'API_SQL'");
     assert_eq!(charged, [5, 5]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_with_a_position_are_geodata() {
+    let (service, key) = service(SqlSettings::default()).await;
+    let query =
+        "select 1 as n, 2.35 as lon, 48.85 as lat union all select 2, null, null order by 1";
+    let body = json!({"query": query, "format": "geojson"});
+    let response = ask(&service, &key, body).await;
+    assert_eq!(response.headers()["content-type"], "application/geo+json");
+    let found: Value = response.json().await.unwrap();
+    assert_eq!(found["type"], "FeatureCollection");
+    assert_eq!(
+        found["features"][0]["geometry"],
+        json!({"type": "Point", "coordinates": [2.35, 48.85]})
+    );
+    assert_eq!(found["features"][1]["geometry"], Value::Null);
+
+    let body = json!({"query": query, "format": "geoparquet"});
+    let bytes = ask(&service, &key, body).await.bytes().await.unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
+    let metadata = reader.metadata().file_metadata().key_value_metadata();
+    let geo = metadata.unwrap().iter().find(|entry| entry.key == "geo");
+    let geo: Value = serde_json::from_str(geo.unwrap().value.as_ref().unwrap()).unwrap();
+    assert_eq!(
+        geo["columns"]["geometry"]["bbox"],
+        json!([2.35, 48.85, 2.35, 48.85])
+    );
+    let rows: usize = reader
+        .build()
+        .unwrap()
+        .map(|batch| batch.unwrap().num_rows())
+        .sum();
+    assert_eq!(rows, 2);
+
+    let body = json!({"query": "select 1 as n", "format": "geojson"});
+    let (status, _, message) = error_of(ask(&service, &key, body).await).await;
+    assert_eq!(status, 422, "{message}");
+    assert!(
+        message.contains("no position among the columns n"),
+        "{message}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

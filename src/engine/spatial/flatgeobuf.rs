@@ -94,9 +94,10 @@ impl<W: Write> FlatGeobufWriter<W> {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<(), Error> {
+    pub(super) fn finish(mut self) -> Result<W, Error> {
         self.writer.write(&mut self.out).map_err(refused)?;
-        Ok(self.out.flush()?)
+        self.out.flush()?;
+        Ok(self.out)
     }
 }
 

@@ -46,8 +46,9 @@ impl<W: Write> GeoJsonWriter<W> {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<(), Error> {
+    pub(super) fn finish(mut self) -> Result<W, Error> {
         self.out.write_all(b"\n]}\n")?;
-        Ok(self.out.flush()?)
+        self.out.flush()?;
+        Ok(self.out)
     }
 }

@@ -87,7 +87,7 @@ impl<W: Write + Send> GeoParquetWriter<W> {
         Ok(self.writer.write(&batch)?)
     }
 
-    pub(super) fn finish(mut self) -> Result<(), Error> {
+    pub(super) fn finish(mut self) -> Result<W, Error> {
         let mut column = json!({
             "encoding": "WKB",
             "geometry_types": ["Point"],
@@ -106,8 +106,9 @@ impl<W: Write + Send> GeoParquetWriter<W> {
         });
         let geo = KeyValue::new("geo".to_owned(), geo.to_string());
         self.writer.append_key_value_metadata(geo);
-        self.writer.into_inner()?.flush()?;
-        Ok(())
+        let mut out = self.writer.into_inner()?;
+        out.flush()?;
+        Ok(out)
     }
 }
 

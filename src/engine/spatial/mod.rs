@@ -1,7 +1,7 @@
 //! Rows as geodata: GeoParquet 1.1, GeoJSON and FlatGeobuf, from a stream of batches to any writer.
 //!
 //! Each row is a point, from a column of longitudes and one of latitudes (WGS 84, degrees). Called by `toise sql` for
-//! `--geo`, `.geojson` and `.fgb`; anything that has a stream of rows and a writer can call it. Rows are written as they
+//! `--geo`, `.geojson` and `.fgb`, and by SQL over HTTP for all but FlatGeobuf. Rows are written as they
 //! come; FlatGeobuf alone keeps something of every row until the end, because its index stands before the rows.
 
 mod flatgeobuf;
@@ -126,11 +126,11 @@ impl<W: Write + Send> SpatialWriter<W> {
         }
     }
 
-    /// Ends the output.
+    /// Ends the output, and returns what was written to.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn finish(self) -> Result<(), Error> {
+    pub fn finish(self) -> Result<W, Error> {
         match self {
             Self::GeoParquet(writer) => writer.finish(),
             Self::GeoJson(writer) => writer.finish(),

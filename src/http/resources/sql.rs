@@ -43,7 +43,15 @@ const ZSTD: &str = "zstd";
 /// Largest number of a limit: what JSON numbers hold exactly.
 const LIMIT_MAX: i64 = 1 << 53;
 
-const FORMATS: [&str; 5] = ["json", "arrow", "parquet", "csv", "ndjson"];
+const FORMATS: [&str; 7] = [
+    "json",
+    "arrow",
+    "parquet",
+    "csv",
+    "ndjson",
+    "geoparquet",
+    "geojson",
+];
 
 static PARAMETERS: Own = Own {
     read: |value, _| Ok(Taken::Json(value)),
@@ -121,8 +129,9 @@ fn documented() -> Operation {
         .with_description(
             "Reads all tables at one moment, which the header `x-toise-snapshots` names. The format is that of \
              `format` or of the Accept header: JSON, Arrow IPC stream \
-             (`application/vnd.apache.arrow.stream`), Parquet (`application/vnd.apache.parquet`), CSV (`text/csv`) \
-             or NDJSON (`application/x-ndjson`). Rows are streamed; an answer that fails on the way ends the \
+             (`application/vnd.apache.arrow.stream`), Parquet (`application/vnd.apache.parquet`), CSV (`text/csv`), \
+             NDJSON (`application/x-ndjson`) or GeoJSON (`application/geo+json`); GeoParquet is asked for by `format`. \
+             Rows with columns named lon and lat, or longitude and latitude, are points of geodata. Rows are streamed; an answer that fails on the way ends the \
              connection. A fault is reported with its line and column. Every query is written to an audit log",
         )
         .with_request(object(&BODY, &mut Components::new()))
