@@ -1,15 +1,16 @@
 """Narrow rows of SQL over HTTP and Flight SQL, beside DuckDB on the same Parquet files.
 
-python sql.py --http URL --key KEY --data FOLDER [--flight GRPC_URL] [--pid SERVER_PID] [--limit ROWS]
+python sql.py --http URL --key KEY --modest-key KEY --data FOLDER [--flight GRPC_URL] [--pid SERVER_PID] [--limit ROWS]
 
 Each way reads the same columns of `dvf` to Arrow, several times; the best time counts. With the process id of the server,
-the most memory it held is printed too.
+the most memory it held is printed too. Then a modest client searches sales at fixed times, alone and while another process
+runs heavy queries without a pause; the time of a search counts from the moment it was due.
 """
 
 import argparse
 import glob
 import io
-import json
+import multiprocessing
 import threading
 import time
 
@@ -19,10 +20,20 @@ import requests
 
 COLUMNS = "price_eur, surface_m2, main_rooms, lat, lon, transaction_date"
 RUNS = 3
+# What the heavy client asks, in turn: groups, a join of a table with itself, a sort, a long answer.
+HEAVY = [
+    "select insee_code, property_type, median(price_eur), count(distinct address) from dvf group by 1, 2",
+    "select count(*) from dvf a join dvf b on a.insee_code = b.insee_code and a.price_eur = b.price_eur and a.id < b.id",
+    f"select {COLUMNS} from dvf order by price_eur, lat limit 1000000",
+    f"select {COLUMNS} from dvf",
+]
+SEARCHES_PER_SECOND = 50
+SEARCH_SECONDS = 20
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--http", required=True)
 parser.add_argument("--key", required=True)
+parser.add_argument("--modest-key", required=True)
 parser.add_argument("--data", required=True)
 parser.add_argument("--flight")
 parser.add_argument("--pid", type=int)
@@ -84,9 +95,8 @@ def over_flight():
 
 
 def by_duckdb():
-    snapshot = json.load(open(f"{arguments.data}/lake/dvf/snapshot.json"))
-    files = [f"{arguments.data}/lake/dvf/{part['file']}" for part in snapshot["parts"]]
-    assert files and all(glob.glob(file) for file in files)
+    files = glob.glob(f"{arguments.data}/lake/dvf/**/*.parquet", recursive=True)
+    assert files
     rows = duckdb.sql(f"select {COLUMNS} from read_parquet({files}){limit}")
     return sum(batch.num_rows for batch in rows.to_arrow_reader(65_536))
 
@@ -106,3 +116,46 @@ for name, read in ways:
     grown = f"{memory.before:8.0f} -> {memory.most:6.0f} MiB" if arguments.pid else ""
     ratio = best / results["DuckDB"]
     print(f"{name:18} {rows:>10,} rows {best:8.3f} s {rows / best / 1e6:7.2f} M rows/s {ratio:6.2f} x DuckDB {grown}")
+
+
+def ask_heavily(until):
+    """Asks one heavy query after the other until a time, and returns how many were answered."""
+    answered = 0
+    while time.time() < until:
+        body = {"query": HEAVY[answered % len(HEAVY)], "format": "arrow"}
+        headers = {"x-api-key": arguments.key}
+        with requests.post(arguments.http + "/v2/protected/sql", headers=headers, json=body, stream=True) as answer:
+            # A query ends with an error when a limit of the server is reached: that is an answer too.
+            for _ in answer.iter_content(1 << 20):
+                pass
+        answered += 1
+    return answered
+
+
+def search_times():
+    """How long searches take that are due at fixed times, in milliseconds."""
+    session = requests.Session()
+    session.headers["x-api-key"] = arguments.modest_key
+    taken, begun = [], time.perf_counter()
+    for nth in range(SEARCHES_PER_SECOND * SEARCH_SECONDS):
+        due = begun + nth / SEARCHES_PER_SECOND
+        time.sleep(max(0.0, due - time.perf_counter()))
+        body = {"filters": {"insee_code": f"7510{nth % 9 + 1}", "surface_m2": {"min": 20 + nth % 40}}, "size": 20}
+        answer = session.post(arguments.http + "/v2/protected/opendata/dvf/search", json=body, timeout=60)
+        answer.raise_for_status()
+        taken.append((time.perf_counter() - due) * 1e3)
+    return sorted(taken)
+
+
+def shown(taken):
+    return f"p50 {taken[len(taken) // 2]:6.2f} ms, p99 {taken[len(taken) * 99 // 100]:6.2f} ms"
+
+
+search_times()
+alone = search_times()
+with multiprocessing.Pool(1) as pool:
+    heavy = pool.apply_async(ask_heavily, (time.time() + SEARCH_SECONDS,))
+    beside = search_times()
+    answered = heavy.get()
+print(f"a search alone                 {shown(alone)}")
+print(f"a search beside heavy queries  {shown(beside)} ({answered} answered meanwhile)")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Reads narrow rows of sales by SQL over HTTP, by Flight SQL, and with DuckDB from the same Parquet files, and watches the
-# memory of the server. Usage: benches/versus/sql.sh [ROWS] [--limit N]
+# memory of the server; then times a modest client alone and beside heavy queries. Usage: benches/versus/sql.sh [ROWS] [--limit N]
 # ROWS sales are made (default 5000000). TOISE names an executable; without it a release is built.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -23,13 +23,15 @@ if [ -z "${TOISE:-}" ]; then
     TOISE=$target/release/toise
 fi
 data=$target/versus/sales-$rows
-[ -f "$data/lake/dvf/snapshot.json" ] || "$TOISE" --data "$data" synth --lake --dvf "$rows"
-key=$("$TOISE" --data "$data" --json keys create --scopes sql | "$venv/bin/python" -c 'import json, sys; print(json.load(sys.stdin)["key"])')
+[ -f "$data/lake/_dvf/snapshot.json" ] || "$TOISE" --data "$data" synth --lake --dvf "$rows"
+new_key() { "$TOISE" --data "$data" --json keys create "$@" | "$venv/bin/python" -c 'import json, sys; print(json.load(sys.stdin)["key"])'; }
+key=$(new_key --scopes sql)
+modest=$(new_key --rate 1000)
 ready=$(mktemp)
 "$TOISE" --data "$data" --json serve --listen 127.0.0.1:0 --set flight.listen=127.0.0.1:0 > "$ready" 2>/dev/null &
 server=$!
 trap 'kill $server; rm -f "$ready"' EXIT
 while [ ! -s "$ready" ]; do sleep 0.1; done
 address() { "$venv/bin/python" -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$ready" "$1"; }
-"$venv/bin/python" "$here/sql.py" --http "$(address address)" --flight "$(address flight)" --key "$key" --data "$data" \
-    --pid "$server" "$@"
+"$venv/bin/python" "$here/sql.py" --http "$(address address)" --flight "$(address flight)" --key "$key" \
+    --modest-key "$modest" --data "$data" --pid "$server" "$@"
