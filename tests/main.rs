@@ -32,6 +32,7 @@ mod contract {
     mod limits;
     mod listings;
     mod market;
+    mod mcp;
     mod openapi;
     mod opendata;
     mod place_codes;
