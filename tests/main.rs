@@ -68,6 +68,7 @@ mod journeys {
     mod ingesting;
     mod maintenance;
     mod market;
+    mod mcp;
     mod operating;
     mod operators;
     mod other_engines;

@@ -63,6 +63,10 @@ pub fn run(common: &Common, arguments: &McpArgs) -> CommandResult {
 
 /// Serves the data folder with a key of this run.
 fn serve_folder(common: &Common, config: &Config, account: &str) -> CommandResult {
+    if !common.data.is_dir() {
+        // An agent names the folder once and for all: a mistyped one must not become an empty service.
+        return Err(format!("no data folder at {}", common.data.display()).into());
+    }
     let made = Mutex::new(None);
     let served = serve_agent(&common.data, config, || {
         let store = Store::open(&common.data)?;

@@ -17,7 +17,7 @@ use toise_net::api_client::{ApiClient, Error};
 use toise_sql::audit::Door;
 
 /// Maximum bytes of the answer to a tool.
-pub const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub const ANSWER_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// What answers requests. Cheap to clone.
 #[derive(Clone)]

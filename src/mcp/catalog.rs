@@ -7,7 +7,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
 use crate::schema::Components;
-use crate::tools::{Arguments, Effect, TOOLS, ToolDefinition};
+use crate::tools::{Arguments, Effect, Fixed, TOOLS, ToolDefinition};
 use toise_http::{openapi, resources};
 
 /// Maximum characters of the name of a table.
@@ -102,9 +102,11 @@ fn object_of(text: &str) -> Map<String, Value> {
 
 fn description(definition: &ToolDefinition, operation: &Value) -> String {
     let of = |name: &str| operation[name].as_str().unwrap_or_default();
-    let parts = match definition.arguments {
-        Arguments::OfOperation => [of("summary"), definition.note, of("description")],
-        Arguments::OfTables => ["", definition.note, ""],
+    let parts = match (definition.arguments, definition.fixed) {
+        (Arguments::OfTables, _) => ["", definition.note, ""],
+        // The operation describes formats that are not on offer.
+        (_, Fixed::Rows) => [of("summary"), definition.note, ""],
+        (_, Fixed::Nothing) => [of("summary"), definition.note, of("description")],
     };
     let mut text = String::new();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
@@ -204,7 +206,7 @@ mod tests {
     use super::*;
 
     /// Maximum bytes of the description and the schemas of all tools together: they fill the context of a model.
-    const LIST_BYTES_MAX: usize = 150_000;
+    const LIST_BYTES_MAX: usize = 100_000;
 
     #[test]
     fn every_tool_has_an_operation_and_what_it_presets_is_an_argument_of_it() {

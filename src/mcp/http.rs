@@ -31,6 +31,8 @@ use toise_http::{App, admission, auth, filters};
 
 /// Path at which messages are taken.
 pub const PATH: &str = "/mcp";
+/// What a message without a key lacks.
+const NO_KEY: &str = "is required, or the same key as bearer token in authorization";
 /// The message that calls a tool.
 const CALL: &str = "tools/call";
 
@@ -96,7 +98,7 @@ async fn answer(
     let duration = started.elapsed();
     app.metrics
         .record_request(Some(PATH), method.as_str(), status.as_u16(), duration);
-    tracing::debug!(%request_id, %method, path = PATH, status = status.as_u16(), "answered");
+    tracing::info!(%request_id, %method, path = PATH, status = status.as_u16(), "answered");
     response
 }
 
@@ -111,6 +113,9 @@ async fn receive(
         body::check_headers(JSON_BODY, &headers)?;
     }
     take_bearer(&mut headers);
+    if !headers.contains_key(auth::KEY_HEADER) {
+        return Err(ApiError::Unauthorised(NO_KEY));
+    }
     let key = auth::authenticate(&app.verifier, &headers).await?;
     let bytes = match head.method {
         Method::POST => {

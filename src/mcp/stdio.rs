@@ -12,8 +12,8 @@ use crate::handler::ToolHandler;
 use toise_http::{App, filters};
 use toise_net::api_client::{ApiClient, Error};
 
-/// Maximum bytes of a message.
-const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Maximum bytes of a message; a longer one is dropped with a log line, since its identifier is not read.
+const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Errors of the exchange with an agent.
 #[derive(Debug, thiserror::Error)]

@@ -177,8 +177,9 @@ pub(crate) const TOOLS: [ToolDefinition; 14] = [
         name: "sql",
         title: "Run a read-only SQL query",
         operation: "sql",
-        note: "Answers JSON of at most 1,000 rows; a query with more fails, so aggregate or add `limit`. Call \
-               `describe_tables` first.",
+        note: "One statement that only reads, in the SQL of DataFusion, with many names of DuckDB; all tables are read at \
+               one moment. The answer has at most 1,000 rows and 1 MiB; a query with more fails, so name the columns, \
+               aggregate or add `limit`. A fault is told with line and column. Call `describe_tables` first.",
         fixed: Fixed::Rows,
         ..READING
     },

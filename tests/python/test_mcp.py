@@ -128,7 +128,7 @@ def test_an_agent_finds_compares_and_values_homes(connect: Connect, way: str) ->
                 "location": {"locationCoordinate": {"location": [2.3795, 48.8631]}},
                 "type": "CLASS_FLAT",
                 "offer": {"type": "OFFER_BUY"},
-                "habitation": {"surface": {"total": 50}, "roomCount": 2},
+                "habitation": {"surface": {"total": 50}, "roomCount": 2, "bedroomCount": 1},
             }
             assert (await call(client, "estimate", home))["data"]
             sales = await call(client, "search_sales", {"filters": {"property_type": ["Appartement"]}, "size": 2})
