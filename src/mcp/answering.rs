@@ -10,8 +10,8 @@ use warp::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use warp::http::{Request, StatusCode};
 
 use crate::request::ToolRequest;
-use toise_contract::Fault;
 use toise_http::auth::KEY_HEADER;
+use toise_http::endpoint::BODY_BYTES_MAX;
 use toise_http::error::ApiError;
 use toise_net::api_client::{ApiClient, Error};
 use toise_sql::audit::Door;
@@ -65,6 +65,15 @@ enum NoAnswer {
 impl Answering {
     /// Answers a request with the key of a caller; what fails is an answer too.
     pub(crate) async fn answer(&self, request: ToolRequest, key: Option<&HeaderValue>) -> Answer {
+        // A server drops the connection of a client that sends much too much, instead of answering.
+        if request
+            .body
+            .as_ref()
+            .is_some_and(|body| body.len() > BODY_BYTES_MAX)
+        {
+            let bytes_max = BODY_BYTES_MAX;
+            return Answer::refused(ApiError::TooLarge { bytes_max });
+        }
         let answered = match self {
             Self::Here(filter) => answer_here(filter, request, key).await,
             Self::Server(client) => ask(client, request).await,
@@ -81,9 +90,9 @@ impl Answer {
         })
     }
 
-    /// The answer to arguments that make no request.
-    pub(crate) fn refused(fault: Fault) -> Self {
-        let response = ApiError::Invalid(fault).into_response(Uuid::now_v7());
+    /// The answer to what makes no request, as the service gives it.
+    pub(crate) fn refused(error: ApiError) -> Self {
+        let response = error.into_response(Uuid::now_v7());
         Self {
             is_success: false,
             body: serde_json::from_slice(response.body()).unwrap_or_default(),

@@ -47,7 +47,7 @@ impl ToolHandler {
         })?;
         let request = match request_of(served, called.arguments.unwrap_or_default()) {
             Ok(request) => request,
-            Err(fault) => return Ok(Answer::refused(fault)),
+            Err(fault) => return Ok(Answer::refused(fault.into())),
         };
         let sent = context.extensions.get::<Parts>();
         let sent = sent.and_then(|parts| parts.headers.get(KEY_HEADER));
