@@ -104,7 +104,8 @@ def test_tools_are_listed_with_hints_and_schemas(connect: Connect, way: str, mod
                 assert tool.annotations.read_only_hint == (tool.name != "create_alert")
                 assert tool.annotations.destructive_hint is False
                 assert tool.input_schema["type"] == tool.output_schema["type"] == "object"
-                assert tool.description and tool.title
+                assert tool.description
+                assert tool.title
 
     asyncio.run(listed())
 
@@ -115,7 +116,8 @@ def test_an_agent_finds_compares_and_values_homes(connect: Connect, way: str) ->
         async with connect(way) as client:
             found = await call(client, "search_properties", {"search": {"filterProperty": FLATS}})
             items = found["data"]["items"]
-            assert len(items) == 5 and found["data"]["count"] >= 5
+            assert len(items) == 5
+            assert found["data"]["count"] >= 5
             identifier = items[0]["flxId"]
             one = await call(client, "get_property", {"flxId": identifier})
             assert one["data"]["flxId"] == identifier
@@ -158,7 +160,8 @@ def test_an_agent_previews_and_creates_an_alert(connect: Connect, way: str) -> N
                 "search_name": "from an agent",
             }
             code, message = await failure(client, "create_alert", alert)
-            assert code == 10002 and message.startswith("webhook_url: "), message
+            assert code == 10002, message
+            assert message.startswith("webhook_url: ")
             if way == "http":
                 # The demo may post to this machine.
                 alert["webhook_url"] = "http://127.0.0.1:9/hook"
@@ -196,7 +199,8 @@ def test_queries_only_read_and_at_most_a_thousand_rows(connect: Connect, way: st
             if way != "http":
                 # Over HTTP the message itself is refused.
                 code, message = await failure(client, "sql", {"query": "x" * (10 << 20)})
-                assert code == 10007 and "must not exceed" in message, message
+                assert code == 10007, message
+                assert "must not exceed" in message
 
     asyncio.run(queried())
 
@@ -206,7 +210,8 @@ def test_errors_are_those_of_the_service(connect: Connect, way: str) -> None:
     async def failed() -> None:
         async with connect(way) as client:
             code, message = await failure(client, "search_sales", {"size": "many"})
-            assert code == 10002 and message.startswith("size: must be")
+            assert code == 10002
+            assert message.startswith("size: must be")
             code, message = await failure(client, "search_sales", {"colour": "red"})
             assert message.startswith("colour: is no argument")
             code, message = await failure(client, "get_property", {"flxId": "search"})
