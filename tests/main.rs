@@ -32,6 +32,7 @@ mod contract {
     mod limits;
     mod listings;
     mod market;
+    mod mcp;
     mod openapi;
     mod opendata;
     mod place_codes;
@@ -67,6 +68,7 @@ mod journeys {
     mod ingesting;
     mod maintenance;
     mod market;
+    mod mcp;
     mod operating;
     mod operators;
     mod other_engines;
