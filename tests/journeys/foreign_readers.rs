@@ -132,7 +132,9 @@ async fn written(server: &Server, key: &str, written: &mut Written) {
         client.post(url).header("x-api-key", key).json(&body).send()
     };
     for _ in 0..WRITES {
-        let made = post("admin/keys", json!({"kind": "production"})).await.unwrap();
+        let made = post("admin/keys", json!({"kind": "production"}))
+            .await
+            .unwrap();
         assert_eq!(made.status(), 200);
         let made: Value = made.json().await.unwrap();
         let id = made["data"]["key_id"].as_str().unwrap();
