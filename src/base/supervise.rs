@@ -348,6 +348,30 @@ mod tests {
     const LONG: Duration = Duration::from_secs(10);
 
     #[test]
+    fn a_worker_that_reports_its_failure_continues() {
+        let supervisor = Supervisor::default();
+        let (asking, questions) = channel::<()>();
+        let (answering, answers) = channel();
+        let clerk = supervisor.spawn("clerk", move |pulse| {
+            let waited = pulse.recv_within(&questions, Duration::ZERO);
+            assert_eq!(waited, Err(RecvTimeoutError::Timeout));
+            pulse.fail("the file is gone");
+            while pulse.recv_within(&questions, LONG).is_ok() {
+                answering.send(()).unwrap();
+            }
+        });
+        let failed = futures::executor::block_on(supervisor.failure());
+        asking.send(()).unwrap();
+        answers.recv_timeout(LONG).unwrap();
+        assert_eq!(
+            (&*failed.worker, &*failed.reason),
+            ("clerk", "the file is gone")
+        );
+        drop(asking);
+        assert!(clerk.unwrap().join_within(LONG));
+    }
+
+    #[test]
     fn a_panic_is_recorded_with_the_name_of_the_worker() {
         let supervisor = Supervisor::default();
         assert!(supervisor.is_well());

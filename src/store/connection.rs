@@ -56,3 +56,31 @@ pub(super) fn connect(files: &DatabaseFiles) -> Result<Connection> {
     connection.pragma_update(None, "foreign_keys", true)?;
     Ok(connection)
 }
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_whose_log_was_replaced_leaves_the_one_that_is_there_now() {
+        for is_checked in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let files = DatabaseFiles::create(folder.path(), "file").unwrap();
+            let connection = connect(&files).unwrap();
+            connection.execute_batch("CREATE TABLE t (x)").unwrap();
+            let files = files.opened().unwrap();
+            let log = folder.path().join("file-wal");
+            std::fs::remove_file(&log).unwrap();
+            std::fs::write(&log, "another process's").unwrap();
+            if is_checked {
+                files.check().unwrap_err();
+                connect_again(&files).unwrap_err();
+            }
+            before_close(&connection, &files);
+            drop(connection);
+            // SQLite itself deletes whatever has the name of its log.
+            assert_eq!(log.exists(), is_checked);
+        }
+    }
+}

@@ -237,7 +237,8 @@ fn warn_if_readable(path: &Path) -> io::Result<()> {
     std::fs::metadata(path).map(drop)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::process::Command;
 

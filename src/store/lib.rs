@@ -8,9 +8,14 @@
 //! (`synchronous=FULL`), in the ledger because the write waits for a flush. Per file and process, one thread writes
 //! and groups the waiting writes into one commit, and another checkpoints the log into the file; readers come from
 //! a small pool and wait for neither. Several processes may open the files at once (a command while the server is
-//! running); SQLite's own lock orders their writes. Every call here except [`Database::write_async`] blocks its
-//! thread, so asynchronous callers use a blocking thread. There is one way to read, [`Database::read`], and one to
-//! write, [`Database::write`]; the others add a snapshot, the caller's error type, or waiting without blocking.
+//! running); SQLite's own lock orders their writes.
+//!
+//! A process keeps SQLite's locks only while no other code in it opens the files, which is why all access is in
+//! `files.rs`. A write is acknowledged only while the files are in their places.
+//!
+//! Every call here except [`Database::write_async`] blocks its thread, so asynchronous callers use a blocking thread.
+//! There is one way to read, [`Database::read`], and one to write, [`Database::write`]; the others add a snapshot,
+//! the caller's error type, or waiting without blocking.
 
 mod backup;
 mod checkpoint;

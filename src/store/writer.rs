@@ -218,8 +218,12 @@ impl WriterConnection {
         }
         let path = self.files.paths().path().display();
         let sql = "PRAGMA wal_checkpoint(FULL)";
-        match self.connection.query_row(sql, [], |_| Ok(())) {
-            Ok(()) => tracing::warn!(%path, "the deleted log was copied into the file"),
+        let is_busy = self
+            .connection
+            .query_row(sql, [], |row| row.get::<_, bool>(0));
+        match is_busy {
+            Ok(false) => tracing::warn!(%path, "the deleted log was copied into the file"),
+            Ok(true) => tracing::error!(%path, "readers keep the deleted log from being copied"),
             Err(error) => tracing::error!(%path, %error, "the deleted log cannot be copied"),
         }
     }
