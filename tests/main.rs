@@ -64,6 +64,8 @@ mod journeys {
     mod crash_ingest;
     mod crash_ledger;
     mod dying_workers;
+    #[cfg(unix)]
+    mod foreign_readers;
     mod geocoding;
     mod ingesting;
     mod maintenance;
