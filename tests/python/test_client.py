@@ -244,10 +244,12 @@ def test_the_asynchronous_client_answers_the_same(demo, client):
                 other.geocoding.search("mende"),
             )
 
+    # Properties that another test took in may still come into view.
+    least = client.properties.count()
     sales, total, count, value, addresses = asyncio.run(ask())
     expected = client.sales.search({"departement_code": "75"}, limit=250)
     assert sales == expected.records()
     assert total == expected.total()
-    assert count == client.properties.count()
+    assert least <= count <= client.properties.count()
     assert value["price"] == client.estimate(toise.home("CLASS_HOUSE", 120, lon=3.5, lat=44.5, rooms=5))["price"]
     assert addresses == client.geocoding.search("mende")
