@@ -21,6 +21,7 @@ pub use toise_lab as lab;
 pub use toise_lake as lake;
 pub use toise_listings as listings;
 pub use toise_market as market;
+pub use toise_mcp as mcp;
 pub use toise_net as net;
 pub use toise_opendata as opendata;
 pub use toise_sql as sql;

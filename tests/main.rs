@@ -32,6 +32,7 @@ mod contract {
     mod limits;
     mod listings;
     mod market;
+    mod mcp;
     mod openapi;
     mod opendata;
     mod place_codes;
@@ -63,10 +64,13 @@ mod journeys {
     mod crash_ingest;
     mod crash_ledger;
     mod dying_workers;
+    #[cfg(unix)]
+    mod foreign_readers;
     mod geocoding;
     mod ingesting;
     mod maintenance;
     mod market;
+    mod mcp;
     mod operating;
     mod operators;
     mod other_engines;

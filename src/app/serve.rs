@@ -22,9 +22,9 @@ use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
 use toise_geocode::service::GeocodingService;
 use toise_geocode::table::schema as addresses;
-use toise_http::App;
 use toise_http::server::{self, ServerLimits};
 use toise_http::tls::Tls;
+use toise_http::{App, filters};
 use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_listings::columns::{adverts, properties};
@@ -61,6 +61,20 @@ pub fn serve(
         Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
         None => None,
     };
+    run_service(data, config, async |app| {
+        listen(config, tls, app, on_ready).await
+    })
+}
+
+/// Runs `work` with the service of a data folder and its workers, and ends them after it.
+///
+/// # Errors
+/// The service cannot start, the work fails, or one of the workers died.
+pub fn run_service(
+    data: &Path,
+    config: &Config,
+    work: impl AsyncFnOnce(App) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let tables = [
         dvf::schema(),
         dpe::schema(),
@@ -112,7 +126,7 @@ pub fn serve(
         app.collector
             .start(&supervisor, runtime.handle().clone(), app.metrics.clone())?;
     let geocoding_projects = app.projects.run(&supervisor, addresses)?;
-    let outcome = runtime.block_on(listen(config, tls, app, on_ready));
+    let outcome = runtime.block_on(work(app));
     drop(collecting);
     drop(geocoding_projects);
     // Stops the dispatcher while the runtime can still finish the deliveries in flight.
@@ -123,6 +137,32 @@ pub fn serve(
         None => Ok(()),
         Some(failure) => Err(failure.into()),
     }
+}
+
+/// Serves an agent on standard input and output from a data folder, with an API key, until it closes its end or this
+/// process is told to stop. `key` makes the key once the service is there.
+///
+/// # Errors
+/// The service cannot start, the agent does not speak the protocol, or one of the workers died.
+pub fn serve_agent(
+    data: &Path,
+    config: &Config,
+    key: impl FnOnce() -> Result<String, Failure>,
+) -> Result<(), Failure> {
+    logs::start(&config.log);
+    run_service(data, config, async |app| {
+        let stop = stop_signal()?;
+        let supervisor = app.readiness.supervisor().clone();
+        app.readiness.set_ready();
+        let key = key()?;
+        tokio::select! {
+            served = toise_mcp::stdio::serve_here(&app, &key) => served?,
+            () = stop => {}
+            failure = supervisor.failure() => tracing::error!(%failure, "stopping"),
+        }
+        app.readiness.set_draining();
+        Ok(())
+    })
 }
 
 async fn listen(
@@ -176,7 +216,11 @@ async fn listen(
         stop.await;
         drop(stop_flight);
     };
-    server::run_with_tls(listener, tls, app, limits, stop).await;
+    let filter = match config.mcp.enabled {
+        true => toise_mcp::http::beside(&app),
+        false => filters::service(app.clone()),
+    };
+    server::run(listener, tls, app, filter, limits, stop).await;
     if let Some(flight) = flight {
         flight.await?;
     }

@@ -249,22 +249,31 @@ impl Drop for Worker {
 
 /// Called by a worker at each of its turns; tests make it panic here.
 pub struct Pulse {
-    shared: Arc<Shared>,
+    supervisor: Supervisor,
+    worker: String,
     panics: bool,
 }
 
 impl Pulse {
     fn new(supervisor: &Supervisor, name: &str) -> Self {
-        let shared = Arc::clone(&supervisor.shared);
-        let wanted = shared.panics.as_deref();
-        let panics = wanted.is_some_and(|wanted| is_named(name, wanted));
-        Self { shared, panics }
+        let wanted = supervisor.shared.panics.as_deref();
+        Self {
+            supervisor: supervisor.clone(),
+            worker: name.to_owned(),
+            panics: wanted.is_some_and(|wanted| is_named(name, wanted)),
+        }
+    }
+
+    /// Records the worker as failed although it continues, to tell its callers why it serves them no longer.
+    pub fn fail(&self, reason: &str) {
+        self.supervisor
+            .record(self.worker.clone(), reason.to_owned());
     }
 
     /// Marks the beginning of a turn. Costs nothing in release builds.
     #[inline]
     pub fn turn(&self) {
-        if cfg!(debug_assertions) && self.panics && *self.shared.is_ready.borrow() {
+        if cfg!(debug_assertions) && self.panics && *self.supervisor.shared.is_ready.borrow() {
             panic_for_a_test();
         }
     }
@@ -288,12 +297,28 @@ impl Pulse {
         }
     }
 
+    /// [`Pulse::recv`] that waits at most `longest`.
+    ///
+    /// # Errors
+    /// No message arrived, or all senders are dropped.
+    pub fn recv_within<T>(
+        &self,
+        messages: &Receiver<T>,
+        longest: Duration,
+    ) -> Result<T, RecvTimeoutError> {
+        let is_named = cfg!(debug_assertions) && self.panics;
+        let longest = if is_named { PANIC_LOOK_EVERY } else { longest };
+        let received = messages.recv_timeout(longest);
+        self.turn();
+        received
+    }
+
     /// Panics once the service is ready, if this worker must; otherwise never resolves.
     async fn panic_when_ready(self) {
         if !(cfg!(debug_assertions) && self.panics) {
             std::future::pending::<()>().await;
         }
-        let mut is_ready = self.shared.is_ready.subscribe();
+        let mut is_ready = self.supervisor.shared.is_ready.subscribe();
         // The sender lives as long as the pulse does.
         let _ = is_ready.wait_for(|is_ready| *is_ready).await;
         panic_for_a_test();
@@ -321,6 +346,30 @@ mod tests {
     use std::sync::mpsc::channel;
 
     const LONG: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_worker_that_reports_its_failure_continues() {
+        let supervisor = Supervisor::default();
+        let (asking, questions) = channel::<()>();
+        let (answering, answers) = channel();
+        let clerk = supervisor.spawn("clerk", move |pulse| {
+            let waited = pulse.recv_within(&questions, Duration::ZERO);
+            assert_eq!(waited, Err(RecvTimeoutError::Timeout));
+            pulse.fail("the file is gone");
+            while pulse.recv_within(&questions, LONG).is_ok() {
+                answering.send(()).unwrap();
+            }
+        });
+        let failed = futures::executor::block_on(supervisor.failure());
+        asking.send(()).unwrap();
+        answers.recv_timeout(LONG).unwrap();
+        assert_eq!(
+            (&*failed.worker, &*failed.reason),
+            ("clerk", "the file is gone")
+        );
+        drop(asking);
+        assert!(clerk.unwrap().join_within(LONG));
+    }
 
     #[test]
     fn a_panic_is_recorded_with_the_name_of_the_worker() {

@@ -25,6 +25,7 @@ pub mod keys;
 mod man;
 mod market;
 pub mod matching;
+mod mcp;
 mod portals;
 mod properties;
 mod reports;
@@ -77,6 +78,8 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Serve the API over HTTP
     Serve(serve::ServeArgs),
+    /// Serve the tools of the Model Context Protocol to an agent, on standard input and output
+    Mcp(mcp::McpArgs),
     /// Run a read-only SQL query
     Sql(sql::SqlArgs),
     /// Geocode a file of addresses, or of positions
@@ -133,6 +136,7 @@ pub fn main() -> ExitCode {
         Command::Reports(arguments) => reports::run(common, &arguments),
         Command::Explain(arguments) => explain::run(common, &arguments),
         Command::Demo(arguments) => demo::run(common, &arguments),
+        Command::Mcp(arguments) => mcp::run(common, &arguments),
         Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),
         Command::Geocode(arguments) => geocode::run(common, &arguments),

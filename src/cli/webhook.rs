@@ -26,7 +26,7 @@ use toise_alerts::signature::{
     ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, VerifyError, read_secret, verify,
 };
 use toise_base::clock::Clock;
-use toise_store::{FILE_NAME, Store};
+use toise_store::Store;
 
 /// Maximum body length, in bytes.
 const BODY_BYTES_MAX: u64 = 16 << 20;
@@ -171,7 +171,7 @@ impl WebhookReceiver {
         let clock = Clock::system();
         let (mut secrets, mut key) = (arguments.secret.clone(), arguments.key.clone());
         if secrets.is_empty() {
-            if !common.data.join(FILE_NAME).exists() {
+            if !Store::exists(&common.data) {
                 let folder = common.data.display();
                 return Err(format!(
                     "{folder} holds no account; pass --secret with the value that `toise accounts show` prints"

@@ -21,6 +21,7 @@ use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
+use toise_sql::audit::Door;
 
 /// Values of the `{name}` segments of a path, in order, percent-decoded.
 pub type Params = Vec<String>;
@@ -37,6 +38,8 @@ pub struct Call<'a> {
     pub query: &'a str,
     /// The headers.
     pub headers: &'a HeaderMap,
+    /// The way in.
+    pub door: Door,
     /// The complete body; empty where the handler reads it.
     pub body: Bytes,
     /// The body that the handler reads piece by piece.

@@ -114,9 +114,19 @@ pub enum ApiError {
 }
 
 impl ApiError {
-    /// Wraps an internal failure.
+    /// Wraps an internal failure. If the files of the store were taken away, the service is about to stop and is not
+    /// ready any more; this is logged here.
     pub fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        ApiError::Internal(error.into())
+        let error = error.into();
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
+        while let Some(here) = cause {
+            if here.is::<store::ReplacedFile>() {
+                tracing::error!(%error, "request failed");
+                return ApiError::NotReady;
+            }
+            cause = here.source();
+        }
+        ApiError::Internal(error)
     }
 
     /// Status and `error.code` as in the contract's table; 408 shares the code of the transport errors.
@@ -251,6 +261,24 @@ mod tests {
             body.contains(&id.to_string()) && !body.contains("secret"),
             "{body}"
         );
+    }
+
+    #[test]
+    fn a_store_whose_files_are_taken_away_is_not_ready() {
+        let gone = || {
+            let path = "/data/store.sqlite".into();
+            store::Error::Replaced(store::ReplacedFile { path })
+        };
+        let by_ledger = LedgerError::from(gone());
+        let nested = std::io::Error::other(LedgerError::Store(gone()));
+        for error in [
+            ApiError::from(gone()),
+            ApiError::from(by_ledger),
+            ApiError::internal(nested),
+        ] {
+            assert!(matches!(error, ApiError::NotReady), "{error}");
+            assert_eq!(error.into_response(Uuid::now_v7()).status(), 503);
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ use warp::{Filter, Rejection, Reply};
 use super::body::{self, Incoming};
 use super::pipeline::Head;
 use super::{App, pipeline};
+use toise_sql::audit::Door;
 
 /// The supported content coding.
 const GZIP: &str = "gzip";
@@ -60,18 +61,24 @@ where
 }
 
 /// Extracts the head of a request.
-fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
+pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
     warp::method()
         .and(warp::path::full())
         .and(query)
         .and(warp::header::headers_cloned())
+        .and(warp::ext::optional())
         .map(
-            |method: Method, path: FullPath, query: String, headers: HeaderMap| Head {
+            |method: Method,
+             path: FullPath,
+             query: String,
+             headers: HeaderMap,
+             door: Option<Door>| Head {
                 method,
                 path,
                 query,
                 headers,
+                door: door.unwrap_or(Door::Http),
             },
         )
 }

@@ -28,6 +28,7 @@ use super::{App, admission, auth, body, resources};
 use toise_accounts::key::KeyRecord;
 use toise_accounts::ledger::CallRecord;
 use toise_accounts::meter::{RateState, Reservation};
+use toise_sql::audit::Door;
 use toise_telemetry::Refusal;
 
 /// Header with the request id, on every response.
@@ -57,6 +58,8 @@ pub struct Head {
     pub query: String,
     /// The headers.
     pub headers: HeaderMap,
+    /// The way in. No client can set it: it is an extension that code of this process adds to a request.
+    pub door: Door,
 }
 
 /// Data for headers and log, collected while a request is processed.
@@ -213,6 +216,7 @@ async fn handle(
         path,
         query,
         headers: &head.headers,
+        door: head.door,
         body: bytes,
         upload: Mutex::new(body),
         key: trace.key.clone(),

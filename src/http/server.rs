@@ -23,11 +23,12 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use warp::filters::BoxedFilter;
 use warp::http::Response;
 
+use super::App;
 use super::connection::{Activity, TimedStream, Timeouts};
 use super::tls::Tls;
-use super::{App, filters};
 use crate::settings::ServerSettings;
 use toise_telemetry::Metrics;
 
@@ -70,21 +71,13 @@ impl From<&ServerSettings> for ServerLimits {
     }
 }
 
-/// Serves plain HTTP until `stop` resolves, then finishes running requests within the drain timeout.
-pub async fn run(
-    listener: TcpListener,
-    app: App,
-    limits: ServerLimits,
-    stop: impl Future<Output = ()> + Send,
-) {
-    run_with_tls(listener, None, app, limits, stop).await;
-}
-
 /// Serves HTTP, over TLS if given, until `stop` resolves, then finishes running requests within the drain timeout.
-pub async fn run_with_tls(
+/// `filter` is that of the service ([`crate::filters::service`]), with what is served beside it.
+pub async fn run(
     listener: TcpListener,
     tls: Option<Tls>,
     app: App,
+    filter: BoxedFilter<(warp::reply::Response,)>,
     limits: ServerLimits,
     stop: impl Future<Output = ()> + Send,
 ) {
@@ -94,7 +87,7 @@ pub async fn run_with_tls(
         .supervisor()
         .watch("metrics-upkeep", run_metrics_upkeep(metrics.clone()));
     let upkeep = tokio::spawn(upkeep);
-    let service = TowerToHyperService::new(warp::service(filters::service(app)));
+    let service = TowerToHyperService::new(warp::service(filter));
     readiness.set_ready();
     let stop = async {
         stop.await;

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::{Stream, TryStreamExt};
+use reqwest::Method;
 use serde_json::Value;
 
 /// Maximum time to connect.
@@ -27,6 +28,9 @@ pub enum Error {
     /// The server answered with an error.
     #[error("{0}")]
     Refused(String),
+    /// The answer is longer than the caller takes.
+    #[error("the answer is longer than {0} bytes")]
+    TooLong(usize),
 }
 
 /// The innermost reason, which says more than the outer ones.
@@ -65,6 +69,44 @@ impl ApiClient {
             }),
             Err(source) => Err(Error::Connection { url, source }),
         }
+    }
+
+    /// Sends a request, with a JSON body if there is one, and returns the status and the whole body of the answer, also
+    /// of one that is an error. `target` is the path, with the query if there is one.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or answers more than `bytes_max`.
+    pub async fn send(
+        &self,
+        method: Method,
+        target: &str,
+        body: Option<Bytes>,
+        bytes_max: usize,
+    ) -> Result<(u16, Bytes), Error> {
+        let failed = |source| Error::Connection {
+            url: self.url.clone(),
+            source,
+        };
+        let mut request = self
+            .http
+            .request(method, format!("{}{target}", self.url))
+            .header("x-api-key", &self.key)
+            .header("accept", "application/json");
+        if let Some(body) = body {
+            request = request
+                .header("content-type", "application/json")
+                .body(body);
+        }
+        let mut response = request.send().await.map_err(failed)?;
+        let status = response.status().as_u16();
+        let mut whole = BytesMut::new();
+        while let Some(chunk) = response.chunk().await.map_err(failed)? {
+            if whole.len() + chunk.len() > bytes_max {
+                return Err(Error::TooLong(bytes_max));
+            }
+            whole.extend_from_slice(&chunk);
+        }
+        Ok((status, whole.freeze()))
     }
 
     /// Posts a JSON body to a path and returns the body of the answer as it comes; dropping it hangs up.

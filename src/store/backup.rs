@@ -1,13 +1,12 @@
 //! Backup of a store file while it is being read and written, with SQLite's online backup.
 
-use std::fs::File;
 use std::path::Path;
 
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::database::create_private;
 use super::error::{Error, Result};
+use super::files::create_private;
 use super::{Database, FILE_NAME, LEDGER_FILE_NAME, Store};
 
 /// Copies all pages in one step: under WAL this delays no writer and reads one snapshot.
@@ -20,13 +19,14 @@ impl Database {
     /// The copy contains every write that returned before the call, from any process.
     ///
     /// # Errors
-    /// The file cannot be written, or the copy fails SQLite's integrity check.
+    /// The file exists or cannot be written, or the copy fails SQLite's integrity check.
     pub fn backup(&self, to: &Path) -> Result<()> {
         let io = |source| Error::Io {
             path: to.to_owned(),
             source,
         };
-        create_private(to).map_err(io)?;
+        // Held until the copy has no connection any more: closing it earlier would drop their locks.
+        let file = create_private(to).map_err(io)?;
         let source = self.connect_reader()?;
         let mut copy = Connection::open(to)?;
         let outcome = Backup::new(&source, &mut copy)?.step(ALL_PAGES)?;
@@ -40,19 +40,12 @@ impl Database {
             return Err(damaged(to, verdict));
         }
         drop(copy);
-        File::open(to).and_then(|file| file.sync_all()).map_err(io)
+        file.sync_all().map_err(io)
     }
 
     /// Bytes on disk, its write-ahead log included.
     pub fn bytes(&self) -> u64 {
-        let path = self.path();
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
-        [path, Path::new(&log)]
-            .into_iter()
-            .filter_map(|path| std::fs::metadata(path).ok())
-            .map(|metadata| metadata.len())
-            .sum()
+        self.paths().bytes()
     }
 }
 

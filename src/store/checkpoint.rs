@@ -5,13 +5,14 @@
 //! checkpointed, which under load never happens while writes continue; at [`LOG_PAGES_MAX`] the writer therefore
 //! checkpoints the small rest itself.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use rusqlite::Connection;
 
-use super::connection::connect;
+use super::connection::{before_close, connect_again};
 use super::error::{Error, Result};
+use super::files::OpenFiles;
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
 /// Pages of the log that are checkpointed together: 64 MiB. A page written several times meanwhile is copied once:
@@ -33,17 +34,20 @@ impl Checkpointer {
     pub(super) fn start(
         supervisor: &Supervisor,
         name: &str,
-        path: PathBuf,
+        files: &Arc<OpenFiles>,
         writer: &Connection,
     ) -> Result<Self> {
         writer.pragma_update(None, "wal_autocheckpoint", LOG_PAGES_MAX)?;
         let (wake, woken) = sync_channel(1);
         let worker = supervisor
             .spawn(name, {
-                let path = path.clone();
-                move |pulse| copy_all(pulse, path, woken)
+                let files = Arc::clone(files);
+                move |pulse| copy_all(pulse, &files, woken)
             })
-            .map_err(|source| Error::Io { path, source })?;
+            .map_err(|source| Error::Io {
+                path: files.paths().path().to_owned(),
+                source,
+            })?;
         Ok(Self {
             _worker: worker,
             wake,
@@ -67,19 +71,25 @@ fn unflushed_pages(connection: &Connection) -> rusqlite::Result<i64> {
         .query_row([], |row| Ok(row.get::<_, i64>(1)? - row.get::<_, i64>(2)?))
 }
 
-fn copy_all(pulse: &Pulse, path: PathBuf, woken: Receiver<()>) {
+fn copy_all(pulse: &Pulse, files: &OpenFiles, woken: Receiver<()>) {
     let mut opened = None;
     while pulse.recv(&woken).is_ok() {
         // A failed checkpoint leaves the log for the next one or for the writer.
         let connection = match opened.take() {
             Some(connection) => connection,
-            None => match connect(&path) {
+            None => match connect_again(files) {
                 Ok(connection) => connection,
                 Err(_) => continue,
             },
         };
         let copied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        opened = copied.is_ok().then_some(connection);
+        match copied {
+            Ok(()) => opened = Some(connection),
+            Err(_) => before_close(&connection, files),
+        }
+    }
+    if let Some(connection) = &opened {
+        before_close(connection, files);
     }
 }
 

@@ -1,12 +1,12 @@
 //! Connections to a database file, as every thread of the store opens them.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
 
 use super::error::Result;
+use super::files::{DatabaseFiles, OpenFiles};
 
 /// Maximum wait of a write for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -16,9 +16,29 @@ const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// Prepared statements cached by each connection: more than any hot path uses.
 const STATEMENTS_MAX: usize = 128;
 
+/// Called before a connection is closed. The last one deletes the log, which must not happen if the files were taken
+/// away: what is there now is another process's.
+pub(super) fn before_close(connection: &Connection, files: &OpenFiles) {
+    if files.is_lost() {
+        // If it fails, the connection closes as it would have.
+        let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+    }
+}
+
+/// Opens one more connection to the files of another. If they were replaced, it would create a log of its own, or
+/// read something else: hence the checks.
+pub(super) fn connect_again(files: &OpenFiles) -> Result<Connection> {
+    files.check()?;
+    let connection = connect(files.paths())?;
+    files.check()?;
+    Ok(connection)
+}
+
 /// Opens a connection that waits for other writers and whose commits are synced to disk.
-pub(super) fn connect(path: &Path) -> Result<Connection> {
-    let mut connection = Connection::open(path)?;
+pub(super) fn connect(files: &DatabaseFiles) -> Result<Connection> {
+    // Never creates the file, and takes its name as it is rather than as a URI.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(files.path(), flags)?;
     let mut since = Instant::now();
     connection.busy_handler(Some(move |tries| {
         if tries == 0 {
@@ -35,4 +55,32 @@ pub(super) fn connect(path: &Path) -> Result<Connection> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     Ok(connection)
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_whose_log_was_replaced_leaves_the_one_that_is_there_now() {
+        for is_checked in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let files = DatabaseFiles::create(folder.path(), "file").unwrap();
+            let connection = connect(&files).unwrap();
+            connection.execute_batch("CREATE TABLE t (x)").unwrap();
+            let files = files.opened().unwrap();
+            let log = folder.path().join("file-wal");
+            std::fs::remove_file(&log).unwrap();
+            std::fs::write(&log, "another process's").unwrap();
+            if is_checked {
+                files.check().unwrap_err();
+                connect_again(&files).unwrap_err();
+            }
+            before_close(&connection, &files);
+            drop(connection);
+            // SQLite itself deletes whatever has the name of its log.
+            assert_eq!(log.exists(), is_checked);
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! One SQLite database: its writer thread and its readers.
 
-use std::fs::OpenOptions;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
@@ -10,11 +9,12 @@ use rusqlite::{Connection, Transaction};
 use tokio::sync::oneshot;
 
 use super::checkpoint::Checkpointer;
-use super::connection::connect;
+use super::connection::{before_close, connect, connect_again};
 use super::error::{Error, Result};
+use super::files::{DatabaseFiles, OpenFiles, sync_folder};
 use super::flusher::Flusher;
 use super::migrations::{self, Steps};
-use super::writer::{Patience, WriteQueue};
+use super::writer::{Patience, WriteQueue, WriterConnection};
 use toise_base::supervise::Supervisor;
 
 /// Idle reader connections kept open, 2 MiB each at most: opening one costs as much as twenty reads by identifier.
@@ -47,11 +47,19 @@ pub struct Database {
 
 #[derive(Debug)]
 struct DatabaseInner {
-    path: PathBuf,
+    files: Arc<OpenFiles>,
     writer: WriteQueue,
     /// Set if commits do not sync by themselves.
     flusher: Option<Flusher>,
     idle_readers: Mutex<Vec<Connection>>,
+}
+
+impl Drop for DatabaseInner {
+    fn drop(&mut self) {
+        for reader in self.idle_readers.get_mut() {
+            before_close(reader, &self.files);
+        }
+    }
 }
 
 impl Database {
@@ -60,38 +68,40 @@ impl Database {
     pub(super) fn over(
         supervisor: &Supervisor,
         name: &str,
-        (path, connection): (PathBuf, Connection),
+        (files, connection): (OpenFiles, Connection),
         flushed: SyncPolicy,
     ) -> Result<Self> {
+        let files = Arc::new(files);
         let no_thread = |source| Error::Io {
-            path: path.clone(),
+            path: files.paths().path().to_owned(),
             source,
         };
         let flusher = match flushed {
             SyncPolicy::Always => None,
             SyncPolicy::OnRequest => {
                 connection.pragma_update(None, "synchronous", "NORMAL")?;
-                let flusher = Flusher::start(supervisor, &format!("{name}-flusher"), &path);
+                let flusher = Flusher::start(supervisor, &format!("{name}-flusher"), &files);
                 Some(flusher.map_err(no_thread)?)
             }
         };
         let checkpoint = format!("{name}-checkpoint");
-        let checkpoints = Checkpointer::start(supervisor, &checkpoint, path.clone(), &connection)?;
+        let checkpoints = Checkpointer::start(supervisor, &checkpoint, &files, &connection)?;
         let writer = format!("{name}-writer");
+        let connection = WriterConnection::new(connection, &files);
         let writer = WriteQueue::start(supervisor, &writer, connection, checkpoints);
         Ok(Self {
             shared: Arc::new(DatabaseInner {
                 writer: writer.map_err(no_thread)?,
                 flusher,
-                path,
+                files,
                 idle_readers: Mutex::new(Vec::new()),
             }),
         })
     }
 
-    /// Path of the file.
-    pub(super) fn path(&self) -> &Path {
-        &self.shared.path
+    /// Paths of its files.
+    pub(super) fn paths(&self) -> &DatabaseFiles {
+        self.shared.files.paths()
     }
 
     /// Runs a read; it sees every write that returned before. Blocks.
@@ -146,7 +156,8 @@ impl Database {
     /// Runs a change and returns once it is on disk; on failure, no change is applied. Blocks.
     ///
     /// # Errors
-    /// SQLite's errors; [`Error::Overloaded`] if the queue of waiting changes stays full.
+    /// SQLite's errors; [`Error::Overloaded`] if the queue of waiting changes stays full; [`Error::Replaced`] from
+    /// the moment somebody replaces or deletes the files.
     pub fn write<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
@@ -228,7 +239,7 @@ impl Database {
 
     /// Opens a read-only connection for the caller.
     pub fn connect_reader(&self) -> Result<Connection> {
-        let connection = connect(&self.shared.path)?;
+        let connection = connect_again(&self.shared.files)?;
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)
     }
@@ -240,30 +251,17 @@ pub(super) fn open_writer(
     data: &Path,
     name: &str,
     steps: &Steps<'_>,
-) -> Result<(PathBuf, Connection)> {
+) -> Result<(OpenFiles, Connection)> {
     let at = |path: &Path| {
         let path = path.to_owned();
         move |source| Error::Io { path, source }
     };
     std::fs::create_dir_all(data).map_err(at(data))?;
-    let path = data.join(name);
-    create_private(&path).map_err(at(&path))?;
-    let mut connection = connect(&path)?;
+    let files = DatabaseFiles::create(data, name)?;
+    let mut connection = connect(&files)?;
     migrations::apply(&mut connection, steps)?;
+    let files = files.opened()?;
     // Makes the directory entries of the file and its log durable, not only their content.
-    #[cfg(unix)]
-    std::fs::File::open(data)
-        .and_then(|folder| folder.sync_all())
-        .map_err(at(data))?;
-    Ok((path, connection))
-}
-
-/// Creates a file that only its owner can read, because it contains secrets or customers' data; SQLite's side files
-/// get the same mode.
-pub(super) fn create_private(path: &Path) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop)
+    sync_folder(data).map_err(at(data))?;
+    Ok((files, connection))
 }

@@ -8,7 +8,7 @@ pub enum Error {
     /// SQLite reported an error.
     #[error("store: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// The file or its folder cannot be created.
+    /// A file or its folder cannot be created or opened.
     #[error("{path}: {source}")]
     Io {
         /// The path.
@@ -43,6 +43,9 @@ pub enum Error {
     /// The commit that contained this write failed.
     #[error("store: commit failed: {0}")]
     Commit(String),
+    /// A file was replaced or deleted while it was in use. No write is acknowledged any more.
+    #[error("store: {0}")]
+    Replaced(#[from] ReplacedFile),
     /// The maximum number of writes is already waiting.
     #[error("store: too many writes are waiting; retry shortly")]
     Overloaded,
@@ -52,6 +55,52 @@ pub enum Error {
     /// A stored secret has the wrong length.
     #[error("store: secret {0} is damaged")]
     DamagedSecret(String),
+}
+
+/// A file of the store that is no longer the one this process opened. It is the innermost source of every error it
+/// causes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path} was replaced or deleted while it was in use; restart to use what is there now")]
+pub struct ReplacedFile {
+    /// The path.
+    pub path: PathBuf,
+}
+
+/// Why changes that were made together are not acknowledged; each of their callers is told.
+#[derive(Debug)]
+pub(super) enum Unacknowledged {
+    /// The commit or the flush failed.
+    Failed(String),
+    /// What was written is not in the file that others see.
+    Replaced(ReplacedFile),
+}
+
+impl Unacknowledged {
+    /// The error for one of the callers.
+    pub(super) fn to_error(&self) -> Error {
+        match self {
+            Unacknowledged::Failed(reason) => Error::Commit(reason.clone()),
+            Unacknowledged::Replaced(file) => Error::Replaced(file.clone()),
+        }
+    }
+}
+
+impl From<ReplacedFile> for Unacknowledged {
+    fn from(file: ReplacedFile) -> Self {
+        Unacknowledged::Replaced(file)
+    }
+}
+
+impl From<rusqlite::Error> for Unacknowledged {
+    fn from(error: rusqlite::Error) -> Self {
+        Unacknowledged::Failed(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Unacknowledged {
+    fn from(error: std::io::Error) -> Self {
+        Unacknowledged::Failed(error.to_string())
+    }
 }
 
 /// Result of a store operation.

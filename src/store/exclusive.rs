@@ -45,10 +45,11 @@ impl Store {
 
 /// Opens a connection that keeps everybody else out until it is closed.
 fn open_exclusive(data: &Path) -> Result<Connection> {
-    let (path, connection) = open_writer(data, FILE_NAME, &migrations::STORE)?;
+    let (files, connection) = open_writer(data, FILE_NAME, &migrations::STORE)?;
     let began = Instant::now();
     while !use_rollback_journal(&connection)? {
         if began.elapsed() >= CLOSE_TIMEOUT {
+            let path = files.paths().path().to_owned();
             return Err(Error::InUse { path });
         }
         thread::sleep(POLL_EVERY);

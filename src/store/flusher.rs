@@ -2,16 +2,15 @@
 //! after commits.
 //!
 //! If commits only write the log, a killed process loses none of them, but a machine that stops loses those not
-//! flushed since. One flush serves all requests waiting at that time, and no commit waits for it.
+//! flushed since. One flush serves all requests waiting at that time, and no commit waits for it. A log that is no
+//! longer in its place is a failure: what it holds ends with this process.
 
-use std::fs::OpenOptions;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::error::{Error, Result};
+use super::error::{Error, Result, Unacknowledged};
+use super::files::OpenFiles;
 use super::writer::QUEUE_MAX;
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
@@ -30,14 +29,15 @@ pub(super) struct Flusher {
 }
 
 impl Flusher {
-    /// Starts the thread for an SQLite file.
-    pub fn start(supervisor: &Supervisor, name: &str, path: &Path) -> std::io::Result<Self> {
-        let mut log = path.as_os_str().to_owned();
-        log.push("-wal");
+    /// Starts the thread for the files of a database.
+    pub fn start(
+        supervisor: &Supervisor,
+        name: &str,
+        files: &Arc<OpenFiles>,
+    ) -> std::io::Result<Self> {
         let (queue, waiting) = sync_channel(QUEUE_MAX);
-        let worker = supervisor.spawn(name, move |pulse| {
-            flush_all(pulse, &PathBuf::from(log), &waiting);
-        })?;
+        let files = Arc::clone(files);
+        let worker = supervisor.spawn(name, move |pulse| flush_all(pulse, &files, &waiting))?;
         Ok(Self {
             _worker: Arc::new(worker),
             queue,
@@ -62,7 +62,7 @@ impl Flusher {
     }
 }
 
-fn flush_all(pulse: &Pulse, log: &Path, waiting: &Receiver<Option<FlushCallback>>) {
+fn flush_all(pulse: &Pulse, files: &OpenFiles, waiting: &Receiver<Option<FlushCallback>>) {
     let mut due: Option<Instant> = None;
     loop {
         let next = match due {
@@ -84,32 +84,34 @@ fn flush_all(pulse: &Pulse, log: &Path, waiting: &Receiver<Option<FlushCallback>
             .into_iter()
             .chain(waiting.try_iter().flatten())
             .collect();
-        let flushed = flush(log);
+        let flushed = flush(files);
         due = None;
-        if let (true, Err(error)) = (all.is_empty(), &flushed) {
+        if let (true, Err(refused)) = (all.is_empty(), &flushed) {
+            let error = refused.to_error();
             tracing::error!(%error, "flush failed; committed data may be lost if the machine stops");
         }
         for done in all {
             done(match &flushed {
                 Ok(()) => Ok(()),
-                Err(error) => Err(Error::Commit(error.to_string())),
+                Err(refused) => Err(refused.to_error()),
             });
         }
     }
 }
 
-fn flush(log: &Path) -> std::io::Result<()> {
-    // Opened for writing, since some systems sync only writable files.
-    match OpenOptions::new().write(true).open(log) {
-        Ok(log) => log.sync_data(),
-        // SQLite removes a log that it has checkpointed and synced.
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
+fn flush(files: &OpenFiles) -> std::result::Result<(), Unacknowledged> {
+    files.sync_log()?;
+    // Afterwards, since a log that is taken away during the sync is lost as well.
+    files.check()?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use super::super::connection::connect;
+    use super::super::files::DatabaseFiles;
     use super::*;
 
     fn outcome(flusher: &Flusher) -> Result<()> {
@@ -119,23 +121,36 @@ mod tests {
         receiver.recv_timeout(Duration::from_secs(10)).unwrap()
     }
 
+    fn opened(folder: &Path) -> (Arc<OpenFiles>, rusqlite::Connection) {
+        let files = DatabaseFiles::create(folder, "file").unwrap();
+        let connection = connect(&files).unwrap();
+        connection.execute_batch("CREATE TABLE t (x)").unwrap();
+        (Arc::new(files.opened().unwrap()), connection)
+    }
+
     #[test]
-    fn a_failed_flush_is_reported_and_a_removed_log_is_not_a_failure() {
+    fn a_log_that_is_gone_is_a_failure_until_the_database_is_closed() {
         let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("file-wal");
-        let flusher = Flusher::start(
-            &Supervisor::default(),
-            "flusher",
-            &folder.path().join("file"),
-        )
-        .unwrap();
+        let (files, connection) = opened(folder.path());
+        let flusher = Flusher::start(&Supervisor::default(), "flusher", &files).unwrap();
         outcome(&flusher).unwrap();
-        std::fs::write(&log, "log").unwrap();
+        let (log, aside) = (folder.path().join("file-wal"), folder.path().join("aside"));
+        std::fs::rename(&log, &aside).unwrap();
+        for _ in 0..2 {
+            let refused = outcome(&flusher);
+            assert!(
+                matches!(&refused, Err(Error::Replaced(file)) if file.path == log),
+                "{refused:?}"
+            );
+            // The second time, another file is in its place.
+            std::fs::write(&log, "another log").unwrap();
+        }
+        std::fs::rename(&aside, &log).unwrap();
         outcome(&flusher).unwrap();
-        std::fs::remove_file(&log).unwrap();
-        std::fs::create_dir(&log).unwrap();
-        assert!(matches!(outcome(&flusher), Err(Error::Commit(_))));
-        std::fs::remove_dir(&log).unwrap();
+        // The last connection deletes the log once it is in the file.
+        files.close();
+        drop(connection);
+        assert!(!log.exists());
         outcome(&flusher).unwrap();
     }
 }

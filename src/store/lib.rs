@@ -8,9 +8,14 @@
 //! (`synchronous=FULL`), in the ledger because the write waits for a flush. Per file and process, one thread writes
 //! and groups the waiting writes into one commit, and another checkpoints the log into the file; readers come from
 //! a small pool and wait for neither. Several processes may open the files at once (a command while the server is
-//! running); SQLite's own lock orders their writes. Every call here except [`Database::write_async`] blocks its
-//! thread, so asynchronous callers use a blocking thread. There is one way to read, [`Database::read`], and one to
-//! write, [`Database::write`]; the others add a snapshot, the caller's error type, or waiting without blocking.
+//! running); SQLite's own lock orders their writes.
+//!
+//! A process keeps SQLite's locks only while no other code in it opens the files, which is why all access is in
+//! `files.rs`. A write is acknowledged only while the files are in their places.
+//!
+//! Every call here except [`Database::write_async`] blocks its thread, so asynchronous callers use a blocking thread.
+//! There is one way to read, [`Database::read`], and one to write, [`Database::write`]; the others add a snapshot,
+//! the caller's error type, or waiting without blocking.
 
 mod backup;
 mod checkpoint;
@@ -19,6 +24,7 @@ mod database;
 pub mod document;
 mod error;
 mod exclusive;
+mod files;
 mod flusher;
 mod migrations;
 mod writer;
@@ -29,13 +35,13 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use database::SyncPolicy;
 pub use database::{Database, Durability};
-pub use error::{Error, Result};
+pub use error::{Error, ReplacedFile, Result};
 use toise_base::supervise::Supervisor;
 
-/// File name of the store in the data folder.
-pub const FILE_NAME: &str = "store.sqlite";
+/// File name of the store in the data folder. Known here alone, so that nobody else opens the file.
+const FILE_NAME: &str = "store.sqlite";
 /// File name of the ledger in the data folder.
-pub const LEDGER_FILE_NAME: &str = "ledger.sqlite";
+const LEDGER_FILE_NAME: &str = "ledger.sqlite";
 /// Page cache of the connection that writes the store, KiB: indexes over millions of listings are written at random
 /// places.
 const WRITER_CACHE_KIB: i64 = 256 * 1024;
@@ -70,10 +76,20 @@ impl Store {
 
     /// Opens the store of a data folder if it exists; creates nothing. Blocks.
     pub fn open_existing(data: &Path) -> Result<Option<Self>> {
-        match data.join(FILE_NAME).is_file() {
+        match Self::exists(data) {
             true => Self::open(data).map(Some),
             false => Ok(None),
         }
+    }
+
+    /// Whether a data folder has a store.
+    pub fn exists(data: &Path) -> bool {
+        data.join(FILE_NAME).is_file()
+    }
+
+    /// Whether this is the path, in a data folder, of a file that only its owner may read.
+    pub fn is_private(path: &str) -> bool {
+        [FILE_NAME, LEDGER_FILE_NAME].contains(&path)
     }
 
     /// The ledger of API calls.
@@ -83,7 +99,7 @@ impl Store {
 
     /// The data folder that contains it.
     pub fn folder(&self) -> &Path {
-        let path = self.database.path();
+        let path = self.database.paths().path();
         path.parent().unwrap_or(Path::new("."))
     }
 

@@ -3,18 +3,21 @@
 //! A commit costs one fsync however many changes it contains, so throughput grows with the number of waiting
 //! callers. Each change runs in its own savepoint: a failed one is undone alone and its error returned unchanged.
 //! The sender is notified after the commit, on this thread. At most [`QUEUE_MAX`] changes wait; further ones are
-//! rejected, at once or after [`QUEUE_WAIT_MAX`].
+//! rejected, at once or after [`QUEUE_WAIT_MAX`]. No change is acknowledged unless the database file and its log were
+//! in their places after the commit.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::checkpoint::Checkpointer;
-use super::error::{Error, Result};
+use super::connection::before_close;
+use super::error::{Error, ReplacedFile, Result, Unacknowledged};
+use super::files::OpenFiles;
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
 /// Maximum changes per commit, so that the first of them does not wait for an endless stream.
@@ -25,11 +28,13 @@ pub(super) const QUEUE_MAX: usize = 16 * GROUP_MAX;
 const QUEUE_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Interval between attempts meanwhile: about the duration of a commit, which frees some hundred places.
 const QUEUE_RETRY_EVERY: Duration = Duration::from_millis(2);
+/// How often a writer without work checks that its files are in their places.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// A waiting change: applied once, then notified of the outcome of the commit.
 trait QueuedWrite: Send {
     fn apply(&mut self, transaction: &Transaction<'_>);
-    fn conclude(self: Box<Self>, commit: std::result::Result<(), &rusqlite::Error>);
+    fn conclude(self: Box<Self>, commit: std::result::Result<(), &Unacknowledged>);
 }
 
 struct PendingWrite<T, E, F, D> {
@@ -51,9 +56,9 @@ where
         }
     }
 
-    fn conclude(self: Box<Self>, commit: std::result::Result<(), &rusqlite::Error>) {
+    fn conclude(self: Box<Self>, commit: std::result::Result<(), &Unacknowledged>) {
         let answer = match (self.outcome, commit) {
-            (Some(Ok(_)) | None, Err(error)) => Err(Error::Commit(error.to_string()).into()),
+            (Some(Ok(_)) | None, Err(refused)) => Err(refused.to_error().into()),
             (Some(outcome), _) => outcome,
             (None, Ok(())) => Err(Error::Closed.into()),
         };
@@ -106,7 +111,7 @@ impl WriteQueue {
     pub(super) fn start(
         supervisor: &Supervisor,
         name: &str,
-        connection: Connection,
+        connection: WriterConnection,
         checkpoints: Checkpointer,
     ) -> std::io::Result<Self> {
         let (queue, waiting) = sync_channel(QUEUE_MAX);
@@ -158,22 +163,104 @@ impl WriteQueue {
     }
 }
 
+/// The connection that writes, and the files it has open.
+pub(super) struct WriterConnection {
+    connection: Connection,
+    files: Arc<OpenFiles>,
+    /// The first file that was not in its place any more; nothing is written from then on.
+    replaced: Option<ReplacedFile>,
+}
+
+impl WriterConnection {
+    /// The connection through which the files were opened.
+    pub(super) fn new(connection: Connection, files: &Arc<OpenFiles>) -> Self {
+        Self {
+            connection,
+            files: Arc::clone(files),
+            replaced: None,
+        }
+    }
+
+    /// Applies changes in one transaction and commits it.
+    fn commit(
+        &mut self,
+        pulse: &Pulse,
+        group: &mut [Box<dyn QueuedWrite>],
+    ) -> std::result::Result<(), Unacknowledged> {
+        if let Some(file) = &self.replaced {
+            return Err(file.clone().into());
+        }
+        let committed = commit_group(&mut self.connection, group);
+        // Checked also after a failure, which may come of it.
+        self.check(pulse)?;
+        Ok(committed?)
+    }
+
+    /// Verifies that the files are in their places. If they are not, the worker has failed, so that the service
+    /// stops.
+    fn check(&mut self, pulse: &Pulse) -> std::result::Result<(), ReplacedFile> {
+        let known = self.replaced.clone();
+        let Some(file) = known.or_else(|| self.files.check().err()) else {
+            return Ok(());
+        };
+        if self.replaced.replace(file.clone()).is_none() {
+            self.rescue();
+            pulse.fail(&file.to_string());
+        }
+        Err(file)
+    }
+
+    /// Copies a deleted log into the database file, so that what was acknowledged outlives this process. If another
+    /// log is there, somebody else may have written to the file, and this would damage it.
+    fn rescue(&self) {
+        if !self.files.only_log_is_gone() {
+            return;
+        }
+        let path = self.files.paths().path().display();
+        let sql = "PRAGMA wal_checkpoint(FULL)";
+        let is_busy = self
+            .connection
+            .query_row(sql, [], |row| row.get::<_, bool>(0));
+        match is_busy {
+            Ok(false) => tracing::warn!(%path, "the deleted log was copied into the file"),
+            Ok(true) => tracing::error!(%path, "readers keep the deleted log from being copied"),
+            Err(error) => tracing::error!(%path, %error, "the deleted log cannot be copied"),
+        }
+    }
+}
+
+impl Drop for WriterConnection {
+    fn drop(&mut self) {
+        before_close(&self.connection, &self.files);
+        self.files.close();
+    }
+}
+
 fn write_all(
     pulse: &Pulse,
-    mut connection: Connection,
+    mut connection: WriterConnection,
     checkpoints: &Checkpointer,
     waiting: &Receiver<Box<dyn QueuedWrite>>,
     listeners: &Mutex<Vec<CommitListener>>,
 ) {
-    while let Ok(first) = pulse.recv(waiting) {
+    loop {
+        let first = match pulse.recv_within(waiting, CHECK_EVERY) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) => {
+                // The worker has failed if the files are gone, and its next caller is told.
+                let _ = connection.check(pulse);
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
         let mut group = vec![first];
         group.extend(waiting.try_iter().take(GROUP_MAX - 1));
-        let commit = commit_group(&mut connection, &mut group);
+        let commit = connection.commit(pulse, &mut group);
         for change in group {
             change.conclude(commit.as_ref().copied());
         }
         if commit.is_ok() {
-            checkpoints.after_commit(&connection);
+            checkpoints.after_commit(&connection.connection);
             listeners.lock().iter().for_each(|listener| listener());
         }
     }

@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use super::process;
 
@@ -42,11 +43,25 @@ pub enum LogFormat {
     Json,
 }
 
+/// The part of a filter for a library that writes whole messages of agents below this level.
+const WITHOUT_MESSAGES: &str = "rmcp=warn";
+
+/// Keeps the bodies of messages out of the log, unless a filter names a module of the library.
+fn without_messages(filter: EnvFilter) -> EnvFilter {
+    let is_louder = filter
+        .max_level_hint()
+        .is_none_or(|level| level > LevelFilter::WARN);
+    match WITHOUT_MESSAGES.parse() {
+        Ok(quieter) if is_louder => filter.add_directive(quieter),
+        _ => filter,
+    }
+}
+
 /// Starts logging. If the embedding program has already installed a subscriber, that one stays in place.
 pub fn start(log: &LogSettings) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&log.level));
     let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(without_messages(filter))
         .with_writer(std::io::stderr);
     // Fails if a subscriber is already installed, which then stays in place.
     let _ = match log.format {

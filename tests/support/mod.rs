@@ -229,9 +229,11 @@ impl Service {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        let running = tokio::spawn(server::run_with_tls(listener, tls, app, limits, async {
+        let filter = toise::mcp::http::beside(&app);
+        let stopped = async {
             let _ = stopped.await;
-        }));
+        };
+        let running = tokio::spawn(server::run(listener, tls, app, filter, limits, stopped));
         let kind = KeyKind::Production;
         let key = keys::create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT)
             .unwrap()

@@ -81,6 +81,11 @@ impl Server {
         }
     }
 
+    /// The identifier of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Host and port.
     pub fn host(&self) -> &str {
         self.address.split("//").nth(1).unwrap()

@@ -11,7 +11,7 @@ use super::{
     BUFFER_BYTES, Error, MANIFEST_FILE, Manifest, ManifestEntry, Result, copy_hashed, parent_of,
     sync_folder,
 };
-use toise_store as store;
+use toise_store::Store;
 
 /// Name of the restored folder inside its stage, which only the owner can read.
 const INNER: &str = "data";
@@ -184,7 +184,7 @@ fn put(
     options.write(true).create_new(true);
     // The store holds secrets, and the ledger the usage of customers.
     #[cfg(unix)]
-    if [store::FILE_NAME, store::LEDGER_FILE_NAME].contains(&entry.path.as_str()) {
+    if Store::is_private(&entry.path) {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     }
     let mut file = options.open(&path).map_err(Error::io(&path))?;

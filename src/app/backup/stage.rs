@@ -16,7 +16,7 @@ use super::{
 use toise_base::clock::Clock;
 use toise_lake::Lake;
 use toise_lake::snapshot::{self, Snapshot};
-use toise_store::{self as store, Store};
+use toise_store::Store;
 
 /// Maximum attempts for a table or model that is published again while its files are linked.
 const LINK_ATTEMPTS: usize = 20;
@@ -53,7 +53,7 @@ impl StagedBackup {
     /// # Errors
     /// A target that already exists, a folder without data, a table or store that cannot be read.
     pub fn take(data: &Path, target: &Path, clock: &Clock, progress: &ProgressBar) -> Result<Self> {
-        if !data.join(store::FILE_NAME).exists() && !data.join(LAKE).exists() {
+        if !Store::exists(data) && !data.join(LAKE).exists() {
             return Err(Error::NoData(data.to_owned()));
         }
         if fs::symlink_metadata(target).is_ok() {
@@ -81,7 +81,7 @@ impl StagedBackup {
         let root = folder.path();
         copy_tables(&data.join(LAKE), &root.join(LAKE))?;
         copy_models(&data.join(MODELS), &root.join(MODELS))?;
-        if data.join(store::FILE_NAME).exists() {
+        if Store::exists(data) {
             Store::open(data)?.backup(root)?;
         }
         for name in COMPANIONS {

@@ -27,6 +27,7 @@ use toise_estimate::settings::EstimateSettings;
 use toise_geocode::settings::GeocodingSettings;
 use toise_http::settings::ServerSettings;
 use toise_lake::settings::LakeSettings;
+use toise_mcp::settings::McpSettings;
 use toise_sql::settings::{FlightSettings, SqlSettings};
 use toise_telemetry::logs::LogSettings;
 
@@ -90,6 +91,8 @@ pub struct Config {
     pub sql: SqlSettings,
     /// Arrow Flight SQL.
     pub flight: FlightSettings,
+    /// Model Context Protocol.
+    pub mcp: McpSettings,
     /// Credits by consumption type; every type is present.
     pub prices: BTreeMap<String, u32>,
 }
@@ -109,6 +112,7 @@ impl Default for Config {
             geocoding: GeocodingSettings::default(),
             sql: SqlSettings::default(),
             flight: FlightSettings::default(),
+            mcp: McpSettings::default(),
             prices: prices::default_prices(),
         }
     }

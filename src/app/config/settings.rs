@@ -83,7 +83,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 13] = [
+pub const SECTIONS: [(&str, &str); 14] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of queries"),
@@ -99,11 +99,12 @@ pub const SECTIONS: [(&str, &str); 13] = [
     ("geocoding", "Addresses to positions and back"),
     ("sql", "SQL over the network, for keys with the scope sql"),
     ("flight", "Arrow Flight SQL, beside HTTP"),
+    ("mcp", "Model Context Protocol, for agents"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 54] = [
+const ROWS: [(&str, &str, SettingKind, &str); 55] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -215,6 +216,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 54] = [
         "Retention of the audit log of queries, in days"),
     ("flight", "listen", SettingKind::AddressOrNone,
         "Address of Arrow Flight SQL, HOST:PORT, with the certificate of the server; empty for off"),
+    ("mcp", "enabled", SettingKind::Flag,
+        "Whether the server answers agents at /mcp, with the keys, limits and credits of HTTP"),
 ];
 
 /// All settings, section by section.

@@ -26,7 +26,7 @@ use toise_contract::fields::schema::{Components, object};
 use toise_contract::fields::{DefaultValue, Field, FieldKind, Own, Taken, Values, read};
 use toise_contract::walk::JsonPath;
 use toise_sql::SqlError;
-use toise_sql::audit::{Caller, Door};
+use toise_sql::audit::Caller;
 use toise_sql::encode::RowFormat;
 use toise_sql::limits::RequestedLimits;
 use toise_sql::parameters;
@@ -149,7 +149,7 @@ async fn query(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         request_id: Uuid::now_v7(),
         account_id: key.account_id,
         key_id: key.key_id,
-        door: Door::Http,
+        door: call.door,
     };
     let request = parse(&body, call.headers, caller)?;
     let output = request.output;

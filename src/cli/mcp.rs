@@ -1,0 +1,94 @@
+//! `toise mcp`: serves an agent on standard input and output, from a data folder or a server.
+//!
+//! Over a data folder the service runs in this process, workers included, beside any server of the same folder. Its calls
+//! carry a key made for this run, so that they are counted, limited and audited as all others are; it is revoked at the
+//! end, and nobody learns it. Over a server, the key given decides.
+
+use clap::Args;
+use parking_lot::Mutex;
+
+use super::{CommandResult, Common};
+use toise_accounts::DEFAULT_ACCOUNT;
+use toise_accounts::key::{KeyKind, KeyRequest, Owner};
+use toise_accounts::keys;
+use toise_accounts::scopes::{Scope, Scopes};
+use toise_app::config::Config;
+use toise_app::serve::serve_agent;
+use toise_base::clock::Clock;
+use toise_mcp::stdio;
+use toise_store::Store;
+
+/// Name of the keys that this command makes.
+const KEY_NAME: &str = "mcp";
+
+/// Arguments of `mcp`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+An agent starts this command and speaks to it in lines of JSON; log lines go to standard error. Without --url, it works on
+the data folder, also beside a server, with all scopes but admin; calls are recorded for the account. A server offers the
+same tools at /mcp, with its API keys as bearer tokens.
+
+Examples:
+
+  toise mcp --data ./toise-data
+  TOISE_KEY=... toise mcp --url https://toise.example")]
+pub struct McpArgs {
+    /// Ask a server at this address instead of the data folder
+    #[arg(long, value_name = "URL", requires = "key")]
+    url: Option<String>,
+    /// API key for the server
+    #[arg(long, value_name = "KEY", env = "TOISE_KEY", hide_env_values = true)]
+    key: Option<String>,
+    /// Account for which calls on the data folder are recorded
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_ACCOUNT, conflicts_with = "url")]
+    account: String,
+}
+
+/// Runs `mcp`.
+pub fn run(common: &Common, arguments: &McpArgs) -> CommandResult {
+    match (&arguments.url, &arguments.key) {
+        (Some(url), Some(key)) => {
+            let runtime = tokio::runtime::Runtime::new()?;
+            let served = runtime.block_on(stdio::serve_remote(url, key));
+            // A read of standard input cannot be cancelled; it must not hold the process.
+            runtime.shutdown_background();
+            Ok(served?)
+        }
+        _ => {
+            let config = common.configuration(Vec::new())?.config;
+            serve_folder(common, &config, &arguments.account)
+        }
+    }
+}
+
+/// Serves the data folder with a key of this run.
+fn serve_folder(common: &Common, config: &Config, account: &str) -> CommandResult {
+    if !common.data.is_dir() {
+        // An agent names the folder once and for all: a mistyped one must not become an empty service.
+        return Err(format!("no data folder at {}", common.data.display()).into());
+    }
+    let made = Mutex::new(None);
+    let served = serve_agent(&common.data, config, || {
+        let store = Store::open(&common.data)?;
+        let scopes: Scopes = Scope::ALL
+            .into_iter()
+            .filter(|scope| *scope != Scope::Admin)
+            .collect();
+        let request = KeyRequest {
+            name: Some(KEY_NAME.to_owned()),
+            grants: Some(scopes.into()),
+            ..KeyRequest::new(
+                KeyKind::Production,
+                Owner::Named(account.to_owned()),
+                &config.limits,
+            )
+        };
+        let key = keys::issue(&store, &Clock::system(), request)?.key;
+        *made.lock() = Some((store, key.clone()));
+        Ok(key)
+    });
+    if let Some((store, key)) = made.lock().take() {
+        keys::revoke(&store, &Clock::system(), &key)?;
+    }
+    served
+}

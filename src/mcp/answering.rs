@@ -1,0 +1,174 @@
+//! Where the requests of tools are answered: by the filters of this process, or by a server.
+
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tower_service::Service;
+use uuid::Uuid;
+use warp::filters::BoxedFilter;
+use warp::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use warp::http::{Request, StatusCode};
+
+use crate::request::ToolRequest;
+use toise_http::auth::KEY_HEADER;
+use toise_http::endpoint::BODY_BYTES_MAX;
+use toise_http::error::ApiError;
+use toise_net::api_client::{ApiClient, Error};
+use toise_sql::audit::Door;
+
+/// Maximum bytes of the answer to a tool.
+pub const ANSWER_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// What answers requests. Cheap to clone.
+#[derive(Clone)]
+pub enum Answering {
+    /// The filters of this process.
+    Here(BoxedFilter<(warp::reply::Response,)>),
+    /// A server, which is given the key of its client.
+    Server(ApiClient),
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Answer {
+    /// Whether the status is one of success.
+    pub is_success: bool,
+    /// The body.
+    pub body: Value,
+}
+
+/// Why a request has no answer.
+#[derive(Debug, thiserror::Error)]
+enum NoAnswer {
+    /// The answer is longer than [`ANSWER_BYTES_MAX`].
+    #[error(
+        "the answer is longer than {} MiB; ask for less, by narrower filters or fewer records",
+        ANSWER_BYTES_MAX >> 20
+    )]
+    TooLong,
+    /// The answer broke off, as that of a query does that reaches a limit on its way.
+    #[error(
+        "the answer was not finished; a query that reaches a limit on its way ends so: ask for fewer rows"
+    )]
+    Unfinished,
+    /// The answer is no JSON.
+    #[error("the answer is not JSON: {0}")]
+    NotJson(serde_json::Error),
+    /// The key cannot be a header, or the target no address.
+    #[error("the request cannot be sent: {0}")]
+    Unsendable(warp::http::Error),
+    /// The server is not reached.
+    #[error(transparent)]
+    Unreached(Error),
+}
+
+impl Answering {
+    /// Answers a request with the key of a caller; what fails is an answer too.
+    pub(crate) async fn answer(&self, request: ToolRequest, key: Option<&HeaderValue>) -> Answer {
+        // A server drops the connection of a client that sends much too much, instead of answering.
+        if request
+            .body
+            .as_ref()
+            .is_some_and(|body| body.len() > BODY_BYTES_MAX)
+        {
+            let bytes_max = BODY_BYTES_MAX;
+            return Answer::refused(ApiError::TooLarge { bytes_max });
+        }
+        let answered = match self {
+            Self::Here(filter) => answer_here(filter, request, key).await,
+            Self::Server(client) => ask(client, request).await,
+        };
+        answered.unwrap_or_else(|error| failed(&error.to_string()))
+    }
+}
+
+impl Answer {
+    fn of(status: u16, body: &[u8]) -> Result<Self, NoAnswer> {
+        Ok(Self {
+            is_success: (200..300).contains(&status),
+            body: serde_json::from_slice(body).map_err(NoAnswer::NotJson)?,
+        })
+    }
+
+    /// The answer to what makes no request, as the service gives it.
+    pub(crate) fn refused(error: ApiError) -> Self {
+        let response = error.into_response(Uuid::now_v7());
+        Self {
+            is_success: false,
+            body: serde_json::from_slice(response.body()).unwrap_or_default(),
+        }
+    }
+}
+
+fn failed(message: &str) -> Answer {
+    let code = ApiError::NotReady.status_and_code().1;
+    Answer {
+        is_success: false,
+        body: json!({"error": {"message": message, "code": code}}),
+    }
+}
+
+async fn answer_here(
+    filter: &BoxedFilter<(warp::reply::Response,)>,
+    request: ToolRequest,
+    key: Option<&HeaderValue>,
+) -> Result<Answer, NoAnswer> {
+    let body = request.body.unwrap_or_default();
+    let mut builder = Request::builder()
+        .method(request.method)
+        .uri(request.target)
+        .header(CONTENT_TYPE, "application/json")
+        .header(CONTENT_LENGTH, body.len())
+        // The audit log tells queries of tools from others.
+        .extension(Door::Mcp);
+    if let Some(key) = key {
+        builder = builder.header(KEY_HEADER, key);
+    }
+    let request = builder
+        .body(Full::new(body))
+        .map_err(NoAnswer::Unsendable)?;
+    let Ok(response) = warp::service(filter.clone()).call(request).await;
+    let status = response.status().as_u16();
+    let collected = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
+    let body = collected
+        .await
+        .map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+            Some(_) => NoAnswer::TooLong,
+            None => NoAnswer::Unfinished,
+        })?;
+    Answer::of(status, &body.to_bytes())
+}
+
+async fn ask(client: &ApiClient, request: ToolRequest) -> Result<Answer, NoAnswer> {
+    let ToolRequest {
+        method,
+        target,
+        body,
+    } = request;
+    let asked = client.send(method, &target, body, ANSWER_BYTES_MAX).await;
+    let (status, body) = asked.map_err(|error| match error {
+        Error::TooLong(_) => NoAnswer::TooLong,
+        error => NoAnswer::Unreached(error),
+    })?;
+    Answer::of(status, &body)
+}
+
+/// Whether a server at the other end answers at all, and takes the key.
+///
+/// # Errors
+/// It cannot be reached, or does not take the key.
+pub(crate) async fn check(client: &ApiClient) -> Result<(), String> {
+    let asked = client
+        .send(Method::GET, CHECKED_PATH, None, ANSWER_BYTES_MAX)
+        .await;
+    let (status, body) = asked.map_err(|error| error.to_string())?;
+    if status == StatusCode::OK {
+        return Ok(());
+    }
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let message = body["error"]["message"].as_str().map(str::to_owned);
+    Err(message.unwrap_or_else(|| format!("the server answered {status}")))
+}
+
+/// A free endpoint that any key may call.
+const CHECKED_PATH: &str = "/v2/protected/consumption";

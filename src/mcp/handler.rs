@@ -1,0 +1,97 @@
+//! The protocol: lists the tools and calls them. Keeps no state of its own between two messages.
+
+use std::future::Future;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
+    InitializeResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use warp::http::HeaderValue;
+use warp::http::request::Parts;
+
+use crate::answering::{Answer, Answering};
+use crate::catalog::{self, CATALOG};
+use crate::request::request_of;
+use toise_http::auth::KEY_HEADER;
+
+/// What an agent is told first.
+const INSTRUCTIONS: &str = "French property data: homes for sale and to rent, recorded sales (DVF), energy diagnostics \
+(DPE), addresses, estimates and market indicators. Prices are in EUR, surfaces in m2, positions in degrees (WGS 84). Most \
+calls cost credits of the API key. Geocode an address first where a position or an INSEE code is asked for. An error names \
+the argument by its path and says what is allowed there: correct it and call again.";
+
+/// Answers the messages of one client.
+#[derive(Clone)]
+pub(crate) struct ToolHandler {
+    answering: Answering,
+    /// The key of callers that send none with their messages.
+    key: Option<HeaderValue>,
+}
+
+impl ToolHandler {
+    pub fn new(answering: Answering, key: Option<HeaderValue>) -> Self {
+        Self { answering, key }
+    }
+
+    async fn call(
+        &self,
+        called: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Answer, ErrorData> {
+        let served = catalog::find(&called.name).ok_or_else(|| {
+            let names: Vec<_> = CATALOG.iter().map(|served| &*served.tool.name).collect();
+            let message = format!("no such tool; must be one of: {}", names.join(", "));
+            ErrorData::invalid_params(message, None)
+        })?;
+        let request = match request_of(served, called.arguments.unwrap_or_default()) {
+            Ok(request) => request,
+            Err(fault) => return Ok(Answer::refused(fault.into())),
+        };
+        let sent = context.extensions.get::<Parts>();
+        let sent = sent.and_then(|parts| parts.headers.get(KEY_HEADER));
+        let answering = self.answering.answer(request, sent.or(self.key.as_ref()));
+        tokio::select! {
+            answer = answering => Ok(answer),
+            // Dropping the answer on its way stops its query, as a client does that hangs up.
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
+        }
+    }
+}
+
+impl ServerHandler for ToolHandler {
+    fn get_info(&self) -> InitializeResult {
+        InitializeResult::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(
+                Implementation::new("toise", env!("CARGO_PKG_VERSION")).with_title("toise"),
+            )
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> impl Future<Output = Result<ListToolsResult, ErrorData>> + Send + '_ {
+        let tools = CATALOG.iter().map(|served| served.tool.clone()).collect();
+        std::future::ready(Ok(ListToolsResult::with_all_items(tools)))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        catalog::find(name).map(|served| served.tool.clone())
+    }
+
+    async fn call_tool(
+        &self,
+        called: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let answer = self.call(called, &context).await?;
+        let result = match answer.is_success {
+            true => CallToolResult::structured(answer.body),
+            false => CallToolResult::structured_error(answer.body),
+        };
+        Ok(result.into())
+    }
+}

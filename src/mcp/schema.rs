@@ -1,0 +1,170 @@
+//! JSON schemas of arguments and results, cut from the OpenAPI document so that each stands on its own.
+//!
+//! Clients hand the schemas of all tools to a model at once, so their length counts: a component that another tool
+//! already describes is named instead of repeated, and what is deep inside a result is left open.
+
+use serde_json::{Map, Value, json};
+
+/// Maximum bytes of the schema of a result; deeper parts are left open until it fits.
+pub(crate) const OUTPUT_BYTES_MAX: usize = 8 * 1024;
+/// How deep references within a result are followed at most.
+const DEPTH_MAX: usize = 6;
+/// Prefix of references in the document.
+const COMPONENTS: &str = "#/components/schemas/";
+
+/// The component of the filter of properties, the longest of all, and the tool that describes it.
+const FILTER: (&str, &str) = ("FilterProperty", "search_properties");
+
+/// The component schemas of the document.
+pub(crate) struct Components<'d>(pub &'d Map<String, Value>);
+
+impl Components<'_> {
+    /// A schema with the components it refers to, under `$defs`.
+    pub fn complete(&self, schema: &Value, tool: &str) -> Map<String, Value> {
+        let mut definitions = Map::new();
+        let mut whole = self.adopt(self.target(schema), tool, &mut definitions);
+        if !definitions.is_empty() {
+            whole["$defs"] = Value::Object(definitions);
+        }
+        into_object(whole)
+    }
+
+    /// A schema of at most [`OUTPUT_BYTES_MAX`] bytes; what is too deep is left open. `None` unless it describes an
+    /// object, as the protocol demands.
+    pub fn bounded(&self, schema: &Value) -> Option<Map<String, Value>> {
+        let schema = self.target(schema);
+        if schema["type"] != "object" {
+            return None;
+        }
+        (0..=DEPTH_MAX)
+            .rev()
+            .map(|depth| self.cut(schema, depth))
+            .find(|cut| cut.to_string().len() <= OUTPUT_BYTES_MAX)
+            .map(into_object)
+    }
+
+    /// The schema itself, or the component that it refers to.
+    fn target<'s>(&'s self, schema: &'s Value) -> &'s Value {
+        self.referred(schema)
+            .map_or(schema, |(_, component)| component)
+    }
+
+    /// Name and schema of the component that a reference names.
+    fn referred<'s>(&'s self, schema: &'s Value) -> Option<(&'s str, &'s Value)> {
+        let name = schema.get("$ref")?.as_str()?.strip_prefix(COMPONENTS)?;
+        Some((name, self.0.get(name)?))
+    }
+
+    /// Copies a schema, and each component on the way once into the definitions.
+    fn adopt(&self, schema: &Value, tool: &str, definitions: &mut Map<String, Value>) -> Value {
+        if let Some((name, component)) = self.referred(schema) {
+            if name == FILTER.0 && tool != FILTER.1 {
+                let place = format!(
+                    "As `search.filterProperty` of the tool `{}`, whose schema describes it",
+                    FILTER.1
+                );
+                return json!({"type": "object", "description": place});
+            }
+            if !definitions.contains_key(name) {
+                // Entered before its own references, which may lead back to it.
+                definitions.insert(name.to_owned(), Value::Null);
+                let adopted = self.adopt(component, tool, definitions);
+                definitions.insert(name.to_owned(), adopted);
+            }
+            let mut reference = schema.clone();
+            reference["$ref"] = json!(format!("#/$defs/{name}"));
+            return reference;
+        }
+        map_parts(schema, |part| self.adopt(part, tool, definitions))
+    }
+
+    /// Copies a schema with its components in place, down to a depth.
+    fn cut(&self, schema: &Value, depth: usize) -> Value {
+        match self.referred(schema) {
+            Some((_, component)) if depth == 0 => match component.get("type") {
+                Some(kind) => json!({"type": kind}),
+                None => json!({}),
+            },
+            Some((_, component)) => self.cut(component, depth - 1),
+            None => map_parts(schema, |part| self.cut(part, depth)),
+        }
+    }
+}
+
+/// Copies a value, with its parts changed.
+fn map_parts(value: &Value, mut change: impl FnMut(&Value) -> Value) -> Value {
+    match value {
+        Value::Object(parts) => parts
+            .iter()
+            .map(|(name, part)| (name.clone(), change(part)))
+            .collect(),
+        Value::Array(parts) => parts.iter().map(change).collect(),
+        other => other.clone(),
+    }
+}
+
+fn into_object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn components() -> Map<String, Value> {
+        into_object(json!({
+            "Tree": {"type": "object", "properties": {
+                "leaf": {"$ref": "#/components/schemas/Leaf"},
+                "trees": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}},
+            }},
+            "Leaf": {"type": "string", "enum": ["oak", "elm"]},
+            "FilterProperty": {"type": "object", "description": "long"},
+        }))
+    }
+
+    #[test]
+    fn a_complete_schema_defines_what_it_refers_to_even_in_a_circle() {
+        let known = components();
+        let schema =
+            Components(&known).complete(&json!({"$ref": "#/components/schemas/Tree"}), "x");
+        assert_eq!(schema["type"], "object");
+        assert_eq!(schema["properties"]["leaf"]["$ref"], "#/$defs/Leaf");
+        let tree = &schema["$defs"]["Tree"]["properties"]["trees"]["items"];
+        assert_eq!(tree["$ref"], "#/$defs/Tree");
+    }
+
+    #[test]
+    fn the_filter_of_properties_is_described_once() {
+        let (known, schema) = (
+            components(),
+            json!({"properties": {"f": {"$ref": "#/components/schemas/FilterProperty"}}}),
+        );
+        let known = Components(&known);
+        let own = known.complete(&schema, FILTER.1);
+        assert_eq!(own["$defs"]["FilterProperty"]["description"], "long");
+        let other = known.complete(&schema, "x");
+        assert!(!other.contains_key("$defs"));
+        let description = other["properties"]["f"]["description"].as_str().unwrap();
+        assert!(description.contains(FILTER.1));
+    }
+
+    #[test]
+    fn a_result_is_cut_where_it_gets_too_long_and_must_be_an_object() {
+        let known = components();
+        let known = Components(&known);
+        let cut = known
+            .bounded(&json!({"$ref": "#/components/schemas/Tree"}))
+            .unwrap();
+        let text = Value::Object(cut).to_string();
+        assert!(
+            text.len() <= OUTPUT_BYTES_MAX && !text.contains("$ref"),
+            "{text}"
+        );
+        assert_eq!(known.bounded(&json!({"type": "array"})), None);
+        let long = json!({"type": "object", "description": "x".repeat(OUTPUT_BYTES_MAX)});
+        assert_eq!(known.bounded(&long), None);
+    }
+}

@@ -1,0 +1,202 @@
+//! The tools: which operation each stands for, what an agent should know before it calls it, and what is preset.
+//!
+//! Names, parameters and results are those of the OpenAPI document; only what helps an agent choose a tool is written
+//! here. A tool that does not exist in the document fails a unit test of `catalog`.
+
+use serde_json::{Map, Value, json};
+
+/// Maximum rows of the answer to a query.
+pub(crate) const SQL_ROWS_MAX: usize = 1_000;
+/// Maximum bytes of the answer to a query.
+const SQL_BYTES_MAX: usize = 1024 * 1024;
+
+/// What a call changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing.
+    Reads,
+    /// Adds something that acts beyond the service: an alert posts to a receiver.
+    Creates,
+}
+
+/// Where the arguments come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arguments {
+    /// The parameters and the body of the operation.
+    OfOperation,
+    /// The name of a table; the body is a query over the information schema.
+    OfTables,
+}
+
+/// Parts of the body that are always the same and cannot be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fixed {
+    /// None.
+    Nothing,
+    /// Format and limits of a query.
+    Rows,
+}
+
+impl Fixed {
+    /// The parts, by name.
+    pub fn parts(self) -> Map<String, Value> {
+        let mut parts = Map::new();
+        if self == Self::Rows {
+            let limits = json!({"rows": SQL_ROWS_MAX, "bytes": SQL_BYTES_MAX});
+            parts.insert("format".into(), json!("json"));
+            parts.insert("compression".into(), json!("none"));
+            parts.insert("limits".into(), limits);
+        }
+        parts
+    }
+}
+
+/// A tool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ToolDefinition {
+    /// Its name.
+    pub name: &'static str,
+    /// Its title, for people.
+    pub title: &'static str,
+    /// Identifier of the operation it stands for.
+    pub operation: &'static str,
+    /// What an agent should know, in addition to summary and description of the operation.
+    pub note: &'static str,
+    /// What a call changes.
+    pub effect: Effect,
+    /// Where its arguments come from.
+    pub arguments: Arguments,
+    /// Arguments that may be left out, with their values: a JSON object.
+    pub defaults: &'static str,
+    /// Parts of the body that are always the same.
+    pub fixed: Fixed,
+}
+
+/// Most tools: what reads, with the arguments of its operation and nothing preset.
+const READING: ToolDefinition = ToolDefinition {
+    name: "",
+    title: "",
+    operation: "",
+    note: "",
+    effect: Effect::Reads,
+    arguments: Arguments::OfOperation,
+    defaults: "{}",
+    fixed: Fixed::Nothing,
+};
+
+/// All tools, in the order of lists.
+pub(crate) const TOOLS: [ToolDefinition; 14] = [
+    ToolDefinition {
+        name: "search_properties",
+        title: "Search properties",
+        operation: "propertiesSearch",
+        note: "Properties are homes, land and car parks merged from adverts of portals. Ask for few with `size`; each is \
+               a long record.",
+        defaults: r#"{"size":5,"sortBy":"LAST_SEEN_AT","orderBy":"DESC"}"#,
+        ..READING
+    },
+    ToolDefinition {
+        name: "get_property",
+        title: "Get a property",
+        operation: "propertiesGet",
+        note: "`flxId` is the `flxId` of a property that another tool returned.",
+        ..READING
+    },
+    ToolDefinition {
+        name: "similar_properties",
+        title: "Find similar properties",
+        operation: "propertiesSimilars",
+        defaults: r#"{"size":5}"#,
+        ..READING
+    },
+    ToolDefinition {
+        name: "estimate",
+        title: "Estimate the value of a home",
+        operation: "estimatePropertyLite",
+        ..READING
+    },
+    ToolDefinition {
+        name: "geocode",
+        title: "Geocode an address",
+        operation: "geocodingSearch",
+        defaults: r#"{"limit":5,"autocomplete":0}"#,
+        ..READING
+    },
+    ToolDefinition {
+        name: "search_sales",
+        title: "Search recorded sales",
+        operation: "dvfSearch",
+        note: "Sales recorded by the tax office (DVF), with their prices.",
+        defaults: r#"{"size":10}"#,
+        ..READING
+    },
+    ToolDefinition {
+        name: "search_diagnostics",
+        title: "Search energy diagnostics",
+        operation: "dpeSearch",
+        note: "Energy performance diagnostics of homes (DPE). Each is a long record: ask for few with `size`.",
+        defaults: r#"{"size":3}"#,
+        ..READING
+    },
+    ToolDefinition {
+        name: "match_diagnostic",
+        title: "Match the energy diagnostic of a home",
+        operation: "dpeMatch",
+        defaults: r#"{"size":3}"#,
+        ..READING
+    },
+    ToolDefinition {
+        name: "price_level",
+        title: "Price level and market indicators",
+        operation: "analyticsMarket",
+        note: "Name the places in `location`: without them the answer covers the country and may be too long.",
+        ..READING
+    },
+    ToolDefinition {
+        name: "preview_alert",
+        title: "Preview an alert",
+        operation: "propertyAlertsPreview",
+        note: "Creates nothing.",
+        ..READING
+    },
+    ToolDefinition {
+        name: "create_alert",
+        title: "Create an alert",
+        operation: "propertyAlertsCreate",
+        note: "Calling it twice creates two alerts. Preview first, and create only what a person asked for.",
+        effect: Effect::Creates,
+        ..READING
+    },
+    ToolDefinition {
+        name: "list_alert_deliveries",
+        title: "List deliveries of an alert",
+        operation: "propertyAlertsDeliveries",
+        ..READING
+    },
+    ToolDefinition {
+        name: "sql",
+        title: "Run a read-only SQL query",
+        operation: "sql",
+        note: "One statement that only reads, in the SQL of DataFusion, with many names of DuckDB; all tables are read at \
+               one moment. The answer has at most 1,000 rows and 1 MiB; a query with more fails, so name the columns, \
+               aggregate or add `limit`. A fault is told with line and column. Call `describe_tables` first.",
+        fixed: Fixed::Rows,
+        ..READING
+    },
+    ToolDefinition {
+        name: "describe_tables",
+        title: "Describe the tables of SQL",
+        operation: "sql",
+        note: "The columns of each table that the tool `sql` reads, with their types. It is a query of `sql` and needs \
+               the same scope.",
+        arguments: Arguments::OfTables,
+        fixed: Fixed::Rows,
+        ..READING
+    },
+];
+
+/// The query of `describe_tables`; its parameter is the name of a table, or empty for all.
+pub(crate) const TABLES_QUERY: &str = "\
+select table_name, array_agg(column_name || ' ' || data_type order by ordinal_position) as columns \
+from information_schema.columns where table_schema = 'public' and ($1 = '' or table_name = $1) \
+group by table_name order by table_name";
