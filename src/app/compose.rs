@@ -41,6 +41,7 @@ use toise_sql::audit::AuditLog;
 use toise_sql::service::SqlService;
 use toise_sql::tables::SqlTables;
 use toise_store::Store;
+use toise_tiles::Tiles;
 use toise_telemetry::{Counter, Gauge, Metric, Metrics};
 
 /// Name of the secret that signs cursors.
@@ -173,6 +174,7 @@ pub fn app(
         verifier: KeyVerifier::new(store.clone(), clock.clone())?,
         cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
         market,
+        tiles: Tiles::new(properties.shared_engine()),
         sql,
         geocoding: with_upstream(geocoding, upstream, &metrics),
         properties,

@@ -28,6 +28,7 @@ use toise_market::Market;
 use toise_sql::service::SqlService;
 use toise_store::Store;
 use toise_telemetry::Metrics;
+use toise_tiles::Tiles;
 
 /// State shared by all requests. Cheap to clone.
 #[derive(Clone)]
@@ -72,6 +73,8 @@ pub struct App {
     pub projects: Projects,
     /// Permits of calls that send files of addresses.
     pub geocoding_files: Arc<Semaphore>,
+    /// Vector tiles.
+    pub tiles: Tiles,
     /// The pool on which queries run.
     pub pool: QueryPool,
     /// Runs SQL queries.

@@ -63,6 +63,14 @@ impl Tiles {
         }
     }
 
+    /// The version of a source: it changes whenever a row does.
+    ///
+    /// # Errors
+    /// There is no such table.
+    pub fn version(&self, source: &TileSource) -> Result<i64, Error> {
+        Ok(source.view(&self.engine)?.version())
+    }
+
     /// The tile of a source with a filter, as Mapbox Vector Tile; empty if it shows nothing. CPU work on the calling
     /// thread and its rayon pool.
     ///

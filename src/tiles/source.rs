@@ -101,6 +101,12 @@ impl TileSource {
         }
     }
 
+    /// Names of the figures of a row and of a hexagon.
+    pub fn figures(&self) -> (&'static str, &'static str) {
+        let figure = self.figure();
+        (figure.of_row, figure.of_hexagon)
+    }
+
     pub(crate) fn figure(&self) -> Figure {
         match self {
             Self::OpenData(Dataset::Dpe) => Figure {

@@ -21,6 +21,7 @@ pub mod records;
 pub mod reference;
 pub mod samples;
 mod sql;
+mod tiles;
 
 use super::endpoint::Endpoint;
 
@@ -40,6 +41,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     properties::ENDPOINTS,
     analytics::ENDPOINTS,
     sql::ENDPOINTS,
+    tiles::ENDPOINTS,
     records::ENDPOINTS,
     pages::ENDPOINTS,
     opendata::ENDPOINTS,
