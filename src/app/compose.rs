@@ -30,6 +30,7 @@ use toise_http::idempotency::IdempotencyClaims;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
 use toise_http::resources::geocoding_files::FILES_AT_ONCE_MAX;
 use toise_http::resources::opendata::OpenDataBackend;
+use toise_http::sessions::Sessions;
 use toise_http::{App, Readiness};
 use toise_listings::search::projection::Projection;
 use toise_market::Market;
@@ -174,6 +175,7 @@ pub fn app(
         verifier: KeyVerifier::new(store.clone(), clock.clone())?,
         cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
         market,
+        sessions: Sessions::new(clock.clone()),
         tiles: Tiles::new(properties.shared_engine()),
         sql,
         geocoding: with_upstream(geocoding, upstream, &metrics),

@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use super::addresses::ReceiverChecker;
 use super::backend::OpenDataBackend;
 use super::idempotency::IdempotencyClaims;
+use super::sessions::Sessions;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::limits::KeyLimits;
 use toise_accounts::meter::KeyMeters;
@@ -73,6 +74,8 @@ pub struct App {
     pub projects: Projects,
     /// Permits of calls that send files of addresses.
     pub geocoding_files: Arc<Semaphore>,
+    /// Sessions of the console.
+    pub sessions: Sessions,
     /// Vector tiles.
     pub tiles: Tiles,
     /// The pool on which queries run.

@@ -6,6 +6,7 @@
 pub mod admin;
 pub mod alerts;
 mod analytics;
+mod console;
 mod consumption;
 pub mod estimates;
 pub mod geocoding;
@@ -32,6 +33,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     reference::ENDPOINTS,
     guide::ENDPOINTS,
     samples::ENDPOINTS,
+    console::ENDPOINTS,
     consumption::ENDPOINTS,
     admin::adverts::ENDPOINTS,
     admin::accounts::ENDPOINTS,
