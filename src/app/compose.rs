@@ -42,8 +42,8 @@ use toise_sql::audit::AuditLog;
 use toise_sql::service::SqlService;
 use toise_sql::tables::SqlTables;
 use toise_store::Store;
-use toise_tiles::Tiles;
 use toise_telemetry::{Counter, Gauge, Metric, Metrics};
+use toise_tiles::Tiles;
 
 /// Name of the secret that signs cursors.
 const CURSOR_SECRET: &str = "cursor";

@@ -25,7 +25,11 @@ pub async fn authenticate_call(
     if !headers.contains_key(KEY_HEADER)
         && let Some(text) = app.sessions.key(method, headers)?
     {
-        let key = app.verifier.verify(&text).await.map_err(ApiError::internal)?;
+        let key = app
+            .verifier
+            .verify(&text)
+            .await
+            .map_err(ApiError::internal)?;
         return key.ok_or(ApiError::Unauthorised(INVALID));
     }
     authenticate(&app.verifier, headers).await

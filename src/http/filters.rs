@@ -43,11 +43,20 @@ where
     A: Future<Output = warp::reply::Response> + Send,
 {
     let protected = warp::path!("v2" / "protected" / ..).and(answered(answer.clone()));
-    let tiles = warp::path!("v2" / "protected" / "tiles" / ..).and(compressed(answered(answer.clone())));
+    let tiles =
+        warp::path!("v2" / "protected" / "tiles" / ..).and(compressed(answered(answer.clone())));
     let guide = warp::path!("docs" / "guide" / ..).and(compressed(answered(answer.clone())));
     let open = answered(answer);
     // Most requests belong to the first group.
-    tiles.or(protected).unify().boxed().or(guide).unify().or(open).unify().boxed()
+    tiles
+        .or(protected)
+        .unify()
+        .boxed()
+        .or(guide)
+        .unify()
+        .or(open)
+        .unify()
+        .boxed()
 }
 
 fn answered<F, A>(answer: F) -> BoxedFilter<(warp::reply::Response,)>

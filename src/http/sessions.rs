@@ -147,7 +147,9 @@ impl Sessions {
             return Ok(None);
         };
         let changes = !matches!(*method, Method::GET | Method::HEAD);
-        let token = headers.get(TOKEN_HEADER).map_or(&[][..], |value| value.as_bytes());
+        let token = headers
+            .get(TOKEN_HEADER)
+            .map_or(&[][..], |value| value.as_bytes());
         if changes && !bool::from(token.ct_eq(session.token.as_bytes())) {
             return Err(ApiError::Unauthorised(
                 "of a console session needs the header x-console-token",
@@ -177,7 +179,10 @@ mod tests {
 
     fn with(cookie: &str, token: Option<&str>) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        headers.insert(COOKIE, format!("other=1; {COOKIE_NAME}={cookie}").parse().unwrap());
+        headers.insert(
+            COOKIE,
+            format!("other=1; {COOKIE_NAME}={cookie}").parse().unwrap(),
+        );
         if let Some(token) = token {
             headers.insert(TOKEN_HEADER, token.parse().unwrap());
         }
@@ -190,7 +195,12 @@ mod tests {
         let sessions = Sessions::new(clock.clone());
         let new = sessions.begin("key".into());
         let key = |method: Method, headers: &HeaderMap| sessions.key(&method, headers);
-        assert_eq!(key(Method::GET, &with(&new.cookie, None)).unwrap().as_deref(), Some("key"));
+        assert_eq!(
+            key(Method::GET, &with(&new.cookie, None))
+                .unwrap()
+                .as_deref(),
+            Some("key")
+        );
         assert_eq!(key(Method::GET, &with("made-up", None)).unwrap(), None);
         assert_eq!(key(Method::GET, &HeaderMap::new()).unwrap(), None);
         assert!(key(Method::POST, &with(&new.cookie, None)).is_err());

@@ -18,8 +18,13 @@ use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::response::ApiResponse;
 use crate::sessions::{COOKIE_NAME, SESSION_LASTS};
 use toise_accounts::key::KeyRecord;
+use toise_accounts::scopes::Scope;
 use toise_contract::fault::Fault;
 
+/// What the page may load: its own files, the tiles, and images that the map makes. No script and no style in the page
+/// itself; MapLibre and uPlot place what they draw by styles of elements, which scripts may set.
+const POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; \
+    img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// Maximum length of the body that begins a session.
 const SESSION_BODY: BodyRule = BodyRule::Json { bytes_max: 1_024 };
 
@@ -100,14 +105,26 @@ static FILES: LazyLock<Vec<(DocsFile, bool)>> = LazyLock::new(|| {
 /// The page, its files and its sessions. None is in the OpenAPI document: they are not for programs.
 pub const ENDPOINTS: &[Endpoint] = &[
     page("/console", |_| async { Ok(to_page()) }.boxed()),
-    page("/console/", |call| async { send("index.html", call.headers) }.boxed()),
-    page("/console/{file}", |call| async { send(call.param(0), call.headers) }.boxed()),
+    page("/console/", |call| {
+        async { send("index.html", call.headers) }.boxed()
+    }),
+    page("/console/{file}", |call| {
+        async { send(call.param(0), call.headers) }.boxed()
+    }),
     page("/console/{folder}/{file}", |call| {
-        async { send(&format!("{}/{}", call.param(0), call.param(1)), call.headers) }.boxed()
+        async {
+            send(
+                &format!("{}/{}", call.param(0), call.param(1)),
+                call.headers,
+            )
+        }
+        .boxed()
     }),
     session(Method::POST, SESSION_BODY, |call| begin(call).boxed()),
     session(Method::GET, BodyRule::None, |call| tell(call).boxed()),
-    session(Method::DELETE, BodyRule::None, |call| async { Ok(end(call)) }.boxed()),
+    session(Method::DELETE, BodyRule::None, |call| {
+        async { Ok(end(call)) }.boxed()
+    }),
 ];
 
 const fn page(path: &'static str, handler: Handler) -> Endpoint {
@@ -139,7 +156,7 @@ const fn session(method: Method, body: BodyRule, handler: Handler) -> Endpoint {
 fn send(name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiError> {
     let file = FILES.iter().find(|(file, _)| file.name == name);
     let (file, is_packed) = file.ok_or(ApiError::NoRoute)?;
-    let answer = ApiResponse::from(file.send_page(headers));
+    let answer = ApiResponse::from(file.send_under(POLICY, headers));
     Ok(match is_packed {
         true => answer.with_header(CONTENT_ENCODING, "gzip"),
         false => answer,
@@ -170,7 +187,9 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         (None, Some(code)) => call.app.sessions.redeem(code),
         _ => return Err(Fault::new("key", "is required, or a code in its place").into()),
     };
-    let text = text.ok_or(ApiError::Unauthorised("of the code must not be used up or too old"))?;
+    let text = text.ok_or(ApiError::Unauthorised(
+        "of the code must not be used up or too old",
+    ))?;
     let verified = call.app.verifier.verify(&text).await;
     let key = verified.map_err(ApiError::internal)?;
     let key = key.ok_or(ApiError::Unauthorised(
@@ -202,7 +221,7 @@ fn about(key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chrono::Utc>) -
         "ends_at": ends_at,
         "key_id": key.key_id,
         "account_id": key.account_id,
-        "scopes": key.scope_names(),
+        "scopes": key.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),
     })
 }
 

@@ -140,7 +140,11 @@ fn source(app: &App, name: &str) -> Result<TileSource, ApiError> {
 
 fn about(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let source = source(call.app, call.param(0))?;
-    let version = call.app.tiles.version(&source).map_err(ApiError::internal)?;
+    let version = call
+        .app
+        .tiles
+        .version(&source)
+        .map_err(ApiError::internal)?;
     let name = source.name();
     let (row, hexagon) = source.figures();
     let tiles = format!("{PROTECTED_PREFIX}tiles/{name}/{{z}}/{{x}}/{{y}}?{VERSION}={version}");
@@ -175,12 +179,23 @@ async fn tile(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         }
     }
     let app = call.app.clone();
-    let load = if id.z < POINTS_ZOOM { Load::Batch } else { Load::Single };
-    let made = call.app.pool.run(call.key()?.key_id, load, move |interrupt| {
-        app.tiles.tile(&source, id, &filter, interrupt)
-    });
+    let load = if id.z < POINTS_ZOOM {
+        Load::Batch
+    } else {
+        Load::Single
+    };
+    let made = call
+        .app
+        .pool
+        .run(call.key()?.key_id, load, move |interrupt| {
+            app.tiles.tile(&source, id, &filter, interrupt)
+        });
     let made: Bytes = made.await?.map_err(ApiError::internal)?;
-    let cache = if is_versioned { VERSIONED_CACHE } else { CURRENT_CACHE };
+    let cache = if is_versioned {
+        VERSIONED_CACHE
+    } else {
+        CURRENT_CACHE
+    };
     Ok(ApiResponse::typed(MEDIA_TYPE, made).with_header(CACHE_CONTROL, cache))
 }
 
