@@ -50,7 +50,7 @@ function Health() {
 }
 
 function Usage() {
-  const asked = useLoaded((signal) => call("GET", "/v2/protected/account/consumption", undefined, { signal }), []);
+  const asked = useLoaded((signal) => call("GET", "/v2/protected/consumption", undefined, { signal }), []);
   const rows = asked.value?.data?.consumption_per_type ?? [];
   return html`<section><h2>${word("usage")}</h2><${Waiting} of=${asked} />
     <${Table} rows=${rows} columns=${[[word("type"), (row) => row.type], [word("calls"), (row) => number(row.calls), true],
@@ -64,12 +64,13 @@ function Accounts() {
 }
 
 function Keys() {
+  const accounts = useLoaded((signal) => call("GET", `${ADMIN}/accounts`, undefined, { signal, isQuiet: true }), []);
   const keys = useLoaded((signal) => call("GET", `${ADMIN}/keys`, undefined, { signal, isQuiet: true }), []);
   const [made, setMade] = useState(null);
   const create = async (event) => {
     event.preventDefault();
     const of = new FormData(event.target);
-    const body = { kind: "production", account: of.get("account"), name: of.get("name"), grants: of.getAll("scope") };
+    const body = { kind: "production", account_id: of.get("account"), name: of.get("name"), grants: of.getAll("scope") };
     try {
       setMade({ key: (await call("POST", `${ADMIN}/keys`, body)).data.key });
       keys.again();
@@ -88,7 +89,7 @@ function Keys() {
       [word("date"), (key) => day(key.created_at)],
       ["", (key) => key.revoked_at ? word("revoked") : html`<button type="button" class="plain" onClick=${() => revoke(key)}>${word("revoke")}</button>`]]} />
     <form class="filters" onSubmit=${create}>
-      <${Field} label=${word("account")}><input name="account" required value="default" /><//>
+      <${Field} label=${word("account")}><select name="account">${(accounts.value?.data ?? []).map((one) => html`<option value=${one.account_id}>${one.name}</option>`)}</select><//>
       <${Field} label=${word("name")}><input name="name" required /><//>
       <fieldset><legend>${word("scopes")}</legend>${SCOPES.map((scope) => html`<label><input type="checkbox" name="scope" value=${scope} /> ${scope}</label>`)}</fieldset>
       <button>${word("create")}</button>
