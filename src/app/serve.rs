@@ -39,7 +39,7 @@ use toise_telemetry::logs;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Where a service listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Addresses {
     /// Of HTTP, as `http://127.0.0.1:8080`.
     pub http: String,

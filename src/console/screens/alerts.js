@@ -1,7 +1,7 @@
 /** Alerts: made from a search, tried on the past, and followed to what the receiver answered. */
 
 import { call } from "../api.js";
-import { day, number, word } from "../language.js";
+import { day, euros, number, word } from "../language.js";
 import { Field, Granted, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 
@@ -18,7 +18,7 @@ export function Alerts({ parameters, set }) {
     <${NewAlert} onMade=${alerts.again} />
     <${Waiting} of=${alerts} />
     <${Table} caption=${word("alerts")} rows=${list} onPick=${open} columns=${[
-      [word("name"), (alert) => alert.search_name], [word("status"), (alert) => word(alert.is_active ? "active" : "pause")],
+      [word("name"), (alert) => alert.search_name], [word("status"), (alert) => word(alert.activated ? "active" : "pause")],
       [word("webhook"), (alert) => alert.webhook_url], [word("date"), (alert) => day(alert.created_at)]]} />
     ${chosen && html`<${Followed} key=${chosen.alert_id} alert=${chosen} onChange=${alerts.again} />`}
   <//>`;
@@ -46,7 +46,7 @@ function NewAlert({ onMade }) {
   };
   const preview = attempt(async ({ search_query }) => ({ preview: (await call("POST", `${BASE}/preview`, { search_query, days: 30 })).data }));
   const create = attempt(async ({ of, search_query }, form) => {
-    const match = ["ALERT_MATCH_CREATED", "ALERT_MATCH_ADVERT_EVENT"];
+    const match = ["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"];
     await call("PUT", BASE, { search_query, match, search_name: of.name, webhook_url: of.url });
     form.reset();
     onMade();
@@ -78,7 +78,7 @@ function Followed({ alert, onChange }) {
     return () => clearInterval(timer);
   }, []);
   const toggle = async () => {
-    await (alert.is_active ? call("DELETE", path) : call("GET", `${path}/activate`));
+    await (alert.activated ? call("DELETE", path) : call("GET", `${path}/activate`));
     onChange();
   };
   const replay = async () => {
@@ -88,16 +88,18 @@ function Followed({ alert, onChange }) {
     deliveries.again();
   };
   return html`<section><h2>${alert.search_name}</h2>
-    <button type="button" onClick=${toggle}>${word(alert.is_active ? "pause" : "resume")}</button>
+    <button type="button" onClick=${toggle}>${word(alert.activated ? "pause" : "resume")}</button>
     <button type="button" onClick=${replay}>${word("retry")} (7 ${word("days")})</button>
     <pre class="long">${JSON.stringify(alert.search_query, null, 1)}</pre>
     <h3>${word("deliveries")}</h3><${Waiting} of=${deliveries} />
     <${Table} rows=${deliveries.value?.data ?? []} columns=${[
       [word("date"), (one) => one.created_at], [word("status"), (one) => one.status],
-      ["HTTP", (one) => one.last_status ?? one.http_status ?? ""], [word("rows"), (one) => one.items ?? one.count ?? "", true],
+      [word("attempts"), (one) => one.attempts, true], [word("answer"), (one) => one.last_error ?? one.last_status ?? ""],
+      [word("rows"), (one) => one.items, true],
       ["", (one) => html`<details><summary>JSON</summary><pre class="long">${JSON.stringify(one, null, 1)}</pre></details>`]]} />
     <h3>${word("matches")}</h3>
     <${Table} rows=${history.value?.data ?? []} columns=${[
-      [word("date"), (one) => one.at ?? one.matched_at ?? ""], [word("type"), (one) => one.event ?? one.match ?? ""], ["flxId", (one) => one.flxId]]} />
+      [word("name"), (home) => home.title ?? home.adverts?.[0]?.title], [word("address"), (home) => home.location?.city],
+      [word("price"), (home) => euros(home.price?.latest?.value), true]]} />
   </section>`;
 }
