@@ -18,7 +18,7 @@ const WORDS = {
     run: "Run", rows: "rows", download: "Download", columns: "Columns", lightDark: "Light or dark", language: "Français",
     days: "days", perDay: "per day", offline: "offline", online: "online", metrics: "Requests", close: "Close",
     enterAddress: "Number, street and town", understood: "Understood as", loading: "Loading…", revoked: "revoked",
-    attempts: "Attempts", answer: "Answer", credits: "Credits", calls: "Calls", account: "Account", skip: "Skip to content", legend: "Median price per m²",
+    dataset: "Data", postcode: "Postal code", attempts: "Attempts", answer: "Answer", credits: "Credits", calls: "Calls", account: "Account", skip: "Skip to content", legend: "Median price per m²",
     legendEnergy: "Share of classes F and G",
   },
   fr: {
@@ -39,7 +39,7 @@ const WORDS = {
     download: "Télécharger", columns: "Colonnes", lightDark: "Clair ou sombre", language: "English", days: "jours",
     perDay: "par jour", offline: "hors ligne", online: "en ligne", metrics: "Requêtes", close: "Fermer",
     enterAddress: "Numéro, rue et ville", understood: "Compris comme", loading: "Chargement…", revoked: "révoquée",
-    attempts: "Essais", answer: "Réponse", credits: "Crédits", calls: "Appels", account: "Compte", skip: "Aller au contenu", legend: "Prix médian au m²",
+    dataset: "Données", postcode: "Code postal", attempts: "Essais", answer: "Réponse", credits: "Crédits", calls: "Appels", account: "Compte", skip: "Aller au contenu", legend: "Prix médian au m²",
     legendEnergy: "Part des classes F et G",
   },
 };

@@ -56,7 +56,7 @@ function NewAlert({ onMade }) {
   return html`<form class="filters" onSubmit=${create}>
     <${Field} label=${word("name")}><input name="name" required maxlength="100" /><//>
     <${Field} label=${word("type")}><select name="type"><option value="CLASS_FLAT">${word("flat")}</option><option value="CLASS_HOUSE">${word("house")}</option></select><//>
-    <${Field} label="75011"><input name="code" pattern="[0-9]{5}" size="6" /><//>
+    <${Field} label=${word("postcode")}><input name="code" pattern="[0-9]{5}" size="6" placeholder="75011" /><//>
     <fieldset><legend>${word("price")}</legend><input name="least" type="number" min="0" placeholder=${word("min")} aria-label=${word("min")} />
       <input name="most" type="number" min="0" placeholder=${word("max")} aria-label=${word("max")} /></fieldset>
     <${Field} label=${word("webhook")}><input name="url" type="url" required size="30" /><//>

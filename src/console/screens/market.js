@@ -101,7 +101,7 @@ export function Market({ parameters, set }) {
   };
   return html`<${Granted} scope="search"><div class="market">
     <form class="filters" onSubmit=${(event) => event.preventDefault()}>
-      <${Field} label=${word("type")}><select value=${name} onChange=${(event) => { setRecord(null); set({ dataset: event.target.value, type: "" }); }}>
+      <${Field} label=${word("dataset")}><select value=${name} onChange=${(event) => { setRecord(null); set({ dataset: event.target.value, type: "" }); }}>
         ${Object.keys(DATASETS).map((one) => html`<option value=${one}>${word(one)}</option>`)}</select><//>
       <${Field} label=${name === "dpe" ? word("energyClass") : word("type")}><select value=${parameters.type ?? ""} onChange=${change("type")}>
         <option value="">–</option>${dataset.types.map(([value, label]) => html`<option value=${value}>${word(label)}</option>`)}</select><//>
