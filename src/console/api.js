@@ -85,6 +85,7 @@ export async function resume() {
     const answer = await request("GET", "/console-session");
     setSession((await answer.json()).data);
   } catch (error) {
+    // The key of the session was revoked: it takes another to get in.
     if (!(error instanceof Refusal)) throw error;
   }
 }

@@ -39,7 +39,7 @@ fn values(tile: &[u8], layer: &str, field: &str) -> Vec<String> {
             .find(|(name, _)| *name == field);
         found.map(|(_, value)| match value {
             MvtValueRef::String(text) => text.to_owned(),
-            MvtValueRef::Uint(number) => number.to_string(),
+            MvtValueRef::UInt(number) => number.to_string(),
             other => format!("{other:?}"),
         })
     });

@@ -207,10 +207,11 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .with_header(SET_COOKIE, &cookie))
 }
 
-/// What the page needs to know of its session.
+/// What the page needs to know of its session; null without one.
 async fn tell(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let nobody = || ApiError::Unauthorised("of a session is required");
-    let (token, ends_at) = call.app.sessions.of(call.headers).ok_or_else(nobody)?;
+    let Some((token, ends_at)) = call.app.sessions.of(call.headers) else {
+        return Ok(ApiResponse::data(Value::Null));
+    };
     let key = crate::auth::authenticate_call(call.app, &Method::GET, call.headers).await?;
     Ok(ApiResponse::data(about(&key, &token, ends_at)))
 }
