@@ -27,3 +27,4 @@ pub use toise_opendata as opendata;
 pub use toise_sql as sql;
 pub use toise_store as store;
 pub use toise_telemetry as telemetry;
+pub use toise_tiles as tiles;

@@ -20,6 +20,7 @@ mod contract {
     mod collecting;
     mod collecting_politeness;
     mod connections;
+    mod console;
     mod credits;
     mod errors;
     mod estimates;
@@ -41,6 +42,7 @@ mod contract {
     mod searches;
     mod server;
     mod sql;
+    mod tiles;
 }
 mod engine {
     mod bulk;

@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 62] = [
+pub const ENDPOINTS: [&str; 63] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -57,6 +57,7 @@ pub const ENDPOINTS: [&str; 62] = [
     "analytics.property.search",
     "analytics.market",
     "sql.query",
+    "tiles.get",
     "admin.adverts",
     "admin.accounts.list",
     "admin.accounts.create",

@@ -30,6 +30,7 @@ use toise_http::idempotency::IdempotencyClaims;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
 use toise_http::resources::geocoding_files::FILES_AT_ONCE_MAX;
 use toise_http::resources::opendata::OpenDataBackend;
+use toise_http::sessions::Sessions;
 use toise_http::{App, Readiness};
 use toise_listings::search::projection::Projection;
 use toise_market::Market;
@@ -42,6 +43,7 @@ use toise_sql::service::SqlService;
 use toise_sql::tables::SqlTables;
 use toise_store::Store;
 use toise_telemetry::{Counter, Gauge, Metric, Metrics};
+use toise_tiles::Tiles;
 
 /// Name of the secret that signs cursors.
 const CURSOR_SECRET: &str = "cursor";
@@ -173,6 +175,8 @@ pub fn app(
         verifier: KeyVerifier::new(store.clone(), clock.clone())?,
         cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
         market,
+        sessions: Sessions::new(clock.clone()),
+        tiles: Tiles::new(properties.shared_engine()),
         sql,
         geocoding: with_upstream(geocoding, upstream, &metrics),
         properties,

@@ -23,6 +23,7 @@ use toise_geocode::live::LiveGeocoder;
 use toise_geocode::service::GeocodingService;
 use toise_geocode::table::schema as addresses;
 use toise_http::server::{self, ServerLimits};
+use toise_http::sessions::Sessions;
 use toise_http::tls::Tls;
 use toise_http::{App, filters};
 use toise_lake::Lake;
@@ -38,12 +39,14 @@ use toise_telemetry::logs;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Where a service listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Addresses {
     /// Of HTTP, as `http://127.0.0.1:8080`.
     pub http: String,
     /// Of Arrow Flight SQL, as `grpc://127.0.0.1:8081`, if it is on.
     pub flight: Option<String>,
+    /// Makes the codes of links into the console.
+    pub sessions: Sessions,
 }
 
 /// Serves a data folder until SIGTERM or Ctrl-C; `on_ready` is told the addresses once requests are taken.
@@ -188,6 +191,7 @@ async fn listen(
     };
     let of_flight = |listener| address(("grpc", "grpc+tls"), listener);
     on_ready(&Addresses {
+        sessions: app.sessions.clone(),
         http: address(("http", "https"), &listener)?,
         flight: flight.as_ref().map(of_flight).transpose()?,
     })?;

@@ -78,17 +78,16 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
             key,
             admin_key,
             sql_key,
+            console_key,
         } = &keys;
+        let code = addresses.sessions.code_for(console_key);
+        let console = format!("{}/console/#code={code}", addresses.http);
         if as_json {
-            println!(
-                "{}",
-                ready(
-                    addresses,
-                    json!({"key": key, "admin_key": admin_key, "sql_key": sql_key})
-                )
-            );
+            let more =
+                json!({"key": key, "admin_key": admin_key, "sql_key": sql_key, "console": console});
+            println!("{}", ready(addresses, more));
         } else {
-            print_welcome(&addresses.http, &keys);
+            print_welcome(&addresses.http, &console, &keys);
         }
         Ok(())
     })
@@ -102,6 +101,8 @@ struct DemoKeys {
     admin_key: String,
     /// For SQL.
     sql_key: String,
+    /// Of the console's link; with every scope. Never printed.
+    console_key: String,
 }
 
 /// Creates the keys, and revokes those of earlier demos.
@@ -129,6 +130,7 @@ fn make_keys(
         key: make(KeyKind::Production.default_scopes())?,
         admin_key: make(only(Scope::Admin))?,
         sql_key: make(only(Scope::Sql))?,
+        console_key: make(Scope::ALL.into_iter().collect())?,
     })
 }
 
@@ -186,11 +188,12 @@ fn train_model(common: &Common) -> CommandResult {
     Ok(())
 }
 
-fn print_welcome(address: &str, keys: &DemoKeys) {
+fn print_welcome(address: &str, console: &str, keys: &DemoKeys) {
     let DemoKeys {
         key,
         admin_key,
         sql_key,
+        ..
     } = keys;
     let ask = |path: &str, body: &str| {
         println!(
@@ -199,7 +202,7 @@ fn print_welcome(address: &str, keys: &DemoKeys) {
         );
     };
     println!(
-        "toise listens on {address}\nkey:       {key}\nadmin key: {admin_key}\nSQL key:   {sql_key}\n\nTry:\n"
+        "toise listens on {address}\nconsole:   {console} (once, within 15 minutes)\nkey:       {key}\nadmin key: {admin_key}\nSQL key:   {sql_key}\n\nTry:\n"
     );
     println!(
         "curl -s {address}/v2/protected/sql -H 'x-api-key: {sql_key}' -H 'content-type: application/json' \

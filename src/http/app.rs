@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use super::addresses::ReceiverChecker;
 use super::backend::OpenDataBackend;
 use super::idempotency::IdempotencyClaims;
+use super::sessions::Sessions;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::limits::KeyLimits;
 use toise_accounts::meter::KeyMeters;
@@ -28,6 +29,7 @@ use toise_market::Market;
 use toise_sql::service::SqlService;
 use toise_store::Store;
 use toise_telemetry::Metrics;
+use toise_tiles::Tiles;
 
 /// State shared by all requests. Cheap to clone.
 #[derive(Clone)]
@@ -72,6 +74,10 @@ pub struct App {
     pub projects: Projects,
     /// Permits of calls that send files of addresses.
     pub geocoding_files: Arc<Semaphore>,
+    /// Sessions of the console.
+    pub sessions: Sessions,
+    /// Vector tiles.
+    pub tiles: Tiles,
     /// The pool on which queries run.
     pub pool: QueryPool,
     /// Runs SQL queries.

@@ -3,6 +3,7 @@
 //! | Group | Paths | Adds |
 //! |---|---|---|
 //! | protected | `/v2/protected/…` | nothing: responses are written once, on compute threads |
+//! | tiles | `/v2/protected/tiles/…` | gzip, which makes a tile half as large |
 //! | guide | `/docs/guide/…` | gzip, for clients that accept it: small pages, the same for everyone |
 //! | open | everything else | nothing |
 //!
@@ -42,10 +43,20 @@ where
     A: Future<Output = warp::reply::Response> + Send,
 {
     let protected = warp::path!("v2" / "protected" / ..).and(answered(answer.clone()));
+    let tiles =
+        warp::path!("v2" / "protected" / "tiles" / ..).and(compressed(answered(answer.clone())));
     let guide = warp::path!("docs" / "guide" / ..).and(compressed(answered(answer.clone())));
     let open = answered(answer);
     // Most requests belong to the first group.
-    protected.boxed().or(guide).unify().or(open).unify().boxed()
+    tiles
+        .or(protected)
+        .unify()
+        .boxed()
+        .or(guide)
+        .unify()
+        .or(open)
+        .unify()
+        .boxed()
 }
 
 fn answered<F, A>(answer: F) -> BoxedFilter<(warp::reply::Response,)>

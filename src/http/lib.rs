@@ -30,6 +30,7 @@ pub mod response;
 pub mod router;
 mod sample;
 pub mod server;
+pub mod sessions;
 pub mod settings;
 pub mod tls;
 

@@ -191,7 +191,7 @@ async fn handle(
     // The length is checked before the key; the body is read only after the quota check.
     body::check_headers(endpoint.body, &head.headers)?;
     let now = app.clock.now();
-    let reservation = admit(app, endpoint, &head.headers, now, trace).await?;
+    let reservation = admit(app, endpoint, head, now, trace).await?;
     let claim_key = match endpoint.takes_idempotency_key() {
         true => idempotency::key_of(&head.headers)?,
         false => None,
@@ -233,14 +233,14 @@ async fn handle(
 async fn admit(
     app: &App,
     endpoint: &Endpoint,
-    headers: &HeaderMap,
+    head: &Head,
     now: DateTime<Utc>,
     trace: &mut RequestTrace,
 ) -> Result<Option<Reservation>, ApiError> {
     if !endpoint.is_protected() {
         return Ok(None);
     }
-    let key = auth::authenticate(&app.verifier, headers).await?;
+    let key = auth::authenticate_call(app, &head.method, &head.headers).await?;
     let meter = app.meters.of(key.key_id, key.allowance);
     trace.key = Some(Arc::clone(&key));
     trace.rate = Some(meter.rate());

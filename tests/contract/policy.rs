@@ -166,7 +166,10 @@ async fn every_endpoint_admits_the_right_keys_only() {
             Access::Public => {
                 assert!(
                     statuses.iter().all(|status| *status == statuses[0]
-                        && (*status < 400 || endpoint.path.contains('{'))),
+                        && (*status < 400
+                            || endpoint.path.contains('{')
+                            // A session begins with a key in the body, not in a header.
+                            || endpoint.path == "/console-session" && *status == 422)),
                     "{table}"
                 )
             }

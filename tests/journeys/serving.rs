@@ -240,7 +240,7 @@ async fn a_demo_on_existing_data_adds_none_and_its_keys_work() {
     let ready = server.ready.as_object().unwrap();
     assert_eq!(
         ready.keys().collect::<Vec<_>>(),
-        ["address", "key", "admin_key", "sql_key"]
+        ["address", "key", "admin_key", "sql_key", "console"]
     );
     let key = |name: &str| Client::new(&server, ready[name].as_str().unwrap());
     let page = key("key").ok("dvf/search", json!({})).await;

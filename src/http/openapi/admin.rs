@@ -45,12 +45,17 @@ fn envelope(data: Value) -> Value {
 
 /// An identifier in a path.
 pub fn id_parameter(name: &str) -> Value {
+    let schema = match name {
+        "dataset" => json!({"type": "string", "enum": ["dvf", "dpe", "properties"]}),
+        "z" | "x" | "y" => json!({"type": "integer", "minimum": 0}),
+        _ => json!({"type": "string", "format": "uuid"}),
+    };
     json!({
         "name": name,
         "in": "path",
         "required": true,
         "description": "One that is not a UUID, or names nothing, is answered 404",
-        "schema": {"type": "string", "format": "uuid"},
+        "schema": schema,
     })
 }
 

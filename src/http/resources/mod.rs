@@ -6,6 +6,7 @@
 pub mod admin;
 pub mod alerts;
 mod analytics;
+mod console;
 mod consumption;
 pub mod estimates;
 pub mod geocoding;
@@ -21,6 +22,7 @@ pub mod records;
 pub mod reference;
 pub mod samples;
 mod sql;
+mod tiles;
 
 use super::endpoint::Endpoint;
 
@@ -31,6 +33,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     reference::ENDPOINTS,
     guide::ENDPOINTS,
     samples::ENDPOINTS,
+    console::ENDPOINTS,
     consumption::ENDPOINTS,
     admin::adverts::ENDPOINTS,
     admin::accounts::ENDPOINTS,
@@ -40,6 +43,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     properties::ENDPOINTS,
     analytics::ENDPOINTS,
     sql::ENDPOINTS,
+    tiles::ENDPOINTS,
     records::ENDPOINTS,
     pages::ENDPOINTS,
     opendata::ENDPOINTS,

@@ -325,6 +325,8 @@ __all__ = [
     "SqlRequestLimits",
     "SquareMetres",
     "Surface",
+    "TileSetAnswer",
+    "TileSetAnswerVectorLayersItem",
     "Timestamp",
     "TypeHabitation",
     "TypeLand",
@@ -1319,7 +1321,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -4194,6 +4196,36 @@ class SqlAnswer(TypedDict):
     """`SqlAnswer` of the contract."""
 
     data: list[dict[str, Any]]
+
+
+class TileSetAnswer(TypedDict):
+    """`TileSetAnswer` of the contract."""
+
+    tilejson: str
+    """Version of TileJSON."""
+    name: str
+    """Name of the dataset."""
+    tiles: list[str]
+    """Path of the tiles, with {z}, {x} and {y} to fill in."""
+    minzoom: int
+    """Lowest zoom."""
+    maxzoom: int
+    """Zoom beyond which maps enlarge tiles."""
+    vector_layers: list[TileSetAnswerVectorLayersItem]
+    """Layers with their fields."""
+
+
+class TileSetAnswerVectorLayersItem(TypedDict):
+    """`TileSetAnswerVectorLayersItem` of the contract."""
+
+    id: str
+    """Name of the layer."""
+    fields: dict[str, str]
+    """Type of each field."""
+    minzoom: int
+    """Lowest zoom that has it."""
+    maxzoom: int
+    """Highest zoom that has it."""
 
 
 class PropertiesGetAnswer(TypedDict):

@@ -52,6 +52,7 @@ static PAGES: &[Page] = pages![
     "alerts": "docs/alerts.md",
     "collecting": "docs/collecting.md",
     "sql": "docs/sql.md",
+    "console": "docs/console.md",
     "mcp": "docs/mcp.md",
     "python": "docs/python.md",
     "installing": "docs/installing.md",

@@ -1,0 +1,58 @@
+/** Lines over time, drawn by uPlot in the page's colours, with a table for whoever cannot see them. */
+
+import uPlot from "./vendor/uplot.mjs";
+import { html, useEffect, useRef } from "./parts.js";
+import { day, number } from "./language.js";
+
+const COLOURS = ["--accent", "--second", "--third"];
+
+/** `times` in milliseconds; each line `{label, values}` with as many values, null where there is none. */
+export function LinePlot({ title, times, lines, isStepped }) {
+  const place = useRef(null);
+  useEffect(() => {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    const axis = { stroke: colour("--text"), grid: { stroke: colour("--line"), width: 1 } };
+    const paths = isStepped ? uPlot.paths.stepped({ align: 1 }) : undefined;
+    const series = lines.map((line, nth) => ({
+      label: line.label, stroke: colour(COLOURS[nth % COLOURS.length]), width: 2, paths, spanGaps: true,
+      value: (_, value) => number(value),
+    }));
+    const size = () => ({ width: place.current.clientWidth, height: 220 });
+    const plot = new uPlot(
+      {
+        ...size(), title, axes: [axis, { ...axis, size: 70, values: (_, ticks) => ticks.map((tick) => number(tick)) }],
+        series: [{ value: (_, seconds) => seconds && day(seconds * 1000) }, ...series],
+      },
+      [times.map((time) => time / 1000), ...lines.map((line) => line.values)],
+      place.current,
+    );
+    const watcher = new ResizeObserver(() => plot.setSize(size()));
+    watcher.observe(place.current);
+    return () => {
+      watcher.disconnect();
+      plot.destroy();
+    };
+  }, [JSON.stringify([times, lines, title])]);
+  return html`<div class="plot" ref=${place} role="img" aria-label=${title}></div>`;
+}
+
+/** Amounts added up from left to right, as bars: `[label, amount]`. */
+export function Waterfall({ parts, show }) {
+  const total = parts.reduce((sum, [, amount]) => sum + amount, 0);
+  let sum = 0;
+  const bars = parts.map(([label, amount]) => {
+    const from = Math.min(sum, sum + amount);
+    sum += amount;
+    return { label, amount, from };
+  });
+  const most = Math.max(total, ...bars.map((bar) => bar.from + Math.abs(bar.amount)), 1);
+  const least = Math.min(0, ...bars.map((bar) => bar.from));
+  const percent = (value) => `${((value - least) / (most - least)) * 100}%`;
+  const width = (value) => `${(Math.abs(value) / (most - least)) * 100}%`;
+  return html`<ol class="waterfall">${bars.map((bar) => html`<li>
+    <span>${bar.label}</span>
+    <span class="track" aria-hidden="true"><svg width="100%" height="14"><rect x=${percent(bar.from)} width=${width(bar.amount)}
+      height="14" class=${bar.amount < 0 ? "less" : "more"}></rect></svg></span>
+    <span class="number">${bar.amount > 0 ? "+" : ""}${show(bar.amount)}</span></li>`)}</ol>`;
+}

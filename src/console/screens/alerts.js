@@ -1,0 +1,105 @@
+/** Alerts: made from a search, tried on the past, and followed to what the receiver answered. */
+
+import { call } from "../api.js";
+import { day, euros, number, word } from "../language.js";
+import { Field, Granted, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
+import { LinePlot } from "../plot.js";
+
+const BASE = "/v2/protected/properties/search/alerts";
+/** How often deliveries are looked at again, milliseconds. */
+const TAIL_MS = 2_000;
+
+export function Alerts({ parameters, set }) {
+  const alerts = useLoaded((signal) => call("GET", `${BASE}/all?take=100`, undefined, { signal }), []);
+  const open = (alert) => set({ alert: alert.alert_id }, true);
+  const list = alerts.value?.data ?? [];
+  const chosen = list.find((alert) => alert.alert_id === parameters.alert);
+  return html`<${Granted} scope="alerts">
+    <${NewAlert} onMade=${alerts.again} />
+    <${Waiting} of=${alerts} />
+    <${Table} caption=${word("alerts")} rows=${list} onPick=${open} columns=${[
+      [word("name"), (alert) => alert.search_name], [word("status"), (alert) => word(alert.activated ? "active" : "pause")],
+      [word("webhook"), (alert) => alert.webhook_url], [word("date"), (alert) => day(alert.created_at)]]} />
+    ${chosen && html`<${Followed} key=${chosen.alert_id} alert=${chosen} onChange=${alerts.again} />`}
+  <//>`;
+}
+
+function NewAlert({ onMade }) {
+  const [shown, setShown] = useState({});
+  const read = (form) => {
+    const of = Object.fromEntries(new FormData(form));
+    const price = { ...(of.most && { max: Number(of.most) }), ...(of.least && { min: Number(of.least) }) };
+    const filterProperty = {
+      type: [of.type], offer: [{ type: "OFFER_BUY" }], ...(of.code && { location: [{ postalCode: of.code }] }),
+      ...(Object.keys(price).length && { price: { latest: { value: price } } }),
+    };
+    return { of, search_query: { filterProperty } };
+  };
+  const attempt = (act) => async (event) => {
+    event.preventDefault();
+    const form = event.target.form ?? event.target;
+    try {
+      setShown(await act(read(form), form));
+    } catch (error) {
+      setShown({ fault: error.message });
+    }
+  };
+  const preview = attempt(async ({ search_query }) => ({ preview: (await call("POST", `${BASE}/preview`, { search_query, days: 30 })).data }));
+  const create = attempt(async ({ of, search_query }, form) => {
+    const match = ["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"];
+    await call("PUT", BASE, { search_query, match, search_name: of.name, webhook_url: of.url });
+    form.reset();
+    onMade();
+    return {};
+  });
+  const days = shown.preview?.per_day ?? [];
+  return html`<form class="filters" onSubmit=${create}>
+    <${Field} label=${word("name")}><input name="name" required maxlength="100" /><//>
+    <${Field} label=${word("type")}><select name="type"><option value="CLASS_FLAT">${word("flat")}</option><option value="CLASS_HOUSE">${word("house")}</option></select><//>
+    <${Field} label=${word("postcode")}><input name="code" pattern="[0-9]{5}" size="6" placeholder="75011" /><//>
+    <fieldset><legend>${word("price")}</legend><input name="least" type="number" min="0" placeholder=${word("min")} aria-label=${word("min")} />
+      <input name="most" type="number" min="0" placeholder=${word("max")} aria-label=${word("max")} /></fieldset>
+    <${Field} label=${word("webhook")}><input name="url" type="url" required size="30" /><//>
+    <button type="button" onClick=${preview}>${word("preview")}</button><button>${word("create")}</button>
+    ${shown.fault && html`<p class="fault" role="alert">${shown.fault}</p>`}
+    ${shown.preview && html`<p role="status">${number(shown.preview.count)} ${word("matches")}</p>
+      <${LinePlot} title=${`${word("matches")}, ${word("perDay")}`} times=${days.map((one) => Date.parse(one.date))}
+        lines=${[{ label: word("matches"), values: days.map((one) => one.count) }]} />`}
+  </form>`;
+}
+
+/** One alert: what it matched, and its deliveries as they happen. */
+function Followed({ alert, onChange }) {
+  const path = `${BASE}/${alert.alert_id}`;
+  const history = useLoaded((signal) => call("GET", `${BASE}/history/${alert.alert_id}?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
+  const deliveries = useLoaded((signal) => call("GET", `${path}/deliveries?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
+  useEffect(() => {
+    const timer = setInterval(() => { deliveries.again(); history.again(); }, TAIL_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const toggle = async () => {
+    await (alert.activated ? call("DELETE", path) : call("GET", `${path}/activate`));
+    onChange();
+  };
+  const replay = async () => {
+    const now = new Date();
+    const from = new Date(now - 7 * 86_400_000);
+    await call("POST", `${path}/replay`, { from: from.toISOString(), to: now.toISOString(), max_items: 100 });
+    deliveries.again();
+  };
+  return html`<section><h2>${alert.search_name}</h2>
+    <button type="button" onClick=${toggle}>${word(alert.activated ? "pause" : "resume")}</button>
+    <button type="button" onClick=${replay}>${word("retry")} (7 ${word("days")})</button>
+    <pre class="long">${JSON.stringify(alert.search_query, null, 1)}</pre>
+    <h3>${word("deliveries")}</h3><${Waiting} of=${deliveries} />
+    <${Table} rows=${deliveries.value?.data ?? []} columns=${[
+      [word("date"), (one) => one.created_at], [word("status"), (one) => one.status],
+      [word("attempts"), (one) => one.attempts, true], [word("answer"), (one) => one.last_error ?? one.last_status ?? ""],
+      [word("rows"), (one) => one.items, true],
+      ["", (one) => html`<details><summary>JSON</summary><pre class="long">${JSON.stringify(one, null, 1)}</pre></details>`]]} />
+    <h3>${word("matches")}</h3>
+    <${Table} rows=${history.value?.data ?? []} columns=${[
+      [word("name"), (home) => home.title ?? home.adverts?.[0]?.title], [word("address"), (home) => home.location?.city],
+      [word("price"), (home) => euros(home.price?.latest?.value), true]]} />
+  </section>`;
+}

@@ -1,0 +1,235 @@
+//! The console at `/console`: a page for people, its files compiled in, and the exchange of a key for a session.
+//!
+//! The page uses the public API alone. It needs no network beyond this service; a base map of another service works where
+//! the settings name it.
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use serde_json::{Value, json};
+use warp::http::header::{CONTENT_ENCODING, HOST, LOCATION, ORIGIN, SET_COOKIE};
+use warp::http::{HeaderMap, Method, Response, StatusCode};
+
+use crate::call::{Call, read_json};
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
+use crate::error::ApiError;
+use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
+use crate::response::ApiResponse;
+use crate::sessions::{COOKIE_NAME, SESSION_LASTS};
+use toise_accounts::key::KeyRecord;
+use toise_accounts::scopes::Scope;
+use toise_contract::fault::Fault;
+
+/// What the page may load: its own files, the tiles, and images that the map makes. No script and no style in the page
+/// itself; MapLibre and uPlot place what they draw by styles of elements, which scripts may set.
+const POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; \
+    img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// Maximum length of the body that begins a session.
+const SESSION_BODY: BodyRule = BodyRule::Json { bytes_max: 1_024 };
+
+/// A file of the page.
+struct PageFile {
+    /// Its path below `/console/`.
+    name: &'static str,
+    media_type: &'static str,
+    cache: &'static str,
+    is_packed: bool,
+    bytes: &'static [u8],
+}
+
+macro_rules! files {
+    ($($name:literal: $media_type:literal,)*) => {
+        [$(PageFile {
+            name: $name,
+            media_type: $media_type,
+            cache: PAGE_CACHE,
+            is_packed: false,
+            bytes: include_bytes!(concat!("../../console/", $name)),
+        }),*]
+    };
+}
+
+macro_rules! packed_files {
+    ($($name:literal: $media_type:literal,)*) => {
+        [$(PageFile {
+            name: $name,
+            media_type: $media_type,
+            cache: FILE_CACHE,
+            is_packed: true,
+            bytes: include_bytes!(concat!("../../console/", $name, ".gz")),
+        }),*]
+    };
+}
+
+/// The project's own files.
+static OWN: [PageFile; 14] = files![
+    "index.html": "text/html",
+    "style.css": "text/css",
+    "app.js": "text/javascript",
+    "api.js": "text/javascript",
+    "language.js": "text/javascript",
+    "parts.js": "text/javascript",
+    "map.js": "text/javascript",
+    "plot.js": "text/javascript",
+    "screens/entry.js": "text/javascript",
+    "screens/market.js": "text/javascript",
+    "screens/home.js": "text/javascript",
+    "screens/alerts.js": "text/javascript",
+    "screens/operations.js": "text/javascript",
+    "screens/query.js": "text/javascript",
+];
+
+/// Libraries, compressed as they are sent; `src/console/vendor/README.md` names their versions and digests.
+static VENDORED: [PageFile; 6] = packed_files![
+    "vendor/maplibre-gl.mjs": "text/javascript",
+    "vendor/maplibre-gl-worker.mjs": "text/javascript",
+    "vendor/maplibre-gl.css": "text/css",
+    "vendor/preact.mjs": "text/javascript",
+    "vendor/uplot.mjs": "text/javascript",
+    "vendor/uplot.css": "text/css",
+];
+
+static FILES: LazyLock<Vec<(DocsFile, bool)>> = LazyLock::new(|| {
+    let files = OWN.iter().chain(&VENDORED);
+    let files = files.filter_map(|file| {
+        let bytes = Bytes::from_static(file.bytes);
+        Some((
+            DocsFile::new(file.name, file.media_type, file.cache, bytes)?,
+            file.is_packed,
+        ))
+    });
+    files.collect()
+});
+
+/// The page, its files and its sessions. None is in the OpenAPI document: they are not for programs.
+pub const ENDPOINTS: &[Endpoint] = &[
+    page("/console", |_| async { Ok(to_page()) }.boxed()),
+    page("/console/", |call| {
+        async { send("index.html", call.headers) }.boxed()
+    }),
+    page("/console/{file}", |call| {
+        async { send(call.param(0), call.headers) }.boxed()
+    }),
+    page("/console/{folder}/{file}", |call| {
+        async {
+            send(
+                &format!("{}/{}", call.param(0), call.param(1)),
+                call.headers,
+            )
+        }
+        .boxed()
+    }),
+    session(Method::POST, SESSION_BODY, |call| begin(call).boxed()),
+    session(Method::GET, BodyRule::None, |call| tell(call).boxed()),
+    session(Method::DELETE, BodyRule::None, |call| {
+        async { Ok(end(call)) }.boxed()
+    }),
+];
+
+const fn page(path: &'static str, handler: Handler) -> Endpoint {
+    Endpoint {
+        method: Method::GET,
+        path,
+        access: Access::Public,
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler,
+        operation: None,
+    }
+}
+
+const fn session(method: Method, body: BodyRule, handler: Handler) -> Endpoint {
+    Endpoint {
+        method,
+        path: "/console-session",
+        access: Access::Public,
+        counting: Counting::Free,
+        body,
+        time: Time::Request,
+        handler,
+        operation: None,
+    }
+}
+
+fn send(name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiError> {
+    let file = FILES.iter().find(|(file, _)| file.name == name);
+    let (file, is_packed) = file.ok_or(ApiError::NoRoute)?;
+    let answer = ApiResponse::from(file.send_under(POLICY, headers));
+    Ok(match is_packed {
+        true => answer.with_header(CONTENT_ENCODING, "gzip"),
+        false => answer,
+    })
+}
+
+/// Redirects to the page, so that its relative links lead to its files.
+fn to_page() -> ApiResponse {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    ApiResponse::from(response).with_header(LOCATION, "console/")
+}
+
+/// Exchanges a key, or a code made for one, for a session.
+async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let body = read_json(&call.body)?;
+    // A page of another site must not begin sessions here.
+    let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let origin = call.headers.get(ORIGIN).map(|origin| origin.to_str());
+    if let Some(origin) = origin {
+        let named = origin.ok().and_then(|origin| origin.split_once("://"));
+        if named.map(|(_, host)| host) != host {
+            return Err(Fault::new("origin", "must be this service").into());
+        }
+    }
+    let text = match (body["key"].as_str(), body["code"].as_str()) {
+        (Some(key), None) => Some(key.trim().to_owned()),
+        (None, Some(code)) => call.app.sessions.redeem(code),
+        _ => return Err(Fault::new("key", "is required, or a code in its place").into()),
+    };
+    let text = text.ok_or(ApiError::Unauthorised(
+        "of the code must not be used up or too old",
+    ))?;
+    let verified = call.app.verifier.verify(&text).await;
+    let key = verified.map_err(ApiError::internal)?;
+    let key = key.ok_or(ApiError::Unauthorised(
+        "must be a key that is known, not revoked and not expired",
+    ))?;
+    let new = call.app.sessions.begin(text);
+    let cookie = format!(
+        "{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}",
+        new.cookie,
+        SESSION_LASTS.as_secs()
+    );
+    let answer = ApiResponse::data(about(&key, &new.token, new.ends_at));
+    Ok(answer
+        .with_status(StatusCode::CREATED)
+        .with_header(SET_COOKIE, &cookie))
+}
+
+/// What the page needs to know of its session; null without one.
+async fn tell(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let Some((token, ends_at)) = call.app.sessions.of(call.headers) else {
+        return Ok(ApiResponse::data(Value::Null));
+    };
+    let key = crate::auth::authenticate_call(call.app, &Method::GET, call.headers).await?;
+    Ok(ApiResponse::data(about(&key, &token, ends_at)))
+}
+
+fn about(key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chrono::Utc>) -> Value {
+    json!({
+        "token": token,
+        "ends_at": ends_at,
+        "key_id": key.key_id,
+        "account_id": key.account_id,
+        "scopes": key.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),
+    })
+}
+
+fn end(call: &Call<'_>) -> ApiResponse {
+    call.app.sessions.end(call.headers);
+    let gone = format!("{COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    ApiResponse::from(response).with_header(SET_COOKIE, &gone)
+}

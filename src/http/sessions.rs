@@ -1,0 +1,225 @@
+//! Sessions of the console: a browser that showed a key once is known by a cookie, for a while.
+//!
+//! A session holds the text of its key in memory only, and the key is verified with every request: a revoked key ends its
+//! sessions at once. The cookie cannot be read by scripts and is never sent from another site; besides, a call that
+//! changes something must carry the session's token in a header, which no other site can know. Sessions end with the
+//! process.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
+use rand::distr::{Alphanumeric, SampleString};
+use subtle::ConstantTimeEq;
+use warp::http::header::COOKIE;
+use warp::http::{HeaderMap, Method};
+
+use super::error::ApiError;
+use toise_base::clock::Clock;
+
+/// Name of the cookie.
+pub const COOKIE_NAME: &str = "toise_session";
+/// Header with the token of the session.
+pub const TOKEN_HEADER: &str = "x-console-token";
+/// How long a session lasts.
+pub const SESSION_LASTS: Duration = Duration::from_secs(8 * 3_600);
+/// How long a code can be exchanged for a session.
+const CODE_LASTS: Duration = Duration::from_secs(15 * 60);
+/// Maximum number of sessions; the one that ends first makes room.
+const SESSIONS_MAX: usize = 10_000;
+/// Maximum number of codes that wait.
+const CODES_MAX: usize = 100;
+/// Random characters of cookies, tokens and codes.
+const SECRET_CHARS: usize = 43;
+
+/// The sessions of a process. Cheap to clone.
+#[derive(Clone)]
+pub struct Sessions {
+    clock: Clock,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: HashMap<String, Session>,
+    codes: HashMap<String, (String, DateTime<Utc>)>,
+}
+
+struct Session {
+    key: String,
+    token: String,
+    ends_at: DateTime<Utc>,
+}
+
+/// A session that was just begun.
+#[derive(Debug)]
+pub struct NewSession {
+    /// Value of the cookie.
+    pub cookie: String,
+    /// What calls that change something must carry in [`TOKEN_HEADER`].
+    pub token: String,
+    /// When it ends.
+    pub ends_at: DateTime<Utc>,
+}
+
+impl Sessions {
+    /// No sessions yet.
+    pub fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            state: Arc::default(),
+        }
+    }
+
+    /// Makes a code that [`Self::redeem`] exchanges once for the key.
+    pub fn code_for(&self, key: &str) -> String {
+        let code = random_text();
+        let now = self.clock.now();
+        let mut state = self.state.lock();
+        state.codes.retain(|_, (_, until)| *until > now);
+        if state.codes.len() < CODES_MAX {
+            state
+                .codes
+                .insert(code.clone(), (key.to_owned(), now + CODE_LASTS));
+        }
+        code
+    }
+
+    /// The key of a code, which is then used up.
+    pub fn redeem(&self, code: &str) -> Option<String> {
+        let (key, until) = self.state.lock().codes.remove(code)?;
+        (until > self.clock.now()).then_some(key)
+    }
+
+    /// Begins a session of a key that was verified.
+    pub fn begin(&self, key: String) -> NewSession {
+        let (cookie, token) = (random_text(), random_text());
+        let now = self.clock.now();
+        let ends_at = now + SESSION_LASTS;
+        let mut state = self.state.lock();
+        state.sessions.retain(|_, session| session.ends_at > now);
+        if state.sessions.len() >= SESSIONS_MAX {
+            let first = state.sessions.iter().min_by_key(|(_, of)| of.ends_at);
+            if let Some(first) = first.map(|(cookie, _)| cookie.clone()) {
+                state.sessions.remove(&first);
+            }
+        }
+        let session = Session {
+            key,
+            token: token.clone(),
+            ends_at,
+        };
+        state.sessions.insert(cookie.clone(), session);
+        NewSession {
+            cookie,
+            token,
+            ends_at,
+        }
+    }
+
+    /// Ends the session of a request, if it has one.
+    pub fn end(&self, headers: &HeaderMap) {
+        if let Some(cookie) = cookie(headers) {
+            self.state.lock().sessions.remove(cookie);
+        }
+    }
+
+    /// The token and the end of the session of a request.
+    pub fn of(&self, headers: &HeaderMap) -> Option<(String, DateTime<Utc>)> {
+        let state = self.state.lock();
+        let session = state.sessions.get(cookie(headers)?)?;
+        (session.ends_at > self.clock.now()).then(|| (session.token.clone(), session.ends_at))
+    }
+
+    /// The key behind the cookie of a request; `None` without a session.
+    ///
+    /// # Errors
+    /// The call changes something and does not carry the token.
+    pub fn key(&self, method: &Method, headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+        let Some(cookie) = cookie(headers) else {
+            return Ok(None);
+        };
+        let state = self.state.lock();
+        let found = state.sessions.get(cookie);
+        let Some(session) = found.filter(|session| session.ends_at > self.clock.now()) else {
+            return Ok(None);
+        };
+        let changes = !matches!(*method, Method::GET | Method::HEAD);
+        let token = headers
+            .get(TOKEN_HEADER)
+            .map_or(&[][..], |value| value.as_bytes());
+        if changes && !bool::from(token.ct_eq(session.token.as_bytes())) {
+            return Err(ApiError::Unauthorised(
+                "of a console session needs the header x-console-token",
+            ));
+        }
+        Ok(Some(session.key.clone()))
+    }
+}
+
+/// As many random bits as a key has, from the same generator.
+fn random_text() -> String {
+    Alphanumeric.sample_string(&mut rand::rng(), SECRET_CHARS)
+}
+
+/// The session's part of the cookies of a request.
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let lists = headers.get_all(COOKIE).iter();
+    lists
+        .filter_map(|list| list.to_str().ok())
+        .flat_map(|list| list.split(';'))
+        .find_map(|pair| pair.trim().strip_prefix(COOKIE_NAME)?.strip_prefix('='))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(cookie: &str, token: Option<&str>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            COOKIE,
+            format!("other=1; {COOKIE_NAME}={cookie}").parse().unwrap(),
+        );
+        if let Some(token) = token {
+            headers.insert(TOKEN_HEADER, token.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn a_session_reads_with_its_cookie_and_changes_with_its_token() {
+        let clock = Clock::steered(DateTime::UNIX_EPOCH);
+        let sessions = Sessions::new(clock.clone());
+        let new = sessions.begin("key".into());
+        let key = |method: Method, headers: &HeaderMap| sessions.key(&method, headers);
+        assert_eq!(
+            key(Method::GET, &with(&new.cookie, None))
+                .unwrap()
+                .as_deref(),
+            Some("key")
+        );
+        assert_eq!(key(Method::GET, &with("made-up", None)).unwrap(), None);
+        assert_eq!(key(Method::GET, &HeaderMap::new()).unwrap(), None);
+        assert!(key(Method::POST, &with(&new.cookie, None)).is_err());
+        assert!(key(Method::DELETE, &with(&new.cookie, Some("made-up"))).is_err());
+        let headers = with(&new.cookie, Some(&new.token));
+        assert_eq!(key(Method::POST, &headers).unwrap().as_deref(), Some("key"));
+        clock.advance_ms(9 * 3_600_000);
+        assert_eq!(key(Method::POST, &headers).unwrap(), None);
+    }
+
+    #[test]
+    fn a_code_works_once_and_not_for_long() {
+        let clock = Clock::steered(DateTime::UNIX_EPOCH);
+        let sessions = Sessions::new(clock.clone());
+        let code = sessions.code_for("key");
+        assert_eq!(sessions.redeem(&code).as_deref(), Some("key"));
+        assert_eq!(sessions.redeem(&code), None);
+        let late = sessions.code_for("key");
+        clock.advance_ms(16 * 60_000);
+        assert_eq!(sessions.redeem(&late), None);
+    }
+}

@@ -1,0 +1,289 @@
+//! What tiles show: the rows of a table with a position, and the figure that colours each.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{Float64Type, Int32Type};
+
+use toise_contract::filter::Filter;
+use toise_engine::cancellation::Interrupt;
+use toise_engine::decoded::DecodedColumn;
+use toise_engine::predicate::Predicate;
+use toise_engine::scan::Selection;
+use toise_engine::view::TableView;
+use toise_engine::{Engine, Error};
+use toise_lake::schema::TableSchema;
+use toise_listings::columns::properties;
+use toise_listings::search::projection::view::ProjectionView;
+use toise_opendata::{Dataset, dpe, dvf};
+
+/// Energy classes, best first; the number of a class is its place from 1.
+const CLASSES: [&str; 7] = ["A", "B", "C", "D", "E", "F", "G"];
+/// Number of the first poor class, F.
+const POOR: f32 = 6.0;
+
+/// Rows that tiles are made of.
+#[derive(Clone)]
+pub enum TileSource {
+    /// Recorded sales or diagnostics.
+    OpenData(Dataset),
+    /// Properties as of a view.
+    Properties(Arc<ProjectionView>),
+}
+
+/// What colours rows and hexagons.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Figure {
+    /// Name of the figure of a row.
+    pub of_row: &'static str,
+    /// Name of the figure of a hexagon.
+    pub of_hexagon: &'static str,
+    gather: Gather,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Gather {
+    /// The median, a whole number.
+    Median,
+    /// The share of poor energy classes, percent.
+    PoorShare,
+}
+
+impl Figure {
+    /// The figure of rows with these values; `None` without values.
+    pub fn gathered(self, values: &mut [f32]) -> Option<f64> {
+        if values.is_empty() {
+            return None;
+        }
+        let figure = match self.gather {
+            Gather::Median => {
+                let middle = values.len() / 2;
+                let (_, median, _) = values.select_nth_unstable_by(middle, f32::total_cmp);
+                f64::from(*median)
+            }
+            Gather::PoorShare => {
+                let poor = values.iter().filter(|class| **class >= POOR).count();
+                100.0 * poor as f64 / values.len() as f64
+            }
+        };
+        Some(figure.round())
+    }
+}
+
+/// A row on the map.
+#[derive(Clone, Debug)]
+pub(crate) struct Spot {
+    pub lat: f64,
+    pub lon: f64,
+    /// Its figure.
+    pub figure: Option<f64>,
+    /// Chunk of the view, and row in it.
+    pub row: (usize, usize),
+}
+
+/// A source at one version.
+pub(crate) enum SourceView {
+    Table(Arc<TableView>),
+    Listings(Arc<ProjectionView>),
+}
+
+impl TileSource {
+    /// Name of the table.
+    pub fn name(&self) -> &'static str {
+        self.schema().name
+    }
+
+    fn schema(&self) -> &'static TableSchema {
+        match self {
+            Self::OpenData(Dataset::Dvf) => dvf::schema(),
+            Self::OpenData(Dataset::Dpe) => dpe::schema(),
+            Self::Properties(_) => properties(),
+        }
+    }
+
+    /// Names of the figures of a row and of a hexagon.
+    pub fn figures(&self) -> (&'static str, &'static str) {
+        let figure = self.figure();
+        (figure.of_row, figure.of_hexagon)
+    }
+
+    pub(crate) fn figure(&self) -> Figure {
+        match self {
+            Self::OpenData(Dataset::Dpe) => Figure {
+                of_row: "energy",
+                of_hexagon: "poor_share",
+                gather: Gather::PoorShare,
+            },
+            Self::OpenData(Dataset::Dvf) | Self::Properties(_) => Figure {
+                of_row: "price_per_m2",
+                of_hexagon: "price_per_m2",
+                gather: Gather::Median,
+            },
+        }
+    }
+
+    pub(crate) fn view(&self, engine: &Engine) -> Result<SourceView, Error> {
+        Ok(match self {
+            Self::OpenData(_) => SourceView::Table(engine.view(self.schema())?),
+            Self::Properties(view) => SourceView::Listings(Arc::clone(view)),
+        })
+    }
+}
+
+impl SourceView {
+    /// What changes whenever a row does.
+    pub fn version(&self) -> i64 {
+        match self {
+            Self::Table(view) => view.snapshot().sequence as i64,
+            Self::Listings(view) => view.through(),
+        }
+    }
+
+    /// Visits the rows with a position that a filter selects; see [`Engine::scan`].
+    pub fn scan<S: Send>(
+        &self,
+        source: &TileSource,
+        engine: &Engine,
+        filter: &Filter,
+        interrupt: &Interrupt,
+        start: impl Fn() -> S + Sync,
+        visit: impl Fn(&mut S, Spot) + Sync,
+    ) -> Result<Vec<S>, Error> {
+        let schema = source.schema();
+        let predicate = Predicate::compile(schema, filter)?;
+        let columns = SpotColumns::of(source)?;
+        match self {
+            Self::Table(view) => engine.scan(view, &predicate, interrupt, start, |state, chunk| {
+                let read = |column| chunk.column(column);
+                columns.each(chunk.index, chunk.selected, read, |spot| visit(state, spot))
+            }),
+            Self::Listings(view) => {
+                view.scan(engine, &predicate, interrupt, start, |state, rows| {
+                    let read = |column| rows.column(column);
+                    columns.each(rows.index, &rows.selected, read, |spot| visit(state, spot))
+                })
+            }
+        }
+    }
+
+    /// The identifiers of rows.
+    pub fn ids(
+        &self,
+        source: &TileSource,
+        engine: &Engine,
+        spots: &[Spot],
+    ) -> Result<Vec<String>, Error> {
+        let schema = source.schema();
+        let column = index_of(schema, schema.id)?;
+        let mut read: Option<(usize, Arc<DecodedColumn>)> = None;
+        let mut ids = Vec::with_capacity(spots.len());
+        for Spot {
+            row: (chunk, row), ..
+        } in spots
+        {
+            let values = match &read {
+                Some((known, values)) if known == chunk => Arc::clone(values),
+                _ => match self {
+                    Self::Table(view) => {
+                        let group = view.chunks().get(*chunk);
+                        let group = group.ok_or_else(|| unknown(&format!("chunk {chunk}")))?;
+                        view.column(engine.cache(), group, column)?
+                    }
+                    Self::Listings(view) => view.column(engine, *chunk, column)?,
+                },
+            };
+            let texts = values.values.as_string_opt::<i32>();
+            let id = texts
+                .filter(|texts| *row < texts.len())
+                .map(|texts| texts.value(*row));
+            ids.push(id.unwrap_or_default().to_owned());
+            read = Some((*chunk, values));
+        }
+        Ok(ids)
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    Error::UnknownTable(name.to_owned())
+}
+
+fn index_of(schema: &TableSchema, name: &str) -> Result<usize, Error> {
+    let found = schema.column(name).map(|(index, _)| index);
+    found.ok_or_else(|| unknown(&format!("{}.{name}", schema.name)))
+}
+
+/// The columns that spots are read from, by number.
+struct SpotColumns {
+    lat: usize,
+    lon: usize,
+    figure: usize,
+    is_class: bool,
+}
+
+impl SpotColumns {
+    fn of(source: &TileSource) -> Result<Self, Error> {
+        let schema = source.schema();
+        let (figure, is_class) = match source {
+            TileSource::OpenData(Dataset::Dvf) => ("price_per_m2_living_eur", false),
+            TileSource::OpenData(Dataset::Dpe) => ("etiquette_dpe", true),
+            TileSource::Properties(_) => ("price_latest_value_per_area", false),
+        };
+        Ok(Self {
+            lat: index_of(schema, "lat")?,
+            lon: index_of(schema, "lon")?,
+            figure: index_of(schema, figure)?,
+            is_class,
+        })
+    }
+
+    fn each(
+        &self,
+        chunk: usize,
+        selected: &Selection,
+        read: impl Fn(usize) -> Result<Arc<DecodedColumn>, Error>,
+        mut visit: impl FnMut(Spot),
+    ) -> Result<(), Error> {
+        let [lat, lon, figure] = [read(self.lat)?, read(self.lon)?, read(self.figure)?];
+        let classes = self
+            .is_class
+            .then(|| class_numbers(&figure.values))
+            .flatten();
+        selected.for_each(|row| {
+            let (Some(lat), Some(lon)) = (number(&lat.values, row), number(&lon.values, row))
+            else {
+                return;
+            };
+            let figure = match &classes {
+                Some(classes) => class(&figure.values, classes, row),
+                None => number(&figure.values, row),
+            };
+            visit(Spot {
+                lat,
+                lon,
+                figure,
+                row: (chunk, row),
+            });
+        });
+        Ok(())
+    }
+}
+
+fn number(values: &ArrayRef, row: usize) -> Option<f64> {
+    let values = values.as_primitive_opt::<Float64Type>()?;
+    values.is_valid(row).then(|| values.value(row))
+}
+
+/// The number of the class behind each key of a category.
+fn class_numbers(values: &ArrayRef) -> Option<Vec<Option<f64>>> {
+    let categories = values.as_dictionary_opt::<Int32Type>()?.values();
+    let numbers = categories.as_string_opt::<i32>()?.iter().map(|name| {
+        let place = CLASSES.iter().position(|class| Some(*class) == name)?;
+        Some(place as f64 + 1.0)
+    });
+    Some(numbers.collect())
+}
+
+fn class(values: &ArrayRef, classes: &[Option<f64>], row: usize) -> Option<f64> {
+    let key = values.as_dictionary_opt::<Int32Type>()?.key(row)?;
+    *classes.get(key)?
+}

@@ -1,0 +1,146 @@
+"""Drives the console of a demo in a real browser: drive.py CHROMIUM READY_JSON [FOLDER_FOR_SCREENSHOTS]
+
+Gets in by the demo's link, finds a sale, opens and values a home, makes an alert and sees a delivery arrive, asks SQL, reads
+an advert that tries to run a script, and is thrown out when the key is revoked. Every screen must fit 360 pixels.
+"""
+
+import http.server
+import json
+import pathlib
+import sys
+import threading
+import time
+import urllib.request
+
+from playwright.sync_api import expect, sync_playwright
+
+FLAGS = [
+    "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+]
+SCREENS = ["map", "home", "alerts", "operations", "query"]
+WAIT_MS = 30_000
+
+chromium, ready_file = sys.argv[1:3]
+pictures = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
+ready = json.loads(pathlib.Path(ready_file).read_text(encoding="utf-8"))
+address = ready["address"]
+
+
+def ask(method, path, key, body=None):
+    """The JSON answer of the service."""
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"x-api-key": key, "content-type": "application/json"}
+    request = urllib.request.Request(address + path, data, headers, method=method)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.loads(answer.read() or b"null")
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    """Takes every webhook."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def advert(nth, price, title):
+    return {
+        "url": f"https://portal.example/ads/{nth}", "source": "portal.example", "type": "CLASS_FLAT", "title": title,
+        "offer": {"type": "OFFER_BUY"}, "location": {"postalCode": "75011", "city": "Paris"}, "description": title,
+        "currentPrice": {"value": price}, "habitation": {"surface": {"total": 41 + nth}, "roomCount": 2},
+    }
+
+
+receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+threading.Thread(target=receiver.serve_forever, daemon=True).start()
+webhook = f"http://127.0.0.1:{receiver.server_port}/"
+
+with sync_playwright() as playwright:
+    browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB")
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda line: line.type == "error" and faults.append(line.text))
+
+    # In by the link, whose code leaves the address and works once.
+    page.goto(ready["console"])
+    expect(page.get_by_role("navigation")).to_be_visible(timeout=WAIT_MS)
+    assert "code=" not in page.url, page.url
+    assert page.evaluate("document.cookie") == "", "a script can read the session"
+
+    # The map, its results, a filter, a record, its value.
+    rows = page.locator(".results tbody tr")
+    expect(rows.first).to_be_visible(timeout=WAIT_MS)
+    before = page.locator(".results p").first.inner_text()
+    page.locator("select").nth(1).select_option("Maison")
+    expect(page.locator(".results p").first).not_to_have_text(before, timeout=WAIT_MS)
+    assert "type=Maison" in page.url, page.url
+    page.reload()
+    expect(rows.first.locator("td").nth(1)).to_have_text("Maison", timeout=WAIT_MS)
+    rows.first.click()
+    page.get_by_role("link", name="Estimate").click()
+    expect(page.locator(".big")).to_contain_text("€", timeout=WAIT_MS)
+
+    # An alert, and what it delivers.
+    page.goto(address + "/console/#/alerts")
+    page.locator("input[name=name]").fill("Flats of the 11th")
+    page.locator("input[name=code]").fill("75011")
+    page.locator("input[name=url]").fill(webhook)
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("form .plot")).to_be_visible(timeout=WAIT_MS)
+    page.get_by_role("button", name="Create").click()
+    page.get_by_role("row", name="Flats of the 11th").click()
+    hostile = "<img src=x onerror='window.broken=1'> \u202e javascript:alert(1)"
+    ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": [advert(1, 410_000, hostile)]})
+    section = page.locator("section").filter(has_text="Deliveries")
+    expect(section.locator("table").first.locator("tbody tr").first).to_be_visible(timeout=WAIT_MS)
+
+    # The hostile advert is text.
+    time.sleep(1.5)
+    page.goto(address + "/console/#/map?dataset=properties&pmin=409999&pmax=410001")
+    page.locator(".results tbody tr").filter(has_text="onerror").click()
+    expect(page.locator(".results h2")).to_contain_text("onerror", timeout=WAIT_MS)
+    assert page.evaluate("window.broken") is None, "a script of an advert ran"
+
+    # SQL.
+    page.goto(address + "/console/#/query")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("form table tbody tr").first).to_be_visible(timeout=WAIT_MS)
+    expect(page.locator("form .plot canvas")).to_be_visible(timeout=WAIT_MS)
+    page.locator("textarea").fill("drop table dvf")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator(".fault")).to_contain_text("only queries", timeout=WAIT_MS)
+
+    # Every screen fits, in both themes and at two widths.
+    for theme in ("light", "dark"):
+        for width in (360, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            for screen in SCREENS:
+                page.goto(f"{address}/console/#/{screen}")
+                page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+                page.wait_for_timeout(1_500 if pictures else 300)
+                wide = page.evaluate("document.documentElement.scrollWidth")
+                assert wide <= width, f"{screen} is {wide} pixels wide at {width}"
+                if pictures:
+                    pictures.mkdir(parents=True, exist_ok=True)
+                    page.screenshot(path=pictures / f"{screen}-{theme}-{width}.png")
+
+    # A revoked key throws its session out.
+    session = page.evaluate("fetch('/console-session').then((answer) => answer.json())")
+    ask("DELETE", f"/v2/protected/admin/keys/{session['data']['key_id']}", ready["admin_key"])
+    time.sleep(1)
+    page.goto(f"{address}/console/#/map")
+    page.reload()
+    expect(page.locator("form.entry")).to_be_visible(timeout=WAIT_MS)
+    # What the revoked session was refused is no fault of the page.
+    faults = [fault for fault in faults if "401" not in fault and "422" not in fault]
+    assert not faults, faults
+    browser.close()
+print("the console works in the browser")

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Drives the console in a real browser. Usage: tests/console/run.sh TOISE [FOLDER_FOR_SCREENSHOTS]
+# TOISE is the executable. Skipped, with a line that says so, where Chromium or Playwright for Python is missing.
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+toise=$1
+venv=${TOISE_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/toise-console}
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [ -z "$chromium" ]; then
+    echo "skipped: the console's test needs Chromium"
+    exit 0
+fi
+if ! "$venv/bin/python" -c 'import playwright' 2>/dev/null; then
+    if ! python3 -m venv "$venv" || ! "$venv/bin/pip" install --quiet --disable-pip-version-check 'playwright>=1.50,<2'; then
+        echo "skipped: the console's test needs Playwright for Python (python3 with venv, and PyPI)"
+        exit 0
+    fi
+fi
+data=$(mktemp -d)
+"$toise" --data "$data" --json demo --small --listen 127.0.0.1:0 --allow-webhook-hosts 127.0.0.1 > "$data/ready.json" 2> "$data/log.txt" &
+server=$!
+trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$data"' EXIT
+waited=0
+while [ ! -s "$data/ready.json" ]; do
+    kill -0 "$server" || { cat "$data/log.txt"; exit 1; }
+    waited=$((waited + 1))
+    [ "$waited" -lt 1800 ] || { echo "the demo is not ready after 3 minutes"; exit 1; }
+    sleep 0.1
+done
+"$venv/bin/python" "$here/drive.py" "$chromium" "$data/ready.json" ${2:+"$2"}

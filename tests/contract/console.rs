@@ -1,0 +1,220 @@
+//! The console's way in: a key becomes a session, whose cookie reads and whose token changes, until either ends.
+
+use std::collections::BTreeSet;
+
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+use toise::accounts::key::KeyKind;
+
+use crate::support::Service;
+
+const SESSION: &str = "/console-session";
+const SEARCH: &str = "/v2/protected/properties/search/count";
+
+async fn begun(service: &Service, body: Value, origin: Option<&str>) -> Response {
+    let mut request = service.ask(Method::POST, SESSION).json(&body);
+    if let Some(origin) = origin {
+        request = request.header("origin", origin);
+    }
+    request.send().await.unwrap()
+}
+
+/// The cookie of an answer as a browser sends it back.
+fn cookie(response: &Response) -> String {
+    let set = response.headers()["set-cookie"].to_str().unwrap();
+    for rule in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+        assert!(set.contains(rule), "{set}");
+    }
+    set.split(';').next().unwrap().to_owned()
+}
+
+async fn status(
+    service: &Service,
+    method: Method,
+    path: &str,
+    cookie: &str,
+    token: Option<&str>,
+) -> u16 {
+    service.clock.advance_ms(1_000);
+    let mut request = service.ask(method.clone(), path).header("cookie", cookie);
+    if method == Method::POST {
+        request = request.json(&json!({"search": {"filterProperty": {}}}));
+    }
+    if let Some(token) = token {
+        request = request.header("x-console-token", token);
+    }
+    request.send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn a_key_becomes_a_session_that_ends_with_it() {
+    let service = Service::start().await;
+    let new = service.new_key(KeyKind::Production, "search", "default");
+    assert_eq!(
+        begun(&service, json!({"key": "nonsense"}), None)
+            .await
+            .status(),
+        401
+    );
+    assert_eq!(
+        begun(&service, json!({"code": "nonsense"}), None)
+            .await
+            .status(),
+        401
+    );
+    assert_eq!(begun(&service, json!({}), None).await.status(), 422);
+    let elsewhere = Some("https://elsewhere.example");
+    assert_eq!(
+        begun(&service, json!({"key": new.key}), elsewhere)
+            .await
+            .status(),
+        422
+    );
+
+    let here = format!("http://{}", service.address);
+    let response = begun(&service, json!({"key": new.key}), Some(&here)).await;
+    assert_eq!(response.status(), 201);
+    let cookie = cookie(&response);
+    let told: Value = response.json().await.unwrap();
+    let token = told["data"]["token"].as_str().unwrap();
+    assert_eq!(told["data"]["scopes"], json!(["search"]));
+    assert!(!told.to_string().contains(&new.key));
+
+    // A cookie alone reads; what is not read needs the token.
+    let tiles = "/v2/protected/tiles/properties";
+    assert_eq!(
+        status(&service, Method::GET, tiles, &cookie, None).await,
+        200
+    );
+    assert_eq!(
+        status(&service, Method::POST, SEARCH, &cookie, None).await,
+        401
+    );
+    assert_eq!(
+        status(&service, Method::POST, SEARCH, &cookie, Some("made-up")).await,
+        401
+    );
+    assert_eq!(
+        status(&service, Method::POST, SEARCH, &cookie, Some(token)).await,
+        200
+    );
+    // The session has the scopes of its key, no more.
+    assert_eq!(
+        status(
+            &service,
+            Method::GET,
+            "/v2/protected/admin/keys",
+            &cookie,
+            None
+        )
+        .await,
+        403
+    );
+    assert_eq!(
+        status(&service, Method::GET, SESSION, &cookie, None).await,
+        200
+    );
+
+    // A revoked key ends its sessions.
+    let key_id = told["data"]["key_id"].as_str().unwrap();
+    let operator = service.key_with("admin");
+    let path = format!("/v2/protected/admin/keys/{key_id}");
+    let revoked = service
+        .ask(Method::DELETE, &path)
+        .header("x-api-key", &operator)
+        .send()
+        .await
+        .unwrap();
+    assert!(revoked.status().is_success(), "{}", revoked.status());
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(
+        status(&service, Method::GET, tiles, &cookie, None).await,
+        401
+    );
+}
+
+#[tokio::test]
+async fn signing_out_ends_the_session() {
+    let service = Service::start().await;
+    let response = begun(&service, json!({"key": service.key}), None).await;
+    let cookie = cookie(&response);
+    let left = service
+        .ask(Method::DELETE, SESSION)
+        .header("cookie", &cookie)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(left.status(), 204);
+    assert!(
+        left.headers()["set-cookie"]
+            .to_str()
+            .unwrap()
+            .contains("Max-Age=0")
+    );
+    assert_eq!(
+        status(
+            &service,
+            Method::GET,
+            "/v2/protected/consumption",
+            &cookie,
+            None
+        )
+        .await,
+        401
+    );
+}
+
+#[tokio::test]
+async fn the_page_and_its_files_come_under_a_strict_policy() {
+    let service = Service::start().await;
+    let page = service.ask(Method::GET, "/console/").send().await.unwrap();
+    let policy = page.headers()["content-security-policy"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        policy.starts_with("default-src 'none'; script-src 'self';"),
+        "{policy}"
+    );
+    assert!(!policy.contains("unsafe"), "{policy}");
+    let html = page.text().await.unwrap();
+    // Every file that the page or one of its files names is there, on this service.
+    let mut waiting = vec![("/console/".to_owned(), html)];
+    let mut seen = BTreeSet::new();
+    while let Some((from, text)) = waiting.pop() {
+        let base = url::Url::parse(&format!("http://here{from}")).unwrap();
+        let quoted = text.split(['"', '`']).skip(1).step_by(2);
+        let is_file = |name: &&str| {
+            [".js", ".mjs", ".css"]
+                .iter()
+                .any(|end| name.ends_with(end))
+        };
+        for name in quoted.filter(is_file) {
+            let file = base.join(name).unwrap();
+            assert_eq!(file.host_str(), Some("here"), "{from}: {name}");
+            let path = file.path().to_owned();
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            let answer = service.ask(Method::GET, &path).send().await.unwrap();
+            assert_eq!(answer.status(), 200, "{from}: {path}");
+            let text = answer.text().await.unwrap();
+            assert!(!text.is_empty(), "{path}");
+            if !path.contains("/vendor/") {
+                waiting.push((path, text));
+            }
+        }
+    }
+    for part in [
+        "screens/query.js",
+        "vendor/maplibre-gl.mjs",
+        "vendor/uplot.css",
+    ] {
+        assert!(
+            seen.contains(&format!("/console/{part}")),
+            "{part}: {seen:?}"
+        );
+    }
+    let missing = service.ask(Method::GET, "/console/nothing.js");
+    assert_eq!(missing.send().await.unwrap().status(), 404);
+}

@@ -1,0 +1,134 @@
+//! Tiles through the socket: every property with a position is on exactly the tiles that show its place.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fast_mvt::{MvtReaderRef, MvtValueRef};
+use reqwest::Method;
+use serde_json::{Value, json};
+use toise::tiles::mercator::TileId;
+
+use super::searches::{all, shown, taken};
+use crate::support::{Service, error_of};
+
+const TILES: &str = "/v2/protected/tiles";
+
+async fn tile(service: &Service, id: TileId, query: &str) -> Vec<u8> {
+    service.clock.advance_ms(20);
+    let path = format!("{TILES}/properties/{}/{}/{}{query}", id.z, id.x, id.y);
+    let request = service
+        .ask(Method::GET, &path)
+        .header("x-api-key", &service.key);
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200, "{path}");
+    assert_eq!(
+        response.headers()["content-type"],
+        "application/vnd.mapbox-vector-tile"
+    );
+    response.bytes().await.unwrap().to_vec()
+}
+
+/// The values of a field of a layer.
+fn values(tile: &[u8], layer: &str, field: &str) -> Vec<String> {
+    let reader = MvtReaderRef::new(tile).unwrap();
+    let layers = reader.layers().filter(|found| found.name() == layer);
+    let features = layers.flat_map(|layer| layer.features().collect::<Vec<_>>());
+    let read = features.filter_map(|feature| {
+        let found = feature
+            .properties()
+            .map(Result::unwrap)
+            .find(|(name, _)| *name == field);
+        found.map(|(_, value)| match value {
+            MvtValueRef::String(text) => text.to_owned(),
+            MvtValueRef::UInt(number) => number.to_string(),
+            other => format!("{other:?}"),
+        })
+    });
+    read.collect()
+}
+
+#[tokio::test]
+async fn points_are_the_properties_that_searches_find() {
+    let (service, properties) = taken(300).await;
+    shown(&service, properties).await;
+    let mut expected: BTreeMap<(u32, u32), BTreeSet<String>> = BTreeMap::new();
+    let mut is_flat = BTreeMap::new();
+    for record in all(&service).await {
+        let Some(place) = record.pointer("/location/locationCoordinate/location") else {
+            continue;
+        };
+        let (lon, lat) = (place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
+        let (x, y) = TileId { z: 14, x: 0, y: 0 }.world(lat, lon);
+        let id = record["flxId"].as_str().unwrap().to_owned();
+        is_flat.insert(id.clone(), record["type"] == "CLASS_FLAT");
+        expected.entry((x as u32, y as u32)).or_default().insert(id);
+    }
+    assert!(expected.len() > 20);
+    let only_flats = json!({"filterProperty": {"type": ["CLASS_FLAT"]}}).to_string();
+    let only_flats: String = url::form_urlencoded::byte_serialize(only_flats.as_bytes()).collect();
+    for ((x, y), ids) in expected.iter().take(40) {
+        let id = TileId {
+            z: 14,
+            x: *x,
+            y: *y,
+        };
+        let found: BTreeSet<String> = values(&tile(&service, id, "").await, "points", "id")
+            .into_iter()
+            .collect();
+        assert_eq!(&found, ids);
+        let query = format!("?filters={only_flats}&version=1");
+        let found = values(&tile(&service, id, &query).await, "points", "id");
+        assert_eq!(found.len(), ids.iter().filter(|id| is_flat[*id]).count());
+    }
+    // One tile shows the world: its hexagons count everything.
+    let world = tile(&service, TileId { z: 0, x: 0, y: 0 }, "").await;
+    let counted: Vec<u64> = values(&world, "hexagons", "count")
+        .iter()
+        .map(|count| count.parse().unwrap())
+        .collect();
+    let placed: usize = expected.values().map(BTreeSet::len).sum();
+    assert_eq!(counted.iter().sum::<u64>(), placed as u64);
+}
+
+#[tokio::test]
+async fn the_tile_set_leads_to_tiles_and_faults_are_named() {
+    let service = Service::start().await;
+    let get = |path: String| {
+        service.clock.advance_ms(20);
+        let request = service
+            .ask(Method::GET, &path)
+            .header("x-api-key", &service.key);
+        request.send()
+    };
+    let set: Value = get(format!("{TILES}/properties"))
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert_eq!(set["tilejson"], "3.0.0");
+    let path = set["tiles"][0].as_str().unwrap();
+    let path = path
+        .replace("{z}", "5")
+        .replace("{x}", "16")
+        .replace("{y}", "11");
+    let response = get(path).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let cache = response.headers()["cache-control"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert!(cache.contains("immutable"), "{cache}");
+    for (path, expected) in [
+        ("nothing", 404),
+        ("properties/3/8/0", 404),
+        ("properties/19/0/0", 404),
+        ("properties/1/0/zero", 404),
+        ("properties/1/0/0?colour=red", 422),
+        ("properties/1/0/0?version=new", 422),
+        ("properties/1/0/0?filters=%7B", 400),
+        ("properties/1/0/0?filters=%7B%22a%22:1%7D", 422),
+    ] {
+        let (status, _, message) = error_of(get(format!("{TILES}/{path}")).await.unwrap()).await;
+        assert_eq!(status, expected, "{path}: {message}");
+    }
+}
