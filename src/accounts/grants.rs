@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 63] = [
+pub const ENDPOINTS: [&str; 64] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -57,6 +57,7 @@ pub const ENDPOINTS: [&str; 63] = [
     "analytics.property.search",
     "analytics.market",
     "sql.query",
+    "tiles.set",
     "tiles.get",
     "admin.adverts",
     "admin.accounts.list",

@@ -219,7 +219,7 @@ async fn tell(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 fn about(key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chrono::Utc>) -> Value {
     json!({
         "token": token,
-        "ends_at": ends_at,
+        "ends_at": ends_at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
         "key_id": key.key_id,
         "account_id": key.account_id,
         "scopes": key.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),

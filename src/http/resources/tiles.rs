@@ -39,7 +39,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::GET,
         path: "/v2/protected/tiles/{dataset}",
-        access: Access::scoped(Scope::Search, "tiles.get"),
+        access: Access::scoped(Scope::Search, "tiles.set"),
         counting: Counting::Free,
         body: BodyRule::None,
         time: Time::Request,
