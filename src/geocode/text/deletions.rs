@@ -1,0 +1,136 @@
+//! Symmetric deletion: a name and a text one edit apart share a form when up to one letter of each is left out.
+
+/// Names by the digest of what is left of them when at most one letter is left out.
+///
+/// 40,000 names leave half a million digests, 6 MB. Most texts are no name's neighbour, which a filter of one bit per
+/// digest, 1 MiB, says of each digest with one read.
+#[derive(Default)]
+pub struct Deletions {
+    filter: Vec<u64>,
+    /// Where the entries of a bucket begin.
+    starts: Vec<u32>,
+    /// Middle bits of the digest, and the number of the name.
+    entries: Vec<(u32, u32)>,
+}
+
+impl Deletions {
+    /// Bits of a digest that choose its bit of the filter.
+    const FILTER_BITS: u32 = 23;
+    /// Bits of a digest that choose its bucket.
+    const BUCKET_BITS: u32 = 18;
+
+    /// Of names and their numbers.
+    pub fn new<'n>(names: impl Iterator<Item = (u32, &'n str)>) -> Self {
+        let mut all = Vec::new();
+        for (number, name) in names {
+            each_deletion(name, |digest| all.push((digest, number)));
+        }
+        all.sort_unstable();
+        all.dedup();
+        let mut filter = vec![0; 1 << (Self::FILTER_BITS - 6)];
+        let mut starts = vec![0; (1 << Self::BUCKET_BITS) + 1];
+        for (digest, _) in &all {
+            let bit = digest >> (64 - Self::FILTER_BITS);
+            filter[(bit >> 6) as usize] |= 1_u64 << (bit & 63);
+            starts[Self::bucket(*digest) + 1] += 1;
+        }
+        for bucket in 1..starts.len() {
+            starts[bucket] += starts[bucket - 1];
+        }
+        let entries = all.into_iter().map(|(digest, name)| (digest as u32, name));
+        Self {
+            filter,
+            starts,
+            entries: entries.collect(),
+        }
+    }
+
+    fn bucket(digest: u64) -> usize {
+        (digest >> (64 - Self::BUCKET_BITS)) as usize
+    }
+
+    /// Calls `each` with the numbers of names that may be one edit from a text, some of them more than once, and of
+    /// few others, whose digests agree by chance.
+    pub fn each_neighbour(&self, text: &str, mut each: impl FnMut(u32)) {
+        each_deletion(text, |digest| self.each_name(digest, &mut each));
+    }
+
+    /// Calls `each` with the numbers of the names that have this digest.
+    fn each_name(&self, digest: u64, mut each: impl FnMut(u32)) {
+        let bit = digest >> (64 - Self::FILTER_BITS);
+        if self.filter[(bit >> 6) as usize] & 1 << (bit & 63) == 0 {
+            return;
+        }
+        let bucket = Self::bucket(digest);
+        let range = self.starts[bucket] as usize..self.starts[bucket + 1] as usize;
+        for (rest, name) in &self.entries[range] {
+            if *rest == digest as u32 {
+                each(*name);
+            }
+        }
+    }
+}
+
+/// Calls `each` with the digests of a name, whole and with each letter left out.
+///
+/// The digest of a text is a polynomial of its bytes, so that one letter less costs two multiplications.
+fn each_deletion(name: &str, mut each: impl FnMut(u64)) {
+    const BASE: u64 = 0x0100_0000_01b3;
+    let mix = |sum: u64| {
+        let sum = (sum ^ (sum >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (sum ^ (sum >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    };
+    let value = |byte: &u8| u64::from(*byte) + 1;
+    let whole = name.bytes().fold(0_u64, |sum, byte| {
+        sum.wrapping_mul(BASE).wrapping_add(value(&byte))
+    });
+    each(mix(whole));
+    // `after` is the sum of the bytes behind the letter, `power` its factor of what stands before.
+    let (mut after, mut power) = (0_u64, 1_u64);
+    let mut before = whole;
+    // The base is odd, so dividing by it is multiplying by its inverse.
+    let inverse = inverse(BASE);
+    for byte in name.as_bytes().iter().rev() {
+        before = before.wrapping_sub(value(byte)).wrapping_mul(inverse);
+        each(mix(before.wrapping_mul(power).wrapping_add(after)));
+        after = after.wrapping_add(power.wrapping_mul(value(byte)));
+        power = power.wrapping_mul(BASE);
+    }
+}
+
+/// The inverse of an odd number modulo 2⁶⁴, by Newton's method.
+const fn inverse(odd: u64) -> u64 {
+    let mut inverse = odd;
+    let mut round = 0;
+    while round < 6 {
+        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
+        round += 1;
+    }
+    inverse
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_edit_of_a_name_shares_a_digest_with_it(name in "[a-e]{5,9}", at in 0_usize..5, letter in "[a-e]", edit in 0..3) {
+            let mut other = name.clone();
+            match edit {
+                0 => other.insert_str(at, &letter),
+                1 => other.replace_range(at..=at, ""),
+                _ => other.replace_range(at..=at, &letter),
+            }
+            let digests = |text: &str| {
+                let mut digests = Vec::new();
+                each_deletion(text, |digest| digests.push(digest));
+                digests
+            };
+            let (of_name, of_other) = (digests(&name), digests(&other));
+            prop_assert!(of_name.iter().any(|digest| of_other.contains(digest)), "{} {}", name, other);
+        }
+    }
+}
