@@ -131,9 +131,15 @@ pub fn rank(code: &str) -> u8 {
 }
 
 /// The department of a commune code: its first two characters, three overseas. `None` for an unknown code.
+///
+/// Saint-Barthélemy and Saint-Martin (`977`, `978`) are collectivities of their own since 2007. They are filed with
+/// Guadeloupe, as the post and most sources of addresses still do.
 pub fn for_commune(insee_code: &str) -> Option<&'static str> {
     let length = if insee_code.starts_with("97") { 3 } else { 2 };
-    let prefix = insee_code.get(..length)?;
+    let prefix = match insee_code.get(..length)? {
+        "977" | "978" => "971",
+        prefix => prefix,
+    };
     CODES.iter().find(|known| **known == prefix).copied()
 }
 
@@ -158,6 +164,7 @@ mod tests {
         assert_eq!(for_commune("2A004"), Some("2A"));
         assert_eq!(for_commune("97411"), Some("974"));
         assert_eq!(for_commune("75113"), Some("75"));
+        assert_eq!(for_commune("97801"), Some("971"));
         assert_eq!(for_commune("X"), None);
     }
 

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use super::text::deletions::Deletions;
 use super::text::fold;
 use super::text::likeness::distance;
 use toise_geo::places::{DIVIDED_CITIES, PlaceKind, Places};
@@ -47,72 +48,6 @@ struct NameIndex {
     bytes_max: usize,
 }
 
-/// Names by the digest of what is left of them when at most one letter is left out.
-///
-/// 40,000 names leave half a million digests, 6 MB. Most texts are no name's neighbour, which a filter of one bit per
-/// digest, 1 MiB, says of each digest with one read.
-#[derive(Default)]
-struct Deletions {
-    filter: Vec<u64>,
-    /// Where the entries of a bucket begin.
-    starts: Vec<u32>,
-    /// Middle bits of the digest, and the number of the name.
-    entries: Vec<(u32, u32)>,
-}
-
-impl Deletions {
-    /// Bits of a digest that choose its bit of the filter.
-    const FILTER_BITS: u32 = 23;
-    /// Bits of a digest that choose its bucket.
-    const BUCKET_BITS: u32 = 18;
-
-    fn new(names: &[(String, u32)]) -> Self {
-        let mut all = Vec::new();
-        for (number, (name, _)) in names.iter().enumerate() {
-            if name.len() >= FUZZY_MIN {
-                each_deletion(name, |digest| all.push((digest, number as u32)));
-            }
-        }
-        all.sort_unstable();
-        all.dedup();
-        let mut filter = vec![0; 1 << (Self::FILTER_BITS - 6)];
-        let mut starts = vec![0; (1 << Self::BUCKET_BITS) + 1];
-        for (digest, _) in &all {
-            let bit = digest >> (64 - Self::FILTER_BITS);
-            filter[(bit >> 6) as usize] |= 1_u64 << (bit & 63);
-            starts[Self::bucket(*digest) + 1] += 1;
-        }
-        for bucket in 1..starts.len() {
-            starts[bucket] += starts[bucket - 1];
-        }
-        let entries = all.into_iter().map(|(digest, name)| (digest as u32, name));
-        Self {
-            filter,
-            starts,
-            entries: entries.collect(),
-        }
-    }
-
-    fn bucket(digest: u64) -> usize {
-        (digest >> (64 - Self::BUCKET_BITS)) as usize
-    }
-
-    /// Calls `each` with the numbers of the names that have this digest.
-    fn each_name(&self, digest: u64, mut each: impl FnMut(u32)) {
-        let bit = digest >> (64 - Self::FILTER_BITS);
-        if self.filter[(bit >> 6) as usize] & 1 << (bit & 63) == 0 {
-            return;
-        }
-        let bucket = Self::bucket(digest);
-        let range = self.starts[bucket] as usize..self.starts[bucket + 1] as usize;
-        for (rest, name) in &self.entries[range] {
-            if *rest == digest as u32 {
-                each(*name);
-            }
-        }
-    }
-}
-
 static INDEX: LazyLock<NameIndex> = LazyLock::new(NameIndex::new);
 
 /// Maximum words of a place's name in a query.
@@ -150,26 +85,33 @@ pub fn key_bytes_max() -> usize {
 
 /// Places whose name these words are but for one edit; none for a short name.
 pub fn nearly_named(key: &str) -> Vec<NamedPlace> {
+    // A letter may be missing from the key.
+    if key.len() > key_bytes_max() {
+        return Vec::new();
+    }
+    nearly(&INDEX.deletions, &INDEX.names, key)
+}
+
+/// Those of `names` that are `key` but for one edit.
+fn nearly(deletions: &Deletions, names: &[(String, u32)], key: &str) -> Vec<NamedPlace> {
     let mut found: Vec<NamedPlace> = Vec::new();
     // A letter may be missing from the key.
-    if key.len() + 1 < FUZZY_MIN || key.len() > key_bytes_max() {
+    if key.len() + 1 < FUZZY_MIN {
         return found;
     }
-    each_deletion(key, |digest| {
-        INDEX.deletions.each_name(digest, |number| {
-            let (name, place) = &INDEX.names[number as usize];
-            if found.iter().any(|other| other.place == *place) {
-                return;
-            }
-            if let Some(1) = distance(key.as_bytes(), name.as_bytes(), 1) {
-                let quality = EDITED - 1.0 / key.len().max(name.len()) as f32;
-                found.push(NamedPlace {
-                    place: *place,
-                    quality,
-                    is_begun: false,
-                });
-            }
-        });
+    deletions.each_neighbour(key, |number| {
+        let (name, place) = &names[number as usize];
+        if found.iter().any(|other| other.place == *place) {
+            return;
+        }
+        if let Some(1) = distance(key.as_bytes(), name.as_bytes(), 1) {
+            let quality = EDITED - 1.0 / key.len().max(name.len()) as f32;
+            found.push(NamedPlace {
+                place: *place,
+                quality,
+                is_begun: false,
+            });
+        }
     });
     found
 }
@@ -231,42 +173,70 @@ fn shared_beginnings(
     shared
 }
 
-/// Calls `each` with the digests of a name, whole and with each letter left out.
-///
-/// The digest of a text is a polynomial of its bytes, so that one letter less costs two multiplications.
-fn each_deletion(name: &str, mut each: impl FnMut(u64)) {
-    const BASE: u64 = 0x0100_0000_01b3;
-    let mix = |sum: u64| {
-        let sum = (sum ^ (sum >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (sum ^ (sum >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
-    };
-    let value = |byte: &u8| u64::from(*byte) + 1;
-    let whole = name.bytes().fold(0_u64, |sum, byte| {
-        sum.wrapping_mul(BASE).wrapping_add(value(&byte))
-    });
-    each(mix(whole));
-    // `after` is the sum of the bytes behind the letter, `power` its factor of what stands before.
-    let (mut after, mut power) = (0_u64, 1_u64);
-    let mut before = whole;
-    // The base is odd, so dividing by it is multiplying by its inverse.
-    let inverse = inverse(BASE);
-    for byte in name.as_bytes().iter().rev() {
-        before = before.wrapping_sub(value(byte)).wrapping_mul(inverse);
-        each(mix(before.wrapping_mul(power).wrapping_add(after)));
-        after = after.wrapping_add(power.wrapping_mul(value(byte)));
-        power = power.wrapping_mul(BASE);
-    }
+/// The names long enough to be found with an edit, by their number.
+fn deletions(names: &[(String, u32)]) -> Deletions {
+    let numbered = names.iter().enumerate();
+    let long = numbered.filter(|(_, (name, _))| name.len() >= FUZZY_MIN);
+    Deletions::new(long.map(|(number, (name, _))| (number as u32, name.as_str())))
 }
 
-/// The inverse of an odd number modulo 2⁶⁴, by Newton's method.
-const fn inverse(odd: u64) -> u64 {
-    let mut inverse = odd;
-    let mut round = 0;
-    while round < 6 {
-        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
-        round += 1;
+/// Names that addresses give to places besides those of the table, such as the one a commune had until lately.
+#[derive(Default)]
+pub struct OtherNames {
+    exact: HashMap<String, Vec<NamedPlace>, foldhash::fast::FixedState>,
+    /// Without any, nothing is looked up.
+    deletions: Option<Deletions>,
+    /// Ascending, for beginnings.
+    names: Vec<(String, u32)>,
+}
+
+impl OtherNames {
+    /// From pairs of a name as written and its place, of which those the table has itself are left out.
+    pub fn new<'n>(all: impl Iterator<Item = (&'n str, u32)>) -> Self {
+        let mut names: Vec<(String, u32)> = all
+            .filter_map(|(name, place)| {
+                let tokens = fold::tokens(name);
+                let key = key(tokens.iter().map(|token| token.text.as_str()));
+                let is_known = named(&key).iter().any(|one| one.place == place);
+                (!is_known && !key.is_empty() && key.len() <= key_bytes_max())
+                    .then_some((key, place))
+            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut exact: HashMap<String, Vec<NamedPlace>, _> = HashMap::default();
+        for (key, place) in &names {
+            exact.entry(key.clone()).or_default().push(NamedPlace {
+                place: *place,
+                quality: 1.0,
+                is_begun: false,
+            });
+        }
+        Self {
+            deletions: (!names.is_empty()).then(|| deletions(&names)),
+            exact,
+            names,
+        }
     }
-    inverse
+
+    /// Places whose name these words are.
+    pub fn named(&self, key: &str) -> &[NamedPlace] {
+        match self.names.is_empty() {
+            true => &[],
+            false => self.exact.get(key).map_or(&[], Vec::as_slice),
+        }
+    }
+
+    /// Places whose name these words are but for one edit; none for a short name.
+    pub fn nearly_named(&self, key: &str) -> Vec<NamedPlace> {
+        let deletions = self.deletions.as_ref();
+        deletions.map_or_else(Vec::new, |deletions| nearly(deletions, &self.names, key))
+    }
+
+    /// The most populous places whose name begins with these words and goes on.
+    pub fn beginning(&self, key: &str) -> Vec<NamedPlace> {
+        most_populous(&self.names, key)
+    }
 }
 
 impl NameIndex {
@@ -301,7 +271,7 @@ impl NameIndex {
         }
         index.names.sort();
         index.names.dedup();
-        index.deletions = Deletions::new(&index.names);
+        index.deletions = deletions(&index.names);
         index.beginnings = shared_beginnings(&index.names);
         let lengths = index.exact.keys().map(String::len);
         index.bytes_max = lengths.max().unwrap_or(0);
@@ -377,8 +347,6 @@ pub fn narrowed(place: u32, postal_code: Option<&str>) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn codes(found: &[NamedPlace]) -> Vec<&'static str> {
@@ -424,25 +392,6 @@ mod tests {
         let (names, longest) = (&INDEX.names, "saintm");
         assert!(names_from(names, longest).len() > SHARED_NAMES);
         assert!(INDEX.beginnings.contains_key(longest));
-    }
-
-    proptest! {
-        #[test]
-        fn every_edit_of_a_name_shares_a_digest_with_it(name in "[a-e]{5,9}", at in 0_usize..5, letter in "[a-e]", edit in 0..3) {
-            let mut other = name.clone();
-            match edit {
-                0 => other.insert_str(at, &letter),
-                1 => other.replace_range(at..=at, ""),
-                _ => other.replace_range(at..=at, &letter),
-            }
-            let digests = |text: &str| {
-                let mut digests = Vec::new();
-                each_deletion(text, |digest| digests.push(digest));
-                digests
-            };
-            let (of_name, of_other) = (digests(&name), digests(&other));
-            prop_assert!(of_name.iter().any(|digest| of_other.contains(digest)), "{} {}", name, other);
-        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use self::align::{Fit, StreetQuery};
 use self::likenesses::Likenesses;
 use self::query::{Narrowing, PostalCodeLookup, Query, Reading};
 use crate::index::segment::{HouseNumber, Segment};
+use crate::places::OtherNames;
 use toise_geo::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
 
 pub(crate) use rank::importance;
@@ -138,6 +139,8 @@ pub struct Geocoder {
     divided: Vec<(u32, Vec<u32>)>,
     /// Communes in which addresses have a postal code.
     with_postal_code: HashMap<u32, Vec<u32>, FixedState>,
+    /// Names of communes that the segments have and the table of places does not.
+    other_names: OtherNames,
 }
 
 impl Geocoder {
@@ -146,12 +149,17 @@ impl Geocoder {
         let places = Places::get();
         let mut of_places: Vec<(u32, u32, u32)> = Vec::new();
         let mut with_postal_code: HashMap<u32, Vec<u32>, FixedState> = HashMap::default();
+        let mut names: Vec<(&str, u32)> = Vec::new();
         for (number, segment) in segments.iter().enumerate() {
             for area in 0..segment.areas() {
                 let Some(place) = places.find(segment.area(area).insee_code) else {
                     continue;
                 };
                 of_places.push((place, number as u32, area as u32));
+                let commune = segment.area(area).commune;
+                if names.last() != Some(&(commune, place)) {
+                    names.push((commune, place));
+                }
                 for code in segment.area_postal_codes(area) {
                     let communes = with_postal_code.entry(*code).or_default();
                     if communes.last() != Some(&place) {
@@ -176,8 +184,10 @@ impl Geocoder {
                 parts.iter().filter_map(|code| places.find(code)).collect(),
             ))
         });
+        let other_names = OtherNames::new(names.into_iter());
         Self {
             area_starts,
+            other_names,
             areas: of_places
                 .into_iter()
                 .map(|(_, segment, area)| (segment, area))
@@ -242,7 +252,7 @@ impl Geocoder {
     }
 
     fn narrowing<'a>(
-        &self,
+        &'a self,
         request: &SearchRequest,
         with_postal_code: &'a PostalCodeLookup<'a>,
     ) -> Narrowing<'a> {
@@ -258,6 +268,7 @@ impl Geocoder {
         let places = places.or_else(|| request.within.clone());
         Narrowing {
             with_postal_code: Some(with_postal_code),
+            other_names: Some(&self.other_names),
             postal_code: request.postal_code.clone(),
             places,
             is_open: request.autocomplete,

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::places::{self, NAME_WORDS_MAX, NamedPlace};
+use crate::places::{self, NAME_WORDS_MAX, NamedPlace, OtherNames};
 use crate::text::fold::{self, Token};
 use crate::text::lexicon;
 use toise_geo::departments::for_postal_code as department_of_postal_code;
@@ -79,6 +79,8 @@ pub type PostalCodeLookup<'a> = dyn Fn(&str) -> &'a [u32] + 'a;
 pub struct Narrowing<'a> {
     /// Communes whose addresses have a postal code, besides those it officially belongs to.
     pub with_postal_code: Option<&'a PostalCodeLookup<'a>>,
+    /// Names that addresses give to communes, besides the official ones.
+    pub other_names: Option<&'a OtherNames>,
     /// Postal code.
     pub postal_code: Option<String>,
     /// Places that addresses must lie in; `None` for all.
@@ -178,8 +180,12 @@ impl Query {
             if !span.exact.is_empty() {
                 self.push_readings(&span.tokens, span.exact, narrowing, &mut readings);
             }
+            let others = narrowing.other_names;
+            let named = others.map_or(&[][..], |others| others.named(key));
+            self.push_readings(&span.tokens, named, narrowing, &mut readings);
             if narrowing.is_open && is_last && key.len() >= BEGINNING_MIN {
-                let begun = places::beginning(key);
+                let mut begun = places::beginning(key);
+                begun.extend(others.iter().flat_map(|others| others.beginning(key)));
                 self.push_readings(&span.tokens, &begun, narrowing, &mut readings);
             }
         }
@@ -190,7 +196,10 @@ impl Query {
                     || self.is_end(span.tokens.end)
                     || self.is_beside_postal_code(&span.tokens);
                 if is_edge {
-                    let found = places::nearly_named(&spans.keys[span.key.clone()]);
+                    let key = &spans.keys[span.key.clone()];
+                    let mut found = places::nearly_named(key);
+                    let others = narrowing.other_names.iter();
+                    found.extend(others.flat_map(|others| others.nearly_named(key)));
                     self.push_readings(&span.tokens, &found, narrowing, &mut readings);
                 }
             }

@@ -540,6 +540,39 @@ fn a_commune_merged_since_the_edition_is_a_former_one_of_its_commune() {
 }
 
 #[test]
+fn a_town_is_also_known_by_the_name_that_its_addresses_give_it() {
+    // The official name of 09207 is Montgailhard.
+    let mut row = in_mende("0010", "Route de Foix", Some(2), "");
+    (row.insee_code, row.commune) = ("09207".into(), "Montgaillard".into());
+    row.postal_code = "09330".into();
+    let other = in_mende("0020", "Route de Foix", Some(2), "");
+    let geocoder = Geocoder::new(vec![segment(&[row, other])]);
+    for text in [
+        "2 route de foix montgaillard",
+        "2 route de foix montgailard",
+        "2 route de foix montgailhard",
+    ] {
+        let found = search(&geocoder, text, false);
+        let expected = "2 Route de Foix, 09207";
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+    }
+    let found = search(&geocoder, "2 route de foix montgail", true);
+    assert_eq!(label(&geocoder, &found[0]), "2 Route de Foix, 09207");
+}
+
+#[test]
+fn a_collectivity_overseas_is_found_by_its_name() {
+    let mut row = in_mende("0010", "Rue de Hollande", Some(26), "");
+    (row.insee_code, row.commune) = ("97801".into(), "Saint-Martin".into());
+    row.postal_code = "97150".into();
+    let geocoder = Geocoder::new(vec![segment(&[row])]);
+    let found = search(&geocoder, "26 rue de hollande saint martin", false);
+    let expected = "26 Rue de Hollande, 97801";
+    assert_eq!(label(&geocoder, &found[0]), expected);
+    assert!(found[0].probability > 0.5, "{}", found[0].probability);
+}
+
+#[test]
 fn a_street_named_after_a_town_is_found_elsewhere() {
     let mut row = in_mende("0010", "Route de Marvejols", Some(12), "");
     (row.insee_code, row.commune) = ("48061".into(), "Florac Trois Rivières".into());

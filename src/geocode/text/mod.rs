@@ -1,5 +1,6 @@
 //! Words of addresses: splits and folds a text, and says how alike two words are.
 
+pub mod deletions;
 pub mod fold;
 pub mod lexicon;
 pub mod likeness;
