@@ -9,6 +9,7 @@ use crate::account::Account;
 use crate::grants::{Grant, Grants};
 use crate::key::KeyRecord;
 use crate::signing::SigningSecret;
+use crate::sql_limits::SqlLimits;
 use crate::usage::TypeUsage;
 
 /// An account as JSON; `secret` is passed only after it was created or rotated.
@@ -42,6 +43,10 @@ pub fn key_answer(record: &KeyRecord, key: Option<&str>) -> Value {
         (
             "monthly_quota",
             record.allowance.monthly_quota.map(Value::from),
+        ),
+        (
+            "sql_limits",
+            (record.allowance.sql != SqlLimits::default()).then(|| json!(record.allowance.sql)),
         ),
         ("expires_at", record.expires_at.map(moment)),
         ("revoked_at", record.revoked_at.map(moment)),

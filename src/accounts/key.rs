@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::grants::{EndpointSet, Grants};
 use super::scopes::{Scope, Scopes};
 use crate::limits::KeyLimits;
+use crate::sql_limits::{SqlLimits, SqlLimitsChange};
 
 /// Lifetime of a test key.
 pub const TEST_KEY_TTL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -77,6 +78,7 @@ impl KeyKind {
             rate_per_s,
             monthly_quota: (monthly_quota > 0).then_some(monthly_quota),
             estimates_max: limits.concurrent_estimates_max,
+            sql: SqlLimits::default(),
         }
     }
 }
@@ -90,6 +92,8 @@ pub struct Allowance {
     pub monthly_quota: Option<u64>,
     /// Concurrent estimates, from 1 to [`ESTIMATES_MAX`].
     pub estimates_max: u32,
+    /// Limits of its SQL queries.
+    pub sql: SqlLimits,
 }
 
 /// A key as stored, without its text.
@@ -200,6 +204,8 @@ pub struct KeyChange {
     pub monthly_quota: Option<Option<u64>>,
     /// New number of concurrent estimates.
     pub estimates_max: Option<u32>,
+    /// New limits of SQL queries.
+    pub sql: SqlLimitsChange,
     /// New name (see [`is_name`]).
     pub name: Option<String>,
 }

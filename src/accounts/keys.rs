@@ -4,6 +4,7 @@
 //! Every call blocks; calls that change something return once the change is durable. The store counts each change of a
 //! key, so a running server (see [`super::verify`]) applies it within a second.
 
+use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
 
@@ -15,6 +16,7 @@ pub use super::key::{
 };
 use super::{account, moment, secret, uuid};
 use crate::limits::KeyLimits;
+use crate::sql_limits::SqlLimits;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Store};
 
@@ -93,8 +95,8 @@ pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey
         };
         transaction.execute(
             "INSERT INTO keys (key_id, account_id, kind, sha256, grants, created_at_ms, expires_at_ms, name,
-             rate_per_s, monthly_quota, max_concurrent_estimates)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+             rate_per_s, monthly_quota, max_concurrent_estimates, sql_limits)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             (
                 key_id.to_string(),
                 account.account_id.to_string(),
@@ -107,6 +109,7 @@ pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey
                 allowance.rate_per_s,
                 stored_quota(allowance.monthly_quota),
                 allowance.estimates_max,
+                allowance.sql.stored(),
             ),
         )?;
         Ok(Some(account.account_id))
@@ -126,7 +129,8 @@ fn refuse_admin_on_test_key(kind: KeyKind, grants: Grants) -> Result<()> {
 }
 
 const SELECT: &str = "SELECT key_id, account_id, accounts.name, kind, sha256, grants, keys.created_at_ms, \
-                      expires_at_ms, revoked_at_ms, keys.name, rate_per_s, monthly_quota, max_concurrent_estimates \
+                      expires_at_ms, revoked_at_ms, keys.name, rate_per_s, monthly_quota, max_concurrent_estimates, \
+                      sql_limits \
                       FROM keys JOIN accounts USING (account_id)";
 
 /// All keys, oldest first.
@@ -214,7 +218,8 @@ pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRe
         }
         let now = record.allowance;
         transaction.execute(
-            "UPDATE keys SET grants = ?2, rate_per_s = ?3, monthly_quota = ?4, max_concurrent_estimates = ?5, name = ?6
+            "UPDATE keys SET grants = ?2, rate_per_s = ?3, monthly_quota = ?4, max_concurrent_estimates = ?5, name = ?6,
+             sql_limits = ?7
              WHERE key_id = ?1",
             (
                 record.key_id.to_string(),
@@ -223,6 +228,7 @@ pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRe
                 stored_quota(change.monthly_quota.unwrap_or(now.monthly_quota)),
                 change.estimates_max.unwrap_or(now.estimates_max),
                 change.name.or(record.name),
+                now.sql.changed(change.sql).stored(),
             ),
         )?;
         Ok(find_by_id(transaction, record.key_id)?.ok_or(Error::NoKey))
@@ -291,6 +297,13 @@ fn stored_quota(quota: Option<u64>) -> Option<i64> {
     quota.map(|quota| i64::try_from(quota).unwrap_or(i64::MAX))
 }
 
+fn sql_limits(row: &Row<'_>, column: usize) -> rusqlite::Result<SqlLimits> {
+    let text: Option<String> = row.get(column)?;
+    SqlLimits::from_stored(text.as_deref()).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
+    })
+}
+
 fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
     let kind: String = row.get(3)?;
     let grants: String = row.get(5)?;
@@ -313,6 +326,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
             rate_per_s: row.get(10)?,
             monthly_quota: row.get::<_, Option<i64>>(11)?.map(i64::unsigned_abs),
             estimates_max: row.get(12)?,
+            sql: sql_limits(row, 13)?,
         },
         created_at: moment(row.get(6)?),
         expires_at: row.get::<_, Option<i64>>(7)?.map(moment),

@@ -7,6 +7,7 @@ use super::account;
 use super::grants::Grants;
 use super::keys::*;
 use super::scopes::Scope;
+use super::sql_limits::SqlLimits;
 use crate::limits::KeyLimits;
 use toise_base::clock::Clock;
 use toise_store::Store;
@@ -39,6 +40,7 @@ fn a_key_has_the_default_grants_and_limits_of_its_kind() {
         rate_per_s: 5,
         monthly_quota: Some(10_000),
         estimates_max: 2,
+        sql: SqlLimits::default(),
     };
     assert_eq!(test.allowance, expected);
     assert_eq!(test.expires_at, Some(test.created_at + TEST_KEY_TTL));
@@ -49,6 +51,7 @@ fn a_key_has_the_default_grants_and_limits_of_its_kind() {
         rate_per_s: 50,
         monthly_quota: None,
         estimates_max: 2,
+        sql: SqlLimits::default(),
     };
     assert_eq!(production.allowance, expected);
     assert_eq!(production.expires_at, None);

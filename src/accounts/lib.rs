@@ -18,6 +18,7 @@ pub mod requests;
 pub mod scopes;
 pub mod secret;
 pub mod signing;
+pub mod sql_limits;
 pub mod usage;
 pub mod verify;
 

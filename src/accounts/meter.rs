@@ -315,12 +315,14 @@ mod tests {
     use super::*;
     use crate::ledger::{CallRecord, Ledger, LedgerEntry};
     use crate::prices::Consumption;
+    use crate::sql_limits::SqlLimits;
 
     fn allowance(rate_per_s: u32, monthly_quota: Option<u64>) -> Allowance {
         Allowance {
             rate_per_s,
             monthly_quota,
             estimates_max: 2,
+            sql: SqlLimits::default(),
         }
     }
 

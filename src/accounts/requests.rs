@@ -13,6 +13,7 @@ use crate::DEFAULT_ACCOUNT;
 use crate::grants::Grant;
 use crate::key::{GrantChange, KeyChange, KeyKind, KeyRequest, Owner};
 use crate::limits::KeyLimits;
+use crate::sql_limits::SqlLimitsChange;
 use crate::usage::DayRange;
 pub use tables::{ACCOUNT, GRANTS_MAX, KEY, KEY_CHANGE, KEY_LIST, KIND, PERIOD, grant_schema};
 use toise_contract::dates::DateOrInstant;
@@ -50,6 +51,7 @@ pub fn parse_key(body: &Value, limits: &KeyLimits) -> Result<KeyRequest, Fault> 
     allowance.estimates_max = values
         .take("max_concurrent_estimates")
         .unwrap_or(allowance.estimates_max);
+    allowance.sql = allowance.sql.changed(sql_limits(&mut values));
     Ok(request)
 }
 
@@ -65,8 +67,22 @@ pub fn parse_key_change(body: &Value, kind: KeyKind) -> Result<KeyChange, Fault>
         rate_per_s: values.take("rate"),
         monthly_quota: values.take("monthly_quota"),
         estimates_max: values.take("max_concurrent_estimates"),
+        sql: sql_limits(&mut values),
         name: values.take("name"),
     })
+}
+
+fn sql_limits(values: &mut Values<'_>) -> SqlLimitsChange {
+    let Some(mut limits) = values.take::<Values<'_>>("sql_limits") else {
+        return SqlLimitsChange::default();
+    };
+    SqlLimitsChange {
+        rows: limits.take("rows"),
+        bytes: limits.take("bytes"),
+        memory_mib: limits.take("memory_mib"),
+        time_s: limits.take("time_s"),
+        concurrent: limits.take("concurrent"),
+    }
 }
 
 fn kind_of(values: &mut Values<'_>) -> Result<KeyKind, Fault> {
@@ -133,6 +149,7 @@ mod tests {
     use crate::account;
     use crate::grants::Grants;
     use crate::key::Allowance;
+    use crate::sql_limits::SqlLimits;
 
     fn body(text: &str) -> Value {
         serde_json::from_str(text).unwrap()
@@ -151,6 +168,7 @@ mod tests {
         let described = json!({
             "account_id": id, "kind": "production", "grants": ["ai", "properties.search"], "rate": 7,
             "monthly_quota": 0, "max_concurrent_estimates": 3, "name": "partner",
+            "sql_limits": {"rows": 100, "time_s": null},
         });
         let request = parse_key(&described, &limits).unwrap();
         let expected = KeyRequest {
@@ -162,6 +180,10 @@ mod tests {
                 rate_per_s: 7,
                 monthly_quota: Some(0),
                 estimates_max: 3,
+                sql: SqlLimits {
+                    rows: Some(100),
+                    ..SqlLimits::default()
+                },
             },
         };
         assert_eq!(request, expected);
@@ -214,7 +236,7 @@ mod tests {
             (
                 r#"{"kind": "test", "scopes": ["ai"]}"#,
                 "scopes: unknown field; must be one of: account_id, kind, grants, rate, monthly_quota, \
-                 max_concurrent_estimates, name",
+                 max_concurrent_estimates, sql_limits, name",
             ),
         ];
         for (text, message) in cases {

@@ -95,8 +95,30 @@ impl Supervisor {
         name: impl Into<String>,
         job: impl FnOnce(&Pulse) + Send + 'static,
     ) -> io::Result<Worker> {
-        let name = name.into();
+        self.start(name.into(), Arc::default(), job)
+    }
+
+    /// Starts a thread with this name for a job that ends by itself: only a panic is a failure.
+    ///
+    /// # Errors
+    /// The system cannot start a thread.
+    pub fn spawn_once(
+        &self,
+        name: impl Into<String>,
+        job: impl FnOnce(&Pulse) + Send + 'static,
+    ) -> io::Result<()> {
         let signs = Arc::<Signs>::default();
+        // Released before it begins: it may have ended before its owner could release it.
+        signs.is_released.store(true, Ordering::Release);
+        self.start(name.into(), signs, job).map(drop)
+    }
+
+    fn start(
+        &self,
+        name: String,
+        signs: Arc<Signs>,
+        job: impl FnOnce(&Pulse) + Send + 'static,
+    ) -> io::Result<Worker> {
         let (supervisor, thread_name, own) = (self.clone(), name.clone(), Arc::clone(&signs));
         let pulse = Pulse::new(self, &name);
         let thread = std::thread::Builder::new().name(name).spawn(move || {
@@ -410,6 +432,23 @@ mod tests {
         let failure = futures::executor::block_on(supervisor.failure());
         assert_eq!(failure.worker, "hasty");
         drop(worker);
+    }
+
+    #[test]
+    fn a_job_of_its_own_end_fails_only_by_a_panic() {
+        let supervisor = Supervisor::default();
+        let (sender, ended) = channel::<()>();
+        for _ in 0..500 {
+            let sender = sender.clone();
+            let job = move |_: &Pulse| drop(sender.send(()));
+            supervisor.spawn_once("short", job).unwrap();
+        }
+        assert_eq!(ended.iter().take(500).count(), 500);
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(supervisor.failed(), None);
+        supervisor.spawn_once("victim", |_| panic!("no")).unwrap();
+        let failure = futures::executor::block_on(supervisor.failure());
+        assert_eq!(failure.worker, "victim");
     }
 
     #[test]

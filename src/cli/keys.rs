@@ -12,6 +12,7 @@ use toise_accounts::key::{self, ESTIMATES_MAX, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX
 use toise_accounts::keys::{
     self, Allowance, GrantChange, KeyChange, KeyKind, KeyRecord, KeyRequest, Owner,
 };
+use toise_accounts::sql_limits::{SQL_LIMIT_MAX, SqlLimitsChange};
 use toise_accounts::usage::{Usage, UsageScope, by_key};
 use toise_base::clock::Clock;
 use toise_store::Store;
@@ -74,7 +75,8 @@ enum KeysAction {
     },
     /// Change the limits of a key
     #[command(group = ArgGroup::new("limit").required(true).multiple(true)
-        .args(["rate", "monthly_quota", "max_concurrent_estimates"]))]
+        .args(["rate", "monthly_quota", "max_concurrent_estimates", "sql_rows", "sql_bytes", "sql_memory_mib",
+            "sql_time_s", "sql_concurrent"]))]
     SetLimit {
         /// The key, or its id
         key: String,
@@ -101,6 +103,21 @@ struct LimitArgs {
     /// Maximum concurrent estimates [default for a new key: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=ESTIMATES_MAX as i64))]
     max_concurrent_estimates: Option<u32>,
+    /// Maximum rows of a SQL answer, or `none` for the service's limit
+    #[arg(long, value_name = "N", value_parser = sql_limit)]
+    sql_rows: Option<Bound>,
+    /// Maximum bytes of a SQL answer, or `none`
+    #[arg(long, value_name = "N", value_parser = sql_limit)]
+    sql_bytes: Option<Bound>,
+    /// Memory of a SQL query before it spills to disk, in MiB, or `none`
+    #[arg(long, value_name = "N", value_parser = sql_limit)]
+    sql_memory_mib: Option<Bound>,
+    /// Maximum duration of a SQL query, in seconds, or `none`
+    #[arg(long, value_name = "N", value_parser = sql_limit)]
+    sql_time_s: Option<Bound>,
+    /// Maximum SQL queries that run at once, or `none`
+    #[arg(long, value_name = "N", value_parser = sql_limit)]
+    sql_concurrent: Option<Bound>,
 }
 
 impl LimitArgs {
@@ -114,6 +131,7 @@ impl LimitArgs {
             estimates_max: self
                 .max_concurrent_estimates
                 .unwrap_or(defaults.estimates_max),
+            sql: defaults.sql.changed(self.sql()),
         }
     }
 
@@ -123,7 +141,20 @@ impl LimitArgs {
             rate_per_s: self.rate,
             monthly_quota: self.monthly_quota.map(|bound| bound.0),
             estimates_max: self.max_concurrent_estimates,
+            sql: self.sql(),
             ..KeyChange::default()
+        }
+    }
+
+    /// The limits of SQL queries among those given.
+    fn sql(&self) -> SqlLimitsChange {
+        let given = |bound: Option<Bound>| bound.map(|bound| bound.0);
+        SqlLimitsChange {
+            rows: given(self.sql_rows),
+            bytes: given(self.sql_bytes),
+            memory_mib: given(self.sql_memory_mib),
+            time_s: given(self.sql_time_s),
+            concurrent: given(self.sql_concurrent),
         }
     }
 }
@@ -141,6 +172,17 @@ fn quota(text: &str) -> Result<Bound, String> {
         .filter(|calls| *calls <= MONTHLY_QUOTA_MAX)
         .map(|calls| Bound(Some(calls)))
         .ok_or_else(|| format!("must be an integer between 0 and {MONTHLY_QUOTA_MAX}, or none"))
+}
+
+fn sql_limit(text: &str) -> Result<Bound, String> {
+    if text == "none" {
+        return Ok(Bound(None));
+    }
+    let limit = text.parse().ok();
+    let known = limit.filter(|limit| (1..=SQL_LIMIT_MAX.unsigned_abs()).contains(limit));
+    known
+        .map(|limit| Bound(Some(limit)))
+        .ok_or_else(|| "must be a whole number from 1, or none".to_owned())
 }
 
 fn grants(text: &str) -> Result<Grants, String> {

@@ -67,7 +67,7 @@ pub struct MarketArgs {
     /// Write the rows to a file: .parquet, .arrow, .csv, .json or .ndjson
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Draw the median price, or rent, over the periods into an .svg file
+    /// Draw the median price, or rent, over the periods into an .svg or .png file
     #[arg(long, value_name = "FILE", requires = "by")]
     plot: Option<PathBuf>,
 }

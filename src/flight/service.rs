@@ -79,6 +79,7 @@ impl FlightSql {
         let request = SqlRequest {
             sql,
             parameters,
+            key_limits: key.allowance.sql,
             limits: RequestedLimits::default(),
             output: Output::Batches,
             caller,

@@ -6,5 +6,6 @@
 pub mod dedup;
 pub mod estimate;
 pub mod geocode;
+pub mod letters;
 pub mod matching;
 pub mod synth;

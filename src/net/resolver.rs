@@ -129,8 +129,7 @@ impl NameResolver {
         let place = Arc::clone(&self.permits).acquire_owned().await;
         let (tell, told) = oneshot::channel();
         let (ask, name) = (Arc::clone(&self.ask), name.to_owned());
-        // Nobody holds on to the thread, so only a panic counts as a failure.
-        self.supervisor.spawn("lookup", move |pulse| {
+        self.supervisor.spawn_once("lookup", move |pulse| {
             pulse.turn();
             let answer = ask(&name);
             drop((check, place));

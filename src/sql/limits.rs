@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::settings::SqlSettings;
+use toise_accounts::sql_limits::SqlLimits;
 
 /// Bytes of a mebibyte.
 const MIB: u64 = 1 << 20;
@@ -48,6 +49,17 @@ pub struct RequestedLimits {
     pub memory_mib: Option<u64>,
     /// Maximum duration, in seconds.
     pub time_s: Option<u64>,
+}
+
+impl From<SqlLimits> for RequestedLimits {
+    fn from(limits: SqlLimits) -> Self {
+        Self {
+            rows: limits.rows,
+            bytes: limits.bytes,
+            memory_mib: limits.memory_mib,
+            time_s: limits.time_s,
+        }
+    }
 }
 
 impl QueryLimits {

@@ -26,6 +26,7 @@ use crate::slots::{KeySlots, WAIT_MAX};
 use crate::tables::SqlTables;
 use crate::tallies::{Recording, SqlTallies};
 use crate::{SqlError, tables};
+use toise_accounts::sql_limits::SqlLimits;
 use toise_engine::priority;
 
 /// Parts of an answer that wait for the client.
@@ -40,6 +41,8 @@ pub struct SqlRequest {
     pub sql: String,
     /// Values of its placeholders.
     pub parameters: Option<ParamValues>,
+    /// Limits of the key, lower than those of the service.
+    pub key_limits: SqlLimits,
     /// Limits lower than the key's.
     pub limits: RequestedLimits,
     /// What the parts of the answer are.
@@ -175,8 +178,12 @@ impl SqlService {
         let (caller, audit) = (request.caller, self.0.audit.clone());
         let tallies = Arc::clone(&self.0.tallies);
         let recording = Recording::new(caller, audit, tallies, handle.clone());
-        let limits = self.0.limits.lowered_to(request.limits);
-        let permits = match self.permits(caller.key_id, limits).await {
+        let of_key = self.0.limits.lowered_to(request.key_limits.into());
+        let limits = of_key.lowered_to(request.limits);
+        let permits = match self
+            .permits(caller.key_id, request.key_limits.concurrent, limits)
+            .await
+        {
             Ok(permits) => permits,
             Err(error) => {
                 recording.end(Err(&error)).await;
@@ -255,9 +262,12 @@ impl SqlService {
     async fn permits(
         &self,
         key_id: uuid::Uuid,
+        concurrent_max: Option<u64>,
         limits: QueryLimits,
     ) -> Result<impl Send + use<>, SqlError> {
-        let turn = self.0.slots.turn(key_id, self.0.concurrent_max).await?;
+        let own = concurrent_max.and_then(|own| usize::try_from(own).ok());
+        let concurrent_max = own.unwrap_or(usize::MAX).min(self.0.concurrent_max);
+        let turn = self.0.slots.turn(key_id, concurrent_max.max(1)).await?;
         let wanted = u32::try_from(limits.memory_mib).unwrap_or(u32::MAX);
         let memory = Arc::clone(&self.0.memory).acquire_many_owned(wanted);
         match tokio::time::timeout(WAIT_MAX, memory).await {

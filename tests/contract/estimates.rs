@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::key::{Allowance, KeyKind};
+use toise::accounts::sql_limits::SqlLimits;
 use toise::estimate::live::LiveModel;
 use toise::estimate::valuer::Adjustments;
 use toise::http::server::ServerLimits;
@@ -197,6 +198,7 @@ async fn a_key_runs_two_estimates_at_once_and_a_few_wait() {
         rate_per_s: 50,
         monthly_quota: None,
         estimates_max: 2,
+        sql: SqlLimits::default(),
     };
     let meter = meters.unwrap().of(key.key_id, allowance);
     let turns = [

@@ -7,7 +7,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use toise::accounts::DEFAULT_ACCOUNT;
-use toise::accounts::key::KeyKind;
+use toise::accounts::key::{KeyChange, KeyKind};
+use toise::accounts::keys;
+use toise::accounts::sql_limits::SqlLimitsChange;
 use toise::app::config::Config;
 use toise::http::server::ServerLimits;
 use toise::sql::audit::{AuditEntry, AuditLog, latest};
@@ -317,6 +319,39 @@ async fn a_request_can_lower_its_limits() {
     let (status, _, message) = error_of(limited(json!({"rows": 0}), many).await).await;
     assert_eq!(status, 422);
     assert!(message.starts_with("limits.rows"), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_keys_have_limits_of_their_own() {
+    let (service, key) = service(SqlSettings::default()).await;
+    let change = KeyChange {
+        sql: SqlLimitsChange {
+            rows: Some(Some(10)),
+            time_s: Some(Some(1)),
+            ..SqlLimitsChange::default()
+        },
+        ..KeyChange::default()
+    };
+    let limited = service.key_with("sql");
+    keys::change(&service.store, &limited, change).unwrap();
+    let answer = async |key: &str, query: &str, limits: Value| {
+        let body = json!({"query": query, "limits": limits, "format": "csv"});
+        ask(&service, key, body).await
+    };
+    let eleven = "select * from range(0, 11)";
+    assert_eq!(answer(&key, eleven, json!({})).await.status(), 200);
+    // A request can only lower them.
+    for limits in [json!({}), json!({"rows": 11})] {
+        let (status, _, message) = error_of(answer(&limited, eleven, limits).await).await;
+        assert_eq!(status, 422);
+        assert!(message.contains("more than 10 rows"), "{message}");
+    }
+    let endless = "select count(*) from range(1, 1000000000000)";
+    let (_, _, message) = error_of(answer(&limited, endless, json!({})).await).await;
+    assert!(message.contains("more than 1 s"), "{message}");
+    let lowered = json!({"rows": 3});
+    let (_, _, message) = error_of(answer(&limited, eleven, lowered).await).await;
+    assert!(message.contains("more than 3 rows"), "{message}");
 }
 
 /// Queries that try to write, to read what they may not, or to take more than their share.

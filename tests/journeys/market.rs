@@ -1,5 +1,7 @@
 //! `toise market` over sales made for it: what counts, what is withheld, and what was sold together.
 
+use std::io::BufReader;
+
 use serde_json::{Value, json};
 
 use crate::support::process::{errors, run, toise};
@@ -128,6 +130,18 @@ fn sales_are_counted_once_and_small_samples_withheld() {
         drawn.contains("<circle") && drawn.contains("Mende, flats"),
         "{drawn}"
     );
+    let image = folder.path().join("mende.png");
+    let image = image.to_str().unwrap();
+    market(&["--level", "commune", "--by", "quarter", "--plot", image]);
+    let decoder = png::Decoder::new(BufReader::new(std::fs::File::open(image).unwrap()));
+    let mut reader = decoder.read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    reader.next_frame(&mut pixels).unwrap();
+    // The letters of its title are black, the line of the flats is coloured.
+    let dark = |pixel: &&[u8]| pixel.iter().all(|part| *part < 64);
+    let coloured = |pixel: &&[u8]| pixel[0].abs_diff(pixel[2]) > 64;
+    assert!(pixels.chunks(3).filter(dark).count() > 200);
+    assert!(pixels.chunks(3).filter(coloured).count() > 100);
     let whole = toise(&data, &["market", "--level", "commune", "--plot", plot]).output();
     assert!(!whole.unwrap().status.success());
 

@@ -127,12 +127,22 @@ async fn a_running_server_applies_key_changes_of_the_command_line() {
             "30",
             "--monthly-quota",
             "9",
+            "--sql-rows",
+            "1000",
+            "--sql-concurrent",
+            "1",
         ],
     );
     assert_eq!(
         (&limited["rate"], &limited["monthly_quota"]),
         (&json!(30), &json!(9))
     );
+    assert_eq!(
+        limited["sql_limits"],
+        json!({"rows": 1000, "concurrent": 1})
+    );
+    let lifted = run(data, &["keys", "set-limit", key, "--sql-rows", "none"]);
+    assert_eq!(lifted["sql_limits"], json!({"concurrent": 1}));
     assert_eq!(limited["grants"], granted["grants"]);
 
     let rotated = run(data, &["keys", "rotate", id]);

@@ -10,6 +10,7 @@ use crate::grants::{ENDPOINTS, Grant, grant_rule};
 use crate::key::{self, ESTIMATES_MAX, KeyKind, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
 use crate::limits::{CONCURRENT_ESTIMATES, KeyLimits};
 use crate::scopes::Scope;
+use crate::sql_limits::SQL_LIMIT_MAX;
 use toise_contract::dates::DATE_RULE;
 use toise_contract::fault::Fault;
 use toise_contract::fields::{DefaultValue, Field, FieldKind, ListOf, Naming, Own, Taken, schema};
@@ -63,11 +64,33 @@ const ESTIMATES: Field = Field::optional(
     FieldKind::Integer(1, ESTIMATES_MAX as i64),
     "Estimates that run at once; more wait in a short queue",
 );
+/// A limit of a key's queries; null: that of the service.
+const fn sql_limit(name: &'static str, about: &'static str) -> Field {
+    Field::optional(name, FieldKind::IntegerOrNull(1, SQL_LIMIT_MAX), about)
+}
+static SQL_LIMITS: [Field; 5] = [
+    sql_limit("rows", "Maximum rows of an answer"),
+    sql_limit("bytes", "Maximum bytes of an answer"),
+    sql_limit(
+        "memory_mib",
+        "Memory of a query before it spills to disk, in MiB",
+    ),
+    sql_limit(
+        "time_s",
+        "Maximum duration of a query, its answer included, in seconds",
+    ),
+    sql_limit("concurrent", "Maximum queries that run at once"),
+];
+const SQL: Field = Field::optional(
+    "sql_limits",
+    FieldKind::Object(&SQL_LIMITS),
+    "Limits of SQL queries, over HTTP and Flight, below those of the service; null or absent: that of the service",
+);
 const NAME: Field = Field::optional("name", FieldKind::Named(&KEY_NAME), "")
     .about(|| format!("To tell keys apart; {}", key::NAME_RULE));
 
 /// The body that creates a key.
-pub static KEY: [Field; 7] = [
+pub static KEY: [Field; 8] = [
     Field::optional(
         "account_id",
         FieldKind::Uuid,
@@ -96,11 +119,12 @@ pub static KEY: [Field; 7] = [
         )
     }),
     ESTIMATES.or(DefaultValue::Integer(CONCURRENT_ESTIMATES as i64)),
+    SQL,
     NAME,
 ];
 
 /// The body that changes a key: values whose fields are absent stay as they are.
-pub static KEY_CHANGE: [Field; 5] = [
+pub static KEY_CHANGE: [Field; 6] = [
     Field::optional(
         "grants",
         FieldKind::List(&GRANTS),
@@ -110,6 +134,7 @@ pub static KEY_CHANGE: [Field; 5] = [
     RATE,
     QUOTA,
     ESTIMATES,
+    SQL,
     NAME,
 ];
 

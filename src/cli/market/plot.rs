@@ -1,17 +1,22 @@
-//! Draws a market report as lines over periods, one for each place and class. The format is SVG: any browser shows it,
-//! and no font has to be installed to write it.
+//! Draws a market report as lines over periods, one for each place and class, as SVG or PNG.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
+use plotters::coord::Shift;
 use plotters::prelude::*;
+use toise_lab::letters;
 
 /// Size of the image, pixels.
 const SIZE: (u32, u32) = (960, 540);
 /// Maximum lines: more cannot be told apart.
 const LINES_MAX: usize = 8;
+/// Bytes of a pixel.
+const RGB_BYTES: usize = 3;
 /// Height of a letter, pixels.
 const LETTER: i32 = 13;
 /// Gap around the chart and width of the labels of its axes, pixels.
@@ -31,6 +36,9 @@ const DRAWN: [(&str, &str); 3] = [
 /// What a plot may fail with.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
+/// What drawing may fail with, which is not sent between threads.
+type Drawn = Result<(), Box<dyn std::error::Error>>;
+
 /// The values of a place and class: number of the period, and value.
 #[derive(Default)]
 struct Line {
@@ -40,15 +48,34 @@ struct Line {
     points: Vec<(usize, f64)>,
 }
 
-/// Draws the report into an SVG file: of the places and classes with the most sales and properties, at most eight.
+/// Format of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ImageFormat {
+    Svg,
+    Png,
+}
+
+impl ImageFormat {
+    /// That of a file's name.
+    fn of(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_str()?;
+        match extension.to_ascii_lowercase().as_str() {
+            "svg" => Some(Self::Svg),
+            "png" => Some(Self::Png),
+            _ => None,
+        }
+    }
+}
+
+/// Draws the report into an SVG or PNG file: of the places and classes with the most sales and properties, at most eight.
 /// Returns the number of lines drawn and the number there are.
 ///
 /// # Errors
 /// The rows have no periods or no value to draw, or the file cannot be written.
 pub(super) fn draw(rows: &RecordBatch, path: &Path) -> Result<(usize, usize), Failure> {
-    if path.extension().is_none_or(|extension| extension != "svg") {
-        return Err(format!("{}: a plot is written as .svg", path.display()).into());
-    }
+    let Some(format) = ImageFormat::of(path) else {
+        return Err(format!("{}: a plot is written as .svg or .png", path.display()).into());
+    };
     let column = |name: &str| rows.column_by_name(name);
     let has_values = |name: &str| column(name).is_some_and(|of| of.null_count() < of.len());
     if !has_values("period") {
@@ -67,7 +94,15 @@ pub(super) fn draw(rows: &RecordBatch, path: &Path) -> Result<(usize, usize), Fa
             .then(one.label.cmp(&other.label))
     });
     lines.truncate(LINES_MAX);
-    chart(&periods, &lines, title, path).map_err(|error| format!("{}: {error}", path.display()))?;
+    letters::register()?;
+    let written = match format {
+        ImageFormat::Svg => {
+            let area = SVGBackend::new(path, SIZE).into_drawing_area();
+            chart(&periods, &lines, title, &area)
+        }
+        ImageFormat::Png => write_png(path, |area| chart(&periods, &lines, title, area)),
+    };
+    written.map_err(|error| format!("{}: {error}", path.display()))?;
     Ok((lines.len(), all))
 }
 
@@ -124,12 +159,33 @@ fn lines_of(rows: &RecordBatch, name: &str) -> Result<(Vec<String>, Vec<Line>), 
     ))
 }
 
-fn chart(
+/// Draws with `draw` and writes the pixels as a PNG file.
+fn write_png(
+    path: &Path,
+    draw: impl FnOnce(&DrawingArea<BitMapBackend<'_>, Shift>) -> Drawn,
+) -> Drawn {
+    let (width, height) = SIZE;
+    let mut pixels = vec![0; width as usize * height as usize * RGB_BYTES];
+    draw(&BitMapBackend::with_buffer(&mut pixels, SIZE).into_drawing_area())?;
+    let mut encoder = png::Encoder::new(BufWriter::new(File::create(path)?), width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(&pixels)?;
+    writer.finish()?;
+    Ok(())
+}
+
+fn chart<Backend>(
     periods: &[String],
     lines: &[Line],
     title: &str,
-    path: &Path,
-) -> Result<(), Box<dyn std::error::Error>> {
+    area: &DrawingArea<Backend, Shift>,
+) -> Drawn
+where
+    Backend: DrawingBackend,
+    Backend::ErrorType: 'static,
+{
     let values = || {
         lines
             .iter()
@@ -137,9 +193,8 @@ fn chart(
     };
     let least = values().fold(f64::INFINITY, f64::min);
     let most = values().fold(f64::NEG_INFINITY, f64::max);
-    let area = SVGBackend::new(path, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
+    let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", LETTER + 3))
         .margin(MARGIN)
         .x_label_area_size(LABELS / 2)

@@ -121,6 +121,8 @@ fn key(with_text: bool) -> Value {
         "name": {"type": "string", "description": "What it was called when made; absent: nothing"},
         "monthly_quota": {"type": "integer", "minimum": 0,
             "description": "Counted calls a month (UTC); absent: no bound"},
+        "sql_limits": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1},
+            "description": "Limits of its SQL queries below those of the service; absent: none"},
         "expires_at": moment("When it stops working; absent: never"),
         "revoked_at": moment("When it was revoked; absent: it was not"),
     });

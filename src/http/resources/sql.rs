@@ -21,6 +21,7 @@ use crate::pieces::{self, BodyWriter};
 use crate::response::ApiResponse;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
+use toise_accounts::sql_limits::{SQL_LIMIT_MAX, SqlLimits};
 use toise_contract::Fault;
 use toise_contract::fields::schema::{Components, object};
 use toise_contract::fields::{DefaultValue, Field, FieldKind, Own, Taken, Values, read};
@@ -40,8 +41,6 @@ const FIRST_BYTES: usize = 256 << 10;
 const SNAPSHOTS_HEADER: HeaderName = HeaderName::from_static("x-toise-snapshots");
 /// The compression that can be asked for.
 const ZSTD: &str = "zstd";
-/// Largest number of a limit: what JSON numbers hold exactly.
-const LIMIT_MAX: i64 = 1 << 53;
 
 const FORMATS: [&str; 7] = [
     "json",
@@ -65,16 +64,20 @@ static PARAMETERS: Own = Own {
 };
 
 static LIMITS: [Field; 4] = [
-    Field::optional("rows", FieldKind::Integer(1, LIMIT_MAX), "Maximum rows"),
-    Field::optional("bytes", FieldKind::Integer(1, LIMIT_MAX), "Maximum bytes"),
+    Field::optional("rows", FieldKind::Integer(1, SQL_LIMIT_MAX), "Maximum rows"),
+    Field::optional(
+        "bytes",
+        FieldKind::Integer(1, SQL_LIMIT_MAX),
+        "Maximum bytes",
+    ),
     Field::optional(
         "memory_mib",
-        FieldKind::Integer(1, LIMIT_MAX),
+        FieldKind::Integer(1, SQL_LIMIT_MAX),
         "Memory before the query spills to disk, in MiB",
     ),
     Field::optional(
         "time_s",
-        FieldKind::Integer(1, LIMIT_MAX),
+        FieldKind::Integer(1, SQL_LIMIT_MAX),
         "Maximum duration, the answer included, in seconds",
     ),
 ];
@@ -151,7 +154,8 @@ async fn query(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         key_id: key.key_id,
         door: call.door,
     };
-    let request = parse(&body, call.headers, caller)?;
+    let mut request = parse(&body, call.headers, caller)?;
+    request.key_limits = key.allowance.sql;
     let output = request.output;
     let mut running = call.app.sql.run(request).await?;
     let (first, is_whole) = running.bytes(FIRST_BYTES).await?;
@@ -212,6 +216,7 @@ fn parse(body: &Value, headers: &HeaderMap, caller: Caller) -> Result<SqlRequest
         sql,
         parameters,
         limits: limits.unwrap_or_default(),
+        key_limits: SqlLimits::default(),
         output: Output::Encoded(format, compresses),
         caller,
     })

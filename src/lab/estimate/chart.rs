@@ -1,6 +1,5 @@
 //! Draws the report card as an image: the error of the estimator and of each baseline as a bar, the coverage of each
-//! segment as a dot over its allowed range. The format is SVG: any browser shows it, and no font has to be installed to
-//! write it.
+//! segment as a dot over its allowed range. The format is SVG: any browser shows it.
 
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use plotters::prelude::*;
 
 use super::ReportCard;
 use super::metrics::{SEGMENT_MIN, SegmentMetrics};
+use crate::letters;
 
 /// Height of a letter, and of a line of text, in pixels.
 const LETTER: i32 = 13;
@@ -31,6 +31,7 @@ type DrawResult = Result<(), Box<dyn std::error::Error>>;
 /// # Errors
 /// The file cannot be written.
 pub fn draw(report: &ReportCard, path: &Path) -> DrawResult {
+    letters::register()?;
     let judged = report.segments.iter();
     let judged: Vec<_> = judged
         .filter(|segment| segment.quality.sales >= SEGMENT_MIN)

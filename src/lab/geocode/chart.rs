@@ -6,6 +6,7 @@ use std::path::Path;
 use plotters::prelude::*;
 
 use super::calibration::Calibration;
+use crate::letters;
 
 /// Side of the plot and margins around it, in pixels.
 const SIDE: i32 = 480;
@@ -24,6 +25,7 @@ type DrawResult = Result<(), Box<dyn std::error::Error>>;
 /// # Errors
 /// The file cannot be written.
 pub fn draw(calibration: &Calibration, path: &Path) -> DrawResult {
+    letters::register()?;
     let size = (SIDE + 2 * MARGIN) as u32;
     let area = SVGBackend::new(path, (size, size)).into_drawing_area();
     area.fill(&WHITE)?;

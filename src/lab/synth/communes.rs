@@ -58,10 +58,12 @@ static PLACES: LazyLock<Vec<SynthCommune>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Communes of departments that people live in; Paris, Lyon and Marseille by arrondissement, as in the sources of sales.
+/// Communes of departments that people live in; Paris, Lyon and Marseille by arrondissement, as in the sources of sales,
+/// which have nothing of the collectivities overseas.
 fn is_drawn(place: &Place) -> bool {
     let is_today = matches!(place.kind, PlaceKind::Commune | PlaceKind::Arrondissement);
-    is_today && !DIVIDED_CITIES.contains(&place.code) && place.population > 0
+    let is_of_department = place.code.starts_with(place.department);
+    is_today && is_of_department && !DIVIDED_CITIES.contains(&place.code) && place.population > 0
 }
 
 fn commune(place: &'static Place, key: u64) -> Option<SynthCommune> {
