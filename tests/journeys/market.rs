@@ -141,7 +141,7 @@ fn sales_are_counted_once_and_small_samples_withheld() {
     let dark = |pixel: &&[u8]| pixel.iter().all(|part| *part < 64);
     let coloured = |pixel: &&[u8]| pixel[0].abs_diff(pixel[2]) > 64;
     assert!(pixels.chunks(3).filter(dark).count() > 200);
-    assert!(pixels.chunks(3).filter(coloured).count() > 100);
+    assert!(pixels.chunks(3).filter(coloured).count() > 20);
     let whole = toise(&data, &["market", "--level", "commune", "--plot", plot]).output();
     assert!(!whole.unwrap().status.success());
 
