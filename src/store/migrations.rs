@@ -9,11 +9,12 @@ use super::error::{Error, Result};
 pub(super) type Steps<'s> = [&'s str];
 
 /// Migrations of the store.
-pub(super) const STORE: [&str; 4] = [
+pub(super) const STORE: [&str; 5] = [
     include_str!("migrations/store_0001.sql"),
     include_str!("migrations/store_0002.sql"),
     include_str!("migrations/store_0003.sql"),
     include_str!("migrations/store_0004.sql"),
+    include_str!("migrations/store_0005.sql"),
 ];
 
 /// Migrations of the ledger.

@@ -1,0 +1,1 @@
+//! Snapshots of a data folder on object storage.
