@@ -172,6 +172,22 @@ impl Store {
         })
     }
 
+    /// A value that changes whenever rows that travel do, except that records were moved. Costs a few reads by index. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn travelling_stamp(&self) -> Result<[i64; 4]> {
+        self.read(|connection| {
+            connection.query_row(
+                "SELECT (SELECT count FROM key_changes), (SELECT count(*) FROM accounts),
+                        (SELECT coalesce(max(sequence), 0) FROM properties),
+                        (SELECT coalesce(max(sequence), 0) FROM adverts)",
+                [],
+                |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]),
+            )
+        })
+    }
+
     /// What the rows of a replica's store were taken from; `None` in any other store. Blocks.
     ///
     /// # Errors
