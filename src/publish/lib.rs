@@ -35,6 +35,7 @@ pub mod remote;
 pub mod replica;
 pub mod retry;
 pub mod settings;
+pub mod stamp;
 #[cfg(test)]
 mod tests;
 

@@ -51,6 +51,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Lock file in a folder that is published to.
 const FOLDER_LOCK: &str = ".publish.lock";
 
+/// The bytes of an answer as they arrive.
+pub(crate) type Pieces = BoxStream<'static, std::result::Result<Bytes, RemoteError>>;
+
 /// An object store, or a part of one.
 #[derive(Clone, Debug)]
 pub struct Remote {
@@ -527,16 +530,12 @@ impl Remote {
         }
     }
 
-    /// The bytes of content from an offset on, in pieces. The answer may end early or be wrong: whoever reads it
-    /// verifies the digest of the whole.
+    /// The length of the object of some content, and its bytes from an offset on, in pieces. The answer may end early or
+    /// be wrong: whoever reads it verifies the digest of the whole.
     ///
     /// # Errors
     /// There is no such object, or no answer.
-    pub(crate) async fn open_content(
-        &self,
-        content: &Content,
-        from: u64,
-    ) -> Result<BoxStream<'static, std::result::Result<Bytes, RemoteError>>> {
+    pub(crate) async fn open_content(&self, content: &Content, from: u64) -> Result<(u64, Pieces)> {
         let path = content.path();
         let at = self.at(&path);
         let mut options = GetOptions::default();
@@ -547,7 +546,7 @@ impl Remote {
             .policy
             .run(&path, || self.store.get_opts(&at, options.clone()))
             .await?;
-        Ok(answer.into_stream())
+        Ok((answer.meta.size, answer.into_stream()))
     }
 
     /// Paths, relative to the prefix, of all objects in a folder, with what is known of them.

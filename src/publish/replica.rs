@@ -287,7 +287,12 @@ impl Replica {
         length: &mut u64,
     ) -> Result<Option<Error>> {
         let mut pieces = match self.remote.open_content(content, *length).await {
-            Ok(pieces) => pieces,
+            Ok((length, pieces)) if length == content.bytes => pieces,
+            Ok((length, _)) => {
+                let (name, path) = (name.to_owned(), content.path());
+                let reason = format!("{length} bytes, expected {}", content.bytes);
+                return Err(Error::Corrupt { name, path, reason });
+            }
             Err(Error::Remote {
                 source: object_store::Error::NotFound { .. },
                 path,
