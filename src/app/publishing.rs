@@ -1,24 +1,25 @@
 //! Publishes the data folder of a running server whenever something changed (`lake.publish`).
 //!
 //! One supervised thread looks every `lake.publish_every_s`. A look that finds nothing new reads a few small files and four
-//! numbers of the store. A publication that fails is repeated after a pause; readers see the former snapshot meanwhile.
+//! numbers of the store. What replicas metered is added to the ledger every `lake.metering_every_s`. A publication that fails is repeated after a pause; readers see the former snapshot meanwhile.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use tokio::runtime::Handle;
 
 use crate::Failure;
 use crate::config::Config;
+use toise_accounts::shipments;
 use toise_base::clock::Clock;
 use toise_base::supervise::{Supervisor, Worker};
 use toise_publish::publisher::{Publisher, publish};
 use toise_publish::remote::Remote;
 use toise_publish::retry::RetryPolicy;
-use toise_publish::{Error, stamp};
+use toise_publish::{metering, stamp};
 use toise_store::Store;
 
 /// Pause after a publication that failed.
@@ -80,14 +81,22 @@ pub fn start(
         runtime: runtime.clone(),
     };
     let every = Duration::from_secs(lake.publish_every_s);
+    let metering_every = Duration::from_secs(lake.metering_every_s);
     let stop = Arc::<AtomicBool>::default();
     let stopped = Arc::clone(&stop);
     let worker = supervisor.spawn("publisher", move |pulse| {
         let mut published = None;
+        let mut metered: Option<Instant> = None;
         while !stopped.load(Ordering::Relaxed) {
             pulse.turn();
+            if metered.is_none_or(|at| at.elapsed() >= metering_every) {
+                if let Err(error) = job.take_metering() {
+                    tracing::error!(%error, "cannot add what replicas metered; will retry");
+                }
+                metered = Some(Instant::now());
+            }
             let pause = match job.look(&mut published) {
-                Ok(()) => every,
+                Ok(()) => every.min(metering_every),
                 Err(error) => {
                     tracing::error!(%error, "cannot publish the data folder; will retry");
                     AFTER_FAILURE
@@ -108,8 +117,29 @@ struct PublishingJob {
 }
 
 impl PublishingJob {
+    /// Adds what replicas metered to the ledger, and deletes the files whose sums are in it. A file that cannot be read is
+    /// left, and the others are taken.
+    fn take_metering(&self) -> Result<(), Failure> {
+        let paths = self.runtime.block_on(metering::list(&self.remote))?;
+        for path in paths {
+            let Some(body) = self.runtime.block_on(metering::read(&self.remote, &path))? else {
+                continue;
+            };
+            match shipments::take(&self.store, &body) {
+                Ok(_) => self
+                    .runtime
+                    .block_on(metering::delete(&self.remote, &path))?,
+                Err(error @ shipments::Error::Unreadable(_)) => {
+                    tracing::error!(path, %error, "left out");
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
     /// Publishes if there is something that `published` does not show.
-    fn look(&self, published: &mut Option<String>) -> Result<(), Error> {
+    fn look(&self, published: &mut Option<String>) -> Result<(), Failure> {
         let now = stamp::of(&self.data, &self.store)?;
         if published.as_ref() == Some(&now) {
             return Ok(());

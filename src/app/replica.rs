@@ -9,18 +9,20 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use tokio::runtime::Handle;
 
 use crate::Failure;
+use toise_accounts::shipments;
 use toise_base::supervise::{Supervisor, Worker};
 use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
 use toise_http::replica::{AsOf, ReplicaStatus};
 use toise_listings::search::projection::Projection;
 use toise_publish::manifest::Manifest;
+use toise_publish::metering;
 use toise_publish::remote::Remote;
 use toise_publish::replica::Replica;
 use toise_publish::retry::RetryPolicy;
@@ -108,12 +110,14 @@ pub fn follow(
     mut replica: Replica,
     store: Store,
     shown: Shown,
+    metering_every: Duration,
     runtime: Handle,
 ) -> std::io::Result<Following> {
     let stop = Arc::<AtomicBool>::default();
     let stopped = Arc::clone(&stop);
     let worker = supervisor.spawn("replica", move |pulse| {
         let mut pause = POLL_EVERY;
+        let mut metered = Instant::now();
         while !stopped.load(Ordering::Relaxed) {
             pulse.turn();
             pause = match turn(&mut replica, &store, &shown, &runtime) {
@@ -123,10 +127,27 @@ pub fn follow(
                     (pause * 2).min(POLL_MAX)
                 }
             };
+            if metered.elapsed() >= metering_every {
+                if let Err(error) = ship(&replica, &store, &runtime) {
+                    tracing::error!(%error, "cannot ship what was metered; will retry");
+                }
+                metered = Instant::now();
+            }
             std::thread::park_timeout(pause);
         }
     })?;
     Ok(Following { stop, worker })
+}
+
+/// Ships what was metered since the last time.
+fn ship(replica: &Replica, store: &Store, runtime: &Handle) -> Result<(), Failure> {
+    while let Some(pending) = shipments::pending(store)? {
+        let number = pending.shipment;
+        let sent = metering::send(replica.remote(), &pending.replica, number, pending.body);
+        runtime.block_on(sent)?;
+        shipments::arrived(store, number)?;
+    }
+    Ok(())
 }
 
 /// Goes over to the newest snapshot, if there is one.

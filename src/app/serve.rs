@@ -159,7 +159,9 @@ pub fn run_service(
                 status,
             };
             let store = app.store.clone();
-            let worker = replica::follow(&supervisor, replica, store, shown, handle.clone())?;
+            let every = Duration::from_secs(config.lake.metering_every_s);
+            let worker =
+                replica::follow(&supervisor, replica, store, shown, every, handle.clone())?;
             let outcome = runtime.block_on(work(app));
             drop(worker);
             outcome

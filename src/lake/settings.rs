@@ -9,6 +9,8 @@ pub const KEEP_VERSIONS_MAX: usize = 1_000;
 
 /// Seconds between two looks for something to publish, by default.
 const PUBLISH_EVERY_S: u64 = 1;
+/// Seconds between two shipments of metered consumption, by default.
+const METERING_EVERY_S: u64 = 60;
 
 /// How the lake keeps its tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +22,9 @@ pub struct LakeSettings {
     pub publish: String,
     /// Pause between two looks for something to publish, seconds.
     pub publish_every_s: u64,
+    /// Pause between two shipments of the consumption that replicas meter, and between two looks of the writer for them,
+    /// seconds.
+    pub metering_every_s: u64,
     /// Where this server takes requests that its replicas refuse; empty if they do not say.
     pub writer_address: String,
     /// Object store whose publications a server follows as a replica; empty for a server with data of its own.
@@ -32,6 +37,7 @@ impl Default for LakeSettings {
             keep_versions: KEEP_VERSIONS,
             publish: String::new(),
             publish_every_s: PUBLISH_EVERY_S,
+            metering_every_s: METERING_EVERY_S,
             writer_address: String::new(),
             replica: String::new(),
         }

@@ -11,6 +11,7 @@
 //! current.json                      the pointer: number, digest and length of the newest manifest
 //! snapshots/0000000012.json         manifests; created if absent, never changed
 //! objects/3f/3fa94c…                content, named by its BLAKE3; created if absent, never changed
+//! metering/<replica>/0000000007.json   consumption that a replica metered ([`metering`])
 //! ```
 //!
 //! A [`replica`] follows the pointer: it downloads what it lacks, verifies every byte, and then installs the files into a
@@ -30,6 +31,7 @@ mod faults;
 pub mod garbage;
 mod install;
 pub mod manifest;
+pub mod metering;
 pub mod publisher;
 pub mod remote;
 pub mod replica;

@@ -199,6 +199,12 @@ impl Remote {
         }
     }
 
+    /// A small object; `None` if there is none.
+    pub(crate) async fn small(&self, path: &str, bytes_max: u64) -> Result<Option<Bytes>> {
+        let found = self.read(path, bytes_max, &GetOptions::default()).await?;
+        Ok(found.map(|(bytes, _)| bytes))
+    }
+
     /// The pointer; `None` if nothing was published.
     ///
     /// # Errors

@@ -18,9 +18,10 @@ pub(super) const STORE: [&str; 5] = [
 ];
 
 /// Migrations of the ledger.
-pub(super) const LEDGER: [&str; 2] = [
+pub(super) const LEDGER: [&str; 3] = [
     include_str!("migrations/ledger_0001.sql"),
     include_str!("migrations/ledger_0002.sql"),
+    include_str!("migrations/ledger_0003.sql"),
 ];
 
 /// Applies the missing steps, all or none; safe if several processes open a new file at once. Foreign keys are

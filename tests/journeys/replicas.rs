@@ -196,20 +196,42 @@ async fn a_running_writer_publishes_what_changes_and_replicas_follow() {
     ingest(&data, &["un"]);
     let key = key_of(&data);
     let publish = format!("lake.publish={url}");
-    let writer = Server::start_with(&data, "serve", &["--set", &publish], Stdio::inherit());
+    let often = "lake.metering_every_s=1";
+    let more = ["--set", &publish, "--set", often];
+    let writer = Server::start_with(&data, "serve", &more, Stdio::inherit());
     let started = Instant::now();
     while !bucket.join("current.json").exists() {
         assert!(started.elapsed() < LONG, "nothing published");
         std::thread::sleep(Duration::from_millis(20));
     }
-    let server = replica(&outer.path().join("replica"), &url);
+    let at = outer.path().join("replica");
+    let more = ["--replica", &url, "--set", often];
+    let server = Server::start_with(&at, "serve", &more, Stdio::inherit());
     assert_eq!(properties(&server, &key, "un").await.len(), 1);
     ingest(&data, &["deux", "trois"]);
-    let started = Instant::now();
+    let (started, mut calls) = (Instant::now(), 2);
     while properties(&server, &key, "trois").await.is_empty() {
         assert!(started.elapsed() < LONG, "no news");
         tokio::time::sleep(Duration::from_millis(20)).await;
+        calls += 1;
     }
+    // What the replica metered is in the ledger of the writer, once.
+    let ledger = toise::store::Store::open(&data).unwrap();
+    let metered = || {
+        let sql = "SELECT coalesce(sum(calls), 0) FROM consumption";
+        let read = ledger
+            .ledger()
+            .read(|rows| rows.query_row(sql, [], |row| row.get::<_, i64>(0)));
+        read.unwrap()
+    };
+    let started = Instant::now();
+    while metered() < calls {
+        assert!(started.elapsed() < LONG, "{} of {calls} calls", metered());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(metered(), calls);
+    drop(ledger);
     assert_eq!(writer.terminate(), Some(0));
     assert_eq!(server.terminate(), Some(0));
 }

@@ -104,7 +104,7 @@ pub const SECTIONS: [(&str, &str); 14] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 59] = [
+const ROWS: [(&str, &str, SettingKind, &str); 60] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -141,6 +141,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 59] = [
         "Object store to publish the data folder to (s3://bucket/prefix, gs://, az://, file://); empty for none"),
     ("lake", "publish_every_s", SettingKind::Whole(1, SECONDS_MAX),
         "Pause between two looks for something to publish, in seconds"),
+    ("lake", "metering_every_s", SettingKind::Whole(1, SECONDS_MAX),
+        "Pause between two shipments of the consumption that a replica metered, and between two looks for them, in seconds"),
     ("lake", "writer_address", SettingKind::BaseAddress,
         "Address of this server that its replicas name for what only it does; empty if they do not say"),
     ("lake", "replica", SettingKind::Header,
