@@ -76,7 +76,9 @@ mod journeys {
     mod operating;
     mod operators;
     mod other_engines;
+    mod publishing;
     mod rebuilding;
+    mod replicas;
     mod serving;
     mod sql;
     mod synthetic_data;

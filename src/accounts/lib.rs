@@ -17,6 +17,7 @@ pub mod prices;
 pub mod requests;
 pub mod scopes;
 pub mod secret;
+pub mod shipments;
 pub mod signing;
 pub mod sql_limits;
 pub mod usage;

@@ -184,6 +184,7 @@ pub fn app(
         pool,
         readiness,
         metrics,
+        replica: None,
         request_timeout: config.server.request_timeout(),
     })
 }

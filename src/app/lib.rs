@@ -4,6 +4,8 @@ pub mod backup;
 pub mod compose;
 pub mod config;
 pub mod contours;
+pub mod publishing;
+pub mod replica;
 pub mod serve;
 
 /// Why the service could not be composed or run, as a message for the operator.

@@ -8,13 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::compose::{Sources, app, deliveries, register_gauges};
 use crate::config::Config;
-use crate::{Failure, contours};
+use crate::replica::{self, Shown};
+use crate::{Failure, contours, publishing};
 use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
+use toise_base::progress::Progress;
 use toise_base::supervise::Supervisor;
 use toise_collect::portals::Portals;
 use toise_engine::{Budget, Engine};
@@ -29,7 +32,7 @@ use toise_http::{App, filters};
 use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_listings::columns::{adverts, properties};
-use toise_listings::search::projection::Projection;
+use toise_listings::search::projection::{Compaction, Projection};
 use toise_listings::search::texts::TextSearch;
 use toise_opendata::{OpenData, dpe, dvf};
 use toise_store::Store;
@@ -78,6 +81,18 @@ pub fn run_service(
     config: &Config,
     work: impl AsyncFnOnce(App) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let following = match config.lake.replica.as_str() {
+        "" => None,
+        url => {
+            let bar = Progress::new(false).bytes("downloading", Some(0));
+            let first = replica::first(data, url, runtime.handle(), &bar)?;
+            bar.finish_and_clear();
+            Some(first)
+        }
+    };
     let tables = [
         dvf::schema(),
         dpe::schema(),
@@ -91,23 +106,29 @@ pub fn run_service(
     let store = Store::open_supervised(data, &supervisor)?;
     let clock = Clock::system();
     let addresses = LiveGeocoder::open(data);
-    let _watching_addresses = addresses.watch(&supervisor)?;
     let listings = Listings::new(store.clone(), clock.clone())
         .with_contours(contours::kept(data))
         .with_addresses(addresses.clone())
         .with_identity(Portals::load(data)?.identity());
     listings.load_alerts()?;
-    let properties = Arc::new(Projection::open(
+    let compaction = match &following {
+        None => Compaction::Here,
+        Some(_) => {
+            // Its tables, indexes and model change together, when a snapshot was installed.
+            engine.hold();
+            Compaction::AtTheWriter
+        }
+    };
+    let properties = Arc::new(Projection::open_compacting(
         listings,
         engine,
         Lake::open(data)?.keeping(config.lake.keep_versions),
         TextSearch::open(data)?,
+        compaction,
     )?);
-    let _keeping = properties.start_workers(&supervisor)?;
     let models = LiveModel::open(data, config.estimate.adjustments());
-    let _watching_models = models.watch(&supervisor)?;
     let geocoding = GeocodingService::new(data, addresses.clone(), contours::kept(data));
-    let app = app(
+    let mut app = app(
         &supervisor,
         &store,
         Sources {
@@ -120,26 +141,66 @@ pub fn run_service(
         config,
     )?;
     register_gauges(&app, store, open_data);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let to_deliver = deliveries(data, &app, config)?;
-    let dispatcher = Dispatcher::start(&supervisor, to_deliver, runtime.handle().clone())?;
-    let collecting =
-        app.collector
-            .start(&supervisor, runtime.handle().clone(), app.metrics.clone())?;
-    let geocoding_projects = app.projects.run(&supervisor, addresses)?;
-    let outcome = runtime.block_on(work(app));
-    drop(collecting);
-    drop(geocoding_projects);
-    // Stops the dispatcher while the runtime can still finish the deliveries in flight.
-    drop(dispatcher);
+    let handle = runtime.handle();
+    let outcome = match following {
+        None => {
+            let workers = writer_workers(data, &supervisor, &app, config, addresses, handle)?;
+            let outcome = runtime.block_on(work(app));
+            // Stops the workers while the runtime can still finish the deliveries in flight.
+            drop(workers);
+            outcome
+        }
+        Some((replica, status)) => {
+            app.replica = Some(status.clone());
+            let shown = Shown {
+                properties: Arc::clone(&app.properties),
+                models: app.models.clone(),
+                addresses,
+                status,
+            };
+            let store = app.store.clone();
+            let every = Duration::from_secs(config.lake.metering_every_s);
+            let worker =
+                replica::follow(&supervisor, replica, store, shown, every, handle.clone())?;
+            let outcome = runtime.block_on(work(app));
+            drop(worker);
+            outcome
+        }
+    };
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome?;
     match supervisor.failed() {
         None => Ok(()),
         Some(failure) => Err(failure.into()),
     }
+}
+
+/// Starts what a service with data of its own does in the background; it ends when the guards returned are dropped, in
+/// their order.
+fn writer_workers(
+    data: &Path,
+    supervisor: &Supervisor,
+    app: &App,
+    config: &Config,
+    addresses: LiveGeocoder,
+    runtime: &Handle,
+) -> Result<impl Sized + use<>, Failure> {
+    let watching = (addresses.watch(supervisor)?, app.models.watch(supervisor)?);
+    let keeping = app.properties.start_workers(supervisor)?;
+    let to_deliver = deliveries(data, app, config)?;
+    let dispatcher = Dispatcher::start(supervisor, to_deliver, runtime.clone())?;
+    let metrics = app.metrics.clone();
+    let collecting = app.collector.start(supervisor, runtime.clone(), metrics)?;
+    let geocoding_projects = app.projects.run(supervisor, addresses)?;
+    let publishing = publishing::start(supervisor, data, &app.store, config, runtime)?;
+    Ok((
+        publishing,
+        collecting,
+        geocoding_projects,
+        dispatcher,
+        keeping,
+        watching,
+    ))
 }
 
 /// Serves an agent on standard input and output from a data folder, with an API key, until it closes its end or this

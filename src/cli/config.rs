@@ -21,6 +21,9 @@ pub struct SettingArgs {
     /// Hosts whose pages may be collected at any address and port, also over plain http; for trials
     #[arg(long, value_name = "HOST,HOST")]
     pub allow_collect_hosts: Option<String>,
+    /// Serve the publications of this object store as a replica, in a data folder of its own
+    #[arg(long, value_name = "URL")]
+    pub replica: Option<String>,
     /// Any setting of the configuration; repeatable
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
@@ -50,6 +53,7 @@ impl SettingArgs {
         let mut flags: Vec<Flag> = set.chain(prices).collect::<Result<_, _>>()?;
         for (name, path, value) in [
             ("--listen", "server.listen", &self.listen),
+            ("--replica", "lake.replica", &self.replica),
             (
                 "--allow-webhook-hosts",
                 "webhooks.allow_hosts",

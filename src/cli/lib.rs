@@ -16,6 +16,7 @@ pub mod evaluate_estimate;
 pub mod evaluate_extraction;
 pub mod evaluate_geocode;
 mod explain;
+mod gc;
 mod geocode;
 pub mod import;
 mod indicators;
@@ -28,6 +29,7 @@ pub mod matching;
 mod mcp;
 mod portals;
 mod properties;
+pub mod publish;
 mod reports;
 mod restore;
 mod result;
@@ -110,6 +112,10 @@ enum Command {
     Config(config::ConfigArgs),
     /// Back up the store, tables and model to a folder or a tar file, also while the server is running
     Backup(backup::BackupArgs),
+    /// Publish the data folder to object storage, for replicas, also while the server is running
+    Publish(publish::PublishArgs),
+    /// Delete from object storage what no kept snapshot names
+    Gc(gc::GcArgs),
     /// Restore a data folder from a backup
     Restore(restore::RestoreArgs),
     /// Print the script with which a shell completes commands
@@ -153,6 +159,8 @@ pub fn main() -> ExitCode {
         Command::Keys(arguments) => keys::run(common, &arguments),
         Command::Config(arguments) => config::run(common, &arguments),
         Command::Backup(arguments) => backup::run(common, &arguments),
+        Command::Publish(arguments) => publish::run(common, &arguments),
+        Command::Gc(arguments) => gc::run(common, &arguments),
         Command::Restore(arguments) => restore::run(common, &arguments),
         Command::Completions(arguments) => completions::run(&arguments, Toise::command()),
         Command::Man(arguments) => man::run(&arguments, Toise::command()),

@@ -37,6 +37,7 @@ pub mod view;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cache::ColumnCache;
 pub use settings::EngineSettings;
@@ -99,6 +100,8 @@ pub struct Engine {
     tables: Vec<TableHandle>,
     cache: ColumnCache,
     budget: Budget,
+    /// Whether views change in [`Engine::switch`] alone.
+    is_held: AtomicBool,
 }
 
 impl Engine {
@@ -118,12 +121,40 @@ impl Engine {
             tables,
             cache: ColumnCache::new(budget.cache_bytes),
             budget,
+            is_held: AtomicBool::new(false),
         })
     }
 
     /// Returns the current view of a table. Checks for a newer snapshot at most five times per second.
     pub fn view(&self, schema: &TableSchema) -> Result<Arc<TableView>, Error> {
-        Ok(self.table(schema)?.current(&self.lake)?)
+        let table = self.table(schema)?;
+        match self.is_held.load(Ordering::Relaxed) {
+            true => Ok(table.held()),
+            false => Ok(table.current(&self.lake)?),
+        }
+    }
+
+    /// From now on, views change in [`Engine::switch`] alone: for replicas, whose tables change together.
+    pub fn hold(&self) {
+        self.is_held.store(true, Ordering::Relaxed);
+    }
+
+    /// Goes over to the latest snapshots of all tables: opens what is new first, then exchanges all views within
+    /// microseconds. Blocks.
+    ///
+    /// # Errors
+    /// A table cannot be opened; all views stay.
+    pub fn switch(&self) -> Result<(), Error> {
+        let tables = self.tables.iter();
+        let newer = tables
+            .map(|table| table.open_newer(&self.lake))
+            .collect::<Result<Vec<_>, _>>()?;
+        for (table, newer) in self.tables.iter().zip(newer) {
+            if let Some(newer) = newer {
+                table.show(newer);
+            }
+        }
+        Ok(())
     }
 
     /// Forces the next view of a table to use the latest snapshot.

@@ -347,6 +347,12 @@ pub struct TableHandle {
     checked: Mutex<RefreshState>,
 }
 
+/// A view that is opened and not shown yet.
+pub(super) struct NewerView {
+    view: TableView,
+    stamp: Option<(SystemTime, u64)>,
+}
+
 #[derive(Debug)]
 struct RefreshState {
     at: Instant,
@@ -388,6 +394,29 @@ impl TableHandle {
     pub fn refresh_now(&self, lake: &Lake) -> Result<(), Error> {
         let mut checked = self.checked.lock();
         self.refresh(lake, &mut checked)
+    }
+
+    /// The current view, whatever the lake holds.
+    pub(super) fn held(&self) -> Arc<TableView> {
+        self.view.load_full()
+    }
+
+    /// Opens the latest snapshot if it is newer than the current view, and does not show it yet.
+    pub(super) fn open_newer(&self, lake: &Lake) -> Result<Option<NewerView>, Error> {
+        let stamp = Snapshot::stamp(&lake.folder(self.schema));
+        if stamp == self.checked.lock().stamp {
+            return Ok(None);
+        }
+        let view = TableView::open(lake, self.schema, Some(&self.view.load()))?;
+        Ok(Some(NewerView { view, stamp }))
+    }
+
+    /// Shows a view that was opened before.
+    pub(super) fn show(&self, newer: NewerView) {
+        let mut checked = self.checked.lock();
+        self.view.store(Arc::new(newer.view));
+        checked.stamp = newer.stamp;
+        checked.at = Instant::now();
     }
 
     fn refresh(&self, lake: &Lake, checked: &mut RefreshState) -> Result<(), Error> {

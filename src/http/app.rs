@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use super::addresses::ReceiverChecker;
 use super::backend::OpenDataBackend;
 use super::idempotency::IdempotencyClaims;
+use super::replica::ReplicaStatus;
 use super::sessions::Sessions;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::limits::KeyLimits;
@@ -86,6 +87,8 @@ pub struct App {
     pub readiness: Readiness,
     /// The service's metrics.
     pub metrics: Metrics,
+    /// What is shown, if this is a replica.
+    pub replica: Option<ReplicaStatus>,
     /// Maximum duration of a request, including its body.
     pub request_timeout: Duration,
 }

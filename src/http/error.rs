@@ -105,12 +105,20 @@ pub enum ApiError {
     /// The service is starting or draining.
     #[error("not ready: starting or draining")]
     NotReady,
+    /// Only the writer does this, and this is a replica.
+    #[error("this is a replica, and only the writer does this{}", at_writer(.0.as_deref()))]
+    WriterOnly(Option<String>),
     /// The request exceeded its time limit.
     #[error("the request took too long")]
     TimedOut,
     /// An internal failure; its text is logged and never sent to the client.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Where the writer is, as the end of a sentence.
+fn at_writer(address: Option<&str>) -> String {
+    address.map_or_else(String::new, |address| format!(": send it to {address}"))
 }
 
 impl ApiError {
@@ -146,6 +154,7 @@ impl ApiError {
             ApiError::IdempotencyConflict | ApiError::WrongState(_) => {
                 (StatusCode::CONFLICT, 10008)
             }
+            ApiError::WriterOnly(_) => (StatusCode::MISDIRECTED_REQUEST, 10009),
             ApiError::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, 10007),
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 10007),
             ApiError::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, 10007),

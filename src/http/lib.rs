@@ -25,6 +25,7 @@ pub mod openapi;
 mod operation;
 mod pieces;
 pub mod pipeline;
+pub mod replica;
 pub mod resources;
 pub mod response;
 pub mod router;

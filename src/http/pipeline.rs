@@ -22,6 +22,7 @@ use super::endpoint::{BodyRule, Counting, Endpoint, GEOCODING_PREFIX, PROTECTED_
 use super::error::ApiError;
 use super::idempotency::{self, IdempotencyClaim};
 use super::pieces::BodyPieces;
+use super::replica::{AS_OF_HEADER, is_for_writer};
 use super::response::ApiResponse;
 use super::router::Router;
 use super::{App, admission, auth, body, resources};
@@ -92,6 +93,8 @@ impl From<ApiResponse> for UnbilledResponse {
 /// Handles a request; in every case, the response has a request id and is logged and counted.
 pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::Response {
     let started = Instant::now();
+    // What is shown when the request begins; what it reads is this or newer.
+    let as_of = app.replica.as_ref().map(|replica| replica.as_of());
     let found = ROUTER.find(&head.method, head.path.as_str());
     let mut trace = RequestTrace {
         request_id: Uuid::now_v7(),
@@ -127,6 +130,9 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
         }
     };
     set_headers(response.headers_mut(), head.path.as_str(), &trace);
+    if let Some(as_of) = as_of.as_ref().and_then(|as_of| as_of.header()) {
+        response.headers_mut().insert(AS_OF_HEADER, as_of);
+    }
     log(app, head, &trace, &response, started.elapsed());
     match rest {
         None => response.into_response(),
@@ -188,6 +194,13 @@ async fn handle(
     trace: &mut RequestTrace,
 ) -> Result<UnbilledResponse, ApiError> {
     let received = Instant::now();
+    if let Some(replica) = app
+        .replica
+        .as_ref()
+        .filter(|_| is_for_writer(endpoint.path))
+    {
+        return Err(ApiError::WriterOnly(replica.as_of().writer.clone()));
+    }
     // The length is checked before the key; the body is read only after the quota check.
     body::check_headers(endpoint.body, &head.headers)?;
     let now = app.clock.now();

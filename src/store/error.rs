@@ -32,6 +32,9 @@ pub enum Error {
         /// SQLite's report.
         reason: String,
     },
+    /// A file that should hold rows of a table does not, or not of a table known here.
+    #[error("{path}: holds no rows that this version knows", path = .0.display())]
+    NotABlock(PathBuf),
     /// Another process, or another part of this one, has the file open.
     #[error(
         "{path} is in use; stop the server and every other program that has it open, then retry"

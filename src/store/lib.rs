@@ -23,6 +23,7 @@ mod connection;
 mod database;
 pub mod document;
 mod error;
+pub mod exchange;
 mod exclusive;
 mod files;
 mod flusher;

@@ -9,18 +9,20 @@ use super::error::{Error, Result};
 pub(super) type Steps<'s> = [&'s str];
 
 /// Migrations of the store.
-pub(super) const STORE: [&str; 5] = [
+pub(super) const STORE: [&str; 6] = [
     include_str!("migrations/store_0001.sql"),
     include_str!("migrations/store_0002.sql"),
     include_str!("migrations/store_0003.sql"),
     include_str!("migrations/store_0004.sql"),
     include_str!("migrations/store_0005.sql"),
+    include_str!("migrations/store_0006.sql"),
 ];
 
 /// Migrations of the ledger.
-pub(super) const LEDGER: [&str; 2] = [
+pub(super) const LEDGER: [&str; 3] = [
     include_str!("migrations/ledger_0001.sql"),
     include_str!("migrations/ledger_0002.sql"),
+    include_str!("migrations/ledger_0003.sql"),
 ];
 
 /// Applies the missing steps, all or none; safe if several processes open a new file at once. Foreign keys are

@@ -12,6 +12,7 @@ pub mod receiver;
 pub mod reference;
 pub mod reference_listings;
 pub mod rows;
+pub mod s3;
 pub mod sql;
 
 use std::net::SocketAddr;

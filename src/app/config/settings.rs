@@ -104,7 +104,7 @@ pub const SECTIONS: [(&str, &str); 14] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 55] = [
+const ROWS: [(&str, &str, SettingKind, &str); 60] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -137,6 +137,16 @@ const ROWS: [(&str, &str, SettingKind, &str); 55] = [
         "Maximum queries waiting for a thread; past it the response is 503 with Retry-After"),
     ("lake", "keep_versions", SettingKind::Whole(1, KEEP_VERSIONS_MAX as u64),
         "Versions of each table that stay readable, the current one included; each publication makes one"),
+    ("lake", "publish", SettingKind::Header,
+        "Object store to publish the data folder to (s3://bucket/prefix, gs://, az://, file://); empty for none"),
+    ("lake", "publish_every_s", SettingKind::Whole(1, SECONDS_MAX),
+        "Pause between two looks for something to publish, in seconds"),
+    ("lake", "metering_every_s", SettingKind::Whole(1, SECONDS_MAX),
+        "Pause between two shipments of the consumption that a replica metered, and between two looks for them, in seconds"),
+    ("lake", "writer_address", SettingKind::BaseAddress,
+        "Address of this server that its replicas name for what only it does; empty if they do not say"),
+    ("lake", "replica", SettingKind::Header,
+        "Object store whose publications to serve as a replica, with a data folder of its own; empty for none"),
     ("limits", "test_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
         "Requests per second of a test key"),
     ("limits", "test_monthly_quota", SettingKind::Whole(0, MONTHLY_QUOTA_MAX),

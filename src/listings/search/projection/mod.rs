@@ -128,6 +128,16 @@ pub struct Projection {
     writer: Mutex<ProjectionWriter>,
     /// The memtable of adverts as of its last use, with the time of that use.
     adverts: Mutex<Option<(Duration, Memtable)>>,
+    compaction: Compaction,
+}
+
+/// Who compacts changes into the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compaction {
+    /// This process.
+    Here,
+    /// The writer whose publications this replica follows.
+    AtTheWriter,
 }
 
 /// What the next snapshot is built from.
@@ -149,6 +159,20 @@ impl Projection {
         lake: Lake,
         texts: TextSearch,
     ) -> Result<Self> {
+        Self::open_compacting(listings, engine, lake, texts, Compaction::Here)
+    }
+
+    /// [`Projection::open`] with a choice of who compacts.
+    ///
+    /// # Errors
+    /// As for [`Projection::open`].
+    pub fn open_compacting(
+        listings: Listings,
+        engine: Arc<Engine>,
+        lake: Lake,
+        texts: TextSearch,
+        compaction: Compaction,
+    ) -> Result<Self> {
         let memtable = Memtable::new(ListingKind::Property, engine.view(properties())?);
         compaction::reaches(&listings, ListingKind::Property, Some(memtable.through()))?;
         let state = SearchSnapshot {
@@ -168,6 +192,7 @@ impl Projection {
                 index_retry_at: None,
             }),
             adverts: Mutex::default(),
+            compaction,
         };
         projection.catch_up()?;
         Ok(projection)
@@ -384,6 +409,9 @@ impl Projection {
     }
 
     fn compact_if_due(&self, listing: ListingKind) -> Result<()> {
+        if self.compaction == Compaction::AtTheWriter {
+            return Ok(());
+        }
         match compaction::is_due(&self.listings, &self.lake, listing, COMPACTION_ROWS_MIN)? {
             true => self.write_table(listing),
             false => Ok(()),

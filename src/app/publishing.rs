@@ -1,0 +1,162 @@
+//! Publishes the data folder of a running server whenever something changed (`lake.publish`).
+//!
+//! One supervised thread looks every `lake.publish_every_s`. A look that finds nothing new reads a few small files and four
+//! numbers of the store. What replicas metered is added to the ledger every `lake.metering_every_s`. A publication that fails is repeated after a pause; readers see the former snapshot meanwhile.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+use tokio::runtime::Handle;
+
+use crate::Failure;
+use crate::config::Config;
+use toise_accounts::shipments;
+use toise_base::clock::Clock;
+use toise_base::supervise::{Supervisor, Worker};
+use toise_publish::publisher::{Publisher, publish};
+use toise_publish::remote::Remote;
+use toise_publish::retry::RetryPolicy;
+use toise_publish::{metering, stamp};
+use toise_store::Store;
+
+/// Pause after a publication that failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(10);
+/// Maximum wait, when stopping, for a publication that runs; one that is cut off was never there.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Publishes until it is dropped.
+#[derive(Debug)]
+pub struct Publishing {
+    stop: Arc<AtomicBool>,
+    worker: Worker,
+}
+
+impl Drop for Publishing {
+    fn drop(&mut self) {
+        self.worker.release();
+        self.stop.store(true, Ordering::Relaxed);
+        self.worker.unpark();
+        self.worker.join_within(STOP_TIMEOUT);
+    }
+}
+
+/// What a publication of this process says of itself: host and process, version, and the address of the writer, empty if
+/// unknown.
+pub fn publisher(writer: &str) -> Publisher {
+    let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
+    let host = match host.trim() {
+        "" => "host",
+        host => host,
+    };
+    Publisher {
+        name: format!("{host}, process {}", std::process::id()),
+        version: env!("CARGO_PKG_VERSION").into(),
+        writer: Some(writer.to_owned()).filter(|writer| !writer.is_empty()),
+    }
+}
+
+/// Starts to publish, if the configuration says where.
+///
+/// # Errors
+/// The URL is wrong, or the system gives no thread.
+pub fn start(
+    supervisor: &Supervisor,
+    data: &Path,
+    store: &Store,
+    config: &Config,
+    runtime: &Handle,
+) -> Result<Option<Publishing>, Failure> {
+    let lake = &config.lake;
+    if lake.publish.is_empty() {
+        return Ok(None);
+    }
+    let job = PublishingJob {
+        remote: Remote::open(&lake.publish, RetryPolicy::default())?,
+        data: data.to_owned(),
+        store: store.clone(),
+        publisher: publisher(&lake.writer_address),
+        runtime: runtime.clone(),
+    };
+    let every = Duration::from_secs(lake.publish_every_s);
+    let metering_every = Duration::from_secs(lake.metering_every_s);
+    let stop = Arc::<AtomicBool>::default();
+    let stopped = Arc::clone(&stop);
+    let worker = supervisor.spawn("publisher", move |pulse| {
+        let mut published = None;
+        let mut metered: Option<Instant> = None;
+        while !stopped.load(Ordering::Relaxed) {
+            pulse.turn();
+            if metered.is_none_or(|at| at.elapsed() >= metering_every) {
+                if let Err(error) = job.take_metering() {
+                    tracing::error!(%error, "cannot add what replicas metered; will retry");
+                }
+                metered = Some(Instant::now());
+            }
+            let pause = match job.look(&mut published) {
+                Ok(()) => every.min(metering_every),
+                Err(error) => {
+                    tracing::error!(%error, "cannot publish the data folder; will retry");
+                    AFTER_FAILURE
+                }
+            };
+            std::thread::park_timeout(pause);
+        }
+    })?;
+    Ok(Some(Publishing { stop, worker }))
+}
+
+struct PublishingJob {
+    remote: Remote,
+    data: PathBuf,
+    store: Store,
+    publisher: Publisher,
+    runtime: Handle,
+}
+
+impl PublishingJob {
+    /// Adds what replicas metered to the ledger, and deletes the files whose sums are in it. A file that cannot be read is
+    /// left, and the others are taken.
+    fn take_metering(&self) -> Result<(), Failure> {
+        let paths = self.runtime.block_on(metering::list(&self.remote))?;
+        for path in paths {
+            let Some(body) = self.runtime.block_on(metering::read(&self.remote, &path))? else {
+                continue;
+            };
+            match shipments::take(&self.store, &body) {
+                Ok(_) => self
+                    .runtime
+                    .block_on(metering::delete(&self.remote, &path))?,
+                Err(error @ shipments::Error::Unreadable(_)) => {
+                    tracing::error!(path, %error, "left out");
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Publishes if there is something that `published` does not show.
+    fn look(&self, published: &mut Option<String>) -> Result<(), Failure> {
+        let now = stamp::of(&self.data, &self.store)?;
+        if published.as_ref() == Some(&now) {
+            return Ok(());
+        }
+        let bar = ProgressBar::hidden();
+        let clock = Clock::system();
+        let done = publish(&self.data, &self.remote, &self.publisher, &clock, &bar);
+        let done = self.runtime.block_on(done)?;
+        if done.is_new {
+            tracing::info!(
+                number = done.number,
+                uploaded = done.uploaded,
+                bytes = done.uploaded_bytes,
+                "data folder published"
+            );
+        }
+        *published = Some(now);
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! Digests of files that were published before, so that a publication does not read the whole data folder again.
+//!
+//! A file is known by its path, length, time of change and inode. They are remembered in `publish/digests.json` of the
+//! data folder; a cache that is lost or cannot be read costs one reading of all files.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Result};
+
+/// Path in the data folder.
+const FILE: &str = "publish/digests.json";
+
+/// What is remembered of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct KnownFile {
+    bytes: u64,
+    modified_ns: i128,
+    inode: u64,
+    blake3: String,
+}
+
+/// Digests of the files of a data folder.
+#[derive(Debug)]
+pub(crate) struct Digests {
+    path: PathBuf,
+    known: HashMap<String, KnownFile>,
+    /// Those that this publication asked for; the others are forgotten.
+    used: HashMap<String, KnownFile>,
+}
+
+impl Digests {
+    /// Reads the digests of a data folder.
+    pub(crate) fn open(data: &Path) -> Self {
+        let path = data.join(FILE);
+        let text = fs::read(&path).unwrap_or_default();
+        Self {
+            path,
+            known: serde_json::from_slice(&text).unwrap_or_default(),
+            used: HashMap::new(),
+        }
+    }
+
+    /// The digest of a file, which `digest` computes if it is not known.
+    pub(crate) fn of(
+        &mut self,
+        name: &str,
+        file: &Path,
+        digest: impl FnOnce() -> Result<String>,
+    ) -> Result<String> {
+        let about = fs::metadata(file).map_err(Error::io(file))?;
+        let found = KnownFile {
+            bytes: about.len(),
+            modified_ns: i128::from(about.mtime()) * 1_000_000_000 + i128::from(about.mtime_nsec()),
+            inode: about.ino(),
+            blake3: String::new(),
+        };
+        let known = self.known.get(name).filter(|known| {
+            (known.bytes, known.modified_ns, known.inode)
+                == (found.bytes, found.modified_ns, found.inode)
+        });
+        let blake3 = match known {
+            Some(known) => known.blake3.clone(),
+            None => digest()?,
+        };
+        let entry = KnownFile {
+            blake3: blake3.clone(),
+            ..found
+        };
+        self.used.insert(name.to_owned(), entry);
+        Ok(blake3)
+    }
+
+    /// Remembers the digests that were asked for.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn save(self) -> Result<()> {
+        if self.used == self.known {
+            return Ok(());
+        }
+        let text = super::manifest::to_json(&self.used, FILE)?;
+        replace(&self.path, &text)
+    }
+}
+
+/// Replaces a small file by rename. Returns once it is on disk.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    let draft = PathBuf::from(draft);
+    let written = fs::File::create(&draft).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.map_err(Error::io(&draft))?;
+    fs::rename(&draft, path).map_err(Error::io(path))?;
+    sync_folder(folder)
+}
+
+/// Makes renames and new names in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
+    fs::File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(Error::io(folder))
+}

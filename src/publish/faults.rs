@@ -1,0 +1,248 @@
+//! An object store in memory that fails as real ones do: no answers, errors before or after a write took effect, uploads
+//! that are cut short, answers of the past, slow listings, and a process that is killed at a given request.
+//!
+//! Which request fails how follows from a seed, so a failure can be repeated.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    Result,
+};
+use std::sync::Mutex;
+use toise_base::splitmix::mix_into;
+
+/// How a request fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// It is never answered.
+    Silence,
+    /// An error, and nothing has happened.
+    Refused,
+    /// It took effect, and the answer is lost.
+    AnswerLost,
+    /// A part of what was sent is there, and the answer is an error.
+    Torn,
+    /// What was there before the last write.
+    Stale,
+}
+
+/// Faults of a hundred requests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FaultRates {
+    /// Requests that fail, out of a hundred.
+    pub failing: u64,
+    /// Reads that see the past, out of a hundred.
+    pub stale: u64,
+}
+
+/// The store.
+#[derive(Debug)]
+pub struct FaultyStore {
+    inner: Arc<InMemory>,
+    seed: u64,
+    rates: FaultRates,
+    /// Requests so far.
+    requests: AtomicU64,
+    /// From this request on, all fail: the process was killed during it.
+    killed_at: u64,
+    /// What was overwritten last.
+    former: Mutex<HashMap<Path, bytes::Bytes>>,
+}
+
+impl FaultyStore {
+    /// A store that fails at these rates.
+    pub fn new(inner: &Arc<InMemory>, seed: u64, rates: FaultRates) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::clone(inner),
+            seed,
+            rates,
+            requests: AtomicU64::new(0),
+            killed_at: u64::MAX,
+            former: Mutex::default(),
+        })
+    }
+
+    /// A store whose user is killed during a request, the first being 0.
+    pub fn killed_at(inner: &Arc<InMemory>, request: u64) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::clone(inner),
+            seed: request,
+            rates: FaultRates::default(),
+            requests: AtomicU64::new(0),
+            killed_at: request,
+            former: Mutex::default(),
+        })
+    }
+
+    /// Requests so far.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::SeqCst)
+    }
+
+    fn fault(&self, is_write: bool) -> Fault {
+        let request = self.requests.fetch_add(1, Ordering::SeqCst);
+        let drawn = mix_into(self.seed, request);
+        if request > self.killed_at {
+            return Fault::Refused;
+        }
+        let kinds = match is_write {
+            true => [
+                Fault::Refused,
+                Fault::AnswerLost,
+                Fault::Torn,
+                Fault::Silence,
+            ],
+            false => [
+                Fault::Refused,
+                Fault::Refused,
+                Fault::Silence,
+                Fault::Refused,
+            ],
+        };
+        let kind = kinds[(drawn >> 32) as usize % kinds.len()];
+        if request == self.killed_at {
+            return kind;
+        }
+        match drawn % 100 {
+            drawn if drawn < self.rates.failing => kind,
+            drawn if !is_write && drawn < self.rates.failing + self.rates.stale => Fault::Stale,
+            _ => Fault::None,
+        }
+    }
+
+    async fn remember(&self, location: &Path) {
+        if let Ok(found) = self.inner.get(location).await
+            && let Ok(bytes) = found.bytes().await
+        {
+            self.former.lock().unwrap().insert(location.clone(), bytes);
+        }
+    }
+}
+
+fn refused() -> Error {
+    Error::Generic {
+        store: "faulty",
+        source: "500 Internal Server Error".into(),
+    }
+}
+
+impl fmt::Display for FaultyStore {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "faulty store of seed {}", self.seed)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for FaultyStore {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        let fault = self.fault(true);
+        match fault {
+            Fault::Silence => return std::future::pending().await,
+            Fault::Refused => return Err(refused()),
+            Fault::Torn if matches!(options.mode, PutMode::Create | PutMode::Overwrite) => {
+                // Stores that are no object stores do this; a pointer is never torn by one that knows conditions.
+                let is_content = location.as_ref().contains("objects/");
+                if is_content && self.inner.head(location).await.is_err() {
+                    let bytes: Vec<u8> = payload.iter().flatten().copied().collect();
+                    let torn = bytes[..bytes.len() / 2].to_vec();
+                    self.inner.put(location, torn.into()).await?;
+                }
+                return Err(refused());
+            }
+            _ => {}
+        }
+        self.remember(location).await;
+        let put = self.inner.put_opts(location, payload, options).await;
+        match fault {
+            Fault::None => put,
+            _ => put.and(Err(refused())),
+        }
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        match self.fault(true) {
+            Fault::None => self.inner.put_multipart_opts(location, options).await,
+            Fault::Silence => std::future::pending().await,
+            _ => Err(refused()),
+        }
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        match self.fault(false) {
+            Fault::Silence => return std::future::pending().await,
+            Fault::None => {}
+            Fault::Stale => {
+                let former = self.former.lock().unwrap().get(location).cloned();
+                if let Some(former) = former {
+                    // An answer of the past has the length, the time and the ETag of the past.
+                    let past = InMemory::new();
+                    past.put(location, former.into()).await?;
+                    let options = GetOptions {
+                        if_none_match: None,
+                        ..options
+                    };
+                    return past.get_opts(location, options).await;
+                }
+            }
+            _ => return Err(refused()),
+        }
+        self.inner.get_opts(location, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        match self.fault(true) {
+            Fault::None => self.inner.delete_stream(locations),
+            _ => futures::stream::iter([Err(refused())]).boxed(),
+        }
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let fault = self.fault(false);
+        let listed = self.inner.list(prefix);
+        match fault {
+            Fault::None | Fault::Stale => async move {
+                // A listing takes longer than anything else.
+                tokio::time::sleep(Duration::from_millis(2)).await;
+                listed
+            }
+            .flatten_stream()
+            .boxed(),
+            _ => listed
+                .take(1)
+                .chain(futures::stream::iter([Err(refused())]))
+                .boxed(),
+        }
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}

@@ -1,0 +1,125 @@
+//! Deletes what no kept snapshot names.
+//!
+//! Kept are the newest snapshots and everything younger than a grace time: a publication that runs has written objects
+//! that no manifest names yet, and a replica may still download a snapshot that was just replaced. Manifests go before
+//! objects, so a snapshot that is listed is whole. Right before an object is deleted its age is read again: a publication
+//! that needs it has written it again.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures::{StreamExt, TryStreamExt, stream};
+use serde::Serialize;
+
+use super::manifest::{MANIFEST_BYTES_MAX, Manifest, OBJECTS};
+use super::remote::Remote;
+use super::settings::OBJECTS_AT_ONCE;
+use super::{Error, Result};
+
+/// What is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Retention {
+    /// Snapshots, the current one included; at least 1.
+    pub keep: usize,
+    /// Age below which nothing is deleted.
+    pub grace: TimeDelta,
+}
+
+/// Whether a collection deletes anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It only says what it would delete.
+    DryRun,
+    /// It deletes.
+    Delete,
+}
+
+/// Result of a collection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Collection {
+    /// Numbers of the snapshots that stay.
+    pub kept: Vec<u64>,
+    /// Numbers of the snapshots that go.
+    pub snapshots: Vec<u64>,
+    /// Objects that go.
+    pub objects: usize,
+    /// Length of those, bytes.
+    pub bytes: u64,
+    /// Objects that no snapshot names but that are too young to go.
+    pub young: usize,
+}
+
+/// Deletes what no kept snapshot names, as of `now`.
+///
+/// # Errors
+/// Nothing was published; a kept manifest cannot be read, in which case nothing is deleted; the object store fails.
+pub async fn collect(
+    remote: &Remote,
+    retention: Retention,
+    now: DateTime<Utc>,
+    mode: Mode,
+) -> Result<Collection> {
+    let is_old = |written: DateTime<Utc>| now - written >= retention.grace;
+    // Listed first: what is written afterwards is not in the list.
+    let objects = remote.list(OBJECTS).await?;
+    let Some(current) = remote.pointer().await? else {
+        return Err(Error::NothingPublished(remote.url().to_owned()));
+    };
+    let current = current.pointer.number;
+    let snapshots = remote.snapshots().await?;
+    let numbers = snapshots.iter().map(|(number, ..)| *number);
+    let published: Vec<u64> = numbers.filter(|number| *number <= current).collect();
+    let first_kept = published.len().saturating_sub(retention.keep.max(1));
+    let kept: HashSet<u64> = published[first_kept..].iter().copied().collect();
+    let mut found = Collection::default();
+    let mut named = HashSet::new();
+    let mut gone = Vec::new();
+    for (number, path, meta) in &snapshots {
+        // A number above the current one may become current at any moment, until it is old.
+        if !kept.contains(number) && is_old(meta.last_modified) {
+            found.snapshots.push(*number);
+            gone.push(path.clone());
+            continue;
+        }
+        let Some(manifest) = remote.manifest_at(path, MANIFEST_BYTES_MAX).await? else {
+            continue;
+        };
+        found.kept.push(*number);
+        named.extend(manifest.contents().map(super::manifest::Content::path));
+    }
+    if !found.kept.contains(&current) {
+        return Err(Error::Missing {
+            name: format!("snapshot {current}"),
+            path: Manifest::path_of(current),
+        });
+    }
+    let (old, young): (Vec<_>, Vec<_>) = objects
+        .into_iter()
+        .filter(|(path, _)| !named.contains(path))
+        .partition(|(_, meta)| is_old(meta.last_modified));
+    found.young = young.len();
+    if mode == Mode::DryRun {
+        found.objects = old.len();
+        found.bytes = old.iter().map(|(_, meta)| meta.size).sum();
+        return Ok(found);
+    }
+    for path in gone {
+        remote.delete(&path).await?;
+    }
+    let deletions = old.into_iter().map(|(path, meta)| async move {
+        match remote.head(&path).await? {
+            Some(present) if is_old(present.last_modified) => {
+                remote.delete(&path).await?;
+                Ok::<_, Error>(Some(meta.size))
+            }
+            _ => Ok(None),
+        }
+    });
+    let deleted: Vec<Option<u64>> = stream::iter(deletions)
+        .buffer_unordered(OBJECTS_AT_ONCE)
+        .try_collect()
+        .await?;
+    found.objects = deleted.iter().flatten().count();
+    found.bytes = deleted.iter().flatten().sum();
+    Ok(found)
+}

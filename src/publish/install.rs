@@ -1,0 +1,173 @@
+//! Moves downloaded files to their places in the data folder of a replica.
+//!
+//! Files are placed before what names them: data files, segments and models first, then the rows of the store, so that
+//! whatever tables and indexes show, the store knows, and last the snapshots of tables and the files that name the current
+//! model and addresses. Every step can be repeated. Readers that run notice the last ones by themselves, as they do when
+//! another process imports; whoever wants to know when looks then.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::capture::{ADDRESSES, CURRENT, LAKE, MODELS, TEXTS, entries, link_or_copy};
+use super::digests::{replace, sync_folder};
+use super::manifest::{Content, Manifest, PublishedBlock, PublishedFile};
+use super::replica::{Replica, applied_blocks, has_text_index};
+use super::{Error, Result};
+use toise_lake::snapshot;
+use toise_store::Store;
+use toise_store::exchange::{BlockExchange, ReplicatedRows};
+
+/// Folder in which a text index is put together.
+const TEXTS_DRAFT: &str = "replica.new";
+
+/// Places the files that others name. A text index is placed once: from then on it is kept current from the rows.
+pub(crate) fn place_files(replica: &Replica, manifest: &Manifest) -> Result<()> {
+    let mut folders = HashSet::new();
+    for file in &manifest.files {
+        if names_others(&file.path) || file.path.starts_with(TEXTS) {
+            continue;
+        }
+        let to = replica.data().join(&file.path);
+        if let Some(folder) = to.parent() {
+            fs::create_dir_all(folder).map_err(Error::io(folder))?;
+            folders.insert(folder.to_owned());
+        }
+        place(&replica.object(&file.content), &to)?;
+    }
+    for folder in folders {
+        sync_folder(&folder)?;
+    }
+    place_texts(replica, manifest)
+}
+
+/// Whether a file is one that readers look at to find others.
+fn names_others(path: &str) -> bool {
+    let is_snapshot = path.starts_with(LAKE) && path.ends_with(snapshot::FILE_NAME);
+    let names = [MODELS, ADDRESSES].map(|folder| format!("{folder}/{CURRENT}"));
+    is_snapshot || names.iter().any(|name| name == path)
+}
+
+/// Gives content the name of a file, replacing a file of other content at once. Its readers keep what they opened.
+fn place(object: &Path, to: &Path) -> Result<()> {
+    let about = fs::metadata(object).map_err(Error::io(object))?;
+    if fs::metadata(to).is_ok_and(|found| (found.dev(), found.ino()) == (about.dev(), about.ino()))
+    {
+        return Ok(());
+    }
+    let mut draft = to.as_os_str().to_owned();
+    draft.push(".new");
+    let draft = Path::new(&draft);
+    let _ = fs::remove_file(draft);
+    link_or_copy(object, draft)?;
+    fs::rename(draft, to).map_err(Error::io(to))
+}
+
+/// Places the text index if there is none.
+fn place_texts(replica: &Replica, manifest: &Manifest) -> Result<()> {
+    let folder = replica.data().join(TEXTS);
+    if has_text_index(replica.data())? {
+        return Ok(());
+    }
+    let inside = |file: &PublishedFile| {
+        let rest = file.path.strip_prefix(TEXTS)?.strip_prefix('/')?;
+        let (number, name) = rest.split_once('/')?;
+        Some((number.to_owned(), name.to_owned(), file.content.clone()))
+    };
+    let files: Vec<(String, String, Content)> = manifest.files.iter().filter_map(inside).collect();
+    let Some((number, ..)) = files.first() else {
+        return Ok(());
+    };
+    let draft = folder.join(TEXTS_DRAFT);
+    let _ = fs::remove_dir_all(&draft);
+    fs::create_dir_all(&draft).map_err(Error::io(&draft))?;
+    for (_, name, content) in &files {
+        // Copies: the index is written here, and its lists are replaced.
+        let to = draft.join(name);
+        fs::copy(replica.object(content), &to).map_err(Error::io(&to))?;
+    }
+    sync_folder(&draft)?;
+    let to = folder.join(number);
+    fs::rename(&draft, &to).map_err(Error::io(&to))?;
+    sync_folder(&folder)
+}
+
+/// Exchanges the blocks of rows that differ, in one transaction.
+pub(crate) fn exchange_rows(replica: &Replica, manifest: &Manifest, store: &Store) -> Result<()> {
+    let applied = store.replicated_rows()?;
+    if applied.is_some_and(|applied| applied.number == manifest.number) {
+        return Ok(());
+    }
+    let former = applied_blocks(store)?;
+    let there: HashSet<&PublishedBlock> = former.iter().collect();
+    let wanted: HashSet<&PublishedBlock> = manifest.rows.iter().collect();
+    let removed = former.iter().filter(|block| !wanted.contains(block));
+    let added = manifest.rows.iter().filter(|block| !there.contains(block));
+    let blocks = super::manifest::to_json(&manifest.rows, "blocks of rows")?;
+    store.exchange_blocks(BlockExchange {
+        removed: removed.map(|block| block.block.clone()).collect(),
+        added: added.map(|block| replica.object(&block.content)).collect(),
+        next: ReplicatedRows {
+            number: manifest.number,
+            blocks: String::from_utf8_lossy(&blocks).into_owned(),
+        },
+    })?;
+    Ok(())
+}
+
+/// Replaces the files that name others.
+pub(crate) fn switch(replica: &Replica, manifest: &Manifest) -> Result<()> {
+    for file in manifest
+        .files
+        .iter()
+        .filter(|file| names_others(&file.path))
+    {
+        let object = replica.object(&file.content);
+        let text = fs::read(&object).map_err(Error::io(&object))?;
+        let to = replica.data().join(&file.path);
+        if fs::read(&to).is_ok_and(|present| present == text) {
+            continue;
+        }
+        replace(&to, &text)?;
+    }
+    Ok(())
+}
+
+/// Deletes files that neither this nor the former snapshot names, and content that is not needed any more. Requests that
+/// began with the former one finish with its files. What cannot be deleted is left for the next time.
+pub(crate) fn clean(replica: &Replica, former: Option<&Manifest>) {
+    replica.delete_unused_objects();
+    let Some(installed) = replica.installed() else {
+        return;
+    };
+    let named: HashSet<&str> = [Some(installed), former]
+        .into_iter()
+        .flatten()
+        .flat_map(|manifest| manifest.files.iter())
+        .map(|file| file.path.as_str())
+        .collect();
+    let is_ours = |path: &str| {
+        let ends = [".parquet", ".ids", ".sums", ".segment"];
+        ends.iter().any(|end| path.ends_with(end)) || path.starts_with(MODELS)
+    };
+    for folder in [LAKE, ADDRESSES, MODELS] {
+        for child in entries(&replica.data().join(folder)).unwrap_or_default() {
+            let path = format!("{folder}/{child}");
+            let at = replica.data().join(&path);
+            // Folders without underscore are derived for other programs.
+            if at.is_dir() && !(folder == LAKE && !child.starts_with('_')) {
+                for name in entries(&at).unwrap_or_default() {
+                    let inner = format!("{path}/{name}");
+                    if is_ours(&inner) && !named.contains(inner.as_str()) {
+                        let _ = fs::remove_file(at.join(name));
+                    }
+                }
+                // Only a folder that is empty by now.
+                let _ = fs::remove_dir(&at);
+            } else if is_ours(&path) && !named.contains(path.as_str()) {
+                let _ = fs::remove_file(&at);
+            }
+        }
+    }
+}

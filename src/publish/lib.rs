@@ -1,0 +1,44 @@
+//! Snapshots of a data folder on object storage.
+//!
+//! A publication ([`publisher`]) first captures one state of the data folder ([`capture`]): the files that the current
+//! snapshots of its tables, its indexes and its model name, then the rows of the store that replicas need. Their bytes
+//! become objects that are named by their own digest, are created once and never change. A numbered manifest
+//! ([`manifest`]) names all of them, and a small pointer names the newest manifest. The pointer is exchanged on the
+//! condition that it is still the one that the publication began with, so that of two publishers one wins and the other
+//! is told. Whoever reads begins at the pointer: a publication that is interrupted at any byte was never there.
+//!
+//! ```text
+//! current.json                      the pointer: number, digest and length of the newest manifest
+//! snapshots/0000000012.json         manifests; created if absent, never changed
+//! objects/3f/3fa94c…                content, named by its BLAKE3; created if absent, never changed
+//! metering/<replica>/0000000007.json   consumption that a replica metered ([`metering`])
+//! ```
+//!
+//! A [`replica`] follows the pointer: it downloads what it lacks, verifies every byte, and then installs the files into a
+//! data folder of its own, where the processes that read it notice them as they notice an import. What no kept manifest
+//! names is deleted later ([`garbage`]). [`remote`] is the only module that talks to the object store.
+//!
+//! What it costs: a publication of a 20 GB data folder names about 700 files of tables and, for two million properties
+//! with four million adverts, 3,000 blocks of rows; its manifest is 600 KB long. The first one is one request an object. A
+//! later one sends new files and changed blocks, the manifest and the pointer. A replica that has nothing to do asks for
+//! the pointer once a second, 2.6 million conditional requests a month.
+
+pub mod capture;
+mod digests;
+mod error;
+#[cfg(test)]
+mod faults;
+pub mod garbage;
+mod install;
+pub mod manifest;
+pub mod metering;
+pub mod publisher;
+pub mod remote;
+pub mod replica;
+pub mod retry;
+pub mod settings;
+pub mod stamp;
+#[cfg(test)]
+mod tests;
+
+pub use error::{Error, Result};

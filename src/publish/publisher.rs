@@ -1,0 +1,202 @@
+//! Publishes a data folder: captures its state, uploads what is new, and makes it current.
+//!
+//! 1. Read the pointer and the manifest that it names: their objects exist and are not sent again.
+//! 2. Capture the data folder ([`super::capture`]).
+//! 3. Upload content that the manifest does not name, several objects at once, under names of its own.
+//! 4. Create the numbered manifest; a number that is taken, by a publication that never ended or runs now, is passed over.
+//! 5. Exchange the pointer, on the condition that it is the one that step 1 read. Otherwise another publisher was
+//!    faster, which the error names, and nothing has changed for readers.
+//!
+//! A process that is killed in between leaves objects that nobody reads; the next publication finds them and goes on.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+use super::capture::Capture;
+use super::manifest::{Content, FORMAT, Manifest, Pointer, to_json};
+use super::remote::{Exchange, ReadPointer, Remote, Upload};
+use super::settings::OBJECTS_AT_ONCE;
+use super::{Error, Result};
+use toise_base::clock::Clock;
+use toise_store::exchange::schema_version;
+
+/// Numbers that are tried when others are taken.
+const NUMBERS_TRIED: u64 = 64;
+
+/// Who publishes, and what it says of itself.
+#[derive(Clone, Debug)]
+pub struct Publisher {
+    /// Host and process, for whoever is overtaken.
+    pub name: String,
+    /// Version of toise.
+    pub version: String,
+    /// Where the writer takes requests that replicas refuse.
+    pub writer: Option<String>,
+}
+
+/// Result of a publication.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Publication {
+    /// Number of the snapshot that is current now.
+    pub number: u64,
+    /// When its state was captured, ISO 8601.
+    pub created_at: String,
+    /// Whether this publication made it; otherwise nothing had changed since the one before.
+    pub is_new: bool,
+    /// Files of the data folder.
+    pub files: usize,
+    /// Blocks of rows of the store.
+    pub blocks: usize,
+    /// Length of all of them, bytes.
+    pub bytes: u64,
+    /// Objects that were sent.
+    pub uploaded: usize,
+    /// Length of those, bytes.
+    pub uploaded_bytes: u64,
+}
+
+impl Publication {
+    fn of(manifest: &Manifest, uploaded: Option<(usize, u64)>) -> Self {
+        let (count, bytes) = uploaded.unwrap_or_default();
+        Self {
+            number: manifest.number,
+            created_at: manifest.created_at.clone(),
+            is_new: uploaded.is_some(),
+            files: manifest.files.len(),
+            blocks: manifest.rows.len(),
+            bytes: manifest.bytes(),
+            uploaded: count,
+            uploaded_bytes: bytes,
+        }
+    }
+}
+
+/// Publishes a data folder. Returns once the snapshot is current.
+///
+/// # Errors
+/// The data folder cannot be captured; the object store fails; [`Error::Overtaken`] if another publisher was faster.
+/// Readers then see the former snapshot.
+pub async fn publish(
+    data: &Path,
+    remote: &Remote,
+    publisher: &Publisher,
+    clock: &Clock,
+    progress: &ProgressBar,
+) -> Result<Publication> {
+    let former = remote.pointer().await?;
+    let base = match &former {
+        Some(former) => Some(remote.manifest(&former.pointer).await?),
+        None => None,
+    };
+    let captured = clock.now();
+    let known: HashSet<Content> = base.iter().flat_map(Manifest::contents).cloned().collect();
+    let (folder, reading) = (data.to_owned(), progress.clone());
+    let capture = tokio::task::spawn_blocking(move || {
+        let capture = Capture::take(&folder, &|content| known.contains(content), &|read| {
+            reading.inc(read);
+        });
+        capture.map(|capture| (capture, known))
+    });
+    let (capture, known) = match capture.await {
+        Ok(capture) => capture?,
+        Err(error) => return Err(super::retry::remote("the data folder", error.into())),
+    };
+    let number = former.as_ref().map_or(0, |former| former.pointer.number);
+    let manifest = Manifest {
+        format: FORMAT,
+        number: number + 1,
+        created_at: captured.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+        publisher: publisher.name.clone(),
+        version: publisher.version.clone(),
+        writer: publisher.writer.clone(),
+        store_schema: schema_version(),
+        files: capture.files.clone(),
+        rows: capture.rows.clone(),
+    };
+    if let Some(base) = base.as_ref().filter(|base| base.is_same_state(&manifest)) {
+        return Ok(Publication::of(base, None));
+    }
+    let sent = upload(&capture, &manifest, &known, remote, clock, progress).await?;
+    let (manifest, content) = number_manifest(manifest, remote).await?;
+    make_current(&manifest, content, former.as_ref(), remote).await?;
+    Ok(Publication::of(&manifest, Some(sent)))
+}
+
+/// Uploads what is new; number and bytes of the objects that were sent.
+async fn upload(
+    capture: &Capture,
+    manifest: &Manifest,
+    known: &HashSet<Content>,
+    remote: &Remote,
+    clock: &Clock,
+    progress: &ProgressBar,
+) -> Result<(usize, u64)> {
+    let contents = manifest.distinct_contents().into_iter();
+    let new: Vec<&Content> = contents
+        .filter(|content| !known.contains(*content))
+        .collect();
+    progress.set_position(0);
+    progress.set_message("uploading");
+    progress.set_length(new.iter().map(|content| content.bytes).sum());
+    let now = clock.now();
+    let uploads = new.into_iter().map(|content| async move {
+        let file = capture.file_of(content);
+        let sent = remote
+            .upload(content, &file, now, &|bytes| progress.inc(bytes))
+            .await?;
+        Ok::<u64, Error>(match sent {
+            Upload::Written => content.bytes,
+            Upload::Present => 0,
+        })
+    });
+    stream::iter(uploads)
+        .buffer_unordered(OBJECTS_AT_ONCE)
+        .try_fold((0, 0), async |(count, bytes), sent| {
+            Ok((count + usize::from(sent > 0), bytes + sent))
+        })
+        .await
+}
+
+/// Creates the manifest under the next free number.
+async fn number_manifest(mut manifest: Manifest, remote: &Remote) -> Result<(Manifest, Content)> {
+    let first = manifest.number;
+    for number in first..first + NUMBERS_TRIED {
+        manifest.number = number;
+        let path = Manifest::path_of(number);
+        let bytes = Bytes::from(to_json(&manifest, &path)?);
+        let content = Content::of(&bytes);
+        if remote.create(&path, &bytes).await? {
+            return Ok((manifest, content));
+        }
+    }
+    Err(Error::NoFreeNumber { number: first - 1 })
+}
+
+async fn make_current(
+    manifest: &Manifest,
+    content: Content,
+    former: Option<&ReadPointer>,
+    remote: &Remote,
+) -> Result<()> {
+    let pointer = Pointer {
+        format: FORMAT,
+        number: manifest.number,
+        manifest: content,
+        created_at: manifest.created_at.clone(),
+        publisher: manifest.publisher.clone(),
+    };
+    match remote.exchange_pointer(&pointer, former).await? {
+        Exchange::Done => Ok(()),
+        Exchange::Lost(Some(found)) => Err(Error::Overtaken {
+            number: found.number,
+            publisher: found.publisher,
+            created_at: found.created_at,
+        }),
+        Exchange::Lost(None) => Err(Error::NothingPublished(remote.url().to_owned())),
+    }
+}

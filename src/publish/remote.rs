@@ -1,0 +1,685 @@
+//! The object store behind a URL: everything that is read from it or written to it goes through here.
+//!
+//! Writes are of three kinds. Content has a name of its own ([`Remote::upload`]), so whoever writes it again writes the
+//! same. Manifests are created if absent ([`Remote::create`]). The pointer is exchanged on a condition
+//! ([`Remote::exchange_pointer`]). Each is repeated after errors, and a write whose answer was lost is recognised by what
+//! is there. Reads verify lengths and digests.
+//!
+//! A folder (`file://`) knows no conditional update: there the exchange holds a lock file of the folder, and what is
+//! written is flushed.
+
+use std::fs::{File, OpenOptions};
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use object_store::aws::{AmazonS3Builder, Checksum};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{
+    ClientOptions, Error as RemoteError, GetOptions, GetRange, ObjectMeta, ObjectStore,
+    ObjectStoreExt, ObjectStoreScheme, PutMode, PutPayload, RetryConfig, UpdateVersion,
+    WriteMultipart,
+};
+use tokio::io::AsyncReadExt;
+use url::Url;
+
+use super::manifest::{Content, Manifest, POINTER, POINTER_BYTES_MAX, Pointer, SNAPSHOTS, to_json};
+use super::retry::{RetryPolicy, is_final, remote};
+use super::{Error, Result};
+
+/// Content up to this length is sent in one request, bytes; it is in memory meanwhile.
+const SINGLE_BYTES_MAX: u64 = 16 << 20;
+/// Length of the parts of longer content, bytes.
+const PART_BYTES: usize = 8 << 20;
+/// Parts of one object in flight.
+const PARTS_AT_ONCE: usize = 4;
+/// Slowest upload of long content that is waited for, bytes a second.
+const SLOWEST_BYTES_PER_S: u64 = 128 << 10;
+/// Content that was there already is written again if it is older than this, so that a collection of garbage that has
+/// found it unused sees that it is used again.
+const RENEWED_AFTER: TimeDelta = TimeDelta::hours(1);
+/// Time to establish a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Lock file in a folder that is published to.
+const FOLDER_LOCK: &str = ".publish.lock";
+
+/// The bytes of an answer as they arrive.
+pub(crate) type Pieces = BoxStream<'static, std::result::Result<Bytes, RemoteError>>;
+
+/// An object store, or a part of one.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    store: Arc<dyn ObjectStore>,
+    prefix: Path,
+    url: String,
+    policy: RetryPolicy,
+    /// The folder of `file://`.
+    folder: Option<PathBuf>,
+}
+
+/// The pointer as it was read.
+#[derive(Clone, Debug)]
+pub struct ReadPointer {
+    /// The pointer.
+    pub pointer: Pointer,
+    /// What identifies this state of it.
+    pub version: UpdateVersion,
+}
+
+/// What became of content that was to be uploaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upload {
+    /// It was written.
+    Written,
+    /// It was there.
+    Present,
+}
+
+/// What became of an exchange of the pointer.
+#[derive(Clone, Debug)]
+pub enum Exchange {
+    /// The new pointer is current.
+    Done,
+    /// Another one is.
+    Lost(Option<Pointer>),
+}
+
+impl Remote {
+    /// The object store of a URL: `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, `file:///folder`,
+    /// `http://host/path`. Credentials and endpoints come from the environment that is usual for each (`AWS_…`,
+    /// `GOOGLE_…`, `AZURE_…`). Sends nothing.
+    ///
+    /// # Errors
+    /// The URL is of another kind, or the settings in the environment are incomplete.
+    pub fn open(url: &str, policy: RetryPolicy) -> Result<Self> {
+        let wrong = |reason: String| Error::Url {
+            url: url.to_owned(),
+            reason,
+        };
+        let parsed = Url::parse(url).map_err(|error| wrong(error.to_string()))?;
+        let (scheme, prefix) =
+            ObjectStoreScheme::parse(&parsed).map_err(|error| wrong(error.to_string()))?;
+        if scheme == ObjectStoreScheme::Local {
+            return Self::open_folder(url, &parsed, policy);
+        }
+        let store = open_cloud(&scheme, &parsed, &policy);
+        let store = store.map_err(|error| wrong(error.to_string()))?;
+        Ok(Self {
+            store,
+            prefix,
+            url: url.trim_end_matches('/').to_owned(),
+            policy,
+            folder: None,
+        })
+    }
+
+    fn open_folder(url: &str, parsed: &Url, policy: RetryPolicy) -> Result<Self> {
+        let wrong = |reason: String| Error::Url {
+            url: url.to_owned(),
+            reason,
+        };
+        let folder = parsed
+            .to_file_path()
+            .map_err(|()| wrong("not the path of a folder".into()))?;
+        std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        let store = LocalFileSystem::new_with_prefix(&folder);
+        Ok(Self {
+            store: Arc::new(store.map_err(|error| wrong(error.to_string()))?),
+            prefix: Path::default(),
+            url: url.trim_end_matches('/').to_owned(),
+            policy,
+            folder: Some(folder),
+        })
+    }
+
+    /// A given object store.
+    pub fn over(store: Arc<dyn ObjectStore>, prefix: &str, policy: RetryPolicy) -> Self {
+        Self {
+            url: store.to_string(),
+            store,
+            prefix: Path::from(prefix),
+            policy,
+            folder: None,
+        }
+    }
+
+    /// The URL, for messages.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// How requests are repeated.
+    pub fn policy(&self) -> &RetryPolicy {
+        &self.policy
+    }
+
+    fn at(&self, path: &str) -> Path {
+        Path::from_iter(self.prefix.parts().chain(Path::from(path).parts()))
+    }
+
+    /// Reads a small object completely; `None` if there is none.
+    async fn read(
+        &self,
+        path: &str,
+        bytes_max: u64,
+        options: &GetOptions,
+    ) -> Result<Option<(Bytes, UpdateVersion)>> {
+        let at = self.at(path);
+        let read = self.policy.run(path, || async {
+            let answer = self.store.get_opts(&at, options.clone()).await?;
+            if answer.meta.size > bytes_max {
+                return Ok(None);
+            }
+            let (length, version) = (answer.meta.size, version_of(&answer.meta));
+            let bytes = answer.bytes().await?;
+            match bytes.len() as u64 == length {
+                true => Ok(Some((bytes, version))),
+                false => Err(cut_short(bytes.len() as u64, length)),
+            }
+        });
+        match read.await {
+            Ok(Some(found)) => Ok(Some(found)),
+            Ok(None) => Err(Error::Unreadable {
+                path: path.to_owned(),
+                reason: format!("longer than {bytes_max} bytes"),
+            }),
+            Err(Error::Remote {
+                source: RemoteError::NotFound { .. },
+                ..
+            }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A small object; `None` if there is none.
+    pub(crate) async fn small(&self, path: &str, bytes_max: u64) -> Result<Option<Bytes>> {
+        let found = self.read(path, bytes_max, &GetOptions::default()).await?;
+        Ok(found.map(|(bytes, _)| bytes))
+    }
+
+    /// The pointer; `None` if nothing was published.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn pointer(&self) -> Result<Option<ReadPointer>> {
+        let found = self
+            .read(POINTER, POINTER_BYTES_MAX, &GetOptions::default())
+            .await?;
+        found.map(read_pointer).transpose()
+    }
+
+    /// The pointer if it is another than the one read before; `None` if it is the same, or there is none.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn pointer_if_changed(&self, known: &ReadPointer) -> Result<Option<ReadPointer>> {
+        let mut options = GetOptions::default();
+        options.if_none_match.clone_from(&known.version.e_tag);
+        match self.read(POINTER, POINTER_BYTES_MAX, &options).await {
+            Ok(found) => found.map(read_pointer).transpose(),
+            Err(Error::Remote {
+                source: RemoteError::NotModified { .. },
+                ..
+            }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The manifest that a pointer names.
+    ///
+    /// # Errors
+    /// It is missing, does not match its digest, or is of another format.
+    pub async fn manifest(&self, pointer: &Pointer) -> Result<Manifest> {
+        let path = Manifest::path_of(pointer.number);
+        let name = format!("snapshot {}", pointer.number);
+        let found = self
+            .read(&path, pointer.manifest.bytes, &GetOptions::default())
+            .await?;
+        let Some((bytes, _)) = found else {
+            return Err(Error::Missing { name, path });
+        };
+        if Content::of(&bytes) != pointer.manifest {
+            let reason = "it does not match the digest in the pointer".into();
+            return Err(Error::Corrupt { name, path, reason });
+        }
+        Manifest::parse(&bytes, &path)
+    }
+
+    /// A manifest by its path, without a pointer that says what it should be; `None` if it is gone.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) async fn manifest_at(&self, path: &str, bytes_max: u64) -> Result<Option<Manifest>> {
+        let found = self.read(path, bytes_max, &GetOptions::default()).await?;
+        found
+            .map(|(bytes, _)| Manifest::parse(&bytes, path))
+            .transpose()
+    }
+
+    /// Creates an object; `false` if there is one with other bytes. One with the same bytes counts as created: it may be
+    /// our own, whose answer was lost.
+    ///
+    /// # Errors
+    /// The object store refuses it or does not answer.
+    pub async fn create(&self, path: &str, bytes: &Bytes) -> Result<bool> {
+        let at = self.at(path);
+        let created = self.policy.run(path, || {
+            let payload = PutPayload::from_bytes(bytes.clone());
+            self.store.put_opts(&at, payload, PutMode::Create.into())
+        });
+        match created.await {
+            Ok(_) => {}
+            Err(Error::Remote {
+                source: RemoteError::AlreadyExists { .. } | RemoteError::Precondition { .. },
+                ..
+            }) => {
+                let length = bytes.len() as u64;
+                let found = self.read(path, length, &GetOptions::default()).await;
+                let is_ours = match found {
+                    Ok(found) => found.is_some_and(|(found, _)| found == bytes),
+                    Err(Error::Unreadable { .. }) => false,
+                    Err(error) => return Err(error),
+                };
+                if !is_ours {
+                    return Ok(false);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        self.flush(path)?;
+        Ok(true)
+    }
+
+    /// Makes a pointer current if the current one is still `former`.
+    ///
+    /// # Errors
+    /// The object store refuses it or does not answer; the pointer may have been exchanged then.
+    pub async fn exchange_pointer(
+        &self,
+        next: &Pointer,
+        former: Option<&ReadPointer>,
+    ) -> Result<Exchange> {
+        let bytes = Bytes::from(to_json(next, POINTER)?);
+        let _lock = self.lock_folder().await?;
+        let mode = match (former, &self.folder) {
+            (None, _) => PutMode::Create,
+            (Some(former), None) => PutMode::Update(former.version.clone()),
+            (Some(former), Some(_)) => {
+                let found = self.pointer().await?.map(|found| found.pointer);
+                if found.as_ref() != Some(&former.pointer) {
+                    return Ok(Exchange::Lost(found));
+                }
+                PutMode::Overwrite
+            }
+        };
+        let at = self.at(POINTER);
+        let put = self.policy.run(POINTER, || {
+            let payload = PutPayload::from_bytes(bytes.clone());
+            self.store.put_opts(&at, payload, mode.clone().into())
+        });
+        match put.await {
+            Ok(_) => {
+                self.flush(POINTER)?;
+                Ok(Exchange::Done)
+            }
+            Err(Error::Remote {
+                source: RemoteError::AlreadyExists { .. } | RemoteError::Precondition { .. },
+                ..
+            }) => {
+                // The answer to an earlier attempt may have been lost.
+                let found = self.pointer().await?.map(|found| found.pointer);
+                match found.as_ref() == Some(next) {
+                    true => Ok(Exchange::Done),
+                    false => Ok(Exchange::Lost(found)),
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits for the lock of a folder that is published to; nothing elsewhere. The lock ends with the file returned.
+    async fn lock_folder(&self) -> Result<Option<File>> {
+        let Some(folder) = self.folder.clone() else {
+            return Ok(None);
+        };
+        let locked = tokio::task::spawn_blocking(move || {
+            let path = folder.join(FOLDER_LOCK);
+            let mut options = OpenOptions::new();
+            let file = options.write(true).create(true).truncate(false).open(&path);
+            let file = file.map_err(Error::io(&path))?;
+            file.lock().map_err(Error::io(&path))?;
+            Ok(file)
+        });
+        match locked.await {
+            Ok(locked) => locked.map(Some),
+            Err(error) => Err(remote(FOLDER_LOCK, error.into())),
+        }
+    }
+
+    /// Flushes an object of a folder to disk, with its name; nothing elsewhere.
+    fn flush(&self, path: &str) -> Result<()> {
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        let file = folder.join(path);
+        for path in [file.as_path(), file.parent().unwrap_or(folder)] {
+            let flushed = File::open(path).and_then(|open| open.sync_all());
+            flushed.map_err(Error::io(path))?;
+        }
+        Ok(())
+    }
+
+    /// Uploads the content of a file unless it is there; `progress` is called with bytes that need no longer be sent.
+    ///
+    /// # Errors
+    /// The file does not hold that content, or the object store refuses it or does not answer.
+    pub async fn upload(
+        &self,
+        content: &Content,
+        from: &FilePath,
+        now: DateTime<Utc>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<Upload> {
+        let path = content.path();
+        let upload = match content.bytes <= SINGLE_BYTES_MAX {
+            true => self.upload_at_once(&path, content, from, now).await?,
+            false => self.upload_in_parts(&path, content, from, now).await?,
+        };
+        progress(content.bytes);
+        Ok(upload)
+    }
+
+    async fn upload_at_once(
+        &self,
+        path: &str,
+        content: &Content,
+        from: &FilePath,
+        now: DateTime<Utc>,
+    ) -> Result<Upload> {
+        let bytes = tokio::fs::read(from).await.map_err(Error::io(from))?;
+        if Content::of(&bytes) != *content {
+            return Err(changed(from));
+        }
+        let (at, bytes) = (self.at(path), Bytes::from(bytes));
+        let put = |mode: PutMode| {
+            let (at, payload) = (&at, PutPayload::from_bytes(bytes.clone()));
+            async move { self.store.put_opts(at, payload, mode.into()).await }
+        };
+        match self.policy.run(path, || put(PutMode::Create)).await {
+            Ok(_) => {}
+            Err(Error::Remote {
+                source: RemoteError::AlreadyExists { .. } | RemoteError::Precondition { .. },
+                ..
+            }) => {
+                if self.is_present(path, content, now).await? {
+                    return Ok(Upload::Present);
+                }
+                self.policy.run(path, || put(PutMode::Overwrite)).await?;
+            }
+            Err(error) => return Err(error),
+        }
+        self.confirm(path, content).await
+    }
+
+    /// Sends long content in parts. Part uploads know no condition; what is there already is asked for first.
+    async fn upload_in_parts(
+        &self,
+        path: &str,
+        content: &Content,
+        from: &FilePath,
+        now: DateTime<Utc>,
+    ) -> Result<Upload> {
+        if self.is_present(path, content, now).await? {
+            return Ok(Upload::Present);
+        }
+        let mut attempts = 1;
+        let longest =
+            self.policy.answer_timeout + Duration::from_secs(content.bytes / SLOWEST_BYTES_PER_S);
+        loop {
+            let sent = tokio::time::timeout(longest, self.send_parts(path, content, from)).await;
+            let error = match sent {
+                Ok(Ok(())) => return self.confirm(path, content).await,
+                Ok(Err(Error::Remote { source, path })) if !is_final(&source) => {
+                    Error::Remote { path, source }
+                }
+                Ok(Err(error)) => return Err(error),
+                Err(_elapsed) => self.policy.timed_out(path),
+            };
+            if attempts >= self.policy.attempts_max {
+                return Err(error);
+            }
+            tokio::time::sleep(self.policy.backoff(attempts)).await;
+            attempts += 1;
+        }
+    }
+
+    async fn send_parts(&self, path: &str, content: &Content, from: &FilePath) -> Result<()> {
+        let failed = |source| remote(path, source);
+        let upload = self.store.put_multipart(&self.at(path)).await;
+        let mut parts = WriteMultipart::new_with_chunk_size(upload.map_err(failed)?, PART_BYTES);
+        let mut file = tokio::fs::File::open(from).await.map_err(Error::io(from))?;
+        let mut hasher = blake3::Hasher::new();
+        let mut length = 0;
+        loop {
+            let mut part = bytes::BytesMut::with_capacity(PART_BYTES);
+            while part.len() < PART_BYTES {
+                let read = file.read_buf(&mut part).await.map_err(Error::io(from))?;
+                if read == 0 {
+                    break;
+                }
+            }
+            if part.is_empty() {
+                break;
+            }
+            hasher.update(&part);
+            length += part.len() as u64;
+            parts
+                .wait_for_capacity(PARTS_AT_ONCE)
+                .await
+                .map_err(failed)?;
+            parts.put(part.freeze());
+        }
+        let digest = hasher.finalize().to_hex().to_string();
+        if length != content.bytes || digest != content.blake3 {
+            // What was sent becomes no object.
+            let _ = parts.abort().await;
+            return Err(changed(from));
+        }
+        parts.finish().await.map_err(failed)?;
+        Ok(())
+    }
+
+    /// Length of an object and when it was written; `None` if there is none.
+    pub(crate) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
+        let at = self.at(path);
+        match self.policy.run(path, || self.store.head(&at)).await {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::Remote {
+                source: RemoteError::NotFound { .. },
+                ..
+            }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether content is there and need not be written again.
+    async fn is_present(&self, path: &str, content: &Content, now: DateTime<Utc>) -> Result<bool> {
+        let found = self.head(path).await?;
+        let is_fresh = |found: ObjectMeta| {
+            found.size == content.bytes && now - found.last_modified < RENEWED_AFTER
+        };
+        Ok(found.is_some_and(is_fresh))
+    }
+
+    /// Looks whether what was written is there in its length, which an upload that was cut short is not.
+    async fn confirm(&self, path: &str, content: &Content) -> Result<Upload> {
+        self.flush(path)?;
+        match self.head(path).await? {
+            Some(found) if found.size == content.bytes => Ok(Upload::Written),
+            found => Err(Error::Corrupt {
+                name: "an upload".into(),
+                path: path.to_owned(),
+                reason: format!(
+                    "{} bytes were sent, {} are there",
+                    content.bytes,
+                    found.map_or(0, |found| found.size)
+                ),
+            }),
+        }
+    }
+
+    /// The length of the object of some content, and its bytes from an offset on, in pieces. The answer may end early or
+    /// be wrong: whoever reads it verifies the digest of the whole.
+    ///
+    /// # Errors
+    /// There is no such object, or no answer.
+    pub(crate) async fn open_content(&self, content: &Content, from: u64) -> Result<(u64, Pieces)> {
+        let path = content.path();
+        let at = self.at(&path);
+        let mut options = GetOptions::default();
+        if from > 0 {
+            options.range = Some(GetRange::Offset(from));
+        }
+        let answer = self
+            .policy
+            .run(&path, || self.store.get_opts(&at, options.clone()))
+            .await?;
+        Ok((answer.meta.size, answer.into_stream()))
+    }
+
+    /// Paths, relative to the prefix, of all objects in a folder, with what is known of them.
+    pub(crate) async fn list(&self, folder: &str) -> Result<Vec<(String, ObjectMeta)>> {
+        let at = self.at(folder);
+        let skipped = match self.prefix.as_ref() {
+            "" => 0,
+            prefix => prefix.len() + 1,
+        };
+        self.policy
+            .run(folder, || async {
+                let mut listed = self.store.list(Some(&at));
+                let mut found = Vec::new();
+                while let Some(object) = listed.next().await {
+                    let object = object?;
+                    found.push((object.location.as_ref()[skipped..].to_owned(), object));
+                }
+                Ok(found)
+            })
+            .await
+    }
+
+    /// Deletes an object; one that is gone is deleted.
+    pub(crate) async fn delete(&self, path: &str) -> Result<()> {
+        let at = self.at(path);
+        match self.policy.run(path, || self.store.delete(&at)).await {
+            Err(Error::Remote {
+                source: RemoteError::NotFound { .. },
+                ..
+            }) => Ok(()),
+            deleted => deleted,
+        }
+    }
+
+    /// Numbers and paths of all manifests, oldest first.
+    pub(crate) async fn snapshots(&self) -> Result<Vec<(u64, String, ObjectMeta)>> {
+        let listed = self.list(SNAPSHOTS).await?.into_iter();
+        let numbered =
+            listed.filter_map(|(path, meta)| Some((Manifest::number_in(&path)?, path, meta)));
+        let mut found: Vec<_> = numbered.collect();
+        found.sort_by_key(|(number, ..)| *number);
+        Ok(found)
+    }
+}
+
+/// What is missing in the data folder of a file; used in messages.
+pub(crate) fn changed(from: &FilePath) -> Error {
+    Error::Damaged {
+        path: from.to_owned(),
+        reason: "its bytes changed while they were read".into(),
+    }
+}
+
+fn read_pointer((bytes, version): (Bytes, UpdateVersion)) -> Result<ReadPointer> {
+    Ok(ReadPointer {
+        pointer: Pointer::parse(&bytes, POINTER)?,
+        version,
+    })
+}
+
+fn version_of(meta: &ObjectMeta) -> UpdateVersion {
+    UpdateVersion {
+        e_tag: meta.e_tag.clone(),
+        version: meta.version.clone(),
+    }
+}
+
+/// An answer that ended early; it is asked for again.
+fn cut_short(found: u64, expected: u64) -> RemoteError {
+    RemoteError::Generic {
+        store: "answer",
+        source: format!("{found} bytes of {expected}").into(),
+    }
+}
+
+/// Opens a store on the network. Its own client repeats nothing: [`RetryPolicy`] does.
+fn open_cloud(
+    scheme: &ObjectStoreScheme,
+    url: &Url,
+    policy: &RetryPolicy,
+) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let once = RetryConfig {
+        max_retries: 0,
+        ..RetryConfig::default()
+    };
+    // Each request has its own limit; this one is for a connection that hangs within an answer.
+    let client = ClientOptions::default()
+        .with_connect_timeout(CONNECT_TIMEOUT)
+        .with_timeout(policy.answer_timeout * 2);
+    Ok(match scheme {
+        ObjectStoreScheme::AmazonS3 => {
+            let allows_http = std::env::var("AWS_ENDPOINT_URL")
+                .or_else(|_| std::env::var("AWS_ENDPOINT"))
+                .is_ok_and(|endpoint| endpoint.starts_with("http://"));
+            let client = client.with_allow_http(allows_http);
+            let builder = AmazonS3Builder::from_env()
+                .with_url(url.as_str())
+                .with_client_options(client)
+                .with_checksum_algorithm(Checksum::SHA256)
+                .with_retry(once);
+            Arc::new(builder.build()?)
+        }
+        ObjectStoreScheme::GoogleCloudStorage => Arc::new(
+            GoogleCloudStorageBuilder::from_env()
+                .with_url(url.as_str())
+                .with_client_options(client)
+                .with_retry(once)
+                .build()?,
+        ),
+        ObjectStoreScheme::MicrosoftAzure => Arc::new(
+            MicrosoftAzureBuilder::from_env()
+                .with_url(url.as_str())
+                .with_client_options(client)
+                .with_retry(once)
+                .build()?,
+        ),
+        ObjectStoreScheme::Http => Arc::new(
+            HttpBuilder::new()
+                .with_url(&url[..url::Position::BeforePath])
+                .with_client_options(client.with_allow_http(url.scheme() == "http"))
+                .with_retry(once)
+                .build()?,
+        ),
+        other => {
+            return Err(RemoteError::NotSupported {
+                source: format!("{other:?} is no place to publish to").into(),
+            });
+        }
+    })
+}

@@ -1,0 +1,390 @@
+//! A replica: a data folder whose files come from publications.
+//!
+//! [`Replica::poll`] asks for the pointer and, when it names a newer snapshot, downloads what is not there: several
+//! objects at once, each continued where it broke off, each verified before it gets its name. Only then, [`Replica::install`]
+//! moves the files to their places, exchanges the rows of the store in one transaction, and replaces the files that name
+//! others, which is what running readers look at ([`super::install`]). A snapshot with a missing or corrupt object changes
+//! nothing: the error names the file, and the former state stays.
+//!
+//! ```text
+//! replica/objects/3fa94c…      downloaded content; files of tables are second names of it
+//! replica/next.json            the manifest that is being installed: completed after a crash, without the network
+//! replica/installed.json       the manifest that is installed
+//! ```
+
+use std::collections::HashSet;
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use indicatif::ProgressBar;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::capture::{LAKE, TEXTS, entries};
+use super::digests::sync_folder;
+use super::manifest::{Content, Manifest, PublishedBlock, PublishedFile};
+use super::remote::{ReadPointer, Remote};
+use super::settings::OBJECTS_AT_ONCE;
+use super::{Error, Result};
+use toise_store::Store;
+use toise_store::exchange::schema_version;
+
+/// Folder of a replica's own files in its data folder.
+pub(crate) const FOLDER: &str = "replica";
+/// Folder of the downloaded content.
+const OBJECTS: &str = "objects";
+/// The manifest that is being installed.
+const NEXT: &str = "next.json";
+/// The manifest that is installed.
+const INSTALLED: &str = "installed.json";
+/// Held while the replica runs.
+const LOCK_FILE: &str = "lock";
+/// Times that corrupt content is fetched from its beginning: once more, in case it was damaged on its way.
+const CORRUPT_MAX: u32 = 2;
+/// Times that a download is continued without a byte of progress.
+const STALLS_MAX: u32 = 8;
+
+/// The replica in a data folder.
+#[derive(Debug)]
+pub struct Replica {
+    data: PathBuf,
+    remote: Remote,
+    /// The pointer whose snapshot is installed or was refused for good.
+    seen: Option<ReadPointer>,
+    installed: Option<Manifest>,
+    _lock: File,
+}
+
+impl Replica {
+    /// Opens a data folder as a replica, creating it if need be. Sends nothing.
+    ///
+    /// # Errors
+    /// Another process is this replica; the folder holds data that did not come from a publication.
+    pub fn open(data: &Path, remote: Remote) -> Result<Self> {
+        let folder = data.join(FOLDER);
+        if !folder.exists() && (Store::exists(data) || data.join(LAKE).exists()) {
+            return Err(Error::OwnData(data.to_owned()));
+        }
+        let objects = folder.join(OBJECTS);
+        fs::create_dir_all(&objects).map_err(Error::io(&objects))?;
+        let path = folder.join(LOCK_FILE);
+        let lock = File::create(&path).map_err(Error::io(&path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Error::ReplicaRuns(path)),
+            Err(TryLockError::Error(error)) => return Err(Error::io(&path)(error)),
+        }
+        let installed = read_manifest(&folder.join(INSTALLED))?;
+        Ok(Self {
+            data: data.to_owned(),
+            remote,
+            seen: None,
+            installed,
+            _lock: lock,
+        })
+    }
+
+    /// The manifest of the installed snapshot; `None` before the first.
+    pub fn installed(&self) -> Option<&Manifest> {
+        self.installed.as_ref()
+    }
+
+    /// Where the snapshots come from.
+    pub fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    /// Its data folder.
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// Path of downloaded content.
+    pub(crate) fn object(&self, content: &Content) -> PathBuf {
+        self.data.join(FOLDER).join(OBJECTS).join(&content.blake3)
+    }
+
+    /// Completes an installation that a killed process left: all its content is there. Blocks.
+    ///
+    /// # Errors
+    /// It fails again.
+    pub fn recover(&mut self, store: &Store) -> Result<()> {
+        let next = self.data.join(FOLDER).join(NEXT);
+        match read_manifest(&next)? {
+            Some(manifest) => self.install(manifest, store),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks whether there is a newer snapshot, and downloads what it needs; `None` if there is none. `progress` counts bytes.
+    ///
+    /// # Errors
+    /// Nothing was published; an object is missing or corrupt, which the error names; no answer. The installed snapshot
+    /// stays, and the next poll tries again.
+    pub async fn poll(
+        &mut self,
+        store: &Store,
+        progress: &ProgressBar,
+    ) -> Result<Option<Manifest>> {
+        let found = match &self.seen {
+            Some(seen) => self.remote.pointer_if_changed(seen).await?,
+            None => self.remote.pointer().await?,
+        };
+        let Some(found) = found else {
+            return match (&self.seen, &self.installed) {
+                (None, None) => Err(Error::NothingPublished(self.remote.url().to_owned())),
+                _ => Ok(None),
+            };
+        };
+        let installed = self
+            .installed
+            .as_ref()
+            .map_or(0, |manifest| manifest.number);
+        if found.pointer.number <= installed {
+            // What is installed, or an answer of the past.
+            if found.pointer.number == installed {
+                self.seen = Some(found);
+            }
+            return Ok(None);
+        }
+        let manifest = self.remote.manifest(&found.pointer).await?;
+        if manifest.store_schema != schema_version() {
+            return Err(Error::OtherVersion {
+                found: manifest.store_schema,
+                known: schema_version(),
+            });
+        }
+        self.download(&manifest, store, progress).await?;
+        self.seen = Some(found);
+        Ok(Some(manifest))
+    }
+
+    /// Downloads the content of a manifest that is not there.
+    async fn download(
+        &self,
+        manifest: &Manifest,
+        store: &Store,
+        progress: &ProgressBar,
+    ) -> Result<()> {
+        let applied = applied_blocks(store)?;
+        let applied: HashSet<&Content> = applied.iter().map(|block| &block.content).collect();
+        // A text index is placed once; then the rows keep it current.
+        let has_texts = has_text_index(&self.data)?;
+        let is_needed = |file: &&PublishedFile| !has_texts || !file.path.starts_with(TEXTS);
+        let files = manifest.files.iter().filter(is_needed);
+        let of_files = files.map(|file| (file.path.clone(), &file.content));
+        let rows = manifest.rows.iter();
+        let of_rows = rows
+            .filter(|block| !applied.contains(&block.content))
+            .map(|block| (block.name(), &block.content));
+        let mut seen = HashSet::new();
+        let lacking: Vec<(String, &Content)> = of_files
+            .chain(of_rows)
+            .filter(|(_, content)| seen.insert(*content))
+            .filter(|(_, content)| !self.is_here(content))
+            .collect();
+        progress.set_length(lacking.iter().map(|(_, content)| content.bytes).sum());
+        let downloads = lacking
+            .into_iter()
+            .map(|(name, content)| self.fetch(name, content, progress));
+        stream::iter(downloads)
+            .buffer_unordered(OBJECTS_AT_ONCE)
+            .try_collect::<()>()
+            .await?;
+        // The names are on disk before a manifest that relies on them.
+        sync_folder(&self.data.join(FOLDER).join(OBJECTS))
+    }
+
+    /// Whether content was downloaded: it gets its name once it is verified and on disk.
+    fn is_here(&self, content: &Content) -> bool {
+        fs::metadata(self.object(content)).is_ok_and(|about| about.len() == content.bytes)
+    }
+
+    /// Downloads content, continuing what an interrupted download left.
+    async fn fetch(&self, name: String, content: &Content, progress: &ProgressBar) -> Result<()> {
+        let part = self.object(content).with_extension("part");
+        let mut corrupt = 0;
+        loop {
+            let reason = match self.fetch_once(&name, content, &part, progress).await {
+                Ok(None) => break,
+                Ok(Some(reason)) => reason,
+                Err(error) => return Err(error),
+            };
+            corrupt += 1;
+            tokio::fs::remove_file(&part)
+                .await
+                .map_err(Error::io(&part))?;
+            if corrupt == CORRUPT_MAX {
+                return Err(Error::Corrupt {
+                    name,
+                    path: content.path(),
+                    reason,
+                });
+            }
+        }
+        let to = self.object(content);
+        tokio::fs::rename(&part, &to).await.map_err(Error::io(&to))
+    }
+
+    /// Downloads the rest of content behind what is there. Returns what is wrong with the whole, if anything is.
+    async fn fetch_once(
+        &self,
+        name: &str,
+        content: &Content,
+        part: &Path,
+        progress: &ProgressBar,
+    ) -> Result<Option<String>> {
+        let mut options = tokio::fs::OpenOptions::new();
+        let opened = options.read(true).append(true).create(true).open(part);
+        let mut file = opened.await.map_err(Error::io(part))?;
+        let (mut hasher, mut length) = (blake3::Hasher::new(), 0);
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            let read = file.read(&mut buffer).await.map_err(Error::io(part))?;
+            if read == 0 {
+                break;
+            }
+            hasher.update(&buffer[..read]);
+            length += read as u64;
+        }
+        progress.inc(length);
+        let mut stalls = 0;
+        while length < content.bytes {
+            let before = length;
+            let failed = self
+                .append(name, content, &mut file, part, &mut hasher, &mut length)
+                .await?;
+            progress.inc(length - before);
+            stalls = if length > before { 0 } else { stalls + 1 };
+            if let Some(error) = failed.filter(|_| stalls >= STALLS_MAX) {
+                return Err(error);
+            }
+            if stalls >= STALLS_MAX {
+                return Ok(Some(format!(
+                    "ends after {length} bytes of {}",
+                    content.bytes
+                )));
+            }
+            if stalls > 0 {
+                tokio::time::sleep(self.remote.policy().backoff(stalls)).await;
+            }
+        }
+        file.sync_all().await.map_err(Error::io(part))?;
+        let digest = hasher.finalize().to_hex();
+        let is_right = length == content.bytes && digest.as_str() == content.blake3;
+        Ok((!is_right).then(|| "it does not match its digest".to_owned()))
+    }
+
+    /// Appends one answer of the object store to a file. Returns the error that ended it early, if one did.
+    async fn append(
+        &self,
+        name: &str,
+        content: &Content,
+        file: &mut tokio::fs::File,
+        part: &Path,
+        hasher: &mut blake3::Hasher,
+        length: &mut u64,
+    ) -> Result<Option<Error>> {
+        let mut pieces = match self.remote.open_content(content, *length).await {
+            Ok((length, pieces)) if length == content.bytes => pieces,
+            Ok((length, _)) => {
+                let (name, path) = (name.to_owned(), content.path());
+                let reason = format!("{length} bytes, expected {}", content.bytes);
+                return Err(Error::Corrupt { name, path, reason });
+            }
+            Err(Error::Remote {
+                source: object_store::Error::NotFound { .. },
+                path,
+            }) => {
+                let name = name.to_owned();
+                return Err(Error::Missing { name, path });
+            }
+            Err(error) => return Err(error),
+        };
+        let timeout = self.remote.policy().answer_timeout;
+        loop {
+            let piece = match tokio::time::timeout(timeout, pieces.next()).await {
+                Ok(Some(Ok(piece))) => piece,
+                Ok(Some(Err(source))) => {
+                    return Ok(Some(super::retry::remote(&content.path(), source)));
+                }
+                Ok(None) => return Ok(None),
+                Err(_elapsed) => {
+                    return Ok(Some(self.remote.policy().timed_out(&content.path())));
+                }
+            };
+            // More than there should be is wrong, whatever it is; it is not written.
+            if *length + piece.len() as u64 > content.bytes {
+                let (name, path) = (name.to_owned(), content.path());
+                let reason = format!("longer than {} bytes", content.bytes);
+                return Err(Error::Corrupt { name, path, reason });
+            }
+            file.write_all(&piece).await.map_err(Error::io(part))?;
+            hasher.update(&piece);
+            *length += piece.len() as u64;
+        }
+    }
+
+    /// Installs a downloaded snapshot. Returns once it is on disk; readers of the data folder notice it within moments.
+    /// A process that is killed meanwhile completes it with [`Replica::recover`]. Blocks.
+    ///
+    /// # Errors
+    /// Files or the store cannot be written.
+    pub fn install(&mut self, manifest: Manifest, store: &Store) -> Result<()> {
+        let folder = self.data.join(FOLDER);
+        let path = folder.join(NEXT);
+        let text = super::manifest::to_json(&manifest, NEXT)?;
+        super::digests::replace(&path, &text)?;
+        super::install::place_files(self, &manifest)?;
+        super::install::exchange_rows(self, &manifest, store)?;
+        super::install::switch(self, &manifest)?;
+        let installed = folder.join(INSTALLED);
+        fs::rename(&path, &installed).map_err(Error::io(&installed))?;
+        sync_folder(&folder)?;
+        let former = self.installed.replace(manifest);
+        super::install::clean(self, former.as_ref());
+        Ok(())
+    }
+
+    /// Deletes downloaded content that no file of the installed snapshot is; what cannot be deleted is left for the next time.
+    pub(crate) fn delete_unused_objects(&self) {
+        let Some(installed) = &self.installed else {
+            return;
+        };
+        let files = installed.files.iter();
+        let used: HashSet<&str> = files.map(|file| file.content.blake3.as_str()).collect();
+        let folder = self.data.join(FOLDER).join(OBJECTS);
+        for name in entries(&folder).unwrap_or_default() {
+            if !used.contains(name.as_str()) {
+                let _ = fs::remove_file(folder.join(name));
+            }
+        }
+    }
+}
+
+/// Whether a data folder has a text index of properties.
+pub(crate) fn has_text_index(data: &Path) -> Result<bool> {
+    let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
+    Ok(entries(&data.join(TEXTS))?.iter().any(is_number))
+}
+
+/// The blocks of rows that a replica's store holds.
+pub(crate) fn applied_blocks(store: &Store) -> Result<Vec<PublishedBlock>> {
+    let Some(applied) = store.replicated_rows()? else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_str(&applied.blocks).map_err(|error| Error::Unreadable {
+        path: "the table replica of the store".into(),
+        reason: error.to_string(),
+    })
+}
+
+/// Reads a manifest that was downloaded; `None` if there is none.
+fn read_manifest(path: &Path) -> Result<Option<Manifest>> {
+    match fs::read(path) {
+        Ok(text) => Manifest::parse(&text, &path.display().to_string()).map(Some),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(path)(error)),
+    }
+}

@@ -1,0 +1,36 @@
+//! A cheap value that tells whether a data folder may have changed since it was published.
+//!
+//! It is made of what names everything else: the snapshots of the tables, the current model, the current addresses, and the
+//! store's own counters. A record that was only moved to its place changes nothing that readers see, and is not in it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::capture::{ADDRESSES, CURRENT, LAKE, MODELS, entries};
+use super::{Error, Result};
+use toise_lake::snapshot;
+use toise_store::Store;
+
+/// The stamp of a data folder as of now. Reads a few `stat` calls and four numbers.
+///
+/// # Errors
+/// Folder or store cannot be read.
+pub fn of(data: &Path, store: &Store) -> Result<String> {
+    let mut stamp = format!("{:?}", store.travelling_stamp()?);
+    let tables = entries(&data.join(LAKE))?.into_iter();
+    let snapshots = tables
+        .filter(|name| name.starts_with('_'))
+        .map(|name| data.join(LAKE).join(name).join(snapshot::FILE_NAME));
+    let lists = [MODELS, ADDRESSES].map(|folder| data.join(folder).join(CURRENT));
+    for path in snapshots.chain(lists) {
+        let about = match std::fs::metadata(&path) {
+            Ok(about) => about,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(Error::io(&path)(error)),
+        };
+        let modified = about.modified().map_err(Error::io(&path))?;
+        // Writing to a text never fails.
+        let _ = write!(stamp, " {} {} {modified:?}", path.display(), about.len());
+    }
+    Ok(stamp)
+}

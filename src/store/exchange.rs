@@ -1,0 +1,602 @@
+//! Rows that travel from the store of a writer to those of its replicas: accounts, keys (digests, never secrets),
+//! properties and adverts with their records.
+//!
+//! A table is cut into blocks, each the rows of a range of keys in a canonical form, so that equal rows make equal
+//! bytes. Whether a block begins at a key depends on that key alone: a row that comes, goes or changes alters its own
+//! block and no other, and a publication repeats nothing else. Blocks hold 2,048 rows on average, about 2 MiB of
+//! records. Called by the room `publish`; reading all blocks costs one pass over the tables.
+
+use std::path::PathBuf;
+
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Transaction};
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Result, Store, migrations};
+use toise_base::splitmix;
+
+/// First bytes of every block.
+const MAGIC: &[u8] = b"toise rows 1\n";
+/// A block begins at keys whose mixed bits end in this many zeros: one in 2,048.
+const BOUNDARY_BITS: u32 = 11;
+/// Maximum rows of a block, where no key begins another one.
+const ROWS_MAX: u64 = 16_384;
+/// Maximum length of a block, bytes, where few rows are long.
+const BYTES_MAX: usize = 16 << 20;
+
+/// A table whose rows travel.
+struct TravellingTable {
+    name: &'static str,
+    columns: &'static [&'static str],
+    keyed: Keyed,
+}
+
+/// What orders the rows of a table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keyed {
+    /// The first column, a whole number.
+    ByNumber,
+    /// The first column, a text; such tables are small and one block.
+    ByText,
+}
+
+/// The tables, each after those it refers to.
+const TABLES: [TravellingTable; 6] = [
+    TravellingTable {
+        name: "accounts",
+        columns: &["account_id", "name", "created_at_ms"],
+        keyed: Keyed::ByText,
+    },
+    TravellingTable {
+        name: "keys",
+        columns: &[
+            "key_id",
+            "account_id",
+            "kind",
+            "sha256",
+            "grants",
+            "created_at_ms",
+            "expires_at_ms",
+            "revoked_at_ms",
+            "name",
+            "rate_per_s",
+            "monthly_quota",
+            "max_concurrent_estimates",
+        ],
+        keyed: Keyed::ByText,
+    },
+    TravellingTable {
+        name: "records",
+        columns: &["record", "document"],
+        keyed: Keyed::ByNumber,
+    },
+    TravellingTable {
+        name: "properties",
+        columns: &[
+            "property",
+            "property_id",
+            "sequence",
+            "merged_into",
+            "record",
+        ],
+        keyed: Keyed::ByNumber,
+    },
+    TravellingTable {
+        name: "adverts",
+        columns: &[
+            "advert",
+            "advert_id",
+            "url_digest",
+            "property",
+            "sequence",
+            "observed_at_ms",
+            "first_seen_at_ms",
+            "modified_at_ms",
+            "published_at_ms",
+            "online_at_ms",
+            "offline_at_ms",
+            "initial_price",
+            "previous_price",
+            "derived",
+            "anomalies",
+            "document",
+        ],
+        keyed: Keyed::ByNumber,
+    },
+    TravellingTable {
+        name: "advert_events",
+        columns: &[
+            "event",
+            "advert",
+            "type",
+            "occurred_at_ms",
+            "previous_price",
+            "previous_is_online",
+        ],
+        keyed: Keyed::ByNumber,
+    },
+];
+
+/// The rows of a range of keys of one table.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RowBlock {
+    /// Name of the table.
+    pub table: String,
+    /// First and last key in it; `None` for a block that is the whole table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<(i64, i64)>,
+    /// Number of rows.
+    pub rows: u64,
+}
+
+/// Which rows a store was given as a replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplicatedRows {
+    /// Number of the publication.
+    pub number: u64,
+    /// The blocks, in the form in which [`Store::exchange_blocks`] was given them.
+    pub blocks: String,
+}
+
+/// The change of a replica's rows from one publication to the next.
+#[derive(Debug)]
+pub struct BlockExchange {
+    /// The next publication, and its blocks in any form that the caller reads again.
+    pub next: ReplicatedRows,
+    /// Blocks whose rows go.
+    pub removed: Vec<RowBlock>,
+    /// Files with the blocks whose rows come; their bytes were verified.
+    pub added: Vec<PathBuf>,
+}
+
+/// Version of the store's tables: rows travel only between stores of one version.
+pub fn schema_version() -> usize {
+    migrations::STORE.len()
+}
+
+impl Store {
+    /// Reads all rows that travel, as of one moment, and passes each block with its bytes to `take`. Blocks for as long as
+    /// a pass over the tables takes; the write-ahead log grows meanwhile.
+    ///
+    /// # Errors
+    /// The store cannot be read; the error of `take`.
+    pub fn read_blocks<E: From<Error>>(
+        &self,
+        mut take: impl FnMut(RowBlock, &[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.read_snapshot_with(|connection| {
+            for table in &TABLES {
+                read_table(connection, table, &mut take)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// A value that changes whenever rows that travel do, except that records were moved. Costs a few reads by index. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn travelling_stamp(&self) -> Result<[i64; 4]> {
+        self.read(|connection| {
+            connection.query_row(
+                "SELECT (SELECT count FROM key_changes), (SELECT count(*) FROM accounts),
+                        (SELECT coalesce(max(sequence), 0) FROM properties),
+                        (SELECT coalesce(max(sequence), 0) FROM adverts)",
+                [],
+                |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]),
+            )
+        })
+    }
+
+    /// What the rows of a replica's store were taken from; `None` in any other store. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn replicated_rows(&self) -> Result<Option<ReplicatedRows>> {
+        self.read(|connection| {
+            let read = connection.query_row("SELECT number, blocks FROM replica", [], |row| {
+                Ok(ReplicatedRows {
+                    number: row.get::<_, i64>(0)?.cast_unsigned(),
+                    blocks: row.get(1)?,
+                })
+            });
+            read.optional()
+        })
+    }
+
+    /// Exchanges the rows of a replica's store for those of the next publication, in one transaction. Returns once they
+    /// are on disk. Blocks.
+    ///
+    /// # Errors
+    /// A file is no block of a table known here; the store cannot be written. Nothing is changed then.
+    pub fn exchange_blocks(&self, exchange: BlockExchange) -> Result<()> {
+        self.write_with(move |transaction| {
+            // Rows refer to others that come later in the transaction.
+            transaction.pragma_update(None, "defer_foreign_keys", true)?;
+            for block in exchange.removed.iter().rev() {
+                remove_rows(transaction, block)?;
+            }
+            for path in &exchange.added {
+                let bytes = std::fs::read(path).map_err(|source| Error::Io {
+                    path: path.clone(),
+                    source,
+                })?;
+                insert_rows(transaction, &bytes)?.ok_or_else(|| Error::NotABlock(path.clone()))?;
+            }
+            transaction.execute(
+                "INSERT INTO replica VALUES (1, ?1, ?2)
+                 ON CONFLICT DO UPDATE SET number = excluded.number, blocks = excluded.blocks",
+                (exchange.next.number.cast_signed(), exchange.next.blocks),
+            )?;
+            Ok(())
+        })
+    }
+}
+
+/// Whether a block begins at a key, whatever its neighbours are.
+fn begins_block(key: i64) -> bool {
+    splitmix::mix(key.cast_unsigned()).trailing_zeros() >= BOUNDARY_BITS
+}
+
+/// A block while its rows are read.
+struct BlockWriter<'t> {
+    table: &'t TravellingTable,
+    keys: Option<(i64, i64)>,
+    rows: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'t> BlockWriter<'t> {
+    fn new(table: &'t TravellingTable) -> Self {
+        let mut writer = Self {
+            table,
+            keys: None,
+            rows: 0,
+            bytes: Vec::new(),
+        };
+        writer.begin();
+        writer
+    }
+
+    fn begin(&mut self) {
+        (self.keys, self.rows) = (None, 0);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(MAGIC);
+        append_text(&mut self.bytes, self.table.name);
+        append_length(&mut self.bytes, self.table.columns.len());
+        for column in self.table.columns {
+            append_text(&mut self.bytes, column);
+        }
+    }
+
+    /// Whether the block ends before a row with this key.
+    fn ends_before(&self, key: i64) -> bool {
+        self.rows > 0
+            && (begins_block(key) || self.rows >= ROWS_MAX || self.bytes.len() >= BYTES_MAX)
+    }
+
+    fn pass_on<E>(
+        &mut self,
+        take: &mut impl FnMut(RowBlock, &[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let block = RowBlock {
+            table: self.table.name.to_owned(),
+            keys: self.keys,
+            rows: self.rows,
+        };
+        take(block, &self.bytes)?;
+        self.begin();
+        Ok(())
+    }
+}
+
+fn read_table<E: From<Error>>(
+    connection: &Connection,
+    table: &TravellingTable,
+    take: &mut impl FnMut(RowBlock, &[u8]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let columns = table.columns.join(", ");
+    let sql = format!(
+        "SELECT {columns} FROM {} ORDER BY {}",
+        table.name, table.columns[0]
+    );
+    let mut statement = connection.prepare(&sql).map_err(Error::from)?;
+    let mut rows = statement.query([]).map_err(Error::from)?;
+    let mut block = BlockWriter::new(table);
+    while let Some(row) = rows.next().map_err(Error::from)? {
+        if table.keyed == Keyed::ByNumber {
+            let key: i64 = row.get(0).map_err(Error::from)?;
+            if block.ends_before(key) {
+                block.pass_on(take)?;
+            }
+            let first = block.keys.map_or(key, |(first, _)| first);
+            block.keys = Some((first, key));
+        }
+        for column in 0..table.columns.len() {
+            append_value(&mut block.bytes, row.get_ref(column).map_err(Error::from)?);
+        }
+        block.rows += 1;
+    }
+    match block.rows {
+        0 => Ok(()),
+        _ => block.pass_on(take),
+    }
+}
+
+/// The table of a name, if its rows travel.
+fn table_named(name: &str) -> Option<&'static TravellingTable> {
+    TABLES.iter().find(|table| table.name == name)
+}
+
+fn remove_rows(transaction: &Transaction<'_>, block: &RowBlock) -> rusqlite::Result<()> {
+    let Some(table) = table_named(&block.table) else {
+        return Ok(());
+    };
+    let (name, key) = (table.name, table.columns[0]);
+    match block.keys {
+        Some(keys) => {
+            let sql = format!("DELETE FROM {name} WHERE {key} BETWEEN ?1 AND ?2");
+            transaction.prepare_cached(&sql)?.execute(keys)?;
+        }
+        None => {
+            transaction.execute(&format!("DELETE FROM {name}"), [])?;
+        }
+    }
+    Ok(())
+}
+
+/// Inserts the rows of a block; `None` if the bytes are no block of a table known here.
+fn insert_rows(transaction: &Transaction<'_>, bytes: &[u8]) -> rusqlite::Result<Option<()>> {
+    let mut bytes = Reader(bytes);
+    let Some(table) = bytes.table() else {
+        return Ok(None);
+    };
+    let places: Vec<String> = (1..=table.columns.len())
+        .map(|place| format!("?{place}"))
+        .collect();
+    let (columns, places) = (table.columns.join(", "), places.join(", "));
+    let sql = format!("INSERT INTO {} ({columns}) VALUES ({places})", table.name);
+    let mut statement = transaction.prepare_cached(&sql)?;
+    while !bytes.0.is_empty() {
+        let values = (0..table.columns.len()).map(|_| bytes.value());
+        let Some(values) = values.collect::<Option<Vec<Value>>>() else {
+            return Ok(None);
+        };
+        statement.execute(rusqlite::params_from_iter(values))?;
+    }
+    Ok(Some(()))
+}
+
+fn append_length(bytes: &mut Vec<u8>, length: usize) {
+    bytes.extend_from_slice(&(length as u64).to_le_bytes());
+}
+
+fn append_text(bytes: &mut Vec<u8>, text: &str) {
+    append_length(bytes, text.len());
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn append_value(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Null => bytes.push(0),
+        ValueRef::Integer(number) => {
+            bytes.push(1);
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        ValueRef::Real(number) => {
+            bytes.push(2);
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        ValueRef::Text(text) => {
+            bytes.push(3);
+            append_length(bytes, text.len());
+            bytes.extend_from_slice(text);
+        }
+        ValueRef::Blob(blob) => {
+            bytes.push(4);
+            append_length(bytes, blob.len());
+            bytes.extend_from_slice(blob);
+        }
+    }
+}
+
+/// The part of a block that was not read yet.
+struct Reader<'b>(&'b [u8]);
+
+impl<'b> Reader<'b> {
+    /// Reads the head: the table and its columns, which must be those known here.
+    fn table(&mut self) -> Option<&'static TravellingTable> {
+        self.0 = self.0.strip_prefix(MAGIC)?;
+        let table = table_named(self.text()?)?;
+        let columns = self.length()?;
+        if columns != table.columns.len() {
+            return None;
+        }
+        for column in table.columns {
+            if self.text()? != *column {
+                return None;
+            }
+        }
+        Some(table)
+    }
+
+    fn number(&mut self) -> Option<[u8; 8]> {
+        let (number, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*number)
+    }
+
+    fn length(&mut self) -> Option<usize> {
+        usize::try_from(u64::from_le_bytes(self.number()?)).ok()
+    }
+
+    fn bytes(&mut self) -> Option<&'b [u8]> {
+        let length = self.length()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn text(&mut self) -> Option<&'b str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    fn value(&mut self) -> Option<Value> {
+        let (kind, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(match kind {
+            0 => Value::Null,
+            1 => Value::Integer(i64::from_le_bytes(self.number()?)),
+            2 => Value::Real(f64::from_le_bytes(self.number()?)),
+            3 => Value::Text(self.text()?.to_owned()),
+            4 => Value::Blob(self.bytes()?.to_vec()),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::path::Path;
+
+    use super::*;
+
+    type Blocks = HashMap<RowBlock, Vec<u8>>;
+
+    fn blocks(store: &Store) -> Blocks {
+        let mut found = HashMap::new();
+        let read = store.read_blocks(|block, bytes| -> Result<()> {
+            assert!(found.insert(block, bytes.to_vec()).is_none());
+            Ok(())
+        });
+        read.unwrap();
+        found
+    }
+
+    /// Properties with records under keys with gaps, and an account.
+    fn fill(store: &Store, properties: std::ops::Range<i64>) {
+        let insert = move |transaction: &Transaction<'_>| {
+            for number in properties {
+                let key = (number * 7919 % 9973) << 26 | number;
+                let document = number.to_string().into_bytes();
+                transaction.execute("INSERT INTO records VALUES (?1, ?2)", (key, document))?;
+                transaction.execute(
+                    "INSERT INTO properties VALUES (?1, ?2, ?1, NULL, ?3)",
+                    (number, number.to_le_bytes(), key),
+                )?;
+            }
+            Ok(())
+        };
+        store.write(insert).unwrap();
+    }
+
+    /// Brings a replica to the rows of a store as publications do.
+    fn bring(replica: &Store, former: &Blocks, next: &Blocks, folder: &Path, number: u64) {
+        let is_in = |blocks: &Blocks, block: &RowBlock, bytes: &Vec<u8>| {
+            blocks.get(block).is_some_and(|other| other == bytes)
+        };
+        let gone = former
+            .iter()
+            .filter(|(block, bytes)| !is_in(next, block, bytes));
+        let new = next
+            .iter()
+            .filter(|(block, bytes)| !is_in(former, block, bytes));
+        let added = new.enumerate().map(|(place, (_, bytes))| {
+            let path = folder.join(format!("{number}-{place}"));
+            std::fs::write(&path, bytes).unwrap();
+            path
+        });
+        let exchange = BlockExchange {
+            next: ReplicatedRows {
+                number,
+                blocks: String::new(),
+            },
+            removed: gone.map(|(block, _)| block.clone()).collect(),
+            added: added.collect(),
+        };
+        replica.exchange_blocks(exchange).unwrap();
+    }
+
+    #[test]
+    fn a_replica_has_the_rows_of_the_writer_after_each_exchange_and_few_blocks_travel() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (writer, replica) = (
+            Store::open(one.path()).unwrap(),
+            Store::open(other.path()).unwrap(),
+        );
+        assert_eq!(replica.replicated_rows().unwrap(), None);
+        let account = "INSERT INTO accounts VALUES ('a', 'Ä', 7)";
+        writer.write(move |rows| rows.execute(account, [])).unwrap();
+        fill(&writer, 1..9_000);
+        let first = blocks(&writer);
+        assert!(first.len() > 6, "{}", first.len());
+        bring(&replica, &Blocks::new(), &first, one.path(), 1);
+        assert_eq!(blocks(&replica), first);
+
+        // New, changed, moved and merged properties.
+        fill(&writer, 9_000..9_003);
+        let change = |rows: &Transaction<'_>| {
+            rows.execute(
+                "UPDATE records SET document = x'00' WHERE record & 67108863 = 5",
+                [],
+            )?;
+            rows.execute("UPDATE accounts SET name = 'b'", [])?;
+            rows.execute("DELETE FROM records WHERE record & 67108863 = 8", [])?;
+            let merged = "UPDATE properties SET merged_into = 9, record = NULL, sequence = 9999 WHERE property = 8";
+            rows.execute(merged, [])?;
+            rows.execute(
+                "UPDATE records SET record = 6 WHERE record & 67108863 = 6",
+                [],
+            )?;
+            rows.execute("UPDATE properties SET record = 6 WHERE property = 6", [])
+        };
+        writer.write(change).unwrap();
+        let second = blocks(&writer);
+        let travelling = second
+            .iter()
+            .filter(|(block, bytes)| first.get(*block) != Some(bytes));
+        assert!(travelling.count() < second.len());
+        bring(&replica, &first, &second, one.path(), 2);
+        assert_eq!(blocks(&replica), second);
+        assert_eq!(replica.replicated_rows().unwrap().unwrap().number, 2);
+
+        // Back to the first, as after a writer was restored from a backup.
+        bring(&replica, &second, &first, one.path(), 3);
+        assert_eq!(blocks(&replica), first);
+    }
+
+    #[test]
+    fn bytes_that_are_no_block_change_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        fill(&store, 1..5_000);
+        let before = blocks(&store);
+        let (block, bytes) = before
+            .iter()
+            .find(|(block, _)| block.table == "records")
+            .unwrap();
+        let path = folder.path().join("block");
+        for wrong in [
+            &bytes[..bytes.len() - 1],
+            &bytes[1..],
+            &[bytes.as_slice(), b"x"].concat(),
+            b"",
+        ] {
+            std::fs::write(&path, wrong).unwrap();
+            let exchanged = store.exchange_blocks(BlockExchange {
+                next: ReplicatedRows {
+                    number: 1,
+                    blocks: String::new(),
+                },
+                removed: vec![block.clone()],
+                added: vec![path.clone()],
+            });
+            assert!(
+                matches!(exchanged, Err(Error::NotABlock(_))),
+                "{exchanged:?}"
+            );
+            assert_eq!(blocks(&store), before);
+        }
+    }
+}

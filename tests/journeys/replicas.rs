@@ -1,0 +1,301 @@
+//! Replicas as processes: from nothing to answers, over to news without failing a request, killed and started again.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::publishing::{content, import, url_of};
+use crate::support::draw::Draw;
+use crate::support::process::{Server, run, toise};
+
+/// Longest wait for news on a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Status, `x-toise-as-of` and body of an answer.
+async fn call(
+    server: &Server,
+    method: Method,
+    path: &str,
+    key: &str,
+    body: Option<Value>,
+) -> (u16, String, Value) {
+    let url = format!("{}{path}", server.address);
+    let mut request = crate::support::http_client()
+        .request(method, url)
+        .header("x-api-key", key);
+    if let Some(body) = body {
+        request = request.json(&body);
+    }
+    let response = request.send().await.unwrap();
+    let as_of = response.headers().get("x-toise-as-of");
+    let as_of = as_of.map_or("", |value| value.to_str().unwrap()).to_owned();
+    let status = response.status().as_u16();
+    (status, as_of, response.json().await.unwrap_or(Value::Null))
+}
+
+/// Number of sales that a search counts, with the snapshot that the answer names.
+async fn sales(server: &Server, key: &str) -> (u64, String) {
+    let path = "/v2/protected/opendata/dvf/search";
+    let (status, as_of, body) = call(server, Method::POST, path, key, Some(json!({}))).await;
+    assert_eq!(status, 200, "{body}");
+    (body["total"].as_u64().unwrap(), as_of)
+}
+
+fn key_of(data: &Path) -> String {
+    let key = run(data, &["keys", "create"]);
+    key["key"].as_str().unwrap().to_owned()
+}
+
+fn replica(data: &Path, url: &str) -> Server {
+    Server::start_with(data, "serve", &["--replica", url], Stdio::inherit())
+}
+
+fn ingest(data: &Path, portals: &[&str]) {
+    let adverts = portals.iter().enumerate().map(|(number, portal)| {
+        json!({
+            "url": format!("https://www.{portal}.example/annonce/1"), "source": format!("{portal}.example"),
+            "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 98_000 + number * 50_000},
+            "title": format!("Appartement {portal}"), "description": "Un appartement traversant refait",
+            "location": {"postalCode": "48000", "city": "Mende",
+                "locationCoordinate": {"location": [3.49 + number as f64 / 50.0, 44.51]}},
+            "habitation": {"roomCount": 1 + number, "surface": {"total": 30.0 + number as f64 * 40.0}},
+            "lastSeenAt": "2026-03-01T08:00:00Z",
+        })
+        .to_string()
+    });
+    std::fs::create_dir_all(data).unwrap();
+    let file = data.join("adverts.ndjson");
+    std::fs::write(&file, adverts.collect::<Vec<_>>().join("\n")).unwrap();
+    let report = run(data, &["ingest", file.to_str().unwrap()]);
+    assert_eq!(report["created"], json!(portals.len()), "{report}");
+}
+
+/// A search of properties, by a word if one is given.
+fn page(word: Option<&str>) -> Value {
+    let mut page =
+        json!({"size": 20, "sortBy": "PRICE", "orderBy": "ASC", "search": {"filterProperty": {}}});
+    if let Some(word) = word {
+        page["search"]["keywords"] = json!([word]);
+    }
+    page
+}
+
+/// The properties whose texts contain a word.
+async fn properties(server: &Server, key: &str, word: &str) -> Vec<Value> {
+    let path = "/v2/protected/properties/search";
+    let body = page(Some(word));
+    let (status, _, body) = call(server, Method::POST, path, key, Some(body)).await;
+    assert_eq!(status, 200, "{body}");
+    body["data"]["items"].as_array().unwrap().clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_answers_as_its_writer_does_and_goes_over_to_news_without_failing_a_request() {
+    let outer = tempfile::tempdir().unwrap();
+    let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
+    let url = url_of(&bucket);
+    import(&data, "600", "1");
+    ingest(&data, &["un", "deux"]);
+    let key = key_of(&data);
+    run(
+        &data,
+        &["publish", &url, "--writer", "https://writer.example"],
+    );
+    let at = outer.path().join("replica");
+    let server = replica(&at, &url);
+    let (before, as_of) = sales(&server, &key).await;
+    assert_eq!(i64::try_from(before).unwrap(), content(&data)[0]);
+    assert!(as_of.ends_with("; snapshot=1"), "{as_of}");
+    let writer = Server::start(&data, "serve");
+    for (method, path, body) in [
+        (
+            Method::POST,
+            "/v2/protected/opendata/dvf/search",
+            Some(json!({"size": 50})),
+        ),
+        (
+            Method::POST,
+            "/v2/protected/opendata/dvf/match",
+            Some(json!({})),
+        ),
+        (
+            Method::POST,
+            "/v2/protected/properties/search",
+            Some(page(None)),
+        ),
+        (
+            Method::POST,
+            "/v2/protected/properties/search",
+            Some(page(Some("traversant"))),
+        ),
+        (Method::GET, "/geocoding/search?q=mende", None),
+        (Method::GET, "/healthz", None),
+    ] {
+        let ours = call(&server, method.clone(), path, &key, body.clone()).await;
+        let theirs = call(&writer, method, path, &key, body).await;
+        // Cursors are signed by the server that gives them.
+        let of = |body: &Value| {
+            (
+                body["data"].clone(),
+                body["total"].clone(),
+                body["features"].clone(),
+            )
+        };
+        assert_eq!(ours.0, 200, "{path}: {}", ours.2);
+        assert!(
+            theirs.0 == 200 && of(&ours.2) == of(&theirs.2),
+            "{path} differs"
+        );
+        assert!(theirs.1.is_empty());
+    }
+    drop(writer);
+    for (method, path) in [
+        (Method::PUT, "/v2/protected/properties/search/alerts"),
+        (Method::GET, "/v2/protected/adverts/url"),
+        (Method::POST, "/v2/protected/admin/adverts"),
+    ] {
+        let (status, as_of, body) = call(&server, method, path, &key, None).await;
+        assert_eq!(status, 421, "{path}: {body}");
+        assert!(
+            body["error"]["message"]
+                .as_str()
+                .unwrap()
+                .ends_with("https://writer.example")
+        );
+        assert!(!as_of.is_empty());
+    }
+    let (status, ..) = call(
+        &server,
+        Method::POST,
+        "/v2/protected/opendata/dvf/search",
+        "nobody",
+        None,
+    )
+    .await;
+    assert_eq!(status, 401);
+
+    // News under load.
+    import(&data, "600", "2");
+    ingest(&data, &["quatre", "cinq", "trois"]);
+    let later_key = key_of(&data);
+    run(
+        &data,
+        &["publish", &url, "--writer", "https://writer.example"],
+    );
+    let after = u64::try_from(content(&data)[0]).unwrap();
+    assert!(after > before);
+    let (started, mut calls) = (Instant::now(), 0);
+    loop {
+        let (total, as_of) = sales(&server, &key).await;
+        calls += 1;
+        let is_new = as_of.ends_with("; snapshot=2");
+        assert!(
+            total == after || (total == before && !is_new),
+            "{total} as of {as_of}"
+        );
+        if is_new {
+            break;
+        }
+        assert!(started.elapsed() < LONG, "no news after {calls} calls");
+    }
+    assert_eq!(sales(&server, &later_key).await.0, after);
+    assert_eq!(properties(&server, &key, "trois").await.len(), 1);
+    assert_eq!(server.terminate(), Some(0));
+
+    // Without the object store, what was installed is served.
+    std::fs::rename(&bucket, outer.path().join("away")).unwrap();
+    let server = replica(&at, &url);
+    assert_eq!(sales(&server, &key).await.0, after);
+}
+
+#[tokio::test]
+async fn a_running_writer_publishes_what_changes_and_replicas_follow() {
+    let outer = tempfile::tempdir().unwrap();
+    let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
+    let url = url_of(&bucket);
+    ingest(&data, &["un"]);
+    let key = key_of(&data);
+    let publish = format!("lake.publish={url}");
+    let often = "lake.metering_every_s=1";
+    let more = ["--set", &publish, "--set", often];
+    let writer = Server::start_with(&data, "serve", &more, Stdio::inherit());
+    let started = Instant::now();
+    while !bucket.join("current.json").exists() {
+        assert!(started.elapsed() < LONG, "nothing published");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let at = outer.path().join("replica");
+    let more = ["--replica", &url, "--set", often];
+    let server = Server::start_with(&at, "serve", &more, Stdio::inherit());
+    assert_eq!(properties(&server, &key, "un").await.len(), 1);
+    ingest(&data, &["deux", "trois"]);
+    let (started, mut calls) = (Instant::now(), 2);
+    while properties(&server, &key, "trois").await.is_empty() {
+        assert!(started.elapsed() < LONG, "no news");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        calls += 1;
+    }
+    // What the replica metered is in the ledger of the writer, once.
+    let ledger = toise::store::Store::open(&data).unwrap();
+    let metered = || {
+        let sql = "SELECT coalesce(sum(calls), 0) FROM consumption";
+        let read = ledger
+            .ledger()
+            .read(|rows| rows.query_row(sql, [], |row| row.get::<_, i64>(0)));
+        read.unwrap()
+    };
+    let started = Instant::now();
+    while metered() < calls {
+        assert!(started.elapsed() < LONG, "{} of {calls} calls", metered());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(metered(), calls);
+    drop(ledger);
+    assert_eq!(writer.terminate(), Some(0));
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn a_replica_killed_at_any_moment_has_one_snapshot_or_none_and_goes_on() {
+    let outer = tempfile::tempdir().unwrap();
+    let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
+    let url = url_of(&bucket);
+    let mut published = Vec::new();
+    let at = outer.path().join("replica");
+    let mut draw = Draw::new(std::process::id().into());
+    let asked = std::env::var("TOISE_KILLS").ok();
+    let kills: usize = asked.map_or(6, |kills| kills.parse().unwrap());
+    for round in 0..kills {
+        if round % 2 == 0 {
+            import(&data, "300", &round.to_string());
+            run(&data, &["publish", &url]);
+            published.push(content(&data));
+        }
+        let mut command = toise(
+            &at,
+            &["serve", "--listen", "127.0.0.1:0", "--replica", &url],
+        );
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(draw.below(1_500) as u64));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if at.join("replica/installed.json").exists() {
+            let shown = content(&at);
+            assert!(
+                published.contains(&shown),
+                "{shown:?} is none of {published:?}"
+            );
+        }
+    }
+    let server = replica(&at, &url);
+    assert_eq!(content(&at), *published.last().unwrap());
+    drop(server);
+}
