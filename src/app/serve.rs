@@ -33,7 +33,7 @@ use toise_listings::search::projection::Projection;
 use toise_listings::search::texts::TextSearch;
 use toise_opendata::{OpenData, dpe, dvf};
 use toise_store::Store;
-use toise_telemetry::logs;
+use toise_telemetry::{descriptors, logs};
 
 /// Maximum wait, after requests are drained, for work still running on threads.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -58,8 +58,8 @@ pub fn serve(
     config: &Config,
     on_ready: impl FnOnce(&Addresses) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    logs::start(&config.log);
-    logs::warn_if_few_descriptors(config.server.connections_max);
+    let _log = logs::start(&config.log);
+    descriptors::warn_if_few(config.server.connections_max);
     let tls = match config.server.tls_files() {
         Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
         None => None,
@@ -152,7 +152,7 @@ pub fn serve_agent(
     config: &Config,
     key: impl FnOnce() -> Result<String, Failure>,
 ) -> Result<(), Failure> {
-    logs::start(&config.log);
+    let _log = logs::start(&config.log);
     run_service(data, config, async |app| {
         let stop = stop_signal()?;
         let supervisor = app.readiness.supervisor().clone();
@@ -212,7 +212,7 @@ async fn listen(
             listener,
             tls.clone(),
             app.clone(),
-            limits,
+            limits.clone(),
             stopped,
         ))
     });

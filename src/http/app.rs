@@ -8,6 +8,8 @@ use tokio::sync::Semaphore;
 
 use super::addresses::ReceiverChecker;
 use super::backend::OpenDataBackend;
+use super::body_budget::BodyBudget;
+use super::client_address::Networks;
 use super::idempotency::IdempotencyClaims;
 use super::sessions::Sessions;
 use toise_accounts::ledger::Ledger;
@@ -78,6 +80,10 @@ pub struct App {
     pub sessions: Sessions,
     /// Vector tiles.
     pub tiles: Tiles,
+    /// Memory of request bodies.
+    pub bodies: BodyBudget,
+    /// Proxies that are believed about the address of a client.
+    pub proxies: Arc<Networks>,
     /// The pool on which queries run.
     pub pool: QueryPool,
     /// Runs SQL queries.

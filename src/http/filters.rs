@@ -21,6 +21,7 @@ use warp::path::FullPath;
 use warp::{Filter, Rejection, Reply};
 
 use super::body::{self, Incoming};
+use super::client_address::PeerAddress;
 use super::pipeline::Head;
 use super::{App, pipeline};
 use toise_sql::audit::Door;
@@ -79,17 +80,20 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
         .and(query)
         .and(warp::header::headers_cloned())
         .and(warp::ext::optional())
+        .and(warp::ext::optional())
         .map(
             |method: Method,
              path: FullPath,
              query: String,
              headers: HeaderMap,
-             door: Option<Door>| Head {
+             door: Option<Door>,
+             peer: Option<PeerAddress>| Head {
                 method,
                 path,
                 query,
                 headers,
                 door: door.unwrap_or(Door::Http),
+                peer,
             },
         )
 }
@@ -141,6 +145,7 @@ fn names_gzip(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::body_budget::BodyBudget;
     use bytes::Bytes;
     use warp::http::Response;
     use warp::test::request;
@@ -148,7 +153,8 @@ mod tests {
     /// Returns the head and the length of the body it received.
     fn echo() -> BoxedFilter<(warp::reply::Response,)> {
         groups(|head: Head, mut body: Incoming| async move {
-            let length = body.read(100).await.unwrap().len();
+            let mut lease = BodyBudget::new(100).lease(None, None);
+            let length = body.read(100, None, &mut lease).await.unwrap().len();
             let (method, path, query) = (head.method, head.path.as_str().to_owned(), head.query);
             let text = format!("{method} {path} {query} {length}");
             Response::new(Bytes::from(text)).into_response()

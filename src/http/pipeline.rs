@@ -1,7 +1,9 @@
 //! The pipeline of every request: request id, limits of size and time, key, scope, rate, quota, endpoint, credits
 //! and headers, in this order.
 
+use std::borrow::Cow;
 use std::future::Future;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -18,6 +20,7 @@ use warp::path::FullPath;
 
 use super::body::Incoming;
 use super::call::{Call, Params};
+use super::client_address::{PeerAddress, client_address};
 use super::endpoint::{BodyRule, Counting, Endpoint, GEOCODING_PREFIX, PROTECTED_PREFIX};
 use super::error::ApiError;
 use super::idempotency::{self, IdempotencyClaim};
@@ -30,6 +33,7 @@ use toise_accounts::ledger::CallRecord;
 use toise_accounts::meter::{RateState, Reservation};
 use toise_sql::audit::Door;
 use toise_telemetry::Refusal;
+use toise_telemetry::log_writer::UNKEYED;
 
 /// Header with the request id, on every response.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
@@ -43,6 +47,11 @@ pub const RATE_REMAINING_HEADER: HeaderName = HeaderName::from_static("ratelimit
 pub const RATE_RESET_HEADER: HeaderName = HeaderName::from_static("ratelimit-reset");
 /// Header with the percentage of the monthly quota used, once it is 75 or more.
 pub const QUOTA_WARNING_HEADER: HeaderName = HeaderName::from_static("x-quota-used-percent");
+
+/// Maximum bytes of a path in the log.
+const PATH_BYTES_LOGGED_MAX: usize = 200;
+/// Maximum bytes of a method in the log.
+const METHOD_BYTES_LOGGED_MAX: usize = 16;
 
 /// The routes of every endpoint.
 static ROUTER: LazyLock<Router> = LazyLock::new(|| Router::new(resources::endpoints()));
@@ -60,17 +69,33 @@ pub struct Head {
     pub headers: HeaderMap,
     /// The way in. No client can set it: it is an extension that code of this process adds to a request.
     pub door: Door,
+    /// The other end of the connection; likewise. `None` if this process made the request itself.
+    pub peer: Option<PeerAddress>,
+}
+
+impl Head {
+    /// The address of the client.
+    pub fn client(&self, app: &App) -> Option<IpAddr> {
+        let peer = self.peer?;
+        Some(client_address(peer.0, &self.headers, &app.proxies))
+    }
 }
 
 /// Data for headers and log, collected while a request is processed.
 struct RequestTrace {
     request_id: Uuid,
+    client: Option<IpAddr>,
     endpoint: Option<&'static Endpoint>,
     key: Option<Arc<KeyRecord>>,
     rate: Option<RateState>,
     quota_percent: Option<u64>,
     credits: u64,
+    /// Whether the body is being received: what takes too long then is the client's.
+    is_receiving: bool,
 }
+
+/// A response, and the pieces that its body goes on with.
+type BilledResponse = (Response<Bytes>, Option<BodyPieces>);
 
 /// A response that has not been billed yet.
 struct UnbilledResponse {
@@ -95,34 +120,40 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
     let found = ROUTER.find(&head.method, head.path.as_str());
     let mut trace = RequestTrace {
         request_id: Uuid::now_v7(),
+        client: head.client(app),
         endpoint: found.as_ref().ok().map(|(endpoint, _)| *endpoint),
         key: None,
         rate: None,
         quota_percent: None,
         credits: 0,
+        is_receiving: false,
     };
     let outcome = match found {
         Ok((endpoint, params)) => {
             let handled = handle(app, head, endpoint, params, &mut body, &mut trace);
             within(endpoint.time.limit(app), handled).await
         }
-        Err(error) => Err(error),
-    };
-    let billed = match outcome {
-        Ok(mut unbilled) => {
-            let rest = unbilled.answer.rest.take();
-            let billed = bill(app, &mut trace, unbilled).await;
-            billed.map(|response| (response, rest))
+        Err(error) => {
+            let refused = refuse(app, head, error, &mut trace);
+            within(app.request_timeout, refused).await
         }
-        Err(error) => Err(error),
     };
-    let (mut response, rest) = match billed {
+    let (mut response, rest) = match outcome {
         Ok(billed) => billed,
+        Err(ApiError::TimedOut) if trace.is_receiving => (
+            ApiError::BodyInterrupted.into_response(trace.request_id),
+            None,
+        ),
         Err(error) => {
             if matches!(error, ApiError::Overloaded) {
                 app.metrics.record_refusal(Refusal::Overload);
             }
-            body.drain(&head.headers).await;
+            let bytes_max = trace
+                .endpoint
+                .and_then(|endpoint| endpoint.body.bytes_max());
+            if !matches!(error, ApiError::BodyInterrupted) {
+                body.drain(&head.headers, bytes_max).await;
+            }
             (error.into_response(trace.request_id), None)
         }
     };
@@ -143,11 +174,12 @@ fn streamed(response: Response<Bytes>, rest: BodyPieces) -> warp::reply::Respons
     response
 }
 
-/// Limits the duration of a call and catches a panic, which must not end the connection and its other requests.
+/// Limits the duration of a call, its billing included, and catches a panic, which must not end the connection and its
+/// other requests.
 async fn within(
     limit: Duration,
-    handled: impl Future<Output = Result<UnbilledResponse, ApiError>>,
-) -> Result<UnbilledResponse, ApiError> {
+    handled: impl Future<Output = Result<BilledResponse, ApiError>>,
+) -> Result<BilledResponse, ApiError> {
     let bounded = tokio::time::timeout(limit, handled);
     match AssertUnwindSafe(bounded).catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
@@ -167,19 +199,74 @@ fn log(
     let pattern = trace.endpoint.map(|endpoint| endpoint.path);
     app.metrics
         .record_request(pattern, head.method.as_str(), status, duration);
-    tracing::info!(
-        request_id = %trace.request_id,
-        method = %head.method,
-        path = head.path.as_str(),
-        status,
-        key_id = trace.key.as_ref().map(|key| tracing::field::display(key.key_id)),
-        credits = trace.credits,
-        duration_us = duration.as_micros() as u64,
-        "answered"
-    );
+    // Requests without a valid key have a smaller part of the log: anybody may send any number of them.
+    macro_rules! line {
+        ($target:expr) => {
+            tracing::info!(
+                target: $target,
+                request_id = %trace.request_id,
+                client = trace.client.map(tracing::field::display),
+                method = shown(head.method.as_str(), METHOD_BYTES_LOGGED_MAX).as_ref(),
+                path = shown(head.path.as_str(), PATH_BYTES_LOGGED_MAX).as_ref(),
+                status,
+                key_id = trace.key.as_ref().map(|key| tracing::field::display(key.key_id)),
+                credits = trace.credits,
+                duration_us = duration.as_micros() as u64,
+                "answered"
+            )
+        };
+    }
+    match trace.key {
+        Some(_) => line!(module_path!()),
+        None => line!(UNKEYED),
+    }
 }
 
+/// The beginning of a text that a client chose, for the log.
+fn shown(text: &str, bytes_max: usize) -> Cow<'_, str> {
+    if text.len() <= bytes_max {
+        return Cow::Borrowed(text);
+    }
+    let begin = &text[..text.floor_char_boundary(bytes_max)];
+    Cow::Owned(format!("{begin}… ({} bytes)", text.len()))
+}
+
+/// Refuses what no endpoint takes, with the state of the key's limits if it has a valid key: the call counts against
+/// its rate.
+async fn refuse(
+    app: &App,
+    head: &Head,
+    error: ApiError,
+    trace: &mut RequestTrace,
+) -> Result<BilledResponse, ApiError> {
+    if is_protected(head.path.as_str())
+        && let Ok(key) = auth::authenticate_call(app, &head.method, &head.headers).await
+    {
+        let meter = app.meters.of(key.key_id, key.allowance);
+        trace.key = Some(key);
+        let admitted = admission::admit(app, &meter);
+        trace.rate = Some(meter.rate());
+        admitted?;
+    }
+    Err(error)
+}
+
+/// Handles and bills a call.
 async fn handle(
+    app: &App,
+    head: &Head,
+    endpoint: &'static Endpoint,
+    params: Params,
+    body: &mut Incoming,
+    trace: &mut RequestTrace,
+) -> Result<BilledResponse, ApiError> {
+    let mut unbilled = handle_unbilled(app, head, endpoint, params, body, trace).await?;
+    let rest = unbilled.answer.rest.take();
+    let response = bill(app, trace, unbilled).await?;
+    Ok((response, rest))
+}
+
+async fn handle_unbilled(
     app: &App,
     head: &Head,
     endpoint: &'static Endpoint,
@@ -188,17 +275,25 @@ async fn handle(
     trace: &mut RequestTrace,
 ) -> Result<UnbilledResponse, ApiError> {
     let received = Instant::now();
-    // The length is checked before the key; the body is read only after the quota check.
-    body::check_headers(endpoint.body, &head.headers)?;
     let now = app.clock.now();
     let reservation = admit(app, endpoint, head, now, trace).await?;
     let claim_key = match endpoint.takes_idempotency_key() {
         true => idempotency::key_of(&head.headers)?,
         false => None,
     };
+    // Held until the call is answered.
+    let key_id = trace.key.as_ref().map(|key| key.key_id);
+    let mut lease = app.bodies.lease(key_id, trace.client);
     let bytes = match endpoint.body {
         BodyRule::None | BodyRule::Upload { .. } | BodyRule::Form { .. } => Bytes::new(),
-        BodyRule::Json { bytes_max } => body.read(bytes_max).await?,
+        BodyRule::Json { bytes_max } => {
+            trace.is_receiving = true;
+            let read = body
+                .read(bytes_max, body::declared(&head.headers), &mut lease)
+                .await?;
+            trace.is_receiving = false;
+            read
+        }
     };
     let (path, query) = (head.path.as_str(), head.query.as_str());
     let mut claim = None;
@@ -238,6 +333,7 @@ async fn admit(
     trace: &mut RequestTrace,
 ) -> Result<Option<Reservation>, ApiError> {
     if !endpoint.is_protected() {
+        body::check_headers(endpoint.body, &head.headers)?;
         return Ok(None);
     }
     let key = auth::authenticate_call(app, &head.method, &head.headers).await?;
@@ -248,6 +344,8 @@ async fn admit(
     let admitted = admission::admit(app, &meter);
     trace.rate = Some(meter.rate());
     admitted?;
+    // Length and type are checked before the quota; the body is read only after it.
+    body::check_headers(endpoint.body, &head.headers)?;
     if endpoint.counting == Counting::Free {
         return Ok(None);
     }
@@ -309,10 +407,7 @@ fn set_headers(headers: &mut HeaderMap, path: &str, trace: &RequestTrace) {
     if let Ok(id) = HeaderValue::from_str(&trace.request_id.to_string()) {
         headers.insert(REQUEST_ID_HEADER, id);
     }
-    let is_protected = [PROTECTED_PREFIX, GEOCODING_PREFIX]
-        .iter()
-        .any(|prefix| path.starts_with(prefix));
-    if !is_protected && trace.key.is_none() {
+    if !is_protected(path) && trace.key.is_none() {
         return;
     }
     headers.insert(CREDITS_HEADER, HeaderValue::from(trace.credits));
@@ -323,5 +418,31 @@ fn set_headers(headers: &mut HeaderMap, path: &str, trace: &RequestTrace) {
     }
     if let Some(percent) = trace.quota_percent {
         headers.insert(QUOTA_WARNING_HEADER, HeaderValue::from(percent));
+    }
+}
+
+/// Whether a path is one of those that need a key.
+fn is_protected(path: &str) -> bool {
+    let mut prefixes = [PROTECTED_PREFIX, GEOCODING_PREFIX].into_iter();
+    prefixes.any(|prefix| path.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_while_a_call_is_billed_is_an_error_of_that_call() {
+        let panicking = async { panic!("the log cannot be written") };
+        let caught = within(Duration::from_secs(1), panicking).await;
+        assert!(matches!(caught, Err(ApiError::Internal(_))));
+        let late = within(Duration::ZERO, std::future::pending()).await;
+        assert!(matches!(late, Err(ApiError::TimedOut)));
+    }
+
+    #[test]
+    fn the_log_shows_the_beginning_of_long_paths() {
+        assert_eq!(shown("/version", 8), "/version");
+        assert_eq!(shown("/é€", 5), "/é… (6 bytes)");
     }
 }

@@ -1,5 +1,7 @@
 //! Telemetry of the running service: log lines on standard error, and metrics for `/metrics`.
 
+pub mod descriptors;
+pub mod log_writer;
 pub mod logs;
 pub mod metrics;
 mod process;

@@ -12,6 +12,7 @@ use tracing_subscriber::EnvFilter;
 use super::ENVIRONMENT_PREFIX;
 use toise_accounts::prices::Consumption;
 use toise_geocode::settings::is_base_address;
+use toise_http::client_address::Networks;
 use toise_lake::settings::KEEP_VERSIONS_MAX;
 use toise_net::egress::AllowedHosts;
 
@@ -61,6 +62,8 @@ pub enum SettingKind {
     Whole(u64, u64),
     /// Host names and addresses separated by commas; empty for none.
     Hosts,
+    /// Addresses and networks separated by commas; empty for none.
+    Networks,
     /// `http` or `https` address of a service; empty for none.
     BaseAddress,
     /// Visible ASCII characters; empty for none.
@@ -104,7 +107,7 @@ pub const SECTIONS: [(&str, &str); 14] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 55] = [
+const ROWS: [(&str, &str, SettingKind, &str); 58] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -115,6 +118,13 @@ const ROWS: [(&str, &str, SettingKind, &str); 55] = [
         "Maximum duration of a TLS handshake, in seconds"),
     ("server", "connections_max", SettingKind::Whole(1, 1_000_000),
         "Maximum open connections; more wait in the backlog. The limit on open files (ulimit -n) must allow them"),
+    ("server", "connections_per_address_max", SettingKind::Whole(1, 1_000_000),
+        "Maximum open connections of one client address, or one /64 of IPv6; further ones are closed. Trusted proxies \
+         have server.connections_max"),
+    ("server", "trusted_proxies", SettingKind::Networks,
+        "Addresses and networks of proxies, separated by commas, whose X-Forwarded-For names the client; empty for none"),
+    ("server", "bodies_mib", SettingKind::Whole(64, MEBIBYTES_MAX),
+        "Maximum memory of request bodies that are received or answered, in MiB; a key and an address have a quarter each"),
     ("server", "header_read_timeout_s", SettingKind::Whole(1, SECONDS_MAX),
         "Maximum time to receive a request head, from the start of the connection or the head, in seconds"),
     ("server", "keep_alive_idle_s", SettingKind::Whole(1, SECONDS_MAX),
@@ -288,6 +298,7 @@ impl SettingKind {
             }
             SettingKind::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
             SettingKind::Hosts => text.is_some_and(|text| AllowedHosts::parse(text).is_ok()),
+            SettingKind::Networks => text.is_some_and(|text| Networks::parse(text).is_ok()),
             SettingKind::BaseAddress => {
                 text.is_some_and(|text| text.is_empty() || is_base_address(text))
             }
@@ -321,6 +332,9 @@ impl SettingKind {
             SettingKind::OneOf(words) => format!("one of: {}", words.join(", ")),
             SettingKind::Hosts => {
                 "host names or addresses in quotes, separated by commas, empty for none".into()
+            }
+            SettingKind::Networks => {
+                "addresses or networks in quotes, separated by commas, as in \"10.0.0.0/8\"".into()
             }
             SettingKind::BaseAddress => {
                 "an http or https address without user and query in quotes, empty for none".into()
