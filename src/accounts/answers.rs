@@ -43,6 +43,15 @@ pub fn key_answer(record: &KeyRecord, key: Option<&str>) -> Value {
             "monthly_quota",
             record.allowance.monthly_quota.map(Value::from),
         ),
+        ("prefix", record.prefix.as_deref().map(Value::from)),
+        (
+            "allowed_from",
+            record
+                .allowed_from
+                .as_ref()
+                .map(|networks| Value::from(networks.iter().collect::<Vec<_>>())),
+        ),
+        ("last_used_at", record.last_used_at.map(moment)),
         ("expires_at", record.expires_at.map(moment)),
         ("revoked_at", record.revoked_at.map(moment)),
     ];

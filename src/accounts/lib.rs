@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod answers;
+pub mod audit;
 pub mod grants;
 pub mod key;
 pub mod keys;
@@ -19,6 +20,7 @@ pub mod scopes;
 pub mod secret;
 pub mod signing;
 pub mod usage;
+pub mod uses;
 pub mod verify;
 
 use chrono::{DateTime, Utc};

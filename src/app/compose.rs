@@ -12,6 +12,7 @@ use crate::config::Config;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::meter::KeyMeters;
 use toise_accounts::prices::Prices;
+use toise_accounts::uses::KeyUses;
 use toise_accounts::verify::KeyVerifier;
 use toise_alerts::AlertRegistry;
 use toise_alerts::dispatch::{self};
@@ -187,8 +188,10 @@ pub fn app(
         geocoding: with_upstream(geocoding, upstream, &metrics),
         properties,
         models,
+        key_uses: KeyUses::default(),
         bodies: BodyBudget::new(config.server.bodies_mib << 20),
         proxies: Arc::new(config.server.proxies()),
+        origins: Arc::new(config.server.origins()),
         pool,
         readiness,
         metrics,

@@ -1,8 +1,10 @@
 //! What every room stands on: the clock, delimiters of text, supervised workers, leaders, reproducible randomness, progress bars, reports.
 
+pub mod bounded;
 pub mod clock;
 pub mod delimiter;
 pub mod leader;
+pub mod networks;
 pub mod progress;
 pub mod reports;
 pub mod splitmix;

@@ -10,12 +10,14 @@ use super::addresses::ReceiverChecker;
 use super::backend::OpenDataBackend;
 use super::body_budget::BodyBudget;
 use super::client_address::Networks;
+use super::cors::AllowedOrigins;
 use super::idempotency::IdempotencyClaims;
 use super::sessions::Sessions;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::limits::KeyLimits;
 use toise_accounts::meter::KeyMeters;
 use toise_accounts::prices::Prices;
+use toise_accounts::uses::KeyUses;
 use toise_accounts::verify::KeyVerifier;
 use toise_alerts::AlertRegistry;
 use toise_base::clock::Clock;
@@ -80,8 +82,12 @@ pub struct App {
     pub sessions: Sessions,
     /// Vector tiles.
     pub tiles: Tiles,
+    /// When keys were last used.
+    pub key_uses: KeyUses,
     /// Memory of request bodies.
     pub bodies: BodyBudget,
+    /// Origins whose pages may call.
+    pub origins: Arc<AllowedOrigins>,
     /// Proxies that are believed about the address of a client.
     pub proxies: Arc<Networks>,
     /// The pool on which queries run.

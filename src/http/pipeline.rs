@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::FutureExt;
+use serde_json::Value;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 use warp::Reply;
@@ -18,16 +19,19 @@ use warp::http::header::{HeaderName, HeaderValue};
 use warp::http::{HeaderMap, Method, Response};
 use warp::path::FullPath;
 
+use super::audience::Audience;
 use super::body::Incoming;
 use super::call::{Call, Params};
 use super::client_address::{PeerAddress, client_address};
 use super::endpoint::{BodyRule, Counting, Endpoint, GEOCODING_PREFIX, PROTECTED_PREFIX};
 use super::error::ApiError;
 use super::idempotency::{self, IdempotencyClaim};
+use super::malformed::Malformed;
 use super::pieces::BodyPieces;
 use super::response::ApiResponse;
 use super::router::Router;
-use super::{App, admission, auth, body, resources};
+use super::{App, admission, auth, body, coding, resources};
+use toise_accounts::audit::{self, Act};
 use toise_accounts::key::KeyRecord;
 use toise_accounts::ledger::CallRecord;
 use toise_accounts::meter::{RateState, Reservation};
@@ -50,6 +54,8 @@ pub const QUOTA_WARNING_HEADER: HeaderName = HeaderName::from_static("x-quota-us
 
 /// Maximum bytes of a path in the log.
 const PATH_BYTES_LOGGED_MAX: usize = 200;
+/// Maximum length of an answer that is looked into for what it is about, in bytes.
+const SUBJECT_BODY_BYTES_MAX: usize = 16 << 10;
 /// Maximum bytes of a method in the log.
 const METHOD_BYTES_LOGGED_MAX: usize = 16;
 
@@ -71,6 +77,10 @@ pub struct Head {
     pub door: Door,
     /// The other end of the connection; likewise. `None` if this process made the request itself.
     pub peer: Option<PeerAddress>,
+    /// Who the listener is for; likewise.
+    pub audience: Audience,
+    /// Why HTTP forbids the request; likewise.
+    pub malformed: Option<Malformed>,
 }
 
 impl Head {
@@ -117,7 +127,17 @@ impl From<ApiResponse> for UnbilledResponse {
 /// Handles a request; in every case, the response has a request id and is logged and counted.
 pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::Response {
     let started = Instant::now();
-    let found = ROUTER.find(&head.method, head.path.as_str());
+    let found = match head.malformed {
+        None => ROUTER.find(&head.method, head.path.as_str()),
+        Some(malformed) => Err(malformed.into()),
+    };
+    let peer = head.peer.map(|peer| peer.0);
+    let found = found.and_then(|(endpoint, params)| {
+        match head.audience.reaches(endpoint, peer, &head.headers) {
+            true => Ok((endpoint, params)),
+            false => Err(ApiError::NoRoute),
+        }
+    });
     let mut trace = RequestTrace {
         request_id: Uuid::now_v7(),
         client: head.client(app),
@@ -138,7 +158,11 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
             within(app.request_timeout, refused).await
         }
     };
+    let preflight = app.origins.preflight(&head.method, &head.headers);
+    let outcome = audited(app, head, &trace, outcome).await;
     let (mut response, rest) = match outcome {
+        // A browser asks on behalf of a page, whatever is at the path.
+        _ if preflight.is_some() => (preflight.unwrap_or_default(), None),
         Ok(billed) => billed,
         Err(ApiError::TimedOut) if trace.is_receiving => (
             ApiError::BodyInterrupted.into_response(trace.request_id),
@@ -158,6 +182,10 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
         }
     };
     set_headers(response.headers_mut(), head.path.as_str(), &trace);
+    app.origins.expose(&head.headers, response.headers_mut());
+    if rest.is_none() {
+        coding::compressed(&mut response, &head.headers).await;
+    }
     log(app, head, &trace, &response, started.elapsed());
     match rest {
         None => response.into_response(),
@@ -251,6 +279,56 @@ async fn refuse(
     Err(error)
 }
 
+/// Writes an administrative act to the audit log. An act that cannot be written is answered as a failure, so that its
+/// caller looks what became of it.
+async fn audited(
+    app: &App,
+    head: &Head,
+    trace: &RequestTrace,
+    outcome: Result<BilledResponse, ApiError>,
+) -> Result<BilledResponse, ApiError> {
+    let (Some(endpoint), Some(key)) = (trace.endpoint, &trace.key) else {
+        return outcome;
+    };
+    if !endpoint.is_administrative() || auth::authorise(key, endpoint.access).is_err() {
+        return outcome;
+    }
+    let status = match &outcome {
+        Ok((response, _)) => response.status(),
+        Err(error) => error.status_and_code().0,
+    };
+    let subject = outcome
+        .as_ref()
+        .ok()
+        .and_then(|(response, _)| subject(response.body()));
+    let act = Act {
+        actor: format!("key {}", key.key_id),
+        origin: trace.client.map(|client| client.to_string()),
+        action: format!("{} {}", head.method, head.path.as_str()),
+        subject,
+        outcome: status.as_u16().to_string(),
+    };
+    let (store, clock) = (app.store.clone(), app.clock.clone());
+    let appended = tokio::task::spawn_blocking(move || audit::append(&store, &clock, act)).await;
+    match appended {
+        Ok(Ok(())) => outcome,
+        Ok(Err(error)) => Err(error.into()),
+        Err(error) => Err(ApiError::internal(error)),
+    }
+}
+
+/// The key, or else the account, that an administrative answer is about.
+fn subject(body: &[u8]) -> Option<String> {
+    if body.len() > SUBJECT_BODY_BYTES_MAX {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let (kind, id) = [("key", "key_id"), ("account", "account_id")]
+        .into_iter()
+        .find_map(|(kind, field)| Some((kind, body["data"][field].as_str()?)))?;
+    Some(format!("{kind} {id}"))
+}
+
 /// Handles and bills a call.
 async fn handle(
     app: &App,
@@ -300,6 +378,10 @@ async fn handle_unbilled(
     if let (Some(claim_key), Some(key)) = (claim_key, &trace.key) {
         let digest = idempotency::request_digest(&head.method, path, query, &bytes);
         let held = app.claims.claim(key.account_id, claim_key, digest).await;
+        let held = match auth::key_text(&head.headers) {
+            Some(text) => held.sealing_with(text),
+            None => held,
+        };
         if let Some(given) = held.replayed_response(&app.store, now).await? {
             return Ok(given.into());
         }
@@ -340,6 +422,10 @@ async fn admit(
     let meter = app.meters.of(key.key_id, key.allowance);
     trace.key = Some(Arc::clone(&key));
     trace.rate = Some(meter.rate());
+    if !key.may_come_from(trace.client) {
+        return Err(ApiError::WrongAddress);
+    }
+    app.key_uses.note(key.key_id, now);
     auth::authorise(&key, endpoint.access)?;
     let admitted = admission::admit(app, &meter);
     trace.rate = Some(meter.rate());
@@ -379,7 +465,7 @@ async fn bill(
     let stored = claim
         .as_ref()
         .filter(|_| answer.is_final())
-        .map(|claim| claim.to_stored_response(&answer));
+        .and_then(|claim| claim.to_stored_response(&answer));
     if entry.is_some() || stored.is_some() {
         let credits = entry.as_ref().map_or(0, |entry| entry.credits);
         let record = CallRecord {

@@ -29,17 +29,25 @@ use warp::filters::BoxedFilter;
 use warp::http::Response;
 
 use super::App;
+use super::audience::Audience;
 use super::client_address::{Networks, PeerAddress};
 use super::connection::{Activity, TimedStream, Timeouts};
 use super::connections_by_address::ConnectionsByAddress;
+use super::filters;
+use super::malformed;
 use super::tls::Tls;
 use crate::settings::ServerSettings;
+use toise_accounts::uses::KeyUses;
+use toise_store::Store;
 use toise_telemetry::{Metrics, Refusal};
 
 /// Pause after a failed accept, usually because file descriptors are exhausted.
 const ACCEPT_RETRY_AFTER: Duration = Duration::from_millis(100);
 /// Interval at which recorded latencies are aggregated into histogram buckets.
 const METRICS_UPKEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// How often it is written when keys were last used.
+const KEY_USES_EVERY: Duration = Duration::from_secs(30);
 
 /// Limits of connections.
 #[derive(Clone, Debug)]
@@ -58,6 +66,8 @@ pub struct ServerLimits {
     pub drain_timeout: Duration,
     /// Addresses whose connections are those of many clients.
     pub proxies: Arc<Networks>,
+    /// Who the listener is for.
+    pub audience: Audience,
 }
 
 impl Default for ServerLimits {
@@ -77,6 +87,7 @@ impl From<&ServerSettings> for ServerLimits {
             keep_alive_idle: Duration::from_secs(server.keep_alive_idle_s),
             drain_timeout: Duration::from_secs(server.drain_timeout_s),
             proxies: Arc::new(server.proxies()),
+            audience: Audience::Everyone,
         }
     }
 }
@@ -97,6 +108,11 @@ pub async fn run(
         .supervisor()
         .watch("metrics-upkeep", run_metrics_upkeep(metrics.clone()));
     let upkeep = tokio::spawn(upkeep);
+    let (uses, store) = (app.key_uses.clone(), app.store.clone());
+    let writing = readiness
+        .supervisor()
+        .watch("key-uses", run_key_uses(uses.clone(), store.clone()));
+    let writing = tokio::spawn(writing);
     let service = TowerToHyperService::new(warp::service(filter));
     readiness.set_ready();
     let stop = async {
@@ -105,6 +121,24 @@ pub async fn run(
     };
     accept(listener, tls, metrics, limits, service, stop).await;
     upkeep.abort();
+    writing.abort();
+    write_key_uses(uses, store).await;
+}
+
+/// Serves operators on a listener of their own until `stop` resolves; see [`Audience::Operators`].
+pub async fn run_for_operators(
+    listener: TcpListener,
+    tls: Option<Tls>,
+    app: App,
+    limits: ServerLimits,
+    stop: impl Future<Output = ()> + Send,
+) {
+    let limits = ServerLimits {
+        audience: Audience::Operators,
+        ..limits
+    };
+    let service = TowerToHyperService::new(warp::service(filters::service(app.clone())));
+    accept(listener, tls, app.metrics, limits, service, stop).await;
 }
 
 /// Serves any service, over TLS if given, until `stop` resolves, then finishes running requests within the drain
@@ -203,6 +237,23 @@ fn builder(limits: &ServerLimits) -> Builder<TokioExecutor> {
     builder
 }
 
+async fn run_key_uses(uses: KeyUses, store: Store) {
+    let mut ticks = tokio::time::interval(KEY_USES_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        write_key_uses(uses.clone(), store.clone()).await;
+    }
+}
+
+/// Writes when keys were last used; what cannot be written is kept for the next time.
+async fn write_key_uses(uses: KeyUses, store: Store) {
+    let written = tokio::task::spawn_blocking(move || uses.write(&store)).await;
+    if let Ok(Err(error)) = written {
+        tracing::warn!(%error, "cannot write when keys were last used");
+    }
+}
+
 async fn run_metrics_upkeep(metrics: Metrics) {
     let mut ticks = tokio::time::interval(METRICS_UPKEEP_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -249,10 +300,17 @@ async fn serve<T, S, B>(
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let activity = Activity::begin(Instant::now());
+    let audience = limits.audience;
     let tracked = {
         let activity = activity.clone();
         service_fn(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(PeerAddress(peer));
+            let malformed = malformed::fault_of(&mut request);
+            let extensions = request.extensions_mut();
+            if let Some(malformed) = malformed {
+                extensions.insert(malformed);
+            }
+            extensions.insert(PeerAddress(peer));
+            extensions.insert(audience);
             let running = activity.request(request.version());
             let answer = service.call(request);
             async move {

@@ -1,4 +1,4 @@
-//! The settings of connections and requests: the `[server]` section.
+//! The settings of connections and requests: the `[server]` and `[admin]` sections.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::client_address::Networks;
+use super::cors::AllowedOrigins;
 use toise_telemetry::descriptors;
 
 /// `[server]`
@@ -26,6 +27,8 @@ pub struct ServerSettings {
     pub connections_per_address_max: usize,
     /// Addresses and networks of proxies, separated by commas.
     pub trusted_proxies: String,
+    /// Origins, separated by commas.
+    pub cors_origins: String,
     /// Maximum memory of request bodies, MiB.
     pub bodies_mib: usize,
     /// Seconds.
@@ -38,6 +41,14 @@ pub struct ServerSettings {
     pub drain_timeout_s: u64,
 }
 
+/// `[admin]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdminSettings {
+    /// `HOST:PORT`; empty for none.
+    pub listen: String,
+}
+
 impl Default for ServerSettings {
     fn default() -> Self {
         Self {
@@ -48,6 +59,7 @@ impl Default for ServerSettings {
             connections_max: 4_096,
             connections_per_address_max: 512,
             trusted_proxies: String::new(),
+            cors_origins: String::new(),
             bodies_mib: 256,
             header_read_timeout_s: 30,
             keep_alive_idle_s: 75,
@@ -72,6 +84,11 @@ impl ServerSettings {
     /// The proxies in front of the service. The settings were checked, so that none is left out.
     pub fn proxies(&self) -> Networks {
         Networks::parse(&self.trusted_proxies).unwrap_or_default()
+    }
+
+    /// The origins whose pages may call. The settings were checked, so that none is left out.
+    pub fn origins(&self) -> AllowedOrigins {
+        AllowedOrigins::parse(&self.cors_origins).unwrap_or_default()
     }
 
     /// Maximum open connections, as far as the process may open files for them.

@@ -117,6 +117,9 @@ async fn receive(
     head: &Head,
     body: &mut Incoming,
 ) -> Result<Request<Full<Bytes>>, ApiError> {
+    if let Some(malformed) = head.malformed {
+        return Err(malformed.into());
+    }
     let client = head.client(app);
     let mut headers = head.headers.clone();
     if head.method == Method::POST {
@@ -127,6 +130,9 @@ async fn receive(
         return Err(ApiError::Unauthorised(NO_KEY));
     }
     let key = auth::authenticate(&app.verifier, &headers).await?;
+    if !key.may_come_from(client) {
+        return Err(ApiError::WrongAddress);
+    }
     let bytes = match head.method {
         Method::POST => {
             let mut lease = app.bodies.lease(Some(key.key_id), client);

@@ -18,7 +18,9 @@
 //! the caller's error type, or waiting without blocking.
 
 mod backup;
+mod check;
 mod checkpoint;
+pub mod checksum;
 mod connection;
 mod database;
 pub mod document;
@@ -27,12 +29,14 @@ mod exclusive;
 mod files;
 mod flusher;
 mod migrations;
+pub mod sealing;
 mod writer;
 
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
+pub use check::{StoreCheck, is_intact_answer};
 use database::SyncPolicy;
 pub use database::{Database, Durability};
 pub use error::{Error, ReplacedFile, Result};

@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::account;
+use crate::audit::ENTRIES_MAX;
 use crate::grants::{ENDPOINTS, Grant, grant_rule};
 use crate::key::{self, ESTIMATES_MAX, KeyKind, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
 use crate::limits::{CONCURRENT_ESTIMATES, KeyLimits};
@@ -38,6 +39,16 @@ static GRANTS: ListOf = ListOf {
     most: Some(GRANTS_MAX),
 };
 
+/// Maximum networks of a key.
+const NETWORKS_MAX: usize = 100;
+/// Maximum length of a network: that of an IPv6 address and a length.
+const NETWORK_CHARS_MAX: usize = 43;
+static NETWORKS: ListOf = ListOf {
+    item: FieldKind::Words(NETWORK_CHARS_MAX),
+    least: 0,
+    most: Some(NETWORKS_MAX),
+};
+
 /// The body that creates an account.
 pub static ACCOUNT: [Field; 1] = [Field::required("name", FieldKind::Named(&ACCOUNT_NAME), "")
     .about(|| format!("Unlike every other account's; {}", account::NAME_RULE))];
@@ -66,8 +77,19 @@ const ESTIMATES: Field = Field::optional(
 const NAME: Field = Field::optional("name", FieldKind::Named(&KEY_NAME), "")
     .about(|| format!("To tell keys apart; {}", key::NAME_RULE));
 
+const EXPIRES: Field = Field::optional("expires_at", FieldKind::Moment, "")
+    .about(|| {
+        format!("When the key stops working, a test key after 7 days at the latest; {DATE_RULE}")
+    })
+    .such_as("2027-01-31");
+const ALLOWED_FROM: Field = Field::optional(
+    "allowed_from",
+    FieldKind::List(&NETWORKS),
+    "Addresses and networks (10.0.0.0/8) from which the key may be used; an empty list lifts the restriction",
+);
+
 /// The body that creates a key.
-pub static KEY: [Field; 7] = [
+pub static KEY: [Field; 9] = [
     Field::optional(
         "account_id",
         FieldKind::Uuid,
@@ -97,10 +119,12 @@ pub static KEY: [Field; 7] = [
     }),
     ESTIMATES.or(DefaultValue::Integer(CONCURRENT_ESTIMATES as i64)),
     NAME,
+    EXPIRES,
+    ALLOWED_FROM,
 ];
 
 /// The body that changes a key: values whose fields are absent stay as they are.
-pub static KEY_CHANGE: [Field; 5] = [
+pub static KEY_CHANGE: [Field; 7] = [
     Field::optional(
         "grants",
         FieldKind::List(&GRANTS),
@@ -111,6 +135,8 @@ pub static KEY_CHANGE: [Field; 5] = [
     QUOTA,
     ESTIMATES,
     NAME,
+    EXPIRES,
+    ALLOWED_FROM,
 ];
 
 /// The query of a report on usage: its first and last day, both included.
@@ -139,6 +165,26 @@ pub static KEY_LIST: [Field; 1] = [Field::optional(
     FieldKind::Uuid,
     "Only the keys of this account",
 )];
+
+/// Maximum number of an entry of the audit log.
+const ENTRY_MAX: i64 = 1 << 53;
+
+/// The query of the audit log.
+pub static AUDIT: [Field; 2] = [
+    Field::optional(
+        "before",
+        FieldKind::Integer(1, ENTRY_MAX),
+        "Only entries with lower numbers, to read on",
+    ),
+    Field::optional(
+        "take",
+        FieldKind::Integer(1, ENTRIES_MAX as i64),
+        "Number of entries",
+    )
+    .or(DefaultValue::Integer(AUDIT_TAKEN as i64)),
+];
+/// Entries of the audit log in an answer unless the query says otherwise.
+pub const AUDIT_TAKEN: usize = 100;
 
 /// The schema of one grant, the component `Grant` of the OpenAPI document.
 pub fn grant_schema() -> Value {

@@ -25,7 +25,7 @@ use toise_collect::settings::CollectSettings;
 use toise_engine::EngineSettings;
 use toise_estimate::settings::EstimateSettings;
 use toise_geocode::settings::GeocodingSettings;
-use toise_http::settings::ServerSettings;
+use toise_http::settings::{AdminSettings, ServerSettings};
 use toise_lake::settings::LakeSettings;
 use toise_mcp::settings::McpSettings;
 use toise_sql::settings::{FlightSettings, SqlSettings};
@@ -69,6 +69,8 @@ pub enum Error {
 pub struct Config {
     /// Connections and requests.
     pub server: ServerSettings,
+    /// The listener of operators.
+    pub admin: AdminSettings,
     /// Log lines.
     pub log: LogSettings,
     /// Memory and threads of queries.
@@ -101,6 +103,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             server: ServerSettings::default(),
+            admin: AdminSettings::default(),
             log: LogSettings::default(),
             engine: EngineSettings::default(),
             lake: LakeSettings::default(),

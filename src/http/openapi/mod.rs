@@ -69,11 +69,15 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     json!({
         "openapi": "3.1.0",
         "info": {"title": "toise", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION},
+        "servers": [{"url": "/", "description": "The service that answers this document"}],
         "paths": paths,
         "webhooks": listings::webhooks(),
         "components": {
             "schemas": schemas,
-            "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": super::auth::KEY_HEADER}},
+            "securitySchemes": {
+                "key": {"type": "apiKey", "in": "header", "name": super::auth::KEY_HEADER},
+                "bearer": {"type": "http", "scheme": "bearer", "description": "The same key as bearer token"},
+            },
         },
     })
 }
@@ -115,7 +119,7 @@ fn operation(endpoint: &Endpoint, described: Operation) -> Value {
         operation["parameters"] = json!(parameters);
     }
     if endpoint.is_protected() {
-        operation["security"] = json!([{"key": []}]);
+        operation["security"] = json!([{"key": []}, {"bearer": []}]);
     }
     if let Access::Scoped(scope, grant) = endpoint.access {
         operation["x-scope"] = json!(scope.as_str());
