@@ -30,8 +30,8 @@ pub const STORED_BYTES_MAX: u64 = 64 << 20;
 const EXPIRED_DELETED_MAX: i64 = 64;
 /// Responses deleted at once to make room.
 const EVICTED_AT_ONCE: i64 = 16;
-/// Place of the body in the query of a stored response.
-const BODY_COLUMN: usize = 4;
+/// Place of the opened body in the query of a stored response.
+const REVEALED_COLUMN: usize = 6;
 
 /// Key id of entries without a key: deliveries are paid by an account, not requested with a key.
 pub const NO_KEY: Uuid = Uuid::nil();
@@ -207,6 +207,16 @@ fn insert_answer(
         return Ok(());
     }
     make_room(transaction, account_id, body.len() as u64)?;
+    let body: Vec<u8> = transaction
+        .prepare_cached("SELECT conceal(?3, 'stored_answers ' || hex(?1) || ' ' || ?2)")?
+        .query_row(
+            (
+                account_id.as_bytes().as_slice(),
+                &answer.idempotency_key,
+                body,
+            ),
+            |row| row.get(0),
+        )?;
     let bytes = answer.body.len() as i64;
     let checksum = of_answer(
         &answer.request_digest,
@@ -272,7 +282,8 @@ fn stored_in(
 ) -> rusqlite::Result<Option<StoredResponse>> {
     connection
         .prepare_cached(
-            "SELECT request_digest, status, content_type, bytes, body, checksum FROM stored_answers
+            "SELECT request_digest, status, content_type, bytes, body, checksum,
+               reveal(body, 'stored_answers ' || hex(?1) || ' ' || ?2) FROM stored_answers
              WHERE account_id = ?1 AND idempotency_key = ?2 AND stored_at_ms > ?3",
         )?
         .query_row(
@@ -286,7 +297,7 @@ fn stored_in(
                     let what = format!("the response stored under {idempotency_key:?} is damaged");
                     return Err(conversion(what.into()));
                 }
-                let compressed: Vec<u8> = row.get(4)?;
+                let compressed: Vec<u8> = row.get(REVEALED_COLUMN)?;
                 let bytes = usize::try_from(row.get::<_, i64>(3)?).unwrap_or(0);
                 let body = zstd::bulk::decompress(&compressed, bytes)
                     .map_err(|error| conversion(error.into()))?;
@@ -303,7 +314,7 @@ fn stored_in(
 }
 
 fn conversion(error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(BODY_COLUMN, rusqlite::types::Type::Blob, error)
+    rusqlite::Error::FromSqlConversionFailure(REVEALED_COLUMN, rusqlite::types::Type::Blob, error)
 }
 
 /// Number of counted calls of a key in the month of `now`. Blocks.

@@ -3,6 +3,8 @@
 //! An account owns keys, their consumption, a webhook key and a signing secret. A key created without an account name
 //! belongs to the account [`DEFAULT_ACCOUNT`].
 
+#![forbid(unsafe_code)]
+
 pub mod account;
 pub mod answers;
 pub mod audit;

@@ -230,7 +230,7 @@ mod tests {
             ),
             (
                 r#"{"rate": null}"#,
-                "rate: must be an integer between 1 and 100000",
+                "kind: is required",
             ),
             (
                 r#"{"monthly_quota": -1}"#,

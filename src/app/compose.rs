@@ -189,6 +189,7 @@ pub fn app(
         properties,
         models,
         key_uses: KeyUses::default(),
+        vendor_source: config.compat.vendor_source,
         bodies: BodyBudget::new(config.server.bodies_mib << 20),
         proxies: Arc::new(config.server.proxies()),
         origins: Arc::new(config.server.origins()),
@@ -277,6 +278,7 @@ pub(crate) fn deliveries(
         prices: Arc::clone(&app.prices),
         retention: Retention::from(&config.webhooks),
         metrics: app.metrics.clone(),
+        vendor_source: config.compat.vendor_source,
     })
 }
 

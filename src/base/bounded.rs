@@ -114,14 +114,14 @@ mod tests {
 
     fn packed(text: impl Read) -> Vec<u8> {
         let mut text = text;
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         io::copy(&mut text, &mut encoder).unwrap();
         encoder.finish().unwrap()
     }
 
     #[test]
     fn a_compressed_file_may_become_long_but_not_endless() {
-        let bomb = packed(io::repeat(b'a').take(10 * UNPACKED_BYTES_LEAST));
+        let bomb = packed(io::repeat(b'a').take(2 * UNPACKED_BYTES_LEAST));
         let refused = io::copy(&mut gunzip(&bomb[..]), &mut io::sink()).unwrap_err();
         assert!(refused.to_string().contains("times as long"), "{refused}");
         let short = packed(io::repeat(b'a').take(UNPACKED_BYTES_LEAST));

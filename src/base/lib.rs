@@ -1,5 +1,7 @@
 //! What every room stands on: the clock, delimiters of text, supervised workers, leaders, reproducible randomness, progress bars, reports.
 
+#![forbid(unsafe_code)]
+
 pub mod bounded;
 pub mod clock;
 pub mod delimiter;

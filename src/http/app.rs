@@ -82,6 +82,8 @@ pub struct App {
     pub sessions: Sessions,
     /// Vector tiles.
     pub tiles: Tiles,
+    /// Whether the source of an advert is an object ([`toise_contract::listings::vendor`]).
+    pub vendor_source: bool,
     /// When keys were last used.
     pub key_uses: KeyUses,
     /// Memory of request bodies.

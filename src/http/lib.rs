@@ -6,6 +6,8 @@
 //! instead of trying one filter after another: a 405 response must list the methods of a path, and policy tests
 //! visit every endpoint.
 
+#![forbid(unsafe_code)]
+
 pub mod addresses;
 pub mod admission;
 mod app;

@@ -35,6 +35,7 @@ use toise_accounts::audit::{self, Act};
 use toise_accounts::key::KeyRecord;
 use toise_accounts::ledger::CallRecord;
 use toise_accounts::meter::{RateState, Reservation};
+use toise_contract::listings::vendor::with_vendor_sources;
 use toise_sql::audit::Door;
 use toise_telemetry::Refusal;
 use toise_telemetry::log_writer::UNKEYED;
@@ -183,6 +184,13 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
     };
     set_headers(response.headers_mut(), head.path.as_str(), &trace);
     app.origins.expose(&head.headers, response.headers_mut());
+    if app.vendor_source && is_of_listings(head.path.as_str()) {
+        let body = response.body().clone();
+        let rewriting = tokio::task::spawn_blocking(move || with_vendor_sources(&body)).await;
+        if let Ok(body) = rewriting {
+            *response.body_mut() = body.into();
+        }
+    }
     if rest.is_none() {
         coding::compressed(&mut response, &head.headers).await;
     }
@@ -505,6 +513,16 @@ fn set_headers(headers: &mut HeaderMap, path: &str, trace: &RequestTrace) {
     if let Some(percent) = trace.quota_percent {
         headers.insert(QUOTA_WARNING_HEADER, HeaderValue::from(percent));
     }
+}
+
+/// Whether the answers at a path hold adverts.
+fn is_of_listings(path: &str) -> bool {
+    let rest = path.strip_prefix("/v2/sample/");
+    let rest = rest.or_else(|| path.strip_prefix(PROTECTED_PREFIX));
+    rest.is_some_and(|rest| {
+        let parts = ["properties", "adverts", "webhook"];
+        parts.iter().any(|part| rest.starts_with(part))
+    })
 }
 
 /// Whether a path is one of those that need a key.

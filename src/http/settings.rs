@@ -1,4 +1,4 @@
-//! The settings of connections and requests: the `[server]` and `[admin]` sections.
+//! The settings of connections and requests: the `[server]`, `[admin]` and `[compat]` sections.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,6 +47,14 @@ pub struct ServerSettings {
 pub struct AdminSettings {
     /// `HOST:PORT`; empty for none.
     pub listen: String,
+}
+
+/// `[compat]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompatSettings {
+    /// Whether the source of an advert is an object.
+    pub vendor_source: bool,
 }
 
 impl Default for ServerSettings {

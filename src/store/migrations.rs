@@ -15,7 +15,7 @@ pub(super) const STORE: [&str; 6] = [
     include_str!("migrations/store_0003.sql"),
     include_str!("migrations/store_0004.sql"),
     include_str!("migrations/store_0005_checksums.sql"),
-    include_str!("migrations/store_0006_keys_and_audit.sql"),
+    include_str!("migrations/store_0006_keys_audit_sealing.sql"),
 ];
 
 /// Migrations of the ledger.

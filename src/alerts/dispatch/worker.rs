@@ -24,6 +24,7 @@ use crate::retention::{self, PendingEvictions};
 use crate::schedule;
 use toise_base::clock::ClockJumps;
 use toise_base::leader::{Duty, Notifier, Stop};
+use toise_contract::listings::vendor::with_vendor_sources;
 use toise_net::webhook_client::PostOutcome;
 use toise_store as store;
 
@@ -347,7 +348,10 @@ impl DispatchWorker {
         let attempt = DeliveryAttempt {
             delivery_id,
             url: batch.receiver.url.clone(),
-            body: batch.body.clone(),
+            body: match self.setup.vendor_source {
+                false => batch.body.clone(),
+                true => with_vendor_sources(&batch.body).into(),
+            },
             credentials: Arc::clone(&batch.credentials),
             connection: self.state.connection(&batch.receiver),
         };

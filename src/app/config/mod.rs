@@ -25,7 +25,7 @@ use toise_collect::settings::CollectSettings;
 use toise_engine::EngineSettings;
 use toise_estimate::settings::EstimateSettings;
 use toise_geocode::settings::GeocodingSettings;
-use toise_http::settings::{AdminSettings, ServerSettings};
+use toise_http::settings::{AdminSettings, CompatSettings, ServerSettings};
 use toise_lake::settings::LakeSettings;
 use toise_mcp::settings::McpSettings;
 use toise_sql::settings::{FlightSettings, SqlSettings};
@@ -95,6 +95,8 @@ pub struct Config {
     pub flight: FlightSettings,
     /// Model Context Protocol.
     pub mcp: McpSettings,
+    /// What differs for clients of the original service.
+    pub compat: CompatSettings,
     /// Credits by consumption type; every type is present.
     pub prices: BTreeMap<String, u32>,
 }
@@ -116,6 +118,7 @@ impl Default for Config {
             sql: SqlSettings::default(),
             flight: FlightSettings::default(),
             mcp: McpSettings::default(),
+            compat: CompatSettings::default(),
             prices: prices::default_prices(),
         }
     }

@@ -89,7 +89,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 15] = [
+pub const SECTIONS: [(&str, &str); 16] = [
     ("server", "Connections and requests"),
     (
         "admin",
@@ -110,11 +110,12 @@ pub const SECTIONS: [(&str, &str); 15] = [
     ("sql", "SQL over the network, for keys with the scope sql"),
     ("flight", "Arrow Flight SQL, beside HTTP"),
     ("mcp", "Model Context Protocol, for agents"),
+    ("compat", "What differs for clients of the original service"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 60] = [
+const ROWS: [(&str, &str, SettingKind, &str); 61] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -241,6 +242,9 @@ const ROWS: [(&str, &str, SettingKind, &str); 60] = [
         "Address of Arrow Flight SQL, HOST:PORT, with the certificate of the server; empty for off"),
     ("mcp", "enabled", SettingKind::Flag,
         "Whether the server answers agents at /mcp, with the keys, limits and credits of HTTP"),
+    ("compat", "vendor_source", SettingKind::Flag,
+        "Whether the source of an advert is the object {flxId, url, website}, in answers and deliveries, instead of the \
+         name of the portal"),
 ];
 
 /// All settings, section by section.

@@ -234,7 +234,7 @@ fn bodies_require_their_keys_and_limit_sizes_and_texts() {
     let cases = [
         (FieldSubset::Whole, "{}".to_owned(), "size: is required"),
         (FieldSubset::Whole, r#"{"size": 1, "orderBy": "ASC"}"#.to_owned(), "sortBy: is required"),
-        (FieldSubset::Whole, r#"{"size": 1, "sortBy": "PRICE", "orderBy": "asc"}"#.to_owned(),
+        (FieldSubset::Whole, r#"{"size": 1, "sortBy": "PRICE", "orderBy": "up"}"#.to_owned(),
             "orderBy: must be one of: ASC, DESC"),
         (FieldSubset::Whole, r#"{"sortBy": "price"}"#.to_owned(),
             "sortBy: must be one of: FIRST_SEEN_AT, PRICE, LAST_UPDATED_AT, LAST_SEEN_AT, RELEVANCE"),

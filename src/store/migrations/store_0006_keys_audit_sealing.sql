@@ -25,3 +25,9 @@ CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
 BEGIN SELECT RAISE(ABORT, 'the audit log is only appended to'); END;
 CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit
 BEGIN SELECT RAISE(ABORT, 'the audit log is only appended to'); END;
+
+-- The data key that seals secrets, wrapped with the master key; none while secrets are stored as they are.
+CREATE TABLE sealing_key (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  wrapped BLOB NOT NULL
+) STRICT;
