@@ -130,7 +130,7 @@ fn insert(
         (&id, name, now.timestamp_millis()),
     )?;
     transaction.execute(
-        "INSERT INTO webhook_keys (account_id, value) VALUES (?1, ?2)",
+        "INSERT INTO webhook_keys (account_id, value) VALUES (?1, conceal(?2, 'webhook_keys ' || ?1))",
         (&id, account.webhook_key.reveal()),
     )?;
     let secret = insert_secret(transaction, account.account_id)?;
@@ -143,13 +143,14 @@ fn insert_secret(
 ) -> rusqlite::Result<SigningSecret> {
     let secret = SigningSecret::generate();
     transaction.execute(
-        "INSERT INTO signing_secrets (account_id, value) VALUES (?1, ?2)",
+        "INSERT INTO signing_secrets (account_id, value) VALUES (?1, conceal(?2, 'signing_secrets ' || ?1))",
         (account_id.to_string(), secret.stored()),
     )?;
     Ok(secret)
 }
 
-const SELECT: &str = "SELECT account_id, name, created_at_ms, webhook_keys.value FROM accounts \
+const SELECT: &str = "SELECT account_id, name, created_at_ms, \
+                      reveal(webhook_keys.value, 'webhook_keys ' || account_id) FROM accounts \
                       JOIN webhook_keys USING (account_id)";
 
 /// All accounts, oldest first.
@@ -238,7 +239,7 @@ fn signing_at(
 ) -> rusqlite::Result<Vec<ActiveSecret>> {
     connection
         .prepare_cached(
-            "SELECT value, valid_until_ms FROM signing_secrets
+            "SELECT reveal(value, 'signing_secrets ' || account_id), valid_until_ms FROM signing_secrets
              WHERE account_id = ?1 AND (valid_until_ms IS NULL OR valid_until_ms > ?2)
              ORDER BY secret_id DESC",
         )?

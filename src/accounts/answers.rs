@@ -48,6 +48,15 @@ pub fn key_answer(record: &KeyRecord, key: Option<&str>) -> Value {
             "sql_limits",
             (record.allowance.sql != SqlLimits::default()).then(|| json!(record.allowance.sql)),
         ),
+        ("prefix", record.prefix.as_deref().map(Value::from)),
+        (
+            "allowed_from",
+            record
+                .allowed_from
+                .as_ref()
+                .map(|networks| Value::from(networks.iter().collect::<Vec<_>>())),
+        ),
+        ("last_used_at", record.last_used_at.map(moment)),
         ("expires_at", record.expires_at.map(moment)),
         ("revoked_at", record.revoked_at.map(moment)),
     ];

@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 64] = [
+pub const ENDPOINTS: [&str; 65] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -69,6 +69,7 @@ pub const ENDPOINTS: [&str; 64] = [
     "admin.keys.update",
     "admin.keys.revoke",
     "admin.usage",
+    "admin.audit",
     "admin.alerts.list",
     "admin.alerts.get",
     "admin.alerts.dead_letters",

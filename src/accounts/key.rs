@@ -1,9 +1,12 @@
 //! API keys: their kind, grants and limits, and the parameters to create or change one.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
+
+use toise_base::networks::Networks;
 
 use super::grants::{EndpointSet, Grants};
 use super::scopes::{Scope, Scopes};
@@ -34,7 +37,7 @@ pub type KeyHash = [u8; 32];
 pub enum KeyKind {
     /// Free trial key, valid for 7 days.
     Test,
-    /// Key without expiry.
+    /// Key that expires only if asked for.
     Production,
 }
 
@@ -117,6 +120,12 @@ pub struct KeyRecord {
     pub endpoints: EndpointSet,
     /// Its limits.
     pub allowance: Allowance,
+    /// Beginning of its text, by which a person recognises it; `None` if it was created before beginnings were kept.
+    pub prefix: Option<String>,
+    /// Networks from which it may be used; `None` for any.
+    pub allowed_from: Option<Networks>,
+    /// Time of its last use, as far as it is written; a server writes it every half minute.
+    pub last_used_at: Option<DateTime<Utc>>,
     /// Time of creation.
     pub created_at: DateTime<Utc>,
     /// Time of expiry; `None` if it does not expire.
@@ -129,6 +138,14 @@ impl KeyRecord {
     /// Whether the key is valid at a moment.
     pub fn is_valid_at(&self, moment: DateTime<Utc>) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| moment < end)
+    }
+
+    /// Whether the key may be used from an address; `None` is this process itself.
+    pub fn may_come_from(&self, address: Option<IpAddr>) -> bool {
+        match (&self.allowed_from, address) {
+            (Some(networks), Some(address)) => networks.contain(address),
+            _ => true,
+        }
     }
 
     /// Whether the key may use an endpoint of a scope.
@@ -167,6 +184,11 @@ pub struct KeyRequest {
     pub grants: Option<Grants>,
     /// Its limits.
     pub allowance: Allowance,
+    /// When it stops working; `None` means the default of its kind. A test key never lives longer than
+    /// [`TEST_KEY_TTL`].
+    pub expires_at: Option<DateTime<Utc>>,
+    /// Networks from which it may be used; `None` for any.
+    pub allowed_from: Option<Networks>,
 }
 
 impl KeyRequest {
@@ -178,6 +200,8 @@ impl KeyRequest {
             kind,
             grants: None,
             allowance: kind.default_allowance(limits),
+            expires_at: None,
+            allowed_from: None,
         }
     }
 }
@@ -208,6 +232,10 @@ pub struct KeyChange {
     pub sql: SqlLimitsChange,
     /// New name (see [`is_name`]).
     pub name: Option<String>,
+    /// New time of expiry; `Some(None)` lets a production key live until it is revoked.
+    pub expires_at: Option<Option<DateTime<Utc>>>,
+    /// New networks from which it may be used; `Some(None)` for any.
+    pub allowed_from: Option<Option<Networks>>,
 }
 
 /// A change of a key's grants.

@@ -4,6 +4,7 @@
 //! Every call blocks; calls that change something return once the change is durable. The store counts each change of a
 //! key, so a running server (see [`super::verify`]) applies it within a second.
 
+use chrono::{DateTime, Utc};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
@@ -18,6 +19,7 @@ use super::{account, moment, secret, uuid};
 use crate::limits::KeyLimits;
 use crate::sql_limits::SqlLimits;
 use toise_base::clock::Clock;
+use toise_base::networks::Networks;
 use toise_store::{self as store, Store};
 
 /// Why a call about keys failed.
@@ -38,6 +40,9 @@ pub enum Error {
     /// The key is revoked or expired, so rotating it would have no effect.
     #[error("the key is revoked or expired; create a new one")]
     Ended,
+    /// The key would have expired already.
+    #[error("the time of expiry must be in the future")]
+    PastExpiry,
     /// A test key cannot have admin grants.
     #[error("a test key cannot have the scope admin or its endpoints")]
     AdminOnTestKey,
@@ -83,7 +88,10 @@ pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey
     let (key, hash) = secret::generate_with_hash(kind);
     let key_id = Uuid::now_v7();
     let now = clock.now();
-    let expires_at_ms = (kind == KeyKind::Test).then(|| (now + TEST_KEY_TTL).timestamp_millis());
+    let expires_at = expiry(kind, now, request.expires_at)?;
+    let expires_at_ms = expires_at.map(|end| end.timestamp_millis());
+    let prefix = secret::prefix_of(&key);
+    let allowed_from = request.allowed_from.map(|networks| networks.to_string());
     let allowance = request.allowance;
     let account_id = store.write(move |transaction| {
         let account = match owner {
@@ -95,8 +103,8 @@ pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey
         };
         transaction.execute(
             "INSERT INTO keys (key_id, account_id, kind, sha256, grants, created_at_ms, expires_at_ms, name,
-             rate_per_s, monthly_quota, max_concurrent_estimates, sql_limits)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+             rate_per_s, monthly_quota, max_concurrent_estimates, sql_limits, prefix, allowed_from)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
             (
                 key_id.to_string(),
                 account.account_id.to_string(),
@@ -110,6 +118,8 @@ pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey
                 stored_quota(allowance.monthly_quota),
                 allowance.estimates_max,
                 allowance.sql.stored(),
+                prefix,
+                allowed_from,
             ),
         )?;
         Ok(Some(account.account_id))
@@ -118,6 +128,22 @@ pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey
         key,
         key_id,
         account_id: account_id.ok_or(account::Error::NoAccount)?,
+    })
+}
+
+/// When a key of a kind stops working: when asked for, and a test key a week after its creation at the latest.
+fn expiry(
+    kind: KeyKind,
+    created_at: DateTime<Utc>,
+    asked: Option<DateTime<Utc>>,
+) -> Result<Option<DateTime<Utc>>> {
+    if asked.is_some_and(|end| end <= created_at) {
+        return Err(Error::PastExpiry);
+    }
+    let latest = (kind == KeyKind::Test).then(|| created_at + TEST_KEY_TTL);
+    Ok(match (asked, latest) {
+        (Some(asked), Some(latest)) => Some(asked.min(latest)),
+        (asked, latest) => asked.or(latest),
     })
 }
 
@@ -130,8 +156,8 @@ fn refuse_admin_on_test_key(kind: KeyKind, grants: Grants) -> Result<()> {
 
 const SELECT: &str = "SELECT key_id, account_id, accounts.name, kind, sha256, grants, keys.created_at_ms, \
                       expires_at_ms, revoked_at_ms, keys.name, rate_per_s, monthly_quota, max_concurrent_estimates, \
-                      sql_limits \
-                      FROM keys JOIN accounts USING (account_id)";
+                      sql_limits, prefix, allowed_from, last_used_at_ms \
+                      FROM keys JOIN accounts USING (account_id) LEFT JOIN key_uses USING (key_id)";
 
 /// All keys, oldest first.
 pub fn list(store: &Store) -> store::Result<Vec<KeyRecord>> {
@@ -217,9 +243,18 @@ pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRe
             return Ok(Err(refusal));
         }
         let now = record.allowance;
+        let ends = match change.expires_at {
+            None => Ok(record.expires_at),
+            Some(asked) => expiry(record.kind, record.created_at, asked),
+        };
+        let ends = match ends {
+            Ok(ends) => ends.map(|end| end.timestamp_millis()),
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let allowed_from = change.allowed_from.unwrap_or(record.allowed_from);
         transaction.execute(
             "UPDATE keys SET grants = ?2, rate_per_s = ?3, monthly_quota = ?4, max_concurrent_estimates = ?5, name = ?6,
-             sql_limits = ?7
+               sql_limits = ?7, expires_at_ms = ?8, allowed_from = ?9
              WHERE key_id = ?1",
             (
                 record.key_id.to_string(),
@@ -229,6 +264,8 @@ pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRe
                 change.estimates_max.unwrap_or(now.estimates_max),
                 change.name.or(record.name),
                 now.sql.changed(change.sql).stored(),
+                ends,
+                allowed_from.map(|networks| networks.to_string()),
             ),
         )?;
         Ok(find_by_id(transaction, record.key_id)?.ok_or(Error::NoKey))
@@ -249,8 +286,12 @@ pub fn rotate(store: &Store, clock: &Clock, key_or_id: &str) -> Result<NewKey> {
         }
         let (key, hash) = secret::generate_with_hash(record.kind);
         transaction.execute(
-            "UPDATE keys SET sha256 = ?2 WHERE key_id = ?1",
-            (record.key_id.to_string(), hash.as_slice()),
+            "UPDATE keys SET sha256 = ?2, prefix = ?3 WHERE key_id = ?1",
+            (
+                record.key_id.to_string(),
+                hash.as_slice(),
+                secret::prefix_of(&key),
+            ),
         )?;
         Ok(Ok(NewKey {
             key,
@@ -328,6 +369,12 @@ fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
             estimates_max: row.get(12)?,
             sql: sql_limits(row, 13)?,
         },
+        prefix: row.get(14)?,
+        // What cannot be read lets nobody in.
+        allowed_from: row
+            .get::<_, Option<String>>(15)?
+            .map(|text| Networks::parse(&text).unwrap_or_default()),
+        last_used_at: row.get::<_, Option<i64>>(16)?.map(moment),
         created_at: moment(row.get(6)?),
         expires_at: row.get::<_, Option<i64>>(7)?.map(moment),
         revoked_at: row.get::<_, Option<i64>>(8)?.map(moment),

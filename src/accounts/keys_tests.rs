@@ -137,8 +137,10 @@ fn rotating_replaces_the_text_and_keeps_the_rest() {
     assert!(matches!(get(&store, &old.key), Err(Error::NoKey)));
     let after = get(&store, &new.key).unwrap();
     assert_ne!(after.hash, before.hash);
+    assert_ne!(after.prefix, before.prefix);
     let same_but_hash = KeyRecord {
         hash: before.hash,
+        prefix: before.prefix.clone(),
         ..after
     };
     assert_eq!(same_but_hash, before);

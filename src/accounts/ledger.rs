@@ -17,10 +17,21 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use uuid::Uuid;
 
 use crate::prices::Consumption;
-use toise_store::{self as store, Database, Durability, Store};
+use toise_store::checksum::of_answer;
+use toise_store::{self as store, Database, Durability, Store, is_intact_answer};
 
 /// How long a stored response is replayed.
 pub const STORED_RESPONSE_TTL: chrono::Duration = chrono::Duration::hours(24);
+
+/// Maximum bytes that the stored responses of an account take, compressed. Past it the oldest are deleted: a call
+/// repeated under their keys is made again. A longer response is not stored.
+pub const STORED_BYTES_MAX: u64 = 64 << 20;
+/// Maximum expired responses that one call deletes: more than one, so that they do not pile up.
+const EXPIRED_DELETED_MAX: i64 = 64;
+/// Responses deleted at once to make room.
+const EVICTED_AT_ONCE: i64 = 16;
+/// Place of the opened body in the query of a stored response.
+const REVEALED_COLUMN: usize = 6;
 
 /// Key id of entries without a key: deliveries are paid by an account, not requested with a key.
 pub const NO_KEY: Uuid = Uuid::nil();
@@ -172,15 +183,53 @@ fn insert_answer(
 ) -> Result<(), LedgerError> {
     // Expired responses are deleted when new ones are stored.
     transaction
-        .prepare_cached("DELETE FROM stored_answers WHERE stored_at_ms <= ?1")?
-        .execute([(at - STORED_RESPONSE_TTL).timestamp_millis()])?;
-    let body = zstd::bulk::compress(&answer.body, zstd::DEFAULT_COMPRESSION_LEVEL)
-        .map_err(LedgerError::Answer)?;
+        .prepare_cached(
+            "DELETE FROM stored_answers WHERE rowid IN
+             (SELECT rowid FROM stored_answers WHERE stored_at_ms <= ?1 LIMIT ?2)",
+        )?
+        .execute((
+            (at - STORED_RESPONSE_TTL).timestamp_millis(),
+            EXPIRED_DELETED_MAX,
+        ))?;
+    // Whatever else has expired, the response under this key must make room for the new one.
     transaction
         .prepare_cached(
-            "INSERT INTO stored_answers
-             (account_id, idempotency_key, request_digest, status, content_type, bytes, body, stored_at_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "DELETE FROM stored_answers WHERE account_id = ?1 AND idempotency_key = ?2 AND stored_at_ms <= ?3",
+        )?
+        .execute((
+            account_id.as_bytes().as_slice(),
+            &answer.idempotency_key,
+            (at - STORED_RESPONSE_TTL).timestamp_millis(),
+        ))?;
+    let body = zstd::bulk::compress(&answer.body, zstd::DEFAULT_COMPRESSION_LEVEL)
+        .map_err(LedgerError::Answer)?;
+    if body.len() as u64 > STORED_BYTES_MAX {
+        return Ok(());
+    }
+    make_room(transaction, account_id, body.len() as u64)?;
+    let body: Vec<u8> = transaction
+        .prepare_cached("SELECT conceal(?3, 'stored_answers ' || hex(?1) || ' ' || ?2)")?
+        .query_row(
+            (
+                account_id.as_bytes().as_slice(),
+                &answer.idempotency_key,
+                body,
+            ),
+            |row| row.get(0),
+        )?;
+    let bytes = answer.body.len() as i64;
+    let checksum = of_answer(
+        &answer.request_digest,
+        answer.status,
+        &answer.content_type,
+        bytes,
+        &body,
+    );
+    transaction
+        .prepare_cached(
+            "INSERT INTO stored_answers (account_id, idempotency_key, request_digest, status, content_type, bytes,
+               body, stored_at_ms, checksum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute((
             account_id.as_bytes().as_slice(),
@@ -188,11 +237,30 @@ fn insert_answer(
             answer.request_digest.as_slice(),
             answer.status,
             &answer.content_type,
-            answer.body.len() as i64,
+            bytes,
             body,
             at.timestamp_millis(),
+            checksum,
         ))?;
     Ok(())
+}
+
+/// Deletes the oldest responses of an account until another of `bytes` fits.
+fn make_room(transaction: &Transaction<'_>, account_id: Uuid, bytes: u64) -> rusqlite::Result<()> {
+    let account = account_id.as_bytes().as_slice();
+    let mut held = transaction
+        .prepare_cached("SELECT bytes FROM stored_answer_bytes WHERE account_id = ?1")?;
+    let mut delete = transaction.prepare_cached(
+        "DELETE FROM stored_answers WHERE rowid IN
+         (SELECT rowid FROM stored_answers WHERE account_id = ?1 ORDER BY stored_at_ms LIMIT ?2)",
+    )?;
+    loop {
+        let found: Option<i64> = held.query_row([account], |row| row.get(0)).optional()?;
+        let found = found.map_or(0, |held| u64::try_from(held).unwrap_or(0));
+        if found + bytes <= STORED_BYTES_MAX || delete.execute((account, EVICTED_AT_ONCE))? == 0 {
+            return Ok(());
+        }
+    }
 }
 
 /// The response stored under an idempotency key, unless it has expired. Blocks.
@@ -214,7 +282,8 @@ fn stored_in(
 ) -> rusqlite::Result<Option<StoredResponse>> {
     connection
         .prepare_cached(
-            "SELECT request_digest, status, content_type, bytes, body FROM stored_answers
+            "SELECT request_digest, status, content_type, bytes, body, checksum,
+               reveal(body, 'stored_answers ' || hex(?1) || ' ' || ?2) FROM stored_answers
              WHERE account_id = ?1 AND idempotency_key = ?2 AND stored_at_ms > ?3",
         )?
         .query_row(
@@ -224,15 +293,14 @@ fn stored_in(
                 (now - STORED_RESPONSE_TTL).timestamp_millis(),
             ),
             |row| {
-                let compressed: Vec<u8> = row.get(4)?;
+                if !is_intact_answer(row)? {
+                    let what = format!("the response stored under {idempotency_key:?} is damaged");
+                    return Err(conversion(what.into()));
+                }
+                let compressed: Vec<u8> = row.get(REVEALED_COLUMN)?;
                 let bytes = usize::try_from(row.get::<_, i64>(3)?).unwrap_or(0);
-                let body = zstd::bulk::decompress(&compressed, bytes).map_err(|error| {
-                    rusqlite::Error::FromSqlConversionFailure(
-                        4,
-                        rusqlite::types::Type::Blob,
-                        Box::new(error),
-                    )
-                })?;
+                let body = zstd::bulk::decompress(&compressed, bytes)
+                    .map_err(|error| conversion(error.into()))?;
                 Ok(StoredResponse {
                     idempotency_key: idempotency_key.to_owned(),
                     request_digest: row.get(0)?,
@@ -243,6 +311,10 @@ fn stored_in(
             },
         )
         .optional()
+}
+
+fn conversion(error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(REVEALED_COLUMN, rusqlite::types::Type::Blob, error)
 }
 
 /// Number of counted calls of a key in the month of `now`. Blocks.
@@ -360,6 +432,68 @@ mod tests {
         let outcomes = futures::future::join_all(outcomes).await;
         assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 2);
         assert_eq!(calls_of_month(&store, key_id, at).unwrap(), 2);
+    }
+
+    fn stored(account_id: Uuid, at: DateTime<Utc>, key: &str, body: Vec<u8>) -> CallRecord {
+        let answer = StoredResponse {
+            idempotency_key: key.into(),
+            request_digest: [7; 32],
+            status: 200,
+            content_type: "application/json".into(),
+            body: body.into(),
+        };
+        CallRecord {
+            account_id,
+            at,
+            entry: None,
+            answer: Some(answer),
+        }
+    }
+
+    #[tokio::test]
+    async fn stored_responses_of_an_account_are_bounded_and_the_oldest_go_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let ledger = Ledger::new(&store);
+        let (greedy, modest, start) = (Uuid::now_v7(), Uuid::now_v7(), Utc::now());
+        ledger
+            .record(stored(modest, start, "only", b"{}".to_vec()))
+            .await
+            .unwrap();
+        // Random bytes do not become shorter.
+        let answers = 70;
+        for number in 0..answers {
+            let mut body = vec![0; 1 << 20];
+            rand::RngExt::fill(&mut rand::rng(), &mut body[..]);
+            let at = start + chrono::Duration::milliseconds(number);
+            let record = stored(greedy, at, &number.to_string(), body);
+            ledger.record(record).await.unwrap();
+        }
+        let found = |account, key: &str| stored_response(&store, account, key, start).unwrap();
+        assert!(found(greedy, "0").is_none());
+        assert!(found(greedy, &(answers - 1).to_string()).is_some());
+        assert!(found(modest, "only").is_some());
+        let bytes = store.ledger().read(|connection| {
+            let sql = "SELECT max(bytes) FROM stored_answer_bytes";
+            connection.query_row(sql, [], |row| row.get::<_, i64>(0))
+        });
+        assert!(bytes.unwrap() as u64 <= STORED_BYTES_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_damaged_stored_response_is_an_error_and_never_replayed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let (account, at) = (Uuid::now_v7(), Utc::now());
+        let record = stored(account, at, "order 7", b"{\"price\": 1}".to_vec());
+        Ledger::new(&store).record(record).await.unwrap();
+        store
+            .ledger()
+            .write(|transaction| transaction.execute("UPDATE stored_answers SET status = 201", []))
+            .unwrap();
+        let damaged = stored_response(&store, account, "order 7", at).unwrap_err();
+        assert!(damaged.to_string().contains("order 7"), "{damaged}");
+        assert_eq!(store.check().unwrap().damaged_count, 1);
     }
 
     #[tokio::test]

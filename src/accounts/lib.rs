@@ -3,8 +3,11 @@
 //! An account owns keys, their consumption, a webhook key and a signing secret. A key created without an account name
 //! belongs to the account [`DEFAULT_ACCOUNT`].
 
+#![forbid(unsafe_code)]
+
 pub mod account;
 pub mod answers;
+pub mod audit;
 pub mod grants;
 pub mod key;
 pub mod keys;
@@ -21,6 +24,7 @@ pub mod shipments;
 pub mod signing;
 pub mod sql_limits;
 pub mod usage;
+pub mod uses;
 pub mod verify;
 
 use chrono::{DateTime, Utc};

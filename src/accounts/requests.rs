@@ -5,7 +5,7 @@
 
 mod tables;
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -15,7 +15,10 @@ use crate::key::{GrantChange, KeyChange, KeyKind, KeyRequest, Owner};
 use crate::limits::KeyLimits;
 use crate::sql_limits::SqlLimitsChange;
 use crate::usage::DayRange;
-pub use tables::{ACCOUNT, GRANTS_MAX, KEY, KEY_CHANGE, KEY_LIST, KIND, PERIOD, grant_schema};
+pub use tables::{
+    ACCOUNT, AUDIT, AUDIT_TAKEN, GRANTS_MAX, KEY, KEY_CHANGE, KEY_LIST, KIND, PERIOD, grant_schema,
+};
+use toise_base::networks::Networks;
 use toise_contract::dates::DateOrInstant;
 use toise_contract::fault::Fault;
 use toise_contract::fields::{Values, read, read_part, read_query};
@@ -42,6 +45,8 @@ pub fn parse_key(body: &Value, limits: &KeyLimits) -> Result<KeyRequest, Fault> 
     };
     let mut request = KeyRequest::new(kind, owner, limits);
     request.name = values.take("name");
+    request.expires_at = expiry(&mut values);
+    request.allowed_from = networks(&mut values)?.flatten();
     request.grants = listed.map(|listed| listed.into_iter().collect());
     let allowance = &mut request.allowance;
     allowance.rate_per_s = values.take("rate").unwrap_or(allowance.rate_per_s);
@@ -69,6 +74,8 @@ pub fn parse_key_change(body: &Value, kind: KeyKind) -> Result<KeyChange, Fault>
         estimates_max: values.take("max_concurrent_estimates"),
         sql: sql_limits(&mut values),
         name: values.take("name"),
+        expires_at: expiry(&mut values).map(Some),
+        allowed_from: networks(&mut values)?,
     })
 }
 
@@ -83,6 +90,24 @@ fn sql_limits(values: &mut Values<'_>) -> SqlLimitsChange {
         time_s: limits.take("time_s"),
         concurrent: limits.take("concurrent"),
     }
+}
+
+/// The end of a bare day, or the moment.
+fn expiry(values: &mut Values<'_>) -> Option<DateTime<Utc>> {
+    let asked: Option<DateOrInstant> = values.take("expires_at");
+    DateTime::from_timestamp_millis(asked?.last_millisecond())
+}
+
+/// The networks of a body, if it names any: `Some(None)` for an empty list.
+fn networks(values: &mut Values<'_>) -> Result<Option<Option<Networks>>, Fault> {
+    let Some(listed) = values.take::<Vec<String>>("allowed_from") else {
+        return Ok(None);
+    };
+    let networks = Networks::parse(&listed.join(",")).map_err(|wrong| {
+        let rule = format!("must be addresses or networks such as 10.0.0.0/8; {wrong:?} is none");
+        JsonPath::Key(&JsonPath::Body, "allowed_from").fault(rule)
+    })?;
+    Ok(Some((!networks.is_empty()).then_some(networks)))
 }
 
 fn kind_of(values: &mut Values<'_>) -> Result<KeyKind, Fault> {
@@ -134,6 +159,16 @@ pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
     Ok(period)
 }
 
+/// Parses the query of the audit log: the number before which it is read, and how many entries.
+pub fn parse_audit<K: AsRef<str>, V: AsRef<str>>(
+    query: &[(K, V)],
+) -> Result<(Option<i64>, usize), Fault> {
+    let mut values = read_query(query, &AUDIT)?;
+    let before: Option<u64> = values.take("before");
+    let before = before.map(|before| i64::try_from(before).unwrap_or(i64::MAX));
+    Ok((before, values.take("take").unwrap_or(AUDIT_TAKEN)))
+}
+
 /// Parses the query of the list of keys: the optional `account_id` that restricts it to one account.
 pub fn parse_key_list<K: AsRef<str>, V: AsRef<str>>(
     query: &[(K, V)],
@@ -169,6 +204,7 @@ mod tests {
             "account_id": id, "kind": "production", "grants": ["ai", "properties.search"], "rate": 7,
             "monthly_quota": 0, "max_concurrent_estimates": 3, "name": "partner",
             "sql_limits": {"rows": 100, "time_s": null},
+            "expires_at": "2027-01-31", "allowed_from": ["10.0.0.0/8", "192.0.2.7"],
         });
         let request = parse_key(&described, &limits).unwrap();
         let expected = KeyRequest {
@@ -185,6 +221,8 @@ mod tests {
                     ..SqlLimits::default()
                 },
             },
+            expires_at: DateTime::from_timestamp_millis(1_801_439_999_999),
+            allowed_from: Networks::parse("10.0.0.0/8,192.0.2.7").ok(),
         };
         assert_eq!(request, expected);
         let unbounded = parse_key(
@@ -214,7 +252,7 @@ mod tests {
             ),
             (
                 r#"{"rate": null}"#,
-                "rate: must be an integer between 1 and 100000",
+                "kind: is required",
             ),
             (
                 r#"{"monthly_quota": -1}"#,
@@ -236,7 +274,7 @@ mod tests {
             (
                 r#"{"kind": "test", "scopes": ["ai"]}"#,
                 "scopes: unknown field; must be one of: account_id, kind, grants, rate, monthly_quota, \
-                 max_concurrent_estimates, sql_limits, name",
+                 max_concurrent_estimates, sql_limits, name, expires_at, allowed_from",
             ),
         ];
         for (text, message) in cases {

@@ -36,6 +36,15 @@ pub fn generate_with_hash(kind: KeyKind) -> (String, KeyHash) {
     (key, hash)
 }
 
+/// Characters of a key's random part that its beginning shows: too few to guess the rest, enough to tell keys apart.
+const SHOWN_CHARS: usize = 4;
+
+/// The beginning of a key's text, which may be shown.
+pub(super) fn prefix_of(key: &str) -> String {
+    // Both prefixes have the same length.
+    key.chars().take(LIVE_PREFIX.len() + SHOWN_CHARS).collect()
+}
+
 /// The hash of a text in the format of a key; `None` for any other text.
 pub fn hash_of(text: &str) -> Option<KeyHash> {
     let random_and_check = text

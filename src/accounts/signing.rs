@@ -1,9 +1,8 @@
 //! The credentials of an account's deliveries: a webhook key that receivers compare, and a secret with which they
 //! verify signatures.
 //!
-//! Both must be readable to be used, so unlike keys they are stored as they are, in a file that only its owner can
-//! read. They are still secret: neither can be printed by accident. Encryption with a master key would be added in
-//! `SigningSecret::stored` and `SigningSecret::from_stored`, the only functions that write and read them.
+//! Both must be readable to be used, so unlike keys they are stored as they are, or sealed if there is a master key
+//! ([`toise_store::master_key`]), in a file that only its owner can read. Neither can be printed by accident.
 
 use std::fmt;
 

@@ -24,6 +24,8 @@ use toise_store::{self as store, Store};
 const CHANGE_CHECK_EVERY: Duration = Duration::from_millis(200);
 /// Maximum number of cached keys.
 const CACHED_KEYS_MAX: u64 = 10_000;
+/// Maximum number of remembered texts that are no keys.
+const UNKNOWN_KEYS_MAX: u64 = 100_000;
 /// Maximum number of keys read from the store at the same time. One read takes tens of microseconds.
 const STORE_READS_MAX: usize = 4;
 
@@ -34,6 +36,9 @@ pub struct KeyVerifier {
     clock: Clock,
     /// Cached records, each with the count of key changes from before it was read.
     cached: moka::sync::Cache<KeyHash, (i64, Arc<KeyRecord>)>,
+    /// Hashes of texts that were no keys, each with the count at which the store was read: a forged key that is sent again
+    /// costs no second read.
+    unknown: moka::sync::Cache<KeyHash, i64>,
     watch: Arc<KeyChangeWatch>,
     store_reads: Arc<Semaphore>,
 }
@@ -147,6 +152,7 @@ impl KeyVerifier {
             store,
             clock,
             cached: moka::sync::Cache::new(CACHED_KEYS_MAX),
+            unknown: moka::sync::Cache::new(UNKNOWN_KEYS_MAX),
             watch: Arc::new(watch),
             store_reads: Arc::new(Semaphore::new(STORE_READS_MAX)),
         })
@@ -174,11 +180,23 @@ impl KeyVerifier {
             Some((then, record)) if then == changes => {
                 Recalled::Known(self.if_valid(record, &hash))
             }
+            _ if self.unknown.get(&hash) == Some(changes) => Recalled::Known(None),
             _ => Recalled::Unknown,
         }
     }
 
-    /// Returns the valid key with this text; `None` if it is unknown, revoked or expired.
+    /// Returns the valid key with this text; `None` if it is unknown, revoked or expired, or may only be used from some
+    /// addresses, for callers that do not know the address. Otherwise as [`Self::verify_wherever`].
+    ///
+    /// # Errors
+    /// The store cannot be read, or the runtime is shutting down.
+    pub async fn verify(&self, text: &str) -> Result<Option<Arc<KeyRecord>>, VerifyError> {
+        let key = self.verify_wherever(text).await?;
+        Ok(key.filter(|key| key.allowed_from.is_none()))
+    }
+
+    /// Returns the valid key with this text; `None` if it is unknown, revoked or expired. The caller checks
+    /// [`KeyRecord::may_come_from`].
     ///
     /// A key that [`Self::recall`] decides on is verified without switching threads. For others, the store is read on a
     /// blocking thread, at most `STORE_READS_MAX` at a time, so that a flood of unknown keys, which are not cached,
@@ -186,7 +204,7 @@ impl KeyVerifier {
     ///
     /// # Errors
     /// The store cannot be read, or the runtime is shutting down.
-    pub async fn verify(&self, text: &str) -> Result<Option<Arc<KeyRecord>>, VerifyError> {
+    pub async fn verify_wherever(&self, text: &str) -> Result<Option<Arc<KeyRecord>>, VerifyError> {
         if let Recalled::Known(key) = self.recall(text) {
             return Ok(key);
         }
@@ -230,7 +248,10 @@ impl KeyVerifier {
                     self.cached.insert(hash, (changes, Arc::clone(&record)));
                     record
                 }
-                None => return Ok(None),
+                None => {
+                    self.unknown.insert(hash, changes);
+                    return Ok(None);
+                }
             },
         };
         Ok(self.if_valid(record, &hash))
@@ -309,6 +330,53 @@ mod tests {
         assert!(is_recalled);
         std::thread::sleep(CHANGE_CHECK_EVERY);
         assert!(matches!(verifier.recall(&new.key), Recalled::Unknown));
+    }
+
+    #[test]
+    fn a_forged_key_is_read_once_and_a_key_made_later_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let clock = Clock::system();
+        let verifier = KeyVerifier::new(store.clone(), clock.clone()).unwrap();
+        let (forged, hash) = secret::generate_with_hash(KeyKind::Production);
+        assert!(verifier.verify_blocking(&forged).unwrap().is_none());
+        let is_recalled = (0..100).any(|_| {
+            assert!(verifier.verify_blocking(&forged).unwrap().is_none());
+            matches!(verifier.recall(&forged), Recalled::Known(None))
+        });
+        assert!(is_recalled);
+        let kind = KeyKind::Production;
+        let new = create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
+        // As if the key with the forged text had been made meanwhile.
+        let id = new.key_id.to_string();
+        store
+            .write(move |transaction| {
+                let sql = "UPDATE keys SET sha256 = ?2 WHERE key_id = ?1";
+                transaction.execute(sql, (id, hash.as_slice()))
+            })
+            .unwrap();
+        std::thread::sleep(CHANGE_CHECK_EVERY * 2);
+        assert!(verifier.verify_blocking(&forged).unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_key_for_some_addresses_is_refused_where_the_address_is_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let clock = Clock::system();
+        let kind = KeyKind::Production;
+        let new = create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
+        let networks = toise_base::networks::Networks::parse("192.0.2.0/24").ok();
+        let only = KeyChange {
+            allowed_from: Some(networks),
+            ..KeyChange::default()
+        };
+        change(&store, &new.key, only).unwrap();
+        let verifier = KeyVerifier::new(store, clock).unwrap();
+        assert!(verifier.verify(&new.key).await.unwrap().is_none());
+        let key = verifier.verify_wherever(&new.key).await.unwrap().unwrap();
+        let comes = |text: &str| key.may_come_from(text.parse().ok());
+        assert!(comes("192.0.2.9") && !comes("198.51.100.1"));
     }
 
     #[tokio::test]

@@ -112,6 +112,17 @@ impl EndpointHealth {
         (self.is_healthy, self.used_at_ms)
     }
 
+    /// Shifts its moments, after the clock was set forward by `by_ms`.
+    pub(super) fn shift(&mut self, by_ms: i64) {
+        for moment in [
+            &mut self.probe_at_ms,
+            &mut self.retry_after_until_ms,
+            &mut self.used_at_ms,
+        ] {
+            *moment = moment.saturating_add(by_ms);
+        }
+    }
+
     /// Records the start of a delivery.
     pub(super) fn begin(&mut self) {
         self.under_way += 1;

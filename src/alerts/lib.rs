@@ -9,6 +9,8 @@
 //! [`overview`] and [`replay`] let accounts and operators inspect and repeat deliveries, and [`retention`] bounds the
 //! outbox.
 
+#![forbid(unsafe_code)]
+
 pub mod alert;
 pub mod deliveries;
 pub mod delivery;

@@ -12,6 +12,7 @@ use crate::config::Config;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::meter::KeyMeters;
 use toise_accounts::prices::Prices;
+use toise_accounts::uses::KeyUses;
 use toise_accounts::verify::KeyVerifier;
 use toise_alerts::AlertRegistry;
 use toise_alerts::dispatch::{self};
@@ -26,6 +27,7 @@ use toise_geocode::projects::Projects;
 use toise_geocode::service::GeocodingService;
 use toise_geocode::upstream::{BreakerState, Upstream};
 use toise_http::addresses::ReceiverChecker;
+use toise_http::body_budget::BodyBudget;
 use toise_http::idempotency::IdempotencyClaims;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
 use toise_http::resources::geocoding_files::FILES_AT_ONCE_MAX;
@@ -42,7 +44,7 @@ use toise_sql::audit::AuditLog;
 use toise_sql::service::SqlService;
 use toise_sql::tables::SqlTables;
 use toise_store::Store;
-use toise_telemetry::{Counter, Gauge, Metric, Metrics};
+use toise_telemetry::{Counter, Gauge, Metric, Metrics, logs};
 use toise_tiles::Tiles;
 
 /// Name of the secret that signs cursors.
@@ -51,6 +53,10 @@ const CURSOR_SECRET: &str = "cursor";
 const READY: Metric<Gauge> = Metric::gauge(
     "toise_ready",
     "1 when requests are taken, 0 while starting or draining.",
+);
+const LOG_LINES_LEFT_OUT: Metric<Counter> = Metric::counter(
+    "toise_log_lines_left_out_total",
+    "Log lines that could not be written, or were too many.",
 );
 const QUERY_POOL_JOBS: Metric<Gauge> = Metric::gauge(
     "toise_query_pool_jobs",
@@ -140,6 +146,7 @@ pub fn app(
     let queries = sql.clone();
     metrics.register_gauges(move |gauges| {
         gauges.set(READY, &[], f64::from(u8::from(observed.is_ready())));
+        gauges.set_count(LOG_LINES_LEFT_OUT, &[], logs::lines_left_out());
         let tallies = queries.tallies();
         gauges.set(SQL_RUNNING, &[], tallies.running() as f64);
         gauges.set_count(SQL_ROWS, &[], tallies.rows());
@@ -181,6 +188,11 @@ pub fn app(
         geocoding: with_upstream(geocoding, upstream, &metrics),
         properties,
         models,
+        key_uses: KeyUses::default(),
+        vendor_source: config.compat.vendor_source,
+        bodies: BodyBudget::new(config.server.bodies_mib << 20),
+        proxies: Arc::new(config.server.proxies()),
+        origins: Arc::new(config.server.origins()),
         pool,
         readiness,
         metrics,
@@ -267,6 +279,7 @@ pub(crate) fn deliveries(
         prices: Arc::clone(&app.prices),
         retention: Retention::from(&config.webhooks),
         metrics: app.metrics.clone(),
+        vendor_source: config.compat.vendor_source,
     })
 }
 

@@ -1,5 +1,7 @@
 //! The application: its configuration, its composition from the rooms, and backups of its data folder.
 
+#![forbid(unsafe_code)]
+
 pub mod backup;
 pub mod compose;
 pub mod config;

@@ -25,6 +25,7 @@ use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
 use toise_geocode::service::GeocodingService;
 use toise_geocode::table::schema as addresses;
+use toise_http::audience::Audience;
 use toise_http::server::{self, ServerLimits};
 use toise_http::sessions::Sessions;
 use toise_http::tls::Tls;
@@ -36,7 +37,7 @@ use toise_listings::search::projection::{Compaction, Projection};
 use toise_listings::search::texts::TextSearch;
 use toise_opendata::{OpenData, dpe, dvf};
 use toise_store::Store;
-use toise_telemetry::logs;
+use toise_telemetry::{descriptors, logs};
 
 /// Maximum wait, after requests are drained, for work still running on threads.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -48,6 +49,8 @@ pub struct Addresses {
     pub http: String,
     /// Of Arrow Flight SQL, as `grpc://127.0.0.1:8081`, if it is on.
     pub flight: Option<String>,
+    /// Of metrics and administration, as `http://127.0.0.1:9100`, if they have a listener of their own.
+    pub admin: Option<String>,
     /// Makes the codes of links into the console.
     pub sessions: Sessions,
 }
@@ -61,8 +64,8 @@ pub fn serve(
     config: &Config,
     on_ready: impl FnOnce(&Addresses) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    logs::start(&config.log);
-    logs::warn_if_few_descriptors(config.server.connections_max);
+    let _log = logs::start(&config.log);
+    descriptors::warn_if_few(config.server.connections_max);
     let tls = match config.server.tls_files() {
         Some((certificate, key)) => Some(Tls::load(&certificate, &key)?),
         None => None,
@@ -213,7 +216,7 @@ pub fn serve_agent(
     config: &Config,
     key: impl FnOnce() -> Result<String, Failure>,
 ) -> Result<(), Failure> {
-    logs::start(&config.log);
+    let _log = logs::start(&config.log);
     run_service(data, config, async |app| {
         let stop = stop_signal()?;
         let supervisor = app.readiness.supervisor().clone();
@@ -244,6 +247,10 @@ async fn listen(
         "" => None,
         wanted => Some(bind(wanted).await?),
     };
+    let admin = match config.admin.listen.as_str() {
+        "" => None,
+        wanted => Some(bind(wanted).await?),
+    };
     let is_secure = tls.is_some();
     let address = |(plain, secure): (&str, &str), listener: &TcpListener| {
         let scheme = if is_secure { secure } else { plain };
@@ -255,6 +262,10 @@ async fn listen(
         sessions: app.sessions.clone(),
         http: address(("http", "https"), &listener)?,
         flight: flight.as_ref().map(of_flight).transpose()?,
+        admin: admin
+            .as_ref()
+            .map(|listener| address(("http", "https"), listener))
+            .transpose()?,
     })?;
     let stop = async {
         tokio::select! {
@@ -262,8 +273,20 @@ async fn listen(
             failure = supervisor.failure() => tracing::error!(%failure, "stopping"),
         }
     };
-    let limits = ServerLimits::from(&config.server);
+    let mut limits = ServerLimits::from(&config.server);
     let (stop_flight, flight_stopped) = oneshot::channel::<()>();
+    let (stop_admin, admin_stopped) = oneshot::channel::<()>();
+    let admin = admin.map(|listener| {
+        limits.audience = Audience::Customers;
+        let stopped = async move {
+            // Stops too if the sender is gone.
+            let _ = admin_stopped.await;
+        };
+        let (tls, app, limits) = (tls.clone(), app.clone(), limits.clone());
+        tokio::spawn(server::run_for_operators(
+            listener, tls, app, limits, stopped,
+        ))
+    });
     let flight = flight.map(|listener| {
         let stopped = async move {
             // Stops too if the sender is gone.
@@ -273,21 +296,21 @@ async fn listen(
             listener,
             tls.clone(),
             app.clone(),
-            limits,
+            limits.clone(),
             stopped,
         ))
     });
     let stop = async {
         stop.await;
-        drop(stop_flight);
+        drop((stop_flight, stop_admin));
     };
     let filter = match config.mcp.enabled {
         true => toise_mcp::http::beside(&app),
         false => filters::service(app.clone()),
     };
     server::run(listener, tls, app, filter, limits, stop).await;
-    if let Some(flight) = flight {
-        flight.await?;
+    for other in [flight, admin].into_iter().flatten() {
+        other.await?;
     }
     Ok(())
 }

@@ -11,8 +11,17 @@ static PROCESS_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// A clock: the system's, or one that a test steers.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
-    /// Milliseconds since the Unix epoch; `None` reads the system clock.
-    steered_ms: Option<Arc<AtomicI64>>,
+    /// `None` reads the system clock.
+    steered: Option<Arc<SteeredTime>>,
+}
+
+/// The time of a steered clock.
+#[derive(Debug)]
+struct SteeredTime {
+    /// Milliseconds since the Unix epoch.
+    now_ms: AtomicI64,
+    /// Milliseconds that have passed, whatever became of `now_ms`.
+    passed_ms: AtomicI64,
 }
 
 impl Clock {
@@ -24,22 +33,35 @@ impl Clock {
     /// A clock that stays at `start` until [`Clock::advance_ms`] moves it.
     pub fn steered(start: DateTime<Utc>) -> Self {
         Self {
-            steered_ms: Some(Arc::new(AtomicI64::new(start.timestamp_millis()))),
+            steered: Some(Arc::new(SteeredTime {
+                now_ms: AtomicI64::new(start.timestamp_millis()),
+                passed_ms: AtomicI64::new(start.timestamp_millis()),
+            })),
         }
     }
 
     /// Moves a steered clock forward; has no effect on a system clock.
     pub fn advance_ms(&self, milliseconds: i64) {
-        if let Some(now) = &self.steered_ms {
-            now.fetch_add(milliseconds, Ordering::SeqCst);
+        if let Some(time) = &self.steered {
+            time.now_ms.fetch_add(milliseconds, Ordering::SeqCst);
+            time.passed_ms.fetch_add(milliseconds, Ordering::SeqCst);
+        }
+    }
+
+    /// Sets a steered clock forward or back without any time passing, as a correction of the system's time does; has no
+    /// effect on a system clock.
+    pub fn jump_ms(&self, milliseconds: i64) {
+        if let Some(time) = &self.steered {
+            time.now_ms.fetch_add(milliseconds, Ordering::SeqCst);
         }
     }
 
     /// The current time, UTC.
     pub fn now(&self) -> DateTime<Utc> {
-        match &self.steered_ms {
-            Some(now) => {
-                DateTime::from_timestamp_millis(now.load(Ordering::SeqCst)).unwrap_or_default()
+        match &self.steered {
+            Some(time) => {
+                let now_ms = time.now_ms.load(Ordering::SeqCst);
+                DateTime::from_timestamp_millis(now_ms).unwrap_or_default()
             }
             None => Utc::now(),
         }
@@ -48,11 +70,71 @@ impl Clock {
     /// Time since a fixed moment, for measuring durations. It never decreases, even if the system time is changed. A
     /// steered clock moves it too.
     pub fn monotonic(&self) -> Duration {
-        match &self.steered_ms {
-            Some(now) => {
-                Duration::from_millis(now.load(Ordering::SeqCst).try_into().unwrap_or_default())
+        match &self.steered {
+            Some(time) => {
+                let passed_ms = time.passed_ms.load(Ordering::SeqCst);
+                Duration::from_millis(passed_ms.try_into().unwrap_or_default())
             }
             None => PROCESS_START.elapsed(),
         }
+    }
+}
+
+/// Differences between the time of day and the time that has passed that are jumps. Below it they are the small
+/// corrections by which every clock is kept right.
+const JUMP_MS_LEAST: i64 = 10_000;
+
+/// Notices that the system's time was set forward or back. Whoever stores moments to wait for shifts them by the jump, so
+/// that a wait stays as long as it was.
+#[derive(Debug)]
+pub struct ClockJumps {
+    clock: Clock,
+    /// Time of day less the time that has passed, in milliseconds, when last looked at.
+    offset_ms: i64,
+}
+
+impl ClockJumps {
+    /// Watches a clock from now on.
+    pub fn watch(clock: Clock) -> Self {
+        let offset_ms = offset_ms(&clock);
+        Self { clock, offset_ms }
+    }
+
+    /// By how many milliseconds the time of day was set forward since the last call; `None` if it was not.
+    pub fn next(&mut self) -> Option<i64> {
+        let offset_ms = offset_ms(&self.clock);
+        let jump_ms = offset_ms - self.offset_ms;
+        if jump_ms.abs() < JUMP_MS_LEAST {
+            return None;
+        }
+        self.offset_ms = offset_ms;
+        Some(jump_ms)
+    }
+}
+
+fn offset_ms(clock: &Clock) -> i64 {
+    let passed_ms = i64::try_from(clock.monotonic().as_millis()).unwrap_or(i64::MAX);
+    clock.now().timestamp_millis() - passed_ms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jump_is_noticed_once_and_passing_time_is_none() {
+        let clock = Clock::steered(Utc::now());
+        let mut jumps = ClockJumps::watch(clock.clone());
+        clock.advance_ms(86_400_000);
+        assert_eq!(jumps.next(), None);
+        clock.jump_ms(-86_400_000);
+        assert_eq!(jumps.next(), Some(-86_400_000));
+        assert_eq!(jumps.next(), None);
+        clock.jump_ms(500);
+        assert_eq!(jumps.next(), None);
+        assert_eq!(clock.monotonic(), {
+            clock.jump_ms(3_600_000);
+            clock.monotonic()
+        });
     }
 }

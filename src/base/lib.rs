@@ -1,8 +1,12 @@
 //! What every room stands on: the clock, delimiters of text, supervised workers, leaders, reproducible randomness, progress bars, reports.
 
+#![forbid(unsafe_code)]
+
+pub mod bounded;
 pub mod clock;
 pub mod delimiter;
 pub mod leader;
+pub mod networks;
 pub mod progress;
 pub mod reports;
 pub mod splitmix;

@@ -9,6 +9,7 @@ use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::account::{self, Account, ActiveSecret};
 use toise_accounts::answers::{account_answer, moment};
+use toise_accounts::audit::{self, Act};
 use toise_accounts::signing::SigningSecret;
 use toise_accounts::usage::{Usage, UsageScope, by_key};
 use toise_base::clock::Clock;
@@ -62,6 +63,7 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
     match &arguments.action {
         AccountsAction::Create { name } => {
             let (account, secret) = account::create(&store, &clock, name)?;
+            record(&store, &clock, "accounts create", &account)?;
             print_new(common, &account, &secret);
         }
         AccountsAction::List => print_list(common, &account::list(&store)?),
@@ -77,6 +79,7 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
         AccountsAction::Rotate { account } => {
             let account_id = named(&store, account)?.account_id;
             let (account, secret) = account::rotate_secret(&store, &clock, account_id)?;
+            record(&store, &clock, "accounts rotate", &account)?;
             print_new(common, &account, &secret);
             if !common.json {
                 eprintln!("the old secret also signs deliveries for 24 hours");
@@ -100,6 +103,12 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
         }
     }
     Ok(())
+}
+
+/// Writes an act on an account to the audit log.
+fn record(store: &Store, clock: &Clock, action: &str, account: &Account) -> CommandResult {
+    let act = Act::at_command_line(action, format_args!("account {}", account.account_id));
+    Ok(audit::append(store, clock, act)?)
 }
 
 /// Finds an account by name or id; the error message for an unknown account names the command that creates one.

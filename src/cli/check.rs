@@ -1,4 +1,4 @@
-//! `toise check`: reads the whole lake and the estimator's model and verifies every byte against checksums.
+//! `toise check`: reads the whole lake, the estimator's model and the store, and verifies them against checksums.
 
 use std::path::Path;
 
@@ -14,6 +14,7 @@ use toise_estimate::{Model, model, store};
 use toise_geocode::folder as index;
 use toise_lake::Lake;
 use toise_lake::check::TableCheck;
+use toise_store::{Store, StoreCheck};
 
 /// Maximum damaged places printed per file; `--json` prints all of them.
 const PLACES_SHOWN_MAX: usize = 5;
@@ -22,14 +23,14 @@ const PLACES_SHOWN_MAX: usize = 5;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Reads every file of the current snapshots and compares each page with the checksum taken when it was written; then
-verifies the index of addresses and the estimator's model, if there are any. Can run during an import or while the server is running. If
+verifies the index of addresses, the estimator's model and every record of the store, if there are any. Can run during an import or while the server is running. If
 anything is damaged, names every damaged file and ends with exit code 1.
 
 Examples:
   toise check
   toise check dpe --json | jq '.tables[].damaged'")]
 pub struct CheckArgs {
-    /// Tables to check [default: all, and the model]
+    /// Tables to check [default: all, the model and the store]
     pub tables: Vec<LakeTable>,
 }
 
@@ -55,9 +56,15 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         Some(Ok(damaged)) => damaged,
         Some(Err(error)) => vec![error.to_string()],
     };
+    let store = match arguments.tables.is_empty() {
+        true => Store::open_existing(&common.data)?,
+        false => None,
+    };
+    let store = store.map(|store| store.check()).transpose()?;
+    let of_store = store.as_ref().map_or(0, |check| check.damaged_count);
     let damaged: Vec<_> = tables.iter().flat_map(|table| &table.damaged).collect();
     if common.json {
-        let count = damaged.len() + index.len() + usize::from(model.is_err());
+        let count = damaged.len() + index.len() + usize::from(model.is_err()) + of_store as usize;
         let model = model.as_ref().map_err(ToString::to_string);
         let model = match &model {
             Ok(version) => json!({"version": version}),
@@ -65,7 +72,9 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         };
         println!(
             "{}",
-            json!({"tables": tables, "model": model, "index": {"damaged": index}, "damaged": count})
+            json!({
+                "tables": tables, "model": model, "index": {"damaged": index}, "store": store, "damaged": count,
+            })
         );
     } else {
         print(&tables);
@@ -77,6 +86,9 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         index
             .iter()
             .for_each(|name| println!("index of addresses: {name}: damaged"));
+        if let Some(store) = &store {
+            print_store(store);
+        }
         for of_file in damaged.chunk_by(|a, b| a.file == b.file) {
             for damage in of_file.iter().take(PLACES_SHOWN_MAX) {
                 println!("{}: {}", damage.file, damage.reason);
@@ -85,6 +97,12 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
                 println!("{}: {more} more places (--json: all)", of_file[0].file);
             }
         }
+    }
+    if of_store > 0 {
+        return Err(format!(
+            "the store is damaged in {of_store} places; restore it from a backup, or ingest the adverts named again"
+        )
+        .into());
     }
     let mut files: Vec<&str> = damaged.iter().map(|damage| &*damage.file).collect();
     files.dedup();
@@ -111,6 +129,19 @@ fn open_model(data: &Path) -> Result<Option<String>, model::Error> {
         Ok(model) => Ok(Some(model.metadata().version.clone())),
         Err(model::Error::Missing { .. }) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+fn print_store(check: &StoreCheck) {
+    for place in check.damaged.iter().take(PLACES_SHOWN_MAX) {
+        println!("store: {place}");
+    }
+    match check.damaged_count.saturating_sub(PLACES_SHOWN_MAX as u64) {
+        0 if check.damaged_count == 0 => {
+            println!("The store is intact: {} records.", HumanCount(check.rows));
+        }
+        0 => {}
+        more => println!("store: {more} more places (--json: the first thousand)"),
     }
 }
 

@@ -1,12 +1,15 @@
 //! `toise keys`: creates, lists, changes and revokes API keys. A running server applies changes within a second.
 
+use chrono::{DateTime, Utc};
 use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::usage::{self, PeriodArgs, UsagePart};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::answers::key_answer;
+use toise_accounts::audit::{self, Act};
 use toise_accounts::grants::Grants;
 use toise_accounts::key::{self, ESTIMATES_MAX, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
 use toise_accounts::keys::{
@@ -15,6 +18,8 @@ use toise_accounts::keys::{
 use toise_accounts::sql_limits::{SQL_LIMIT_MAX, SqlLimitsChange};
 use toise_accounts::usage::{Usage, UsageScope, by_key};
 use toise_base::clock::Clock;
+use toise_base::networks::Networks;
+use toise_contract::dates::{DATE_RULE, DateOrInstant};
 use toise_store::Store;
 
 /// Arguments of `keys`.
@@ -35,7 +40,7 @@ pub struct KeysArgs {
 enum KeysAction {
     /// Create an API key (shown only once)
     Create {
-        /// Kind of key: a test key expires after 7 days, a production key never
+        /// Kind of key: a test key expires after 7 days, a production key only with --expires
         #[arg(long, value_enum, default_value = "production")]
         kind: KeyKind,
         /// Scopes and single endpoints, separated by commas [default: the scopes of the kind, never admin]
@@ -47,6 +52,8 @@ enum KeysAction {
         /// Name of the key, to distinguish keys
         #[arg(long, value_parser = key_name)]
         name: Option<String>,
+        #[command(flatten)]
+        conditions: ConditionArgs,
         #[command(flatten)]
         limits: LimitArgs,
     },
@@ -83,6 +90,14 @@ enum KeysAction {
         #[command(flatten)]
         limits: LimitArgs,
     },
+    /// Change until when and from where a key may be used
+    #[command(group = ArgGroup::new("condition").required(true).multiple(true).args(["expires", "allow_from"]))]
+    Restrict {
+        /// The key, or its id
+        key: String,
+        #[command(flatten)]
+        conditions: ConditionArgs,
+    },
     /// Report the consumption of keys per day
     Usage {
         /// The key, or its id [default: all keys]
@@ -90,6 +105,47 @@ enum KeysAction {
         #[command(flatten)]
         period: PeriodArgs,
     },
+}
+
+#[derive(Args, Clone, Debug)]
+struct ConditionArgs {
+    /// When it stops working: a day, which is included, or a moment; `never` for a production key
+    #[arg(long, value_name = "DATE", value_parser = expiry)]
+    expires: Option<Expiry>,
+    /// Addresses and networks from which it may be used, separated by commas; `any` for no restriction
+    #[arg(long, value_name = "NETWORKS", value_parser = networks)]
+    allow_from: Option<Origins>,
+}
+
+/// When a key stops working; `None` for never.
+#[derive(Clone, Copy, Debug)]
+struct Expiry(Option<DateTime<Utc>>);
+
+fn expiry(text: &str) -> Result<Expiry, String> {
+    if text == "never" {
+        return Ok(Expiry(None));
+    }
+    let asked = DateOrInstant::parse(text).ok_or_else(|| format!("{DATE_RULE}, or never"))?;
+    let last = DateTime::from_timestamp_millis(asked.last_millisecond());
+    last.map(|last| Expiry(Some(last)))
+        .ok_or_else(|| DATE_RULE.to_owned())
+}
+
+/// Where a key may be used; `None` for anywhere.
+#[derive(Clone, Debug)]
+struct Origins(Option<Networks>);
+
+fn networks(text: &str) -> Result<Origins, String> {
+    if text == "any" {
+        return Ok(Origins(None));
+    }
+    let networks = Networks::parse(text).map_err(|wrong| {
+        format!("must be addresses or networks such as 10.0.0.0/8, or any; {wrong:?} is none")
+    })?;
+    match networks.is_empty() {
+        true => Err("must name at least one address or network, or any".into()),
+        false => Ok(Origins(Some(networks))),
+    }
 }
 
 #[derive(Args, Clone, Debug)]
@@ -211,6 +267,7 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
             scopes,
             account,
             name,
+            conditions,
             limits,
         } => {
             let configured = common.configuration(Vec::new())?.config.limits;
@@ -218,18 +275,26 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
                 name: name.clone(),
                 grants: *scopes,
                 allowance: limits.or(kind.default_allowance(&configured)),
+                expires_at: conditions.expires.and_then(|expiry| expiry.0),
+                allowed_from: conditions
+                    .allow_from
+                    .as_ref()
+                    .and_then(|origins| origins.0.clone()),
                 ..KeyRequest::new(*kind, Owner::Named(account.clone()), &configured)
             };
             let new = keys::issue(&store, &clock, request)?;
+            record(&store, &clock, "keys create", new.key_id)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
         KeysAction::List => print_all(common, &keys::list(&store)?, &clock),
         KeysAction::Rotate { key } => {
             let new = keys::rotate(&store, &clock, key)?;
+            record(&store, &clock, "keys rotate", new.key_id)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
         KeysAction::Revoke { key } => {
             let key_id = keys::revoke(&store, &clock, key)?.ok_or("no such key")?;
+            record(&store, &clock, "keys revoke", key_id)?;
             if common.json {
                 println!("{}", json!({"key_id": key_id, "revoked": true}));
             } else {
@@ -246,16 +311,37 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
                 grants: Some(grants),
                 ..KeyChange::default()
             };
-            print_changed(common, &keys::change(&store, key, change)?, &clock);
+            let changed = keys::change(&store, key, change)?;
+            let action = format!("keys grant {}", changed.grants());
+            record(&store, &clock, &action, changed.key_id)?;
+            print_changed(common, &changed, &clock);
         }
         KeysAction::SetLimit { key, limits } => {
-            print_changed(common, &keys::change(&store, key, limits.change())?, &clock);
+            let changed = keys::change(&store, key, limits.change())?;
+            record(&store, &clock, "keys set-limit", changed.key_id)?;
+            print_changed(common, &changed, &clock);
+        }
+        KeysAction::Restrict { key, conditions } => {
+            let change = KeyChange {
+                expires_at: conditions.expires.map(|expiry| expiry.0),
+                allowed_from: conditions.allow_from.clone().map(|origins| origins.0),
+                ..KeyChange::default()
+            };
+            let changed = keys::change(&store, key, change)?;
+            record(&store, &clock, "keys restrict", changed.key_id)?;
+            print_changed(common, &changed, &clock);
         }
         KeysAction::Usage { key, period } => {
             print_usage(common, &store, key.as_deref(), period)?;
         }
     }
     Ok(())
+}
+
+/// Writes an act on a key to the audit log.
+fn record(store: &Store, clock: &Clock, action: &str, key_id: Uuid) -> CommandResult {
+    let act = Act::at_command_line(action, format_args!("key {key_id}"));
+    Ok(audit::append(store, clock, act)?)
 }
 
 /// Prints the consumption of a key, or of all keys.
@@ -335,10 +421,16 @@ fn as_json(record: &KeyRecord) -> Value {
     answer
 }
 
+/// The day of a moment; empty for none.
+fn day(moment: Option<DateTime<Utc>>) -> String {
+    moment.map_or_else(String::new, |moment| moment.date_naive().to_string())
+}
+
 fn print_table(records: &[KeyRecord], clock: &Clock) {
     let mut table = crate::table();
     table.set_header([
         "key id",
+        "begins",
         "account",
         "name",
         "kind",
@@ -347,6 +439,8 @@ fn print_table(records: &[KeyRecord], clock: &Clock) {
         "quota/month",
         "estimates",
         "created",
+        "last used",
+        "expires",
         "state",
     ]);
     for record in records {
@@ -360,6 +454,7 @@ fn print_table(records: &[KeyRecord], clock: &Clock) {
         let quota = record.allowance.monthly_quota;
         table.add_row([
             record.key_id.to_string(),
+            record.prefix.clone().unwrap_or_default(),
             record.account.clone(),
             record.name.clone().unwrap_or_default(),
             record.kind.as_str().to_owned(),
@@ -368,6 +463,8 @@ fn print_table(records: &[KeyRecord], clock: &Clock) {
             quota.map_or("none".to_owned(), |calls| calls.to_string()),
             record.allowance.estimates_max.to_string(),
             record.created_at.date_naive().to_string(),
+            day(record.last_used_at),
+            day(record.expires_at),
             state.to_owned(),
         ]);
     }

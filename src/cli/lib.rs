@@ -1,7 +1,10 @@
 //! The command line: one file per command. Results go to standard output, progress and messages to standard error.
 
+#![forbid(unsafe_code)]
+
 pub mod accounts;
 mod alerts;
+mod audit;
 mod backup;
 mod check;
 mod common;
@@ -96,7 +99,7 @@ enum Command {
     Train(train::TrainArgs),
     /// Measure quality on the records of the lake, labelled adverts or saved pages
     Evaluate(evaluate::EvaluateArgs),
-    /// Verify every byte of the lake and the model
+    /// Verify every byte of the lake and the model, and every record of the store
     Check(check::CheckArgs),
     /// Compact tables: merge the files that imports leave, for faster queries
     Compact(compact::CompactArgs),
@@ -108,6 +111,8 @@ enum Command {
     Webhook(webhook::WebhookArgs),
     /// Create, list, change and revoke API keys, report consumption
     Keys(keys::KeysArgs),
+    /// Show the log of administrative acts, and verify it
+    Audit(audit::AuditArgs),
     /// Print the configuration in effect, with the origin of each value
     Config(config::ConfigArgs),
     /// Back up the store, tables and model to a folder or a tar file, also while the server is running
@@ -157,6 +162,7 @@ pub fn main() -> ExitCode {
         Command::Alerts(arguments) => alerts::run(common, &arguments),
         Command::Webhook(arguments) => webhook::run(common, &arguments),
         Command::Keys(arguments) => keys::run(common, &arguments),
+        Command::Audit(arguments) => audit::run(common, &arguments),
         Command::Config(arguments) => config::run(common, &arguments),
         Command::Backup(arguments) => backup::run(common, &arguments),
         Command::Publish(arguments) => publish::run(common, &arguments),

@@ -35,6 +35,9 @@ pub fn run(common: &Common, arguments: &ServeArgs) -> CommandResult {
             if let Some(flight) = &addresses.flight {
                 println!("Flight SQL on {flight}");
             }
+            if let Some(admin) = &addresses.admin {
+                println!("metrics and administration on {admin}");
+            }
         }
         Ok(())
     })
@@ -45,6 +48,9 @@ pub(super) fn ready(addresses: &Addresses, more: Value) -> Value {
     let mut ready = json!({"address": addresses.http});
     if let Some(flight) = &addresses.flight {
         ready["flight"] = json!(flight);
+    }
+    if let Some(admin) = &addresses.admin {
+        ready["admin"] = json!(admin);
     }
     if let (Some(ready), Value::Object(more)) = (ready.as_object_mut(), more) {
         ready.extend(more);

@@ -7,6 +7,8 @@
 //! adverts are jobs too. [`mapping`] turns rows of files and bodies into adverts. [`reports`] holds the
 //! accounts' claims that a listing is wrong. [`evaluation`] judges the reading of saved pages.
 
+#![forbid(unsafe_code)]
+
 pub mod evaluation;
 pub mod extract;
 pub mod jobs;

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use super::jobs::{self, AttemptOutcome, Job};
 use super::queue::{JobQueue, Politeness};
 use super::waiters::JobWaiters;
-use super::work::{CompletedAttempt, PAGES_FOLDER, PageWorker};
+use super::work::{CompletedAttempt, PAGES_FOLDER, PageWorker, WAIT_MAX};
 use toise_base::clock::Clock;
 use toise_base::leader::{Duty, Inbox, Leader, Notifier, Pace, Post, Stop};
 use toise_base::supervise::Supervisor;
@@ -207,7 +207,9 @@ impl RunnerLoop {
         for job in new {
             self.read_through = job.number;
             let wait_ms = u64::try_from(job.due_at_ms - now_ms).unwrap_or(0);
-            self.queue.push(job, now + Duration::from_millis(wait_ms));
+            // The clock may have been set back since it was written.
+            let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
+            self.queue.push(job, now + wait);
         }
         Ok(())
     }

@@ -30,6 +30,8 @@ const ATTEMPTS_MAX: u32 = 10;
 const JITTER: f64 = 0.2;
 /// Maximum cool down that a portal can ask for.
 const COOL_DOWN_MAX: Duration = Duration::from_secs(3_600);
+/// Maximum wait of a job: the longest cool down, with its jitter.
+pub const WAIT_MAX: Duration = Duration::from_secs(4_320);
 /// How long an unreachable URL is not requested again.
 const UNREACHABLE_FOR: Duration = Duration::from_secs(600);
 /// Folder of stored pages, in the data folder.

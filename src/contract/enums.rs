@@ -140,7 +140,7 @@ macro_rules! wire_enums {
 
 wire_enums! {
     /// Order of a sorted list.
-    EnumSearchRequestOrderBy { Asc = "ASC", Desc = "DESC" }
+    EnumSearchRequestOrderBy { Asc = "ASC" | "asc", Desc = "DESC" | "desc" }
 
     /// Greenhouse gas class of a dwelling, A (best) to G; NC when exempt from a diagnostic.
     EnumGreenhouseClassification {

@@ -12,6 +12,8 @@
 //! - `sortOrder` defaults to `desc` for every `sortBy`;
 //! - a date-time without an offset is UTC.
 
+#![forbid(unsafe_code)]
+
 pub mod cursor;
 pub mod dates;
 pub mod distances;

@@ -129,6 +129,16 @@ pub fn number_between(
         .ok_or_else(|| at.fault(format!("must be {kind} between {least} and {greatest}")))
 }
 
+/// The words for the order of a list, which clients write in either case.
+const ORDERS: [&str; 2] = ["asc", "desc"];
+
+/// The word of a closed set that a text is.
+pub fn word_of(text: &str, allowed: &[&'static str]) -> Option<&'static str> {
+    let is_order = allowed == ORDERS;
+    let mut known = allowed.iter().copied();
+    known.find(|known| *known == text || (is_order && known.eq_ignore_ascii_case(text)))
+}
+
 /// Reads one of a closed set of strings.
 ///
 /// # Errors
@@ -140,7 +150,6 @@ pub fn one_of(
 ) -> Result<&'static str, Fault> {
     value
         .as_str()
-        .and_then(|text| allowed.iter().find(|known| **known == text))
-        .copied()
+        .and_then(|text| word_of(text, allowed))
         .ok_or_else(|| at.fault(format!("must be one of: {}", allowed.join(", "))))
 }

@@ -11,6 +11,8 @@
 //! Everything here is a pure function of its arguments: the order of candidates, the clock and threads do not affect
 //! the result.
 
+#![forbid(unsafe_code)]
+
 mod assign;
 mod blocks;
 mod codec;

@@ -8,6 +8,8 @@
 //! under a millisecond. Batches in memory are queried in the same way ([`batch`]). [`session`] is the second entry
 //! point: any SQL, planned and executed by DataFusion over the same files; [`spatial`] writes its rows as geodata.
 
+#![forbid(unsafe_code)]
+
 pub mod batch;
 pub mod cache;
 pub mod cancellation;

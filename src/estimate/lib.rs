@@ -1,5 +1,7 @@
 //! Estimates the value of a home from the price level around it, comparable sales, and residual trees.
 
+#![forbid(unsafe_code)]
+
 pub mod adjustments;
 pub mod answer;
 pub mod bulk;

@@ -1,6 +1,8 @@
 //! Geography of France: planar distance, projections, the Hilbert order of files, departments and
 //! communes, price levels.
 
+#![forbid(unsafe_code)]
+
 pub mod code_hints;
 pub mod columns;
 pub mod communes;

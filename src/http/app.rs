@@ -8,6 +8,9 @@ use tokio::sync::Semaphore;
 
 use super::addresses::ReceiverChecker;
 use super::backend::OpenDataBackend;
+use super::body_budget::BodyBudget;
+use super::client_address::Networks;
+use super::cors::AllowedOrigins;
 use super::idempotency::IdempotencyClaims;
 use super::replica::ReplicaStatus;
 use super::sessions::Sessions;
@@ -15,6 +18,7 @@ use toise_accounts::ledger::Ledger;
 use toise_accounts::limits::KeyLimits;
 use toise_accounts::meter::KeyMeters;
 use toise_accounts::prices::Prices;
+use toise_accounts::uses::KeyUses;
 use toise_accounts::verify::KeyVerifier;
 use toise_alerts::AlertRegistry;
 use toise_base::clock::Clock;
@@ -79,6 +83,16 @@ pub struct App {
     pub sessions: Sessions,
     /// Vector tiles.
     pub tiles: Tiles,
+    /// Whether the source of an advert is an object ([`toise_contract::listings::vendor`]).
+    pub vendor_source: bool,
+    /// When keys were last used.
+    pub key_uses: KeyUses,
+    /// Memory of request bodies.
+    pub bodies: BodyBudget,
+    /// Origins whose pages may call.
+    pub origins: Arc<AllowedOrigins>,
+    /// Proxies that are believed about the address of a client.
+    pub proxies: Arc<Networks>,
     /// The pool on which queries run.
     pub pool: QueryPool,
     /// Runs SQL queries.

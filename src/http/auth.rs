@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use warp::http::header::AUTHORIZATION;
 use warp::http::{HeaderMap, Method};
 
 use super::App;
@@ -16,18 +17,29 @@ const INVALID: &str = "must be a key that is known, not revoked and not expired"
 /// Header that carries the key.
 pub const KEY_HEADER: &str = "x-api-key";
 
-/// Returns the valid key of a request: that of its header, or that of its session of the console.
+/// The key as a request sends it: in its own header, or else as bearer token.
+pub fn key_text(headers: &HeaderMap) -> Option<&[u8]> {
+    if let Some(text) = headers.get(KEY_HEADER) {
+        return Some(text.as_bytes());
+    }
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer");
+    is_bearer.then(|| token.trim().as_bytes())
+}
+
+/// Returns the valid key of a request: that of its header, or that of its session of the console. The caller checks
+/// where it comes from ([`KeyRecord::may_come_from`]).
 pub async fn authenticate_call(
     app: &App,
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Arc<KeyRecord>, ApiError> {
-    if !headers.contains_key(KEY_HEADER)
+    if key_text(headers).is_none()
         && let Some(text) = app.sessions.key(method, headers)?
     {
         let key = app
             .verifier
-            .verify(&text)
+            .verify_wherever(&text)
             .await
             .map_err(ApiError::internal)?;
         return key.ok_or(ApiError::Unauthorised(INVALID));
@@ -35,16 +47,19 @@ pub async fn authenticate_call(
     authenticate(&app.verifier, headers).await
 }
 
-/// Returns the valid key in the header of a request.
+/// Returns the valid key in the header of a request; the caller checks where it comes from.
 pub async fn authenticate(
     verifier: &KeyVerifier,
     headers: &HeaderMap,
 ) -> Result<Arc<KeyRecord>, ApiError> {
-    let text = headers
-        .get(KEY_HEADER)
-        .ok_or(ApiError::Unauthorised("is required"))?;
-    let key = match text.to_str() {
-        Ok(text) => verifier.verify(text).await.map_err(ApiError::internal)?,
+    let text = key_text(headers).ok_or(ApiError::Unauthorised(
+        "is required, or the same key as bearer token in authorization",
+    ))?;
+    let key = match std::str::from_utf8(text) {
+        Ok(text) => verifier
+            .verify_wherever(text)
+            .await
+            .map_err(ApiError::internal)?,
         Err(_) => None,
     };
     key.ok_or(ApiError::Unauthorised(INVALID))

@@ -15,6 +15,7 @@ use warp::http::HeaderMap;
 use warp::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use warp::{Filter, Rejection};
 
+use super::body_budget::BodyLease;
 use super::error::ApiError;
 
 /// The body an endpoint accepts.
@@ -51,10 +52,19 @@ impl BodyRule {
     }
 }
 
-/// Maximum bytes discarded; if more come, the connection is closed.
+/// Maximum bytes discarded past what an endpoint accepts; if more come, the connection is closed.
 pub const DRAIN_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Maximum time spent discarding bytes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Maximum wait for the next bytes of a body.
+const STALL_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The length of a body that its headers declare.
+pub fn declared(headers: &HeaderMap) -> Option<u64> {
+    let length = headers.get(CONTENT_LENGTH)?;
+    length.to_str().ok()?.parse().ok()
+}
 
 /// Checks what the headers say of a body: length, media type and content coding. They may say nothing or be wrong about
 /// the length, so [`Incoming::read`] counts the bytes too.
@@ -65,10 +75,7 @@ pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), ApiError
     let Some(bytes_max) = rule.bytes_max() else {
         return Ok(());
     };
-    let declared = headers
-        .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|length| length > bytes_max as u64) {
+    if declared(headers).is_some_and(|length| length > bytes_max as u64) {
         return Err(ApiError::TooLarge { bytes_max });
     }
     let is_type = |wanted: &str, of_none: bool| {
@@ -115,16 +122,31 @@ impl Incoming {
         Self(chunks.boxed())
     }
 
-    /// Reads the body, of at most `bytes_max` bytes.
+    /// Reads the body, of at most `bytes_max` bytes and of the declared length, into memory of a lease.
     ///
     /// # Errors
-    /// The body is longer, in which case its rest is left to be drained, or the connection broke off.
-    pub async fn read(&mut self, bytes_max: usize) -> Result<Bytes, ApiError> {
-        let mut bytes = BytesMut::new();
-        while let Some(chunk) = self.0.next().await {
-            let chunk = chunk.map_err(|_| ApiError::BodyInterrupted)?;
-            if bytes.len() + chunk.len() > bytes_max {
+    /// The body is longer, in which case its rest is left to be drained; the connection broke off or nothing came for
+    /// `STALL_TIMEOUT`; too much memory is taken by bodies already.
+    pub async fn read(
+        &mut self,
+        bytes_max: usize,
+        declared: Option<u64>,
+        lease: &mut BodyLease,
+    ) -> Result<Bytes, ApiError> {
+        // What it may need in the end; a client that declared less sends no more.
+        let declared = declared.and_then(|declared| usize::try_from(declared).ok());
+        let expected = declared.map_or(bytes_max, |declared| declared.min(bytes_max));
+        let (mut bytes, mut room) = (BytesMut::new(), 0);
+        while let Some(chunk) = self.chunk().await? {
+            let needed = bytes.len() + chunk.len();
+            if needed > bytes_max {
                 return Err(ApiError::TooLarge { bytes_max });
+            }
+            if needed > room {
+                let more = needed.max(2 * room).min(expected.max(needed));
+                lease.grow(more - room)?;
+                bytes.reserve(more - bytes.len());
+                room = more;
             }
             bytes.put(chunk);
         }
@@ -134,25 +156,28 @@ impl Incoming {
     /// The next piece of the body; `None` at its end.
     ///
     /// # Errors
-    /// The connection broke off.
+    /// The connection broke off, or nothing came for `STALL_TIMEOUT`.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ApiError> {
-        let chunk = self.0.next().await.transpose();
-        chunk.map_err(|_| ApiError::BodyInterrupted)
+        let chunk = tokio::time::timeout(STALL_TIMEOUT, self.0.next()).await;
+        let chunk = chunk.map_err(|_elapsed| ApiError::BodyInterrupted)?;
+        chunk.transpose().map_err(|_| ApiError::BodyInterrupted)
     }
 
-    /// Reads and discards the rest of the body, up to [`DRAIN_BYTES_MAX`] bytes and `DRAIN_TIMEOUT`; never fails.
+    /// Reads and discards the rest of the body, up to [`DRAIN_BYTES_MAX`] bytes more than the endpoint accepts and for
+    /// at most `DRAIN_TIMEOUT`; never fails.
     ///
     /// Nothing is discarded if the request has an `Expect` header: its client waits for `100 Continue` before it sends
     /// the body, so it should get its response at once.
-    pub async fn drain(&mut self, headers: &HeaderMap) {
+    pub async fn drain(&mut self, headers: &HeaderMap, bytes_max: Option<usize>) {
         if headers.contains_key(EXPECT) {
             return;
         }
+        let most = DRAIN_BYTES_MAX + bytes_max.unwrap_or(0);
         let mut drained = 0;
         let discarding = async {
             while let Some(Ok(chunk)) = self.0.next().await {
                 drained += chunk.len();
-                if drained > DRAIN_BYTES_MAX {
+                if drained > most {
                     break;
                 }
             }
@@ -165,6 +190,7 @@ impl Incoming {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::body_budget::BodyBudget;
 
     async fn taken(body: &[u8]) -> Incoming {
         let request = warp::test::request().method("POST").body(body);
@@ -173,10 +199,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_is_read_up_to_its_limit() {
-        assert_eq!(taken(b"12345").await.read(5).await.unwrap(), "12345");
-        let refused = taken(b"123456").await.read(5).await.unwrap_err();
+        let budget = BodyBudget::new(100);
+        let read = async |body: &[u8], bytes_max| {
+            let mut lease = budget.lease(None, None);
+            taken(body).await.read(bytes_max, None, &mut lease).await
+        };
+        assert_eq!(read(b"12345", 5).await.unwrap(), "12345");
+        let refused = read(b"123456", 5).await.unwrap_err();
         assert!(matches!(refused, ApiError::TooLarge { bytes_max: 5 }));
-        assert_eq!(taken(b"").await.read(0).await.unwrap(), "");
+        assert_eq!(read(b"", 0).await.unwrap(), "");
+        let held = budget.lease(None, None).grow(100);
+        assert!(held.is_ok());
+        assert_eq!(budget.held(), 0);
     }
 
     #[tokio::test]
@@ -184,9 +218,10 @@ mod tests {
         let mut body = taken(b"12345").await;
         let mut headers = HeaderMap::new();
         headers.insert(EXPECT, "100-continue".parse().unwrap());
-        body.drain(&headers).await;
-        body.drain(&HeaderMap::new()).await;
-        assert_eq!(body.read(5).await.unwrap(), "");
+        body.drain(&headers, Some(0)).await;
+        body.drain(&HeaderMap::new(), None).await;
+        let mut lease = BodyBudget::new(100).lease(None, None);
+        assert_eq!(body.read(5, None, &mut lease).await.unwrap(), "");
     }
 
     #[test]

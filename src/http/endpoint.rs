@@ -25,6 +25,10 @@ pub const MANY_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Beginning of the paths of what works on records; all need a key.
 pub const PROTECTED_PREFIX: &str = "/v2/protected/";
+/// Path of the ingestion of adverts.
+const INGESTION_PATH: &str = "/v2/protected/admin/adverts";
+/// Beginning of the paths of tiles.
+const TILES_PREFIX: &str = "/v2/protected/tiles/";
 /// Beginning of the paths of geocoding; all need a key.
 pub const GEOCODING_PREFIX: &str = "/geocoding/";
 
@@ -129,12 +133,21 @@ impl Endpoint {
         self.access != Access::Public
     }
 
-    /// Whether a client may send an `Idempotency-Key`: if repeating the call could be charged twice. Not with a file
-    /// or a query, whose answers are not stored.
+    /// Whether a call is an administrative act: it changes keys, accounts or deliveries. Ingestion is none, it is what
+    /// operators' keys do all day.
+    pub fn is_administrative(&self) -> bool {
+        let is_operators = matches!(self.access, Access::Scoped(Scope::Admin, _));
+        is_operators && self.method != Method::GET && self.path != INGESTION_PATH
+    }
+
+    /// Whether a client may send an `Idempotency-Key`: if the call changes something or may cost something. Not with a
+    /// file, a query or a tile, whose answers are not stored.
     pub fn takes_idempotency_key(&self) -> bool {
-        let is_repeatable = self.method == Method::POST || self.time == Time::Collection;
+        let changes = self.method != Method::GET;
+        let counts = matches!(self.counting, Counting::As(_));
         let is_file = matches!(self.body, BodyRule::Upload { .. } | BodyRule::Form { .. });
-        let is_stored = !is_file && self.time != Time::Query;
-        is_repeatable && is_stored && matches!(self.counting, Counting::As(_))
+        let is_tile = self.path.starts_with(TILES_PREFIX);
+        let is_stored = !is_file && !is_tile && self.time != Time::Query;
+        self.is_protected() && is_stored && (changes || counts)
     }
 }

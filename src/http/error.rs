@@ -27,6 +27,9 @@ pub enum ApiError {
     /// The body is not JSON.
     #[error("body: must be JSON: {0}")]
     NotJson(String),
+    /// The request is one that HTTP forbids.
+    #[error("{0}")]
+    Malformed(&'static str),
     /// The path contains a `%` that is not followed by two hexadecimal digits.
     #[error("path: percent-encoding is broken")]
     BrokenEncoding,
@@ -36,6 +39,9 @@ pub enum ApiError {
     /// The key is missing or invalid.
     #[error("x-api-key: {0}")]
     Unauthorised(&'static str),
+    /// The key may not be used from the client's address.
+    #[error("x-api-key: this key may not be used from this address")]
+    WrongAddress,
     /// The key is valid but has no grant for this endpoint.
     #[error("x-api-key: this key is granted neither the scope {:?} nor the endpoint {endpoint:?}", scope.as_str())]
     Forbidden {
@@ -140,12 +146,13 @@ impl ApiError {
     /// Status and `error.code` as in the contract's table; 408 shares the code of the transport errors.
     pub fn status_and_code(&self) -> (StatusCode, u32) {
         match self {
-            ApiError::NotJson(_) | ApiError::BrokenEncoding | ApiError::BrokenQuery(_) => {
-                (StatusCode::BAD_REQUEST, 10002)
-            }
+            ApiError::NotJson(_)
+            | ApiError::BrokenEncoding
+            | ApiError::BrokenQuery(_)
+            | ApiError::Malformed(_) => (StatusCode::BAD_REQUEST, 10002),
             ApiError::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, 10002),
             ApiError::Unauthorised(_) => (StatusCode::UNAUTHORIZED, 10001),
-            ApiError::Forbidden { .. } => (StatusCode::FORBIDDEN, 10004),
+            ApiError::Forbidden { .. } | ApiError::WrongAddress => (StatusCode::FORBIDDEN, 10004),
             ApiError::NoRoute | ApiError::NotFound(_) => (StatusCode::NOT_FOUND, 10003),
             ApiError::RateLimited(_) | ApiError::TooManyAtOnce(_) | ApiError::StillWaiting(_) => {
                 (StatusCode::TOO_MANY_REQUESTS, 10005)
@@ -186,7 +193,7 @@ impl ApiError {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match &self {
             ApiError::Unauthorised(_) => {
-                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("ApiKey"));
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("ApiKey, Bearer"));
             }
             ApiError::MethodNotAllowed(methods) => {
                 if let Ok(methods) = HeaderValue::from_str(methods) {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, Utc};
 use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
-use warp::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use warp::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use warp::http::{HeaderMap, Method, Response, StatusCode};
 
 use super::error::ApiError;
@@ -18,11 +18,16 @@ use super::response::ApiResponse;
 use toise_accounts::ledger::{StoredResponse, stored_response};
 use toise_contract::Fault;
 use toise_store::Store;
+use toise_store::sealing::SealingKey;
 
 /// Header with the client's key.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 /// Header that marks a replayed response.
 pub const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// What the keys are derived for that seal responses with secrets.
+const SEAL_PURPOSE: &str = "toise responses with secrets under idempotency keys";
+/// Before the media type of a sealed response.
+const SEALED_PREFIX: &str = "sealed:";
 /// Maximum length of a key, in characters.
 pub const KEY_CHARS_MAX: usize = 255;
 
@@ -68,6 +73,8 @@ pub struct IdempotencyClaim {
     name: ClaimKey,
     digest: [u8; 32],
     turn: Option<OwnedMutexGuard<()>>,
+    /// Seals responses with secrets; see [`IdempotencyClaim::sealing_with`].
+    seal: Option<SealingKey>,
 }
 
 impl IdempotencyClaims {
@@ -79,6 +86,7 @@ impl IdempotencyClaims {
             name: name.clone(),
             digest,
             turn: None,
+            seal: None,
         };
         let mutex = Arc::clone(self.lock().entry(name).or_default());
         claim.turn = Some(mutex.lock_owned().await);
@@ -106,6 +114,13 @@ impl Drop for IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
+    /// Seals what is stored of a response with secrets, such as a new key, with the text of the caller's API key, which is
+    /// stored nowhere: only who sends the same key again reads it.
+    pub fn sealing_with(mut self, api_key: &[u8]) -> Self {
+        self.seal = SealingKey::derived(SEAL_PURPOSE, &[api_key, self.name.1.as_bytes()]);
+        self
+    }
+
     /// The response stored under this key; 409 if it belongs to another request. Reads the store.
     pub async fn replayed_response(
         &self,
@@ -125,29 +140,50 @@ impl IdempotencyClaim {
         if stored.request_digest != self.digest {
             return Err(ApiError::IdempotencyConflict);
         }
-        let mut response = Response::new(stored.body);
+        let (content_type, body) = match stored.content_type.strip_prefix(SEALED_PREFIX) {
+            None => (stored.content_type.as_str(), stored.body),
+            Some(content_type) => {
+                let opened = self
+                    .seal
+                    .as_ref()
+                    .and_then(|seal| seal.open(&stored.body, self.name.0.as_bytes()).ok());
+                // Another key of the account: what the response says is not for it.
+                let opened = opened.ok_or(ApiError::IdempotencyConflict)?;
+                (content_type, opened.into())
+            }
+        };
+        let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(stored.status).map_err(ApiError::internal)?;
         let headers = response.headers_mut();
-        if let Ok(content_type) = HeaderValue::from_str(&stored.content_type) {
+        if let Ok(content_type) = HeaderValue::from_str(content_type) {
             headers.insert(CONTENT_TYPE, content_type);
         }
         headers.insert(REPLAYED_HEADER, HeaderValue::from_static("true"));
         Ok(Some(ApiResponse::from(response).free_of_charge()))
     }
 
-    /// The response in the form in which it is stored.
-    pub fn to_stored_response(&self, answer: &ApiResponse) -> StoredResponse {
-        let content_type = answer.response.headers().get(CONTENT_TYPE);
-        StoredResponse {
+    /// The response in the form in which it is stored; `None` if it has secrets and cannot be sealed.
+    pub fn to_stored_response(&self, answer: &ApiResponse) -> Option<StoredResponse> {
+        let headers = answer.response.headers();
+        let content_type = headers.get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let mut content_type = content_type.unwrap_or_default().to_owned();
+        let mut body = answer.response.body().clone();
+        if headers
+            .get(CACHE_CONTROL)
+            .is_some_and(|value| value == "no-store")
+        {
+            let seal = self.seal.as_ref()?;
+            body = seal.seal(&body, self.name.0.as_bytes()).ok()?.into();
+            content_type = format!("{SEALED_PREFIX}{content_type}");
+        }
+        Some(StoredResponse {
             idempotency_key: self.name.1.clone(),
             request_digest: self.digest,
             status: answer.response.status().as_u16(),
-            content_type: content_type
-                .and_then(|value| value.to_str().ok())
-                .unwrap_or_default()
-                .to_owned(),
-            body: answer.response.body().clone(),
-        }
+            content_type,
+            body,
+        })
     }
 }
 

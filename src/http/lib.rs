@@ -6,14 +6,22 @@
 //! instead of trying one filter after another: a 405 response must list the methods of a path, and policy tests
 //! visit every endpoint.
 
+#![forbid(unsafe_code)]
+
 pub mod addresses;
 pub mod admission;
 mod app;
+pub mod audience;
 pub mod auth;
 mod backend;
 pub mod body;
+pub mod body_budget;
 pub mod call;
+pub mod client_address;
+mod coding;
 mod connection;
+mod connections_by_address;
+pub mod cors;
 pub mod endpoint;
 pub mod error;
 mod files;
@@ -21,6 +29,7 @@ pub mod filters;
 mod form;
 pub mod idempotency;
 mod limits;
+pub mod malformed;
 pub mod openapi;
 mod operation;
 mod pieces;

@@ -1,7 +1,9 @@
 //! The pipeline of every request: request id, limits of size and time, key, scope, rate, quota, endpoint, credits
 //! and headers, in this order.
 
+use std::borrow::Cow;
 use std::future::Future;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -9,6 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::FutureExt;
+use serde_json::Value;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 use warp::Reply;
@@ -16,21 +19,27 @@ use warp::http::header::{HeaderName, HeaderValue};
 use warp::http::{HeaderMap, Method, Response};
 use warp::path::FullPath;
 
+use super::audience::Audience;
 use super::body::Incoming;
 use super::call::{Call, Params};
+use super::client_address::{PeerAddress, client_address};
 use super::endpoint::{BodyRule, Counting, Endpoint, GEOCODING_PREFIX, PROTECTED_PREFIX};
 use super::error::ApiError;
 use super::idempotency::{self, IdempotencyClaim};
+use super::malformed::Malformed;
 use super::pieces::BodyPieces;
 use super::replica::{AS_OF_HEADER, is_for_writer};
 use super::response::ApiResponse;
 use super::router::Router;
-use super::{App, admission, auth, body, resources};
+use super::{App, admission, auth, body, coding, resources};
+use toise_accounts::audit::{self, Act};
 use toise_accounts::key::KeyRecord;
 use toise_accounts::ledger::CallRecord;
 use toise_accounts::meter::{RateState, Reservation};
+use toise_contract::listings::vendor::with_vendor_sources;
 use toise_sql::audit::Door;
 use toise_telemetry::Refusal;
+use toise_telemetry::log_writer::UNKEYED;
 
 /// Header with the request id, on every response.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
@@ -44,6 +53,13 @@ pub const RATE_REMAINING_HEADER: HeaderName = HeaderName::from_static("ratelimit
 pub const RATE_RESET_HEADER: HeaderName = HeaderName::from_static("ratelimit-reset");
 /// Header with the percentage of the monthly quota used, once it is 75 or more.
 pub const QUOTA_WARNING_HEADER: HeaderName = HeaderName::from_static("x-quota-used-percent");
+
+/// Maximum bytes of a path in the log.
+const PATH_BYTES_LOGGED_MAX: usize = 200;
+/// Maximum length of an answer that is looked into for what it is about, in bytes.
+const SUBJECT_BODY_BYTES_MAX: usize = 16 << 10;
+/// Maximum bytes of a method in the log.
+const METHOD_BYTES_LOGGED_MAX: usize = 16;
 
 /// The routes of every endpoint.
 static ROUTER: LazyLock<Router> = LazyLock::new(|| Router::new(resources::endpoints()));
@@ -61,17 +77,37 @@ pub struct Head {
     pub headers: HeaderMap,
     /// The way in. No client can set it: it is an extension that code of this process adds to a request.
     pub door: Door,
+    /// The other end of the connection; likewise. `None` if this process made the request itself.
+    pub peer: Option<PeerAddress>,
+    /// Who the listener is for; likewise.
+    pub audience: Audience,
+    /// Why HTTP forbids the request; likewise.
+    pub malformed: Option<Malformed>,
+}
+
+impl Head {
+    /// The address of the client.
+    pub fn client(&self, app: &App) -> Option<IpAddr> {
+        let peer = self.peer?;
+        Some(client_address(peer.0, &self.headers, &app.proxies))
+    }
 }
 
 /// Data for headers and log, collected while a request is processed.
 struct RequestTrace {
     request_id: Uuid,
+    client: Option<IpAddr>,
     endpoint: Option<&'static Endpoint>,
     key: Option<Arc<KeyRecord>>,
     rate: Option<RateState>,
     quota_percent: Option<u64>,
     credits: u64,
+    /// Whether the body is being received: what takes too long then is the client's.
+    is_receiving: bool,
 }
+
+/// A response, and the pieces that its body goes on with.
+type BilledResponse = (Response<Bytes>, Option<BodyPieces>);
 
 /// A response that has not been billed yet.
 struct UnbilledResponse {
@@ -95,43 +131,74 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
     let started = Instant::now();
     // What is shown when the request begins; what it reads is this or newer.
     let as_of = app.replica.as_ref().map(|replica| replica.as_of());
-    let found = ROUTER.find(&head.method, head.path.as_str());
+    let found = match head.malformed {
+        None => ROUTER.find(&head.method, head.path.as_str()),
+        Some(malformed) => Err(malformed.into()),
+    };
+    let peer = head.peer.map(|peer| peer.0);
+    let found = found.and_then(|(endpoint, params)| {
+        match head.audience.reaches(endpoint, peer, &head.headers) {
+            true => Ok((endpoint, params)),
+            false => Err(ApiError::NoRoute),
+        }
+    });
     let mut trace = RequestTrace {
         request_id: Uuid::now_v7(),
+        client: head.client(app),
         endpoint: found.as_ref().ok().map(|(endpoint, _)| *endpoint),
         key: None,
         rate: None,
         quota_percent: None,
         credits: 0,
+        is_receiving: false,
     };
     let outcome = match found {
         Ok((endpoint, params)) => {
             let handled = handle(app, head, endpoint, params, &mut body, &mut trace);
             within(endpoint.time.limit(app), handled).await
         }
-        Err(error) => Err(error),
-    };
-    let billed = match outcome {
-        Ok(mut unbilled) => {
-            let rest = unbilled.answer.rest.take();
-            let billed = bill(app, &mut trace, unbilled).await;
-            billed.map(|response| (response, rest))
+        Err(error) => {
+            let refused = refuse(app, head, error, &mut trace);
+            within(app.request_timeout, refused).await
         }
-        Err(error) => Err(error),
     };
-    let (mut response, rest) = match billed {
+    let preflight = app.origins.preflight(&head.method, &head.headers);
+    let outcome = audited(app, head, &trace, outcome).await;
+    let (mut response, rest) = match outcome {
+        // A browser asks on behalf of a page, whatever is at the path.
+        _ if preflight.is_some() => (preflight.unwrap_or_default(), None),
         Ok(billed) => billed,
+        Err(ApiError::TimedOut) if trace.is_receiving => (
+            ApiError::BodyInterrupted.into_response(trace.request_id),
+            None,
+        ),
         Err(error) => {
             if matches!(error, ApiError::Overloaded) {
                 app.metrics.record_refusal(Refusal::Overload);
             }
-            body.drain(&head.headers).await;
+            let bytes_max = trace
+                .endpoint
+                .and_then(|endpoint| endpoint.body.bytes_max());
+            if !matches!(error, ApiError::BodyInterrupted) {
+                body.drain(&head.headers, bytes_max).await;
+            }
             (error.into_response(trace.request_id), None)
         }
     };
     set_headers(response.headers_mut(), head.path.as_str(), &trace);
     if let Some(as_of) = as_of.as_ref().and_then(|as_of| as_of.header()) {
         response.headers_mut().insert(AS_OF_HEADER, as_of);
+    }
+    app.origins.expose(&head.headers, response.headers_mut());
+    if app.vendor_source && is_of_listings(head.path.as_str()) {
+        let body = response.body().clone();
+        let rewriting = tokio::task::spawn_blocking(move || with_vendor_sources(&body)).await;
+        if let Ok(body) = rewriting {
+            *response.body_mut() = body.into();
+        }
+    }
+    if rest.is_none() {
+        coding::compressed(&mut response, &head.headers).await;
     }
     log(app, head, &trace, &response, started.elapsed());
     match rest {
@@ -149,11 +216,12 @@ fn streamed(response: Response<Bytes>, rest: BodyPieces) -> warp::reply::Respons
     response
 }
 
-/// Limits the duration of a call and catches a panic, which must not end the connection and its other requests.
+/// Limits the duration of a call, its billing included, and catches a panic, which must not end the connection and its
+/// other requests.
 async fn within(
     limit: Duration,
-    handled: impl Future<Output = Result<UnbilledResponse, ApiError>>,
-) -> Result<UnbilledResponse, ApiError> {
+    handled: impl Future<Output = Result<BilledResponse, ApiError>>,
+) -> Result<BilledResponse, ApiError> {
     let bounded = tokio::time::timeout(limit, handled);
     match AssertUnwindSafe(bounded).catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
@@ -173,19 +241,124 @@ fn log(
     let pattern = trace.endpoint.map(|endpoint| endpoint.path);
     app.metrics
         .record_request(pattern, head.method.as_str(), status, duration);
-    tracing::info!(
-        request_id = %trace.request_id,
-        method = %head.method,
-        path = head.path.as_str(),
-        status,
-        key_id = trace.key.as_ref().map(|key| tracing::field::display(key.key_id)),
-        credits = trace.credits,
-        duration_us = duration.as_micros() as u64,
-        "answered"
-    );
+    // Requests without a valid key have a smaller part of the log: anybody may send any number of them.
+    macro_rules! line {
+        ($target:expr) => {
+            tracing::info!(
+                target: $target,
+                request_id = %trace.request_id,
+                client = trace.client.map(tracing::field::display),
+                method = shown(head.method.as_str(), METHOD_BYTES_LOGGED_MAX).as_ref(),
+                path = shown(head.path.as_str(), PATH_BYTES_LOGGED_MAX).as_ref(),
+                status,
+                key_id = trace.key.as_ref().map(|key| tracing::field::display(key.key_id)),
+                credits = trace.credits,
+                duration_us = duration.as_micros() as u64,
+                "answered"
+            )
+        };
+    }
+    match trace.key {
+        Some(_) => line!(module_path!()),
+        None => line!(UNKEYED),
+    }
 }
 
+/// The beginning of a text that a client chose, for the log.
+fn shown(text: &str, bytes_max: usize) -> Cow<'_, str> {
+    if text.len() <= bytes_max {
+        return Cow::Borrowed(text);
+    }
+    let begin = &text[..text.floor_char_boundary(bytes_max)];
+    Cow::Owned(format!("{begin}… ({} bytes)", text.len()))
+}
+
+/// Refuses what no endpoint takes, with the state of the key's limits if it has a valid key: the call counts against
+/// its rate.
+async fn refuse(
+    app: &App,
+    head: &Head,
+    error: ApiError,
+    trace: &mut RequestTrace,
+) -> Result<BilledResponse, ApiError> {
+    if is_protected(head.path.as_str())
+        && let Ok(key) = auth::authenticate_call(app, &head.method, &head.headers).await
+    {
+        let meter = app.meters.of(key.key_id, key.allowance);
+        trace.key = Some(key);
+        let admitted = admission::admit(app, &meter);
+        trace.rate = Some(meter.rate());
+        admitted?;
+    }
+    Err(error)
+}
+
+/// Writes an administrative act to the audit log. An act that cannot be written is answered as a failure, so that its
+/// caller looks what became of it.
+async fn audited(
+    app: &App,
+    head: &Head,
+    trace: &RequestTrace,
+    outcome: Result<BilledResponse, ApiError>,
+) -> Result<BilledResponse, ApiError> {
+    let (Some(endpoint), Some(key)) = (trace.endpoint, &trace.key) else {
+        return outcome;
+    };
+    if !endpoint.is_administrative() || auth::authorise(key, endpoint.access).is_err() {
+        return outcome;
+    }
+    let status = match &outcome {
+        Ok((response, _)) => response.status(),
+        Err(error) => error.status_and_code().0,
+    };
+    let subject = outcome
+        .as_ref()
+        .ok()
+        .and_then(|(response, _)| subject(response.body()));
+    let act = Act {
+        actor: format!("key {}", key.key_id),
+        origin: trace.client.map(|client| client.to_string()),
+        action: format!("{} {}", head.method, head.path.as_str()),
+        subject,
+        outcome: status.as_u16().to_string(),
+    };
+    let (store, clock) = (app.store.clone(), app.clock.clone());
+    let appended = tokio::task::spawn_blocking(move || audit::append(&store, &clock, act)).await;
+    match appended {
+        Ok(Ok(())) => outcome,
+        Ok(Err(error)) => Err(error.into()),
+        Err(error) => Err(ApiError::internal(error)),
+    }
+}
+
+/// The key, or else the account, that an administrative answer is about.
+fn subject(body: &[u8]) -> Option<String> {
+    if body.len() > SUBJECT_BODY_BYTES_MAX {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let (kind, id) = [("key", "key_id"), ("account", "account_id")]
+        .into_iter()
+        .find_map(|(kind, field)| Some((kind, body["data"][field].as_str()?)))?;
+    Some(format!("{kind} {id}"))
+}
+
+/// Handles and bills a call.
 async fn handle(
+    app: &App,
+    head: &Head,
+    endpoint: &'static Endpoint,
+    params: Params,
+    body: &mut Incoming,
+    trace: &mut RequestTrace,
+) -> Result<BilledResponse, ApiError> {
+    let mut unbilled = handle_unbilled(app, head, endpoint, params, body, trace).await?;
+    let rest = unbilled.answer.rest.take();
+    let response = bill(app, trace, unbilled).await?;
+    Ok((response, rest))
+}
+
+async fn handle_unbilled(
     app: &App,
     head: &Head,
     endpoint: &'static Endpoint,
@@ -209,15 +382,29 @@ async fn handle(
         true => idempotency::key_of(&head.headers)?,
         false => None,
     };
+    // Held until the call is answered.
+    let key_id = trace.key.as_ref().map(|key| key.key_id);
+    let mut lease = app.bodies.lease(key_id, trace.client);
     let bytes = match endpoint.body {
         BodyRule::None | BodyRule::Upload { .. } | BodyRule::Form { .. } => Bytes::new(),
-        BodyRule::Json { bytes_max } => body.read(bytes_max).await?,
+        BodyRule::Json { bytes_max } => {
+            trace.is_receiving = true;
+            let read = body
+                .read(bytes_max, body::declared(&head.headers), &mut lease)
+                .await?;
+            trace.is_receiving = false;
+            read
+        }
     };
     let (path, query) = (head.path.as_str(), head.query.as_str());
     let mut claim = None;
     if let (Some(claim_key), Some(key)) = (claim_key, &trace.key) {
         let digest = idempotency::request_digest(&head.method, path, query, &bytes);
         let held = app.claims.claim(key.account_id, claim_key, digest).await;
+        let held = match auth::key_text(&head.headers) {
+            Some(text) => held.sealing_with(text),
+            None => held,
+        };
         if let Some(given) = held.replayed_response(&app.store, now).await? {
             return Ok(given.into());
         }
@@ -251,16 +438,23 @@ async fn admit(
     trace: &mut RequestTrace,
 ) -> Result<Option<Reservation>, ApiError> {
     if !endpoint.is_protected() {
+        body::check_headers(endpoint.body, &head.headers)?;
         return Ok(None);
     }
     let key = auth::authenticate_call(app, &head.method, &head.headers).await?;
     let meter = app.meters.of(key.key_id, key.allowance);
     trace.key = Some(Arc::clone(&key));
     trace.rate = Some(meter.rate());
+    if !key.may_come_from(trace.client) {
+        return Err(ApiError::WrongAddress);
+    }
+    app.key_uses.note(key.key_id, now);
     auth::authorise(&key, endpoint.access)?;
     let admitted = admission::admit(app, &meter);
     trace.rate = Some(meter.rate());
     admitted?;
+    // Length and type are checked before the quota; the body is read only after it.
+    body::check_headers(endpoint.body, &head.headers)?;
     if endpoint.counting == Counting::Free {
         return Ok(None);
     }
@@ -294,7 +488,7 @@ async fn bill(
     let stored = claim
         .as_ref()
         .filter(|_| answer.is_final())
-        .map(|claim| claim.to_stored_response(&answer));
+        .and_then(|claim| claim.to_stored_response(&answer));
     if entry.is_some() || stored.is_some() {
         let credits = entry.as_ref().map_or(0, |entry| entry.credits);
         let record = CallRecord {
@@ -322,10 +516,7 @@ fn set_headers(headers: &mut HeaderMap, path: &str, trace: &RequestTrace) {
     if let Ok(id) = HeaderValue::from_str(&trace.request_id.to_string()) {
         headers.insert(REQUEST_ID_HEADER, id);
     }
-    let is_protected = [PROTECTED_PREFIX, GEOCODING_PREFIX]
-        .iter()
-        .any(|prefix| path.starts_with(prefix));
-    if !is_protected && trace.key.is_none() {
+    if !is_protected(path) && trace.key.is_none() {
         return;
     }
     headers.insert(CREDITS_HEADER, HeaderValue::from(trace.credits));
@@ -336,5 +527,41 @@ fn set_headers(headers: &mut HeaderMap, path: &str, trace: &RequestTrace) {
     }
     if let Some(percent) = trace.quota_percent {
         headers.insert(QUOTA_WARNING_HEADER, HeaderValue::from(percent));
+    }
+}
+
+/// Whether the answers at a path hold adverts.
+fn is_of_listings(path: &str) -> bool {
+    let rest = path.strip_prefix("/v2/sample/");
+    let rest = rest.or_else(|| path.strip_prefix(PROTECTED_PREFIX));
+    rest.is_some_and(|rest| {
+        let parts = ["properties", "adverts", "webhook"];
+        parts.iter().any(|part| rest.starts_with(part))
+    })
+}
+
+/// Whether a path is one of those that need a key.
+fn is_protected(path: &str) -> bool {
+    let mut prefixes = [PROTECTED_PREFIX, GEOCODING_PREFIX].into_iter();
+    prefixes.any(|prefix| path.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_while_a_call_is_billed_is_an_error_of_that_call() {
+        let panicking = async { panic!("the log cannot be written") };
+        let caught = within(Duration::from_secs(1), panicking).await;
+        assert!(matches!(caught, Err(ApiError::Internal(_))));
+        let late = within(Duration::ZERO, std::future::pending()).await;
+        assert!(matches!(late, Err(ApiError::TimedOut)));
+    }
+
+    #[test]
+    fn the_log_shows_the_beginning_of_long_paths() {
+        assert_eq!(shown("/version", 8), "/version");
+        assert_eq!(shown("/é€", 5), "/é… (6 bytes)");
     }
 }

@@ -2,11 +2,13 @@
 //! stops.
 //!
 //! warp's own server has none of these, so this loop accepts connections and serves each with hyper. Connections
-//! beyond the maximum wait in the kernel's backlog; one in its TLS handshake counts. The timeouts by phase are in
+//! beyond the maximum wait in the kernel's backlog; one in its TLS handshake counts. Those of one address beyond its share
+//! are closed. The timeouts by phase are in
 //! `connection.rs`.
 
 use std::error::Error;
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,21 +29,33 @@ use warp::filters::BoxedFilter;
 use warp::http::Response;
 
 use super::App;
+use super::audience::Audience;
+use super::client_address::{Networks, PeerAddress};
 use super::connection::{Activity, TimedStream, Timeouts};
+use super::connections_by_address::ConnectionsByAddress;
+use super::filters;
+use super::malformed;
 use super::tls::Tls;
 use crate::settings::ServerSettings;
-use toise_telemetry::Metrics;
+use toise_accounts::uses::KeyUses;
+use toise_store::Store;
+use toise_telemetry::{Metrics, Refusal};
 
 /// Pause after a failed accept, usually because file descriptors are exhausted.
 const ACCEPT_RETRY_AFTER: Duration = Duration::from_millis(100);
 /// Interval at which recorded latencies are aggregated into histogram buckets.
 const METRICS_UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
+/// How often it is written when keys were last used.
+const KEY_USES_EVERY: Duration = Duration::from_secs(30);
+
 /// Limits of connections.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ServerLimits {
     /// Maximum open connections.
     pub connections_max: usize,
+    /// Maximum open connections of one client address; further ones are closed.
+    pub connections_per_address_max: usize,
     /// Maximum duration of a TLS handshake.
     pub tls_handshake_timeout: Duration,
     /// Maximum wait for a complete request head, from its first byte or from the start of the connection.
@@ -50,6 +64,10 @@ pub struct ServerLimits {
     pub keep_alive_idle: Duration,
     /// Maximum wait for running requests when the service stops.
     pub drain_timeout: Duration,
+    /// Addresses whose connections are those of many clients.
+    pub proxies: Arc<Networks>,
+    /// Who the listener is for.
+    pub audience: Audience,
 }
 
 impl Default for ServerLimits {
@@ -62,11 +80,14 @@ impl Default for ServerLimits {
 impl From<&ServerSettings> for ServerLimits {
     fn from(server: &ServerSettings) -> Self {
         Self {
-            connections_max: server.connections_max,
+            connections_max: server.connections_allowed(),
+            connections_per_address_max: server.connections_per_address_max,
             tls_handshake_timeout: Duration::from_secs(server.tls_handshake_timeout_s),
             header_read_timeout: Duration::from_secs(server.header_read_timeout_s),
             keep_alive_idle: Duration::from_secs(server.keep_alive_idle_s),
             drain_timeout: Duration::from_secs(server.drain_timeout_s),
+            proxies: Arc::new(server.proxies()),
+            audience: Audience::Everyone,
         }
     }
 }
@@ -87,6 +108,11 @@ pub async fn run(
         .supervisor()
         .watch("metrics-upkeep", run_metrics_upkeep(metrics.clone()));
     let upkeep = tokio::spawn(upkeep);
+    let (uses, store) = (app.key_uses.clone(), app.store.clone());
+    let writing = readiness
+        .supervisor()
+        .watch("key-uses", run_key_uses(uses.clone(), store.clone()));
+    let writing = tokio::spawn(writing);
     let service = TowerToHyperService::new(warp::service(filter));
     readiness.set_ready();
     let stop = async {
@@ -95,6 +121,24 @@ pub async fn run(
     };
     accept(listener, tls, metrics, limits, service, stop).await;
     upkeep.abort();
+    writing.abort();
+    write_key_uses(uses, store).await;
+}
+
+/// Serves operators on a listener of their own until `stop` resolves; see [`Audience::Operators`].
+pub async fn run_for_operators(
+    listener: TcpListener,
+    tls: Option<Tls>,
+    app: App,
+    limits: ServerLimits,
+    stop: impl Future<Output = ()> + Send,
+) {
+    let limits = ServerLimits {
+        audience: Audience::Operators,
+        ..limits
+    };
+    let service = TowerToHyperService::new(warp::service(filters::service(app.clone())));
+    accept(listener, tls, app.metrics, limits, service, stop).await;
 }
 
 /// Serves any service, over TLS if given, until `stop` resolves, then finishes running requests within the drain
@@ -114,8 +158,9 @@ pub async fn accept<S, B>(
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let builder = builder(limits);
+    let builder = builder(&limits);
     let slots = Arc::new(Semaphore::new(limits.connections_max));
+    let by_address = ConnectionsByAddress::default();
     let graceful = GracefulShutdown::new();
     tokio::pin!(stop);
     loop {
@@ -124,10 +169,10 @@ pub async fn accept<S, B>(
             let slot = Arc::clone(&slots).acquire_owned().await.ok();
             (listener.accept().await, slot)
         };
-        let (stream, slot) = tokio::select! {
+        let (stream, peer, slot) = tokio::select! {
             () = &mut stop => break,
             (accepted, slot) = accepted => match accepted {
-                Ok((stream, _peer)) => (stream, slot),
+                Ok((stream, peer)) => (stream, peer.ip(), slot),
                 Err(error) => {
                     tracing::warn!(%error, "connection not accepted");
                     tokio::time::sleep(ACCEPT_RETRY_AFTER).await;
@@ -135,30 +180,39 @@ pub async fn accept<S, B>(
                 }
             },
         };
+        // A proxy has the connections of all its clients.
+        let most = match limits.proxies.contain(peer) {
+            true => limits.connections_max,
+            false => limits.connections_per_address_max,
+        };
+        let Some(counted_address) = by_address.open(peer, most) else {
+            metrics.record_refusal(Refusal::Connections);
+            continue;
+        };
         // Responses are written in one piece: waiting to fill a segment would only delay them.
         let _ = stream.set_nodelay(true);
         let acceptor = tls.as_ref().map(Tls::acceptor);
         let watcher = graceful.watcher();
         let counted = metrics.connection();
-        let (builder, service) = (builder.clone(), service.clone());
+        let (builder, service, limits) = (builder.clone(), service.clone(), limits.clone());
         tokio::spawn(async move {
             match acceptor {
-                None => serve(stream, builder, service, limits, watcher).await,
+                None => serve(stream, peer, builder, service, &limits, watcher).await,
                 Some(acceptor) => {
-                    if let Some(stream) = tls_handshake(stream, acceptor, limits).await {
-                        serve(stream, builder, service, limits, watcher).await;
+                    if let Some(stream) = tls_handshake(stream, acceptor, &limits).await {
+                        serve(stream, peer, builder, service, &limits, watcher).await;
                     }
                 }
             }
-            drop((slot, counted));
+            drop((slot, counted, counted_address));
         });
     }
     drop(listener);
-    drain(graceful, limits).await;
+    drain(graceful, &limits).await;
 }
 
 /// Waits for running requests, at most for the drain timeout.
-async fn drain(graceful: GracefulShutdown, limits: ServerLimits) {
+async fn drain(graceful: GracefulShutdown, limits: &ServerLimits) {
     let connections = graceful.count();
     tracing::info!(connections, "draining");
     if tokio::time::timeout(limits.drain_timeout, graceful.shutdown())
@@ -169,7 +223,7 @@ async fn drain(graceful: GracefulShutdown, limits: ServerLimits) {
     }
 }
 
-fn builder(limits: ServerLimits) -> Builder<TokioExecutor> {
+fn builder(limits: &ServerLimits) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     // The connection's activity limits heads and idle time.
     builder
@@ -181,6 +235,23 @@ fn builder(limits: ServerLimits) -> Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .keep_alive_interval(limits.header_read_timeout);
     builder
+}
+
+async fn run_key_uses(uses: KeyUses, store: Store) {
+    let mut ticks = tokio::time::interval(KEY_USES_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        write_key_uses(uses.clone(), store.clone()).await;
+    }
+}
+
+/// Writes when keys were last used; what cannot be written is kept for the next time.
+async fn write_key_uses(uses: KeyUses, store: Store) {
+    let written = tokio::task::spawn_blocking(move || uses.write(&store)).await;
+    if let Ok(Err(error)) = written {
+        tracing::warn!(%error, "cannot write when keys were last used");
+    }
 }
 
 async fn run_metrics_upkeep(metrics: Metrics) {
@@ -196,7 +267,7 @@ async fn run_metrics_upkeep(metrics: Metrics) {
 async fn tls_handshake(
     stream: TcpStream,
     acceptor: TlsAcceptor,
-    limits: ServerLimits,
+    limits: &ServerLimits,
 ) -> Option<TlsStream<TcpStream>> {
     match tokio::time::timeout(limits.tls_handshake_timeout, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
@@ -214,9 +285,10 @@ async fn tls_handshake(
 /// Serves one connection until it ends or times out.
 async fn serve<T, S, B>(
     stream: T,
+    peer: IpAddr,
     builder: Builder<TokioExecutor>,
     service: S,
-    limits: ServerLimits,
+    limits: &ServerLimits,
     watcher: Watcher,
 ) where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -228,9 +300,17 @@ async fn serve<T, S, B>(
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let activity = Activity::begin(Instant::now());
+    let audience = limits.audience;
     let tracked = {
         let activity = activity.clone();
-        service_fn(move |request: Request<Incoming>| {
+        service_fn(move |mut request: Request<Incoming>| {
+            let malformed = malformed::fault_of(&mut request);
+            let extensions = request.extensions_mut();
+            if let Some(malformed) = malformed {
+                extensions.insert(malformed);
+            }
+            extensions.insert(PeerAddress(peer));
+            extensions.insert(audience);
             let running = activity.request(request.version());
             let answer = service.call(request);
             async move {

@@ -1,9 +1,13 @@
-//! The settings of connections and requests: the `[server]` section.
+//! The settings of connections and requests: the `[server]`, `[admin]` and `[compat]` sections.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use super::client_address::Networks;
+use super::cors::AllowedOrigins;
+use toise_telemetry::descriptors;
 
 /// `[server]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +23,14 @@ pub struct ServerSettings {
     pub tls_handshake_timeout_s: u64,
     /// Maximum open connections.
     pub connections_max: usize,
+    /// Maximum open connections of one client address.
+    pub connections_per_address_max: usize,
+    /// Addresses and networks of proxies, separated by commas.
+    pub trusted_proxies: String,
+    /// Origins, separated by commas.
+    pub cors_origins: String,
+    /// Maximum memory of request bodies, MiB.
+    pub bodies_mib: usize,
     /// Seconds.
     pub header_read_timeout_s: u64,
     /// Seconds.
@@ -29,6 +41,22 @@ pub struct ServerSettings {
     pub drain_timeout_s: u64,
 }
 
+/// `[admin]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdminSettings {
+    /// `HOST:PORT`; empty for none.
+    pub listen: String,
+}
+
+/// `[compat]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompatSettings {
+    /// Whether the source of an advert is an object.
+    pub vendor_source: bool,
+}
+
 impl Default for ServerSettings {
     fn default() -> Self {
         Self {
@@ -37,6 +65,10 @@ impl Default for ServerSettings {
             tls_key: String::new(),
             tls_handshake_timeout_s: 10,
             connections_max: 4_096,
+            connections_per_address_max: 512,
+            trusted_proxies: String::new(),
+            cors_origins: String::new(),
+            bodies_mib: 256,
             header_read_timeout_s: 30,
             keep_alive_idle_s: 75,
             request_timeout_s: 30,
@@ -55,6 +87,21 @@ impl ServerSettings {
                 PathBuf::from(&self.tls_key),
             )
         })
+    }
+
+    /// The proxies in front of the service. The settings were checked, so that none is left out.
+    pub fn proxies(&self) -> Networks {
+        Networks::parse(&self.trusted_proxies).unwrap_or_default()
+    }
+
+    /// The origins whose pages may call. The settings were checked, so that none is left out.
+    pub fn origins(&self) -> AllowedOrigins {
+        AllowedOrigins::parse(&self.cors_origins).unwrap_or_default()
+    }
+
+    /// Maximum open connections, as far as the process may open files for them.
+    pub fn connections_allowed(&self) -> usize {
+        descriptors::connections_allowed(self.connections_max)
     }
 
     /// Maximum duration of a request, including its body.

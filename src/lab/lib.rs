@@ -3,6 +3,8 @@
 //!
 //! Only the executable depends on it; no code that serves requests does.
 
+#![forbid(unsafe_code)]
+
 pub mod dedup;
 pub mod estimate;
 pub mod geocode;

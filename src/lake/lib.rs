@@ -7,6 +7,8 @@
 //! merges runs of similar size ([`merge`]) so that their number stays logarithmic. Every byte of a file is covered by a
 //! checksum ([`checksums`]) and verified when it is read ([`checked`]); [`check`] verifies all of them.
 
+#![forbid(unsafe_code)]
+
 pub mod check;
 pub mod checked;
 pub mod checksums;

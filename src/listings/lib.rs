@@ -11,6 +11,8 @@
 //! Folders depend on each other in one direction: search and load, then placement, records, columns, properties,
 //! adverts (`docs/modules.py --check`).
 
+#![forbid(unsafe_code)]
+
 pub mod adverts;
 pub mod columns;
 pub mod load;

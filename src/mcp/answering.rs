@@ -11,6 +11,7 @@ use warp::http::{Request, StatusCode};
 
 use crate::request::ToolRequest;
 use toise_http::auth::KEY_HEADER;
+use toise_http::client_address::PeerAddress;
 use toise_http::endpoint::BODY_BYTES_MAX;
 use toise_http::error::ApiError;
 use toise_net::api_client::{ApiClient, Error};
@@ -26,6 +27,15 @@ pub enum Answering {
     Here(BoxedFilter<(warp::reply::Response,)>),
     /// A server, which is given the key of its client.
     Server(ApiClient),
+}
+
+/// Who calls a tool.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Caller<'c> {
+    /// Its key.
+    pub key: Option<&'c HeaderValue>,
+    /// Its address, if it called over the network.
+    pub peer: Option<PeerAddress>,
 }
 
 /// The answer to a request.
@@ -64,7 +74,7 @@ enum NoAnswer {
 
 impl Answering {
     /// Answers a request with the key of a caller; what fails is an answer too.
-    pub(crate) async fn answer(&self, request: ToolRequest, key: Option<&HeaderValue>) -> Answer {
+    pub(crate) async fn answer(&self, request: ToolRequest, caller: Caller<'_>) -> Answer {
         // A server drops the connection of a client that sends much too much, instead of answering.
         if request
             .body
@@ -75,7 +85,7 @@ impl Answering {
             return Answer::refused(ApiError::TooLarge { bytes_max });
         }
         let answered = match self {
-            Self::Here(filter) => answer_here(filter, request, key).await,
+            Self::Here(filter) => answer_here(filter, request, caller).await,
             Self::Server(client) => ask(client, request).await,
         };
         answered.unwrap_or_else(|error| failed(&error.to_string()))
@@ -111,7 +121,7 @@ fn failed(message: &str) -> Answer {
 async fn answer_here(
     filter: &BoxedFilter<(warp::reply::Response,)>,
     request: ToolRequest,
-    key: Option<&HeaderValue>,
+    caller: Caller<'_>,
 ) -> Result<Answer, NoAnswer> {
     let body = request.body.unwrap_or_default();
     let mut builder = Request::builder()
@@ -121,8 +131,11 @@ async fn answer_here(
         .header(CONTENT_LENGTH, body.len())
         // The audit log tells queries of tools from others.
         .extension(Door::Mcp);
-    if let Some(key) = key {
+    if let Some(key) = caller.key {
         builder = builder.header(KEY_HEADER, key);
+    }
+    if let Some(peer) = caller.peer {
+        builder = builder.extension(peer);
     }
     let request = builder
         .body(Full::new(body))

@@ -11,7 +11,7 @@ use rmcp::{RoleServer, ServerHandler};
 use warp::http::HeaderValue;
 use warp::http::request::Parts;
 
-use crate::answering::{Answer, Answering};
+use crate::answering::{Answer, Answering, Caller};
 use crate::catalog::{self, CATALOG};
 use crate::request::request_of;
 use toise_http::auth::KEY_HEADER;
@@ -50,8 +50,12 @@ impl ToolHandler {
             Err(fault) => return Ok(Answer::refused(fault.into())),
         };
         let sent = context.extensions.get::<Parts>();
-        let sent = sent.and_then(|parts| parts.headers.get(KEY_HEADER));
-        let answering = self.answering.answer(request, sent.or(self.key.as_ref()));
+        let key = sent.and_then(|parts| parts.headers.get(KEY_HEADER));
+        let caller = Caller {
+            key: key.or(self.key.as_ref()),
+            peer: sent.and_then(|parts| parts.extensions.get().copied()),
+        };
+        let answering = self.answering.answer(request, caller);
         tokio::select! {
             answer = answering => Ok(answer),
             // Dropping the answer on its way stops its query, as a client does that hangs up.

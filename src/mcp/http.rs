@@ -24,10 +24,12 @@ use warp::{Filter, Reply};
 use crate::answering::Answering;
 use crate::handler::ToolHandler;
 use toise_http::body::{self, Incoming};
+use toise_http::client_address::PeerAddress;
 use toise_http::endpoint::{BODY_BYTES_MAX, JSON_BODY};
 use toise_http::error::ApiError;
 use toise_http::pipeline::{Head, REQUEST_ID_HEADER};
 use toise_http::{App, admission, auth, filters};
+use toise_telemetry::log_writer::UNKEYED;
 
 /// Path at which messages are taken.
 pub const PATH: &str = "/mcp";
@@ -83,7 +85,7 @@ async fn answer(
             response
         }
         Err(error) => {
-            body.drain(&head.headers).await;
+            body.drain(&head.headers, Some(BODY_BYTES_MAX)).await;
             error.into_response(request_id).into_response()
         }
     };
@@ -98,7 +100,14 @@ async fn answer(
     let duration = started.elapsed();
     app.metrics
         .record_request(Some(PATH), method.as_str(), status.as_u16(), duration);
-    tracing::info!(%request_id, %method, path = PATH, status = status.as_u16(), "answered");
+    let client = head.client(app).map(tracing::field::display);
+    let status = status.as_u16();
+    match status == StatusCode::UNAUTHORIZED.as_u16() {
+        true => {
+            tracing::info!(target: UNKEYED, %request_id, client, path = PATH, status, "answered");
+        }
+        false => tracing::info!(%request_id, client, %method, path = PATH, status, "answered"),
+    }
     response
 }
 
@@ -108,6 +117,10 @@ async fn receive(
     head: &Head,
     body: &mut Incoming,
 ) -> Result<Request<Full<Bytes>>, ApiError> {
+    if let Some(malformed) = head.malformed {
+        return Err(malformed.into());
+    }
+    let client = head.client(app);
     let mut headers = head.headers.clone();
     if head.method == Method::POST {
         body::check_headers(JSON_BODY, &headers)?;
@@ -117,10 +130,15 @@ async fn receive(
         return Err(ApiError::Unauthorised(NO_KEY));
     }
     let key = auth::authenticate(&app.verifier, &headers).await?;
+    if !key.may_come_from(client) {
+        return Err(ApiError::WrongAddress);
+    }
     let bytes = match head.method {
         Method::POST => {
-            let read = tokio::time::timeout(app.request_timeout, body.read(BODY_BYTES_MAX));
-            read.await.map_err(|_| ApiError::BodyInterrupted)??
+            let mut lease = app.bodies.lease(Some(key.key_id), client);
+            let read = body.read(BODY_BYTES_MAX, body::declared(&headers), &mut lease);
+            let read = tokio::time::timeout(app.request_timeout, read).await;
+            read.map_err(|_| ApiError::BodyInterrupted)??
         }
         _ => Bytes::new(),
     };
@@ -130,6 +148,9 @@ async fn receive(
     let mut message = Request::new(Full::new(bytes));
     *message.method_mut() = head.method.clone();
     *message.headers_mut() = headers;
+    if let Some(client) = client {
+        message.extensions_mut().insert(PeerAddress(client));
+    }
     Ok(message)
 }
 

@@ -7,6 +7,8 @@
 //!
 //! `handler` speaks the protocol. [`http`] mounts it beside the service, [`stdio`] runs it for one agent.
 
+#![forbid(unsafe_code)]
+
 pub mod answering;
 mod catalog;
 mod handler;

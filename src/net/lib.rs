@@ -3,6 +3,8 @@
 //! [`client`] downloads what an operator configures. [`webhook_client`] sends webhooks and [`fetch`] gets pages of portals; both
 //! reach only hosts that the egress guard in [`egress`] admits. [`api_client`] calls a server that the operator names.
 
+#![forbid(unsafe_code)]
+
 pub mod address;
 pub mod api_client;
 mod backoff;

@@ -3,6 +3,8 @@
 //! A validated request becomes one engine query; the response contains the JSON texts that are stored beside the
 //! columns of the matching rows. Everything here is CPU-bound: callers run it on the engine's pool, never on a reactor.
 
+#![forbid(unsafe_code)]
+
 pub mod address_functions;
 pub mod ban;
 pub mod bulk;

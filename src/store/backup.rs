@@ -5,6 +5,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
+use super::check::{Contents, check_rows};
 use super::error::{Error, Result};
 use super::files::create_private;
 use super::{Database, FILE_NAME, LEDGER_FILE_NAME, Store};
@@ -19,8 +20,9 @@ impl Database {
     /// The copy contains every write that returned before the call, from any process.
     ///
     /// # Errors
-    /// The file exists or cannot be written, or the copy fails SQLite's integrity check.
-    pub fn backup(&self, to: &Path) -> Result<()> {
+    /// The file exists or cannot be written, the copy fails SQLite's integrity check, or a row in it does not have its
+    /// checksum.
+    fn backup(&self, to: &Path, contents: Contents) -> Result<()> {
         let io = |source| Error::Io {
             path: to.to_owned(),
             source,
@@ -39,6 +41,14 @@ impl Database {
         if verdict != "ok" {
             return Err(damaged(to, verdict));
         }
+        let rows = check_rows(&copy, contents)?;
+        if let Some(first) = rows.damaged.first() {
+            let reason = match rows.damaged_count {
+                1 => first.clone(),
+                count => format!("{first} (and {} more)", count - 1),
+            };
+            return Err(damaged(to, reason));
+        }
         drop(copy);
         file.sync_all().map_err(io)
     }
@@ -51,13 +61,14 @@ impl Database {
 
 impl Store {
     /// Copies the ledger and then the store into a folder, in this order so that everything the ledger refers to is
-    /// in the copy. See [`Database::backup`]. Blocks.
+    /// in the copy. Every row with a checksum is verified. Blocks.
     ///
     /// # Errors
-    /// As for [`Database::backup`].
+    /// A file exists or cannot be written, or a copy is damaged; the error names what.
     pub fn backup(&self, to: &Path) -> Result<()> {
-        self.ledger.backup(&to.join(LEDGER_FILE_NAME))?;
-        self.database.backup(&to.join(FILE_NAME))
+        let (ledger, store) = (to.join(LEDGER_FILE_NAME), to.join(FILE_NAME));
+        self.ledger.backup(&ledger, Contents::Ledger)?;
+        self.database.backup(&store, Contents::Store)
     }
 }
 

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::error::Result;
 use super::files::{DatabaseFiles, OpenFiles};
+use super::master_key;
 
 /// Maximum wait of a write for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -54,6 +55,7 @@ pub(super) fn connect(files: &DatabaseFiles) -> Result<Connection> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    master_key::register_functions(&connection, files.sealing())?;
     Ok(connection)
 }
 

@@ -1,11 +1,13 @@
 //! Records as stored: JSON text, compressed with a dictionary that is part of the program.
 //!
 //! Listings repeat the contract's keys and values, so a record takes less than a third of its text. The first byte
-//! of a document is its format, so that a better one can be added.
+//! of a document is its format, so that a better one can be added. A checksum follows it: a bit that flipped on disk is
+//! an error of the record it is in, never another record.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
+use super::checksum::{CHECKSUM_BYTES, checksum};
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
@@ -13,10 +15,14 @@ use zstd::dict::{DecoderDictionary, EncoderDictionary};
 const DICTIONARY: &[u8] = include_bytes!("../../data/listing_dictionary_1.txt");
 /// zstd level: higher ones save little on texts this short.
 const LEVEL: i32 = 1;
+/// First byte of a document compressed with the dictionary and without a checksum, as the first versions wrote them.
+const WITHOUT_CHECKSUM: u8 = 1;
 /// First byte of a document compressed with the dictionary.
-const WITH_DICTIONARY_1: u8 = 1;
-/// Bytes before the compressed text: the format and the length.
-const HEAD_BYTES: usize = 5;
+const WITH_CHECKSUM: u8 = 2;
+/// Bytes of the format and of the length of the text.
+const LENGTH_END: usize = 5;
+/// Bytes before the compressed text: the format, the length, the checksum of everything else.
+const HEAD_BYTES: usize = LENGTH_END + CHECKSUM_BYTES;
 /// Maximum length of a record's text, bytes. Prevents a damaged length from allocating all memory.
 pub const RECORD_BYTES_MAX: usize = 64 << 20;
 
@@ -44,6 +50,16 @@ pub enum Error {
     Unwritable(String),
 }
 
+impl Error {
+    /// The error of a record that is named.
+    pub fn of(self, record: impl std::fmt::Display) -> Self {
+        match self {
+            Error::Damaged(reason) => Error::Damaged(format!("{record}: {reason}")),
+            other => other,
+        }
+    }
+}
+
 /// Compresses the JSON of a record.
 pub fn encode(record: &impl serde::Serialize) -> Result<Vec<u8>, Error> {
     let text = serde_json::to_vec(record).map_err(|error| Error::Unwritable(error.to_string()))?;
@@ -64,11 +80,64 @@ pub fn compress(text: &[u8]) -> Result<Vec<u8>, Error> {
         compressor.compress(text)
     });
     let compressed = compressed.map_err(|error| Error::Unwritable(error.to_string()))?;
+    Ok(assembled(length, &compressed))
+}
+
+fn assembled(length: u32, compressed: &[u8]) -> Vec<u8> {
+    let length = length.to_le_bytes();
     let mut document = Vec::with_capacity(HEAD_BYTES + compressed.len());
-    document.push(WITH_DICTIONARY_1);
-    document.extend_from_slice(&length.to_le_bytes());
-    document.extend_from_slice(&compressed);
-    Ok(document)
+    document.push(WITH_CHECKSUM);
+    document.extend_from_slice(&length);
+    document.extend_from_slice(&checksum([&length, compressed]));
+    document.extend_from_slice(compressed);
+    document
+}
+
+/// The document with a checksum; as it is if it has one or cannot be read.
+pub(super) fn with_checksum(document: &[u8]) -> Vec<u8> {
+    let parts = match document.first() {
+        Some(&WITHOUT_CHECKSUM) if decode(document).is_ok() => split(document).ok(),
+        _ => None,
+    };
+    parts.map_or_else(
+        || document.to_vec(),
+        |(length, compressed)| assembled(length, compressed),
+    )
+}
+
+/// Verifies a document against its checksum; one without is decompressed. Costs a digest of its bytes.
+pub fn verify(document: &[u8]) -> Result<(), Error> {
+    match document.first() {
+        Some(&WITH_CHECKSUM) => split(document).map(drop),
+        _ => decode(document).map(drop),
+    }
+}
+
+/// The length of the text and the compressed text of a document, verified against its checksum.
+fn split(document: &[u8]) -> Result<(u32, &[u8]), Error> {
+    let damaged = |what: &str| Error::Damaged(what.to_owned());
+    let (head, rest) = document
+        .split_at_checked(LENGTH_END)
+        .ok_or_else(|| damaged("truncated"))?;
+    let (format, length) = (head[0], [head[1], head[2], head[3], head[4]]);
+    let compressed = match format {
+        WITHOUT_CHECKSUM => rest,
+        WITH_CHECKSUM => {
+            let (expected, compressed) = rest
+                .split_at_checked(CHECKSUM_BYTES)
+                .ok_or_else(|| damaged("truncated"))?;
+            if checksum([&length, compressed]) != expected {
+                return Err(damaged("its checksum does not fit"));
+            }
+            compressed
+        }
+        _ => {
+            return Err(damaged(
+                "unknown format; a newer version may have written it",
+            ));
+        }
+    };
+    Ok((u32::from_le_bytes(length), compressed))
 }
 
 /// The JSON text of a stored record.
@@ -81,17 +150,8 @@ pub fn decode(document: &[u8]) -> Result<Vec<u8>, Error> {
 /// Appends the JSON text of a stored record. If the record is damaged, nothing is appended.
 pub fn decode_into(document: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
     let damaged = |what: &str| Error::Damaged(what.to_owned());
-    let (head, compressed) = document
-        .split_at_checked(HEAD_BYTES)
-        .ok_or_else(|| damaged("truncated"))?;
-    let [WITH_DICTIONARY_1, length @ ..] = head else {
-        return Err(damaged(
-            "unknown format; a newer version may have written it",
-        ));
-    };
-    let length = <[u8; 4]>::try_from(length)
-        .map(u32::from_le_bytes)
-        .map_err(|_| damaged("truncated"))? as usize;
+    let (length, compressed) = split(document)?;
+    let length = length as usize;
     if length > RECORD_BYTES_MAX {
         return Err(damaged("its length is invalid"));
     }
@@ -151,6 +211,34 @@ mod tests {
                 matches!(decode(broken), Err(Error::Damaged(_))),
                 "{broken:?}"
             );
+            assert!(verify(broken).is_err(), "{broken:?}");
         }
+    }
+
+    #[test]
+    fn no_flipped_bit_is_read_as_another_record() {
+        let document = encode(&json!({"title": "T3 lumineux", "price": 245_000})).unwrap();
+        verify(&document).unwrap();
+        for bit in 0..8 * document.len() {
+            let mut flipped = document.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(matches!(decode(&flipped), Err(Error::Damaged(_))), "{bit}");
+            assert!(verify(&flipped).is_err(), "{bit}");
+        }
+    }
+
+    #[test]
+    fn a_document_of_the_first_versions_is_read_and_gets_a_checksum() {
+        let record = json!({"title": "T3"});
+        let new = encode(&record).unwrap();
+        let mut old = vec![WITHOUT_CHECKSUM];
+        old.extend_from_slice(&new[1..LENGTH_END]);
+        old.extend_from_slice(&new[HEAD_BYTES..]);
+        let text = decode(&old).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), record);
+        verify(&old).unwrap();
+        assert_eq!(with_checksum(&old), new);
+        assert_eq!(with_checksum(&new), new);
+        assert_eq!(with_checksum(b"damaged"), b"damaged");
     }
 }

@@ -55,6 +55,9 @@ pub enum Error {
     /// The writer thread has ended.
     #[error("store: closed")]
     Closed,
+    /// The master key is missing, unusable or another store's; the text says which.
+    #[error("master key: {0}")]
+    MasterKey(String),
     /// A stored secret has the wrong length.
     #[error("store: secret {0} is damaged")]
     DamagedSecret(String),

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use super::error::{Error, ReplacedFile, Result};
+use super::master_key::SharedSealingKey;
 
 /// Held while a file is created, so that the descriptor that creates it is closed before another thread of this
 /// process can have a connection to it.
@@ -32,9 +33,15 @@ pub(super) struct DatabaseFiles {
     database: PathBuf,
     log: PathBuf,
     index: PathBuf,
+    sealing: SharedSealingKey,
 }
 
 impl DatabaseFiles {
+    /// The key that seals the secrets in it, once it is known.
+    pub(super) fn sealing(&self) -> &SharedSealingKey {
+        &self.sealing
+    }
+
     /// The files of a database in a folder; creates an empty database file if there is none.
     pub(super) fn create(folder: &Path, name: &str) -> Result<Self> {
         let database = folder.join(name);
@@ -51,6 +58,7 @@ impl DatabaseFiles {
             log: beside("-wal"),
             index: beside("-shm"),
             database,
+            sealing: SharedSealingKey::default(),
         })
     }
 

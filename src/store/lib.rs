@@ -17,8 +17,12 @@
 //! There is one way to read, [`Database::read`], and one to write, [`Database::write`]; the others add a snapshot,
 //! the caller's error type, or waiting without blocking.
 
+#![forbid(unsafe_code)]
+
 mod backup;
+mod check;
 mod checkpoint;
+pub mod checksum;
 mod connection;
 mod database;
 pub mod document;
@@ -27,16 +31,21 @@ pub mod exchange;
 mod exclusive;
 mod files;
 mod flusher;
+pub mod master_key;
 mod migrations;
+pub mod sealing;
 mod writer;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
+pub use check::{StoreCheck, is_intact_answer};
 use database::SyncPolicy;
 pub use database::{Database, Durability};
 pub use error::{Error, ReplacedFile, Result};
+use master_key::MasterKeys;
 use toise_base::supervise::Supervisor;
 
 /// File name of the store in the data folder. Known here alone, so that nobody else opens the file.
@@ -64,11 +73,22 @@ impl Store {
 
     /// [`Store::open`] for a service, whose supervisor is notified if a thread of the store dies. Blocks.
     pub fn open_supervised(data: &Path, supervisor: &Supervisor) -> Result<Self> {
-        let store = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
+        Self::open_with(data, supervisor, &MasterKeys::from_environment()?)
+    }
+
+    /// [`Store::open_supervised`] with a master key that is given rather than taken from the environment. Blocks.
+    pub fn open_with(data: &Path, supervisor: &Supervisor, keys: &MasterKeys) -> Result<Self> {
+        let mut store = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
+        let sealing = Arc::clone(store.0.paths().sealing());
+        master_key::unlock(&mut store.1, &sealing, keys)?;
         store
             .1
             .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
         let ledger = database::open_writer(data, LEDGER_FILE_NAME, &migrations::LEDGER)?;
+        if let Some(key) = sealing.get() {
+            // It is not set yet: the files were just opened.
+            let _ = ledger.0.paths().sealing().set(key.clone());
+        }
         Ok(Self {
             database: Database::over(supervisor, "store", store, SyncPolicy::Always)?,
             ledger: Database::over(supervisor, "ledger", ledger, SyncPolicy::OnRequest)?,
@@ -169,13 +189,15 @@ impl Store {
         let fresh: [u8; SECRET_BYTES] = rand::random();
         let stored: Option<Vec<u8>> = self.write(move |transaction| {
             transaction.execute(
-                "INSERT INTO secrets (name, value) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+                "INSERT INTO secrets (name, value) VALUES (?1, conceal(?2, 'secrets ' || ?1)) ON CONFLICT DO NOTHING",
                 (name, fresh.as_slice()),
             )?;
             transaction
-                .query_row("SELECT value FROM secrets WHERE name = ?1", [name], |row| {
-                    row.get(0)
-                })
+                .query_row(
+                    "SELECT reveal(value, 'secrets ' || name) FROM secrets WHERE name = ?1",
+                    [name],
+                    |row| row.get(0),
+                )
                 .optional()
         })?;
         stored

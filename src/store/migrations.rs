@@ -9,20 +9,23 @@ use super::error::{Error, Result};
 pub(super) type Steps<'s> = [&'s str];
 
 /// Migrations of the store.
-pub(super) const STORE: [&str; 6] = [
+pub(super) const STORE: [&str; 8] = [
     include_str!("migrations/store_0001.sql"),
     include_str!("migrations/store_0002.sql"),
     include_str!("migrations/store_0003.sql"),
     include_str!("migrations/store_0004.sql"),
     include_str!("migrations/store_0005.sql"),
     include_str!("migrations/store_0006.sql"),
+    include_str!("migrations/store_0007_checksums.sql"),
+    include_str!("migrations/store_0008_keys_audit_sealing.sql"),
 ];
 
 /// Migrations of the ledger.
-pub(super) const LEDGER: [&str; 3] = [
+pub(super) const LEDGER: [&str; 4] = [
     include_str!("migrations/ledger_0001.sql"),
     include_str!("migrations/ledger_0002.sql"),
     include_str!("migrations/ledger_0003.sql"),
+    include_str!("migrations/ledger_0004_checksums.sql"),
 ];
 
 /// Applies the missing steps, all or none; safe if several processes open a new file at once. Foreign keys are
@@ -100,6 +103,44 @@ mod tests {
         // Applying the steps again changes nothing.
         apply(&mut connection, &next).unwrap();
         assert_eq!(version(&connection), 2);
+    }
+
+    #[test]
+    fn stored_rows_get_checksums() {
+        let old = |text: &[u8]| {
+            let new = crate::document::compress(text).unwrap();
+            [&[1], &new[1..5], &new[13..]].concat()
+        };
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::checksum::register_functions(&connection).unwrap();
+        apply(&mut connection, &STORE[..4]).unwrap();
+        let insert = "INSERT INTO records VALUES (?1, ?2)";
+        connection.execute(insert, (1, old(b"{}"))).unwrap();
+        connection.execute(insert, (2, b"damaged")).unwrap();
+        apply(&mut connection, &STORE).unwrap();
+        let document = |record: i64| -> Vec<u8> {
+            let sql = "SELECT document FROM records WHERE record = ?1";
+            let read = connection.query_row(sql, [record], |row| row.get(0));
+            read.unwrap()
+        };
+        assert_eq!(document(1), crate::document::compress(b"{}").unwrap());
+        assert_eq!(document(2), b"damaged");
+
+        let mut ledger = Connection::open_in_memory().unwrap();
+        crate::checksum::register_functions(&ledger).unwrap();
+        apply(&mut ledger, &LEDGER[..2]).unwrap();
+        let insert = "INSERT INTO stored_answers VALUES (x'01', 'k', x'02', 200, 'text/plain', 3, x'616263', 5)";
+        ledger.execute(insert, []).unwrap();
+        apply(&mut ledger, &LEDGER).unwrap();
+        let sql = "SELECT request_digest, status, content_type, bytes, body, checksum FROM stored_answers";
+        let is_intact = ledger.query_row(sql, [], crate::is_intact_answer);
+        assert!(is_intact.unwrap());
+        let sql = "SELECT bytes FROM stored_answer_bytes WHERE account_id = x'01'";
+        let bytes: i64 = ledger.query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(bytes, 3);
+        ledger.execute("DELETE FROM stored_answers", []).unwrap();
+        let bytes: i64 = ledger.query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(bytes, 0);
     }
 
     #[test]

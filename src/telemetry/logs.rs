@@ -1,18 +1,18 @@
 //! Log lines, on standard error as text or JSON; standard output is reserved for results.
 //!
-//! Every request writes one line (`answered`, from the pipeline): request id, method, path without its query, status,
-//! duration. Bodies, headers and queries are never logged, since they contain keys, personal addresses and listings.
+//! Every request writes one line (`answered`, from the pipeline): request id, address of the client, method, the
+//! beginning of the path without its query, status, duration. Bodies, headers and queries are never logged, since they
+//! contain keys, personal addresses and listings. [`super::log_writer`] bounds how much is written and keeps a log
+//! that cannot be written from failing requests.
 
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use super::process;
-
-/// File descriptors reserved for tables, the store and other sockets.
-const DESCRIPTORS_RESERVED: u64 = 256;
+use super::log_writer::LogWriter;
 
 /// `[log]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,12 +57,36 @@ fn without_messages(filter: EnvFilter) -> EnvFilter {
     }
 }
 
+/// The writer of the process, once logging has started.
+static WRITER: OnceLock<LogWriter> = OnceLock::new();
+
+/// Writes the lines that wait when it is dropped, for a few seconds at most.
+#[derive(Debug)]
+#[must_use = "lines are lost unless this lives until the work is done"]
+pub struct LogGuard(());
+
+impl Drop for LogGuard {
+    fn drop(&mut self) {
+        if let Some(writer) = WRITER.get() {
+            writer.flush();
+        }
+    }
+}
+
+/// Log lines that this process has left out: they could not be written, or there were too many.
+pub fn lines_left_out() -> u64 {
+    WRITER.get().map_or(0, LogWriter::left_out)
+}
+
 /// Starts logging. If the embedding program has already installed a subscriber, that one stays in place.
-pub fn start(log: &LogSettings) {
+pub fn start(log: &LogSettings) -> LogGuard {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&log.level));
+    let writer = WRITER.get_or_init(|| LogWriter::start(log.format, std::io::stderr()));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(without_messages(filter))
-        .with_writer(std::io::stderr);
+        .with_writer(writer.clone())
+        // It would write what fails to standard error, and panic when that fails.
+        .log_internal_errors(false);
     // Fails if a subscriber is already installed, which then stays in place.
     let _ = match log.format {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
@@ -73,16 +97,5 @@ pub fn start(log: &LogSettings) {
             .with_span_list(false)
             .try_init(),
     };
-}
-
-/// Logs a warning if the process may open fewer files than its connections may need.
-pub fn warn_if_few_descriptors(connections_max: usize) {
-    let needed = connections_max as u64 + DESCRIPTORS_RESERVED;
-    if let Some(allowed) = process::descriptors_max().filter(|allowed| *allowed < needed) {
-        tracing::warn!(
-            allowed,
-            needed,
-            "the limit on open files is too low for server.connections_max and the tables; raise it (ulimit -n)"
-        );
-    }
+    LogGuard(())
 }

@@ -190,3 +190,51 @@ fn unusable_certificates_are_rejected_with_the_name_of_the_file() {
     let error = refused(&certificate("one"), &certificate("two.key"));
     assert!(matches!(error, TlsError::Refused { .. }), "{error}");
 }
+
+#[tokio::test]
+async fn one_address_cannot_take_all_connections() {
+    let limits = ServerLimits {
+        connections_per_address_max: 2,
+        ..ServerLimits::default()
+    };
+    let service = Service::start_with(quick(), limits, |_| {}).await;
+    let mut first = TcpStream::connect(service.address).await.unwrap();
+    let mut second = TcpStream::connect(service.address).await.unwrap();
+    assert!(ask(&mut first).await.starts_with("HTTP/1.1 200"));
+    assert!(ask(&mut second).await.starts_with("HTTP/1.1 200"));
+    let mut third = TcpStream::connect(service.address).await.unwrap();
+    assert!(closes_after(&mut third).await < Duration::from_secs(5));
+    drop(second);
+    // The service sees the end of a connection a little later than its client.
+    for _ in 0..100 {
+        let mut next = TcpStream::connect(service.address).await.unwrap();
+        if next.write_all(ASK).await.is_ok() {
+            let mut answer = vec![0; 4_096];
+            if next.read(&mut answer).await.is_ok_and(|read| read > 0) {
+                return;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("an address does not get its connections back");
+}
+
+#[tokio::test]
+async fn requests_that_http_forbids_are_refused_with_our_body() {
+    let service = Service::start_with(quick(), ServerLimits::default(), |_| {}).await;
+    for head in [
+        "CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n",
+        "OPTIONS * HTTP/1.1\r\nhost: localhost\r\n",
+        "GET /version HTTP/1.1\r\n",
+        "GET /version HTTP/1.1\r\nhost: a\r\nhost: b\r\n",
+        "POST /version HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n",
+    ] {
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        let request = format!("{head}connection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 400"), "{head}: {answer}");
+    }
+    assert!(service.readiness.is_ready());
+}

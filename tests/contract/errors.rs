@@ -13,7 +13,7 @@ const MANY: &str = "/v2/protected/opendata/dvf/match/_many";
 #[tokio::test]
 async fn an_unknown_route_is_404() {
     let service = Service::start().await;
-    for path in ["/", "/nowhere", "/v2/protected/opendata/dvf", "/version/"] {
+    for path in ["/nowhere", "/v2/protected/opendata/dvf", "/version/"] {
         let response = service.ask(Method::GET, path).send().await.unwrap();
         let (status, code, _) = error_of(response).await;
         assert_eq!((status, code), (404, 10003), "{path}");

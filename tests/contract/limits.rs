@@ -8,6 +8,7 @@ use reqwest::{Method, Response};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::key::KeyChange;
 use toise::accounts::keys::{self, KeyKind};
+use toise::http::body_budget::BodyBudget;
 use toise::http::server::ServerLimits;
 
 use crate::support::{InMemoryTables, Service, error_of};
@@ -110,4 +111,82 @@ async fn a_quota_warns_at_three_quarters_rejects_when_exhausted_and_resets_with_
     assert_eq!(free.send().await.unwrap().status(), 200);
     service.clock.advance_ms(wait_s as i64 * 1_000);
     assert_eq!(asked().await.status(), 200);
+}
+
+/// Sends the head of a request and half of its body, and nothing more.
+async fn half_sent(service: &Service, bytes: usize) -> tokio::net::TcpStream {
+    use tokio::io::AsyncWriteExt;
+    let mut stream = tokio::net::TcpStream::connect(service.address)
+        .await
+        .unwrap();
+    let head = format!(
+        "POST {PATH} HTTP/1.1\r\nhost: a\r\nx-api-key: {}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n",
+        service.key,
+        2 * bytes
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(&vec![b' '; bytes]).await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn half_sent_bodies_of_a_key_hold_no_more_than_its_share() {
+    let budget = BodyBudget::new(4 << 20);
+    let bodies = budget.clone();
+    let service = Service::start_with(
+        InMemoryTables::default(),
+        ServerLimits::default(),
+        move |app| app.bodies = bodies,
+    )
+    .await;
+    let mut sending = Vec::new();
+    for _ in 0..20 {
+        sending.push(half_sent(&service, 400 << 10).await);
+    }
+    let since = Instant::now();
+    while budget.held() == 0 && since.elapsed() < Duration::from_secs(10) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let mut most = 0;
+    for _ in 0..20 {
+        most = most.max(budget.held());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(most > 0 && most <= 2 << 20, "{most} bytes");
+    drop(sending);
+    let since = Instant::now();
+    while budget.held() > 0 {
+        assert!(
+            since.elapsed() < Duration::from_secs(10),
+            "never given back"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(ask(&service, &service.key).await.status(), 200);
+}
+
+#[tokio::test]
+async fn refusals_of_route_method_size_and_type_say_what_is_left_of_the_rate() {
+    let service = Service::start().await;
+    let large = vec![b' '; (1 << 20) + 1];
+    let requests = [
+        (404, service.ask(Method::GET, "/v2/protected/nowhere")),
+        (405, service.ask(Method::PUT, PATH)),
+        (413, service.ask(Method::POST, PATH).body(large)),
+        (
+            415,
+            service
+                .ask(Method::POST, PATH)
+                .header("content-type", "text/plain")
+                .body("x"),
+        ),
+    ];
+    for (status, request) in requests {
+        let request = request.header("x-api-key", &service.key);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), status);
+        assert!(number(&response, "ratelimit-limit") > number(&response, "ratelimit-remaining"));
+        assert_eq!(number(&response, "x-credits"), 0);
+    }
 }

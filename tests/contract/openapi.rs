@@ -2,8 +2,11 @@
 //!
 //! After an intended change: `INSTA_UPDATE=always cargo test the_document`, then review the difference.
 
+use reqwest::Method;
 use serde_json::Value;
 use toise::http::{openapi, resources};
+
+use crate::support::Service;
 
 /// Removes the examples: they are responses of the demo, stored in a file of their own.
 fn without_examples(value: Value) -> Value {
@@ -81,4 +84,42 @@ fn every_field_of_the_document_has_a_description() {
         .map(|(path, _)| path.as_str())
         .collect();
     assert!(silent.is_empty(), "{silent:#?}");
+}
+
+#[tokio::test]
+async fn every_operation_with_a_json_body_has_an_example_that_is_valid() {
+    let service = Service::start().await;
+    let operator = service.key_with("search,refetch,analytics,ai,geocoding,alerts,sql,admin");
+    let document = openapi::document(resources::endpoints());
+    let mut sent = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let body = &operation["requestBody"]["content"]["application/json"];
+            if body.is_null() {
+                continue;
+            }
+            let id = operation["operationId"].as_str().unwrap();
+            let example = &body["example"];
+            assert!(!example.is_null(), "{id} has no example");
+            let path = path
+                .split('/')
+                .map(|part| match part.starts_with('{') {
+                    true => "0193a5b0-0000-7000-8000-000000000000",
+                    false => part,
+                })
+                .collect::<Vec<_>>()
+                .join("/");
+            let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+            let request = service.ask(method, &path).header("x-api-key", &operator);
+            let response = request.json(example).send().await.unwrap();
+            let status = response.status().as_u16();
+            let text = response.text().await.unwrap();
+            // Names are not resolved here, and there is nothing with that identifier.
+            let is_elsewhere = text.contains("webhook_url");
+            let is_valid = status != 400 && (status != 422 || is_elsewhere);
+            assert!(is_valid, "{id}: {status} {text}");
+            sent += 1;
+        }
+    }
+    assert!(sent > 25, "{sent}");
 }

@@ -233,3 +233,83 @@ fn pages_and_completions_name_every_command() {
         .unwrap();
     assert!(!unknown.status.success());
 }
+
+/// The answer to a request, as text.
+fn answered(host: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_log_that_cannot_be_written_fails_no_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = run(folder.path(), &["keys", "create"])["key"].clone();
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let server = Server::start_with(folder.path(), "serve", &[], Stdio::from(full));
+    let body = r#"{"search": {}}"#;
+    let path = format!("/v2/protected/properties/search/count?{}", "x".repeat(10));
+    for target in ["/v2/protected/properties/search/count", path.as_str()] {
+        let request = format!(
+            "POST {target} HTTP/1.1\r\nhost: a\r\nx-api-key: {}\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            key.as_str().unwrap(),
+            body.len()
+        );
+        for _ in 0..20 {
+            let answer = answered(server.host(), &request);
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        }
+    }
+    assert!(answered(server.host(), ASK).starts_with("HTTP/1.1 200"));
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn long_paths_of_strangers_are_cut_in_the_log_and_name_their_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let file = File::create(&log).unwrap();
+    let server = Server::start_with(folder.path(), "serve", &[], Stdio::from(file));
+    let path = format!("/{}", "x".repeat(6_000));
+    let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    for _ in 0..10 {
+        assert!(answered(server.host(), &request).starts_with("HTTP/1.1 404"));
+    }
+    assert_eq!(server.terminate(), Some(0));
+    let log = std::fs::read_to_string(log).unwrap();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("/xxx")).collect();
+    assert_eq!(lines.len(), 10, "{log}");
+    assert!(lines.iter().all(|line| line.len() < 700), "{log}");
+    assert!(
+        lines.iter().all(|line| line.contains("client=127.0.0.1")),
+        "{log}"
+    );
+}
+
+#[test]
+fn operators_have_a_listener_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = run(folder.path(), &["keys", "create", "--scopes", "admin"])["key"].clone();
+    let more = ["--set", "admin.listen=127.0.0.1:0"];
+    let server = Server::start_with(folder.path(), "serve", &more, Stdio::null());
+    let operators = server.ready["admin"].as_str().unwrap();
+    let operators = operators.split("//").nth(1).unwrap();
+    let status = |host: &str, path: &str| {
+        let key = key.as_str().unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nhost: a\r\nx-api-key: {key}\r\n");
+        let answer = answered(host, &format!("{head}connection: close\r\n\r\n"));
+        answer[9..12].parse::<u16>().unwrap()
+    };
+    for path in ["/metrics", "/v2/protected/admin/keys"] {
+        assert_eq!(status(operators, path), 200, "{path}");
+        assert_eq!(status(server.host(), path), 404, "{path}");
+    }
+    assert_eq!(status(operators, "/healthz"), 200);
+    assert_eq!(status(server.host(), "/healthz"), 200);
+    assert_eq!(status(operators, "/portals"), 404);
+    assert_eq!(server.terminate(), Some(0));
+}

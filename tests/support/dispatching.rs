@@ -128,6 +128,7 @@ impl DispatcherFixture {
             prices: Arc::new(self.prices.clone()),
             retention: self.retention,
             metrics: self.metrics.clone(),
+            vendor_source: false,
         }
     }
 

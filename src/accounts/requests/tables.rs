@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::account;
+use crate::audit::ENTRIES_MAX;
 use crate::grants::{ENDPOINTS, Grant, grant_rule};
 use crate::key::{self, ESTIMATES_MAX, KeyKind, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
 use crate::limits::{CONCURRENT_ESTIMATES, KeyLimits};
@@ -37,6 +38,16 @@ static GRANTS: ListOf = ListOf {
     item: FieldKind::Own(&GRANT),
     least: 1,
     most: Some(GRANTS_MAX),
+};
+
+/// Maximum networks of a key.
+const NETWORKS_MAX: usize = 100;
+/// Maximum length of a network: that of an IPv6 address and a length.
+const NETWORK_CHARS_MAX: usize = 43;
+static NETWORKS: ListOf = ListOf {
+    item: FieldKind::Words(NETWORK_CHARS_MAX),
+    least: 0,
+    most: Some(NETWORKS_MAX),
 };
 
 /// The body that creates an account.
@@ -89,8 +100,19 @@ const SQL: Field = Field::optional(
 const NAME: Field = Field::optional("name", FieldKind::Named(&KEY_NAME), "")
     .about(|| format!("To tell keys apart; {}", key::NAME_RULE));
 
+const EXPIRES: Field = Field::optional("expires_at", FieldKind::Moment, "")
+    .about(|| {
+        format!("When the key stops working, a test key after 7 days at the latest; {DATE_RULE}")
+    })
+    .such_as("2027-01-31");
+const ALLOWED_FROM: Field = Field::optional(
+    "allowed_from",
+    FieldKind::List(&NETWORKS),
+    "Addresses and networks (10.0.0.0/8) from which the key may be used; an empty list lifts the restriction",
+);
+
 /// The body that creates a key.
-pub static KEY: [Field; 8] = [
+pub static KEY: [Field; 10] = [
     Field::optional(
         "account_id",
         FieldKind::Uuid,
@@ -121,10 +143,12 @@ pub static KEY: [Field; 8] = [
     ESTIMATES.or(DefaultValue::Integer(CONCURRENT_ESTIMATES as i64)),
     SQL,
     NAME,
+    EXPIRES,
+    ALLOWED_FROM,
 ];
 
 /// The body that changes a key: values whose fields are absent stay as they are.
-pub static KEY_CHANGE: [Field; 6] = [
+pub static KEY_CHANGE: [Field; 8] = [
     Field::optional(
         "grants",
         FieldKind::List(&GRANTS),
@@ -136,6 +160,8 @@ pub static KEY_CHANGE: [Field; 6] = [
     ESTIMATES,
     SQL,
     NAME,
+    EXPIRES,
+    ALLOWED_FROM,
 ];
 
 /// The query of a report on usage: its first and last day, both included.
@@ -164,6 +190,26 @@ pub static KEY_LIST: [Field; 1] = [Field::optional(
     FieldKind::Uuid,
     "Only the keys of this account",
 )];
+
+/// Maximum number of an entry of the audit log.
+const ENTRY_MAX: i64 = 1 << 53;
+
+/// The query of the audit log.
+pub static AUDIT: [Field; 2] = [
+    Field::optional(
+        "before",
+        FieldKind::Integer(1, ENTRY_MAX),
+        "Only entries with lower numbers, to read on",
+    ),
+    Field::optional(
+        "take",
+        FieldKind::Integer(1, ENTRIES_MAX as i64),
+        "Number of entries",
+    )
+    .or(DefaultValue::Integer(AUDIT_TAKEN as i64)),
+];
+/// Entries of the audit log in an answer unless the query says otherwise.
+pub const AUDIT_TAKEN: usize = 100;
 
 /// The schema of one grant, the component `Grant` of the OpenAPI document.
 pub fn grant_schema() -> Value {

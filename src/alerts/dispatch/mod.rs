@@ -73,6 +73,8 @@ pub struct DispatcherContext {
     pub retention: Retention,
     /// Metrics of the service.
     pub metrics: Metrics,
+    /// Whether the source of an advert is an object ([`toise_contract::listings::vendor`]).
+    pub vendor_source: bool,
 }
 
 enum DispatcherMessage {

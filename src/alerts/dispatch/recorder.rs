@@ -322,3 +322,23 @@ pub(super) fn release_leases(transaction: &Transaction<'_>) -> rusqlite::Result<
         [],
     )
 }
+
+/// Shifts the moments that open deliveries wait for, after the clock was set forward by `by_ms`.
+pub(super) fn shift_waits(transaction: &Transaction<'_>, by_ms: i64) -> rusqlite::Result<usize> {
+    transaction.execute(
+        "UPDATE deliveries SET next_attempt_at_ms = next_attempt_at_ms + ?1, leased_until_ms = leased_until_ms + ?1
+         WHERE next_attempt_at_ms IS NOT NULL",
+        [by_ms],
+    )
+}
+
+/// Lets no delivery wait beyond a moment: the clock may have been set back while no process dispatched.
+pub(super) fn bound_waits(
+    transaction: &Transaction<'_>,
+    latest_ms: i64,
+) -> rusqlite::Result<usize> {
+    transaction.execute(
+        "UPDATE deliveries SET next_attempt_at_ms = ?1 WHERE next_attempt_at_ms > ?1",
+        [latest_ms],
+    )
+}

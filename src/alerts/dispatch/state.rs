@@ -212,6 +212,13 @@ impl DispatchState {
         self.under_way.len()
     }
 
+    /// Shifts the moments that endpoints wait for, after the clock was set forward by `by_ms`.
+    pub(super) fn shift(&mut self, by_ms: i64) {
+        self.endpoints
+            .values_mut()
+            .for_each(|endpoint| endpoint.shift(by_ms));
+    }
+
     /// Number of endpoints whose circuit breaker is open.
     pub(super) fn open_circuits(&self) -> usize {
         self.endpoints

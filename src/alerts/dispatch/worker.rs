@@ -6,19 +6,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use rusqlite::Transaction;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::attempt::DeliveryAttempt;
 use super::orphans;
 use super::plan::{self, DeliveryBatch, DispatchPlan, plan_round};
-use super::recorder::{DispatchWrites, SentBatch, SettledAttempt, release_leases};
+use super::recorder::{
+    DispatchWrites, SentBatch, SettledAttempt, bound_waits, release_leases, shift_waits,
+};
 use super::state::{DeliveryEnd, DispatchState};
 use super::transaction::{CleanupOutcome, DispatchTransaction};
 use super::verdict::{AttemptVerdict, JudgedAttempt};
 use super::{DispatcherContext, DispatcherMessage, DispatcherStats, LEASE};
 use crate::retention::{self, PendingEvictions};
+use crate::schedule;
+use toise_base::clock::ClockJumps;
 use toise_base::leader::{Duty, Notifier, Stop};
+use toise_contract::listings::vendor::with_vendor_sources;
 use toise_net::webhook_client::PostOutcome;
 use toise_store as store;
 
@@ -44,6 +50,7 @@ pub(super) struct DispatchWorker {
     settlements: Vec<SettledAttempt>,
     upkeep_at: Instant,
     due: PendingEvictions,
+    jumps: ClockJumps,
     /// Whether the store contains orphans.
     has_orphans: bool,
     stats: Arc<DispatcherStats>,
@@ -55,7 +62,11 @@ impl Duty for DispatchWorker {
 
     /// Takes over from the process that dispatched before.
     fn begin(&mut self) -> store::Result<()> {
-        let voided = self.setup.store.write(release_leases)?;
+        let latest_ms = self.setup.clock.now().timestamp_millis() + schedule::wait_max_ms();
+        let voided = self.setup.store.write(move |transaction| {
+            bound_waits(transaction, latest_ms)?;
+            release_leases(transaction)
+        })?;
         if voided > 0 {
             tracing::info!(
                 deliveries = voided,
@@ -104,6 +115,7 @@ impl DispatchWorker {
         stats: Arc<DispatcherStats>,
     ) -> Self {
         Self {
+            jumps: ClockJumps::watch(setup.clock.clone()),
             setup,
             runtime,
             back,
@@ -174,6 +186,15 @@ impl DispatchWorker {
 
     /// Reads what is new or due. What was planned is given back when the reading fails.
     fn plan(&mut self) -> store::Result<DispatchPlan> {
+        if let Some(jump_ms) = self.jumps.next() {
+            tracing::warn!(
+                jump_ms,
+                "the clock was set; deliveries wait as long as before"
+            );
+            let shift = move |transaction: &Transaction<'_>| shift_waits(transaction, jump_ms);
+            self.setup.store.write(shift)?;
+            self.state.shift(jump_ms);
+        }
         let now = self.setup.clock.now();
         let mut plan = DispatchPlan::default();
         self.run_upkeep(now)?;
@@ -327,7 +348,10 @@ impl DispatchWorker {
         let attempt = DeliveryAttempt {
             delivery_id,
             url: batch.receiver.url.clone(),
-            body: batch.body.clone(),
+            body: match self.setup.vendor_source {
+                false => batch.body.clone(),
+                true => with_vendor_sources(&batch.body).into(),
+            },
             credentials: Arc::clone(&batch.credentials),
             connection: self.state.connection(&batch.receiver),
         };

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{
     BUFFER_BYTES, Error, MANIFEST_FILE, Manifest, ManifestEntry, Result, copy_hashed, parent_of,
-    sync_folder,
+    private_folder, sync_folder,
 };
 use toise_store::Store;
 
@@ -35,10 +35,7 @@ impl StagedRestore {
         refuse_unless_empty(data)?;
         let beside = parent_of(data);
         fs::create_dir_all(&beside).map_err(Error::io(&beside))?;
-        let stage = tempfile::Builder::new()
-            .prefix(".restore-")
-            .tempdir_in(&beside)
-            .map_err(Error::io(&beside))?;
+        let stage = private_folder(".restore-", &beside)?;
         let folder = stage.path().join(INNER);
         fs::create_dir(&folder).map_err(Error::io(&folder))?;
         let source = fs::metadata(from).map_err(Error::io(from))?;
@@ -86,7 +83,13 @@ fn refuse_unless_empty(data: &Path) -> Result<()> {
 
 fn from_folder(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifest> {
     let path = from.join(MANIFEST_FILE);
-    let text = fs::read(&path).map_err(|error| Error::NotABackup {
+    let read = || {
+        let mut text = Vec::new();
+        let file = open_plain(&path)?;
+        file.take(MANIFEST_BYTES_MAX).read_to_end(&mut text)?;
+        Ok(text)
+    };
+    let text = read().map_err(|error: io::Error| Error::NotABackup {
         path: from.to_owned(),
         reason: format!("{MANIFEST_FILE}: {error}"),
     })?;
@@ -94,10 +97,18 @@ fn from_folder(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifes
     progress.set_length(manifest.bytes());
     for entry in &manifest.files {
         let path = from.join(&entry.path);
-        let mut file = File::open(&path).map_err(Error::io(&path))?;
+        let mut file = open_plain(&path).map_err(Error::io(&path))?;
         put(entry, &path, &mut file, to, progress)?;
     }
     Ok(manifest)
+}
+
+/// Opens a file. What is none, such as a pipe that nobody writes to, would block for ever.
+fn open_plain(path: &Path) -> io::Result<File> {
+    match fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(io::Error::other("is not a file")),
+    }
 }
 
 fn from_tar(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifest> {

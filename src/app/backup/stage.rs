@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::{
     COMPANIONS, Error, FORMAT, LAKE, MANIFEST_FILE, MODEL_IN_USE, MODELS, Manifest, ManifestEntry,
-    REPORT_CARDS, Result, copy_hashed, is_inside, parent_of, restore, sync_folder,
+    REPORT_CARDS, Result, copy_hashed, is_inside, parent_of, private_folder, restore, sync_folder,
 };
 use toise_base::clock::Clock;
 use toise_lake::Lake;
@@ -73,10 +73,7 @@ impl StagedBackup {
             // Staged next to the target, so that a rename suffices. Hard links require the data folder's file system.
             (BackupTarget::Folder(target.to_owned()), parent_of(target))
         };
-        let folder = tempfile::Builder::new()
-            .prefix(STAGE_PREFIX)
-            .tempdir_in(&beside)
-            .map_err(Error::io(&beside))?;
+        let folder = private_folder(STAGE_PREFIX, &beside)?;
         let created_at = clock.now().to_rfc3339_opts(SecondsFormat::Millis, true);
         let root = folder.path();
         copy_tables(&data.join(LAKE), &root.join(LAKE))?;

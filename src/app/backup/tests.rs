@@ -349,3 +349,39 @@ fn a_path_that_is_not_a_backup_is_named_in_the_error() {
     assert!(error.contains("../up"), "{error}");
     assert!(!path.join("data").exists());
 }
+
+#[cfg(unix)]
+#[test]
+fn what_a_killed_backup_leaves_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = data_folder();
+    let bar = ProgressBar::hidden();
+    let clock = Clock::steered(Utc::now());
+    let data = folder.path().join("data");
+    let backup = folder.path().join("backup");
+    let staged = StagedBackup::take(&data, &backup, &clock, &bar).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(staged.folder()), 0o700);
+    staged.publish().unwrap();
+    let restored = folder.path().join("restored");
+    let staged = StagedRestore::prepare(&backup, &restored, &bar).unwrap();
+    assert_eq!(mode(staged.folder().parent().unwrap()), 0o700);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_a_backup_is_refused_rather_than_waited_for() {
+    let folder = data_folder();
+    back_up(folder.path(), "backup").unwrap();
+    let contours = folder.path().join("backup/reference/iris.geojson.gz");
+    fs::remove_file(&contours).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&contours).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: there is no mkfifo");
+        return;
+    }
+    let restored = folder.path().join("restored");
+    let refused = restore(&folder.path().join("backup"), &restored).unwrap_err();
+    assert!(refused.to_string().contains("is not a file"), "{refused}");
+    assert!(!restored.exists());
+}

@@ -25,7 +25,7 @@ use toise_collect::settings::CollectSettings;
 use toise_engine::EngineSettings;
 use toise_estimate::settings::EstimateSettings;
 use toise_geocode::settings::GeocodingSettings;
-use toise_http::settings::ServerSettings;
+use toise_http::settings::{AdminSettings, CompatSettings, ServerSettings};
 use toise_lake::settings::LakeSettings;
 use toise_mcp::settings::McpSettings;
 use toise_sql::settings::{FlightSettings, SqlSettings};
@@ -69,6 +69,8 @@ pub enum Error {
 pub struct Config {
     /// Connections and requests.
     pub server: ServerSettings,
+    /// The listener of operators.
+    pub admin: AdminSettings,
     /// Log lines.
     pub log: LogSettings,
     /// Memory and threads of queries.
@@ -93,6 +95,8 @@ pub struct Config {
     pub flight: FlightSettings,
     /// Model Context Protocol.
     pub mcp: McpSettings,
+    /// What differs for clients of the original service.
+    pub compat: CompatSettings,
     /// Credits by consumption type; every type is present.
     pub prices: BTreeMap<String, u32>,
 }
@@ -101,6 +105,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             server: ServerSettings::default(),
+            admin: AdminSettings::default(),
             log: LogSettings::default(),
             engine: EngineSettings::default(),
             lake: LakeSettings::default(),
@@ -113,6 +118,7 @@ impl Default for Config {
             sql: SqlSettings::default(),
             flight: FlightSettings::default(),
             mcp: McpSettings::default(),
+            compat: CompatSettings::default(),
             prices: prices::default_prices(),
         }
     }

@@ -12,6 +12,8 @@ use tracing_subscriber::EnvFilter;
 use super::ENVIRONMENT_PREFIX;
 use toise_accounts::prices::Consumption;
 use toise_geocode::settings::is_base_address;
+use toise_http::client_address::Networks;
+use toise_http::cors::AllowedOrigins;
 use toise_lake::settings::KEEP_VERSIONS_MAX;
 use toise_net::egress::AllowedHosts;
 
@@ -61,6 +63,10 @@ pub enum SettingKind {
     Whole(u64, u64),
     /// Host names and addresses separated by commas; empty for none.
     Hosts,
+    /// Addresses and networks separated by commas; empty for none.
+    Networks,
+    /// Origins of pages separated by commas, or `*`; empty for none.
+    Origins,
     /// `http` or `https` address of a service; empty for none.
     BaseAddress,
     /// Visible ASCII characters; empty for none.
@@ -83,8 +89,12 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 14] = [
+pub const SECTIONS: [(&str, &str); 16] = [
     ("server", "Connections and requests"),
+    (
+        "admin",
+        "Metrics and administration, on a listener of their own",
+    ),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of queries"),
     ("lake", "Tables and their versions"),
@@ -100,11 +110,12 @@ pub const SECTIONS: [(&str, &str); 14] = [
     ("sql", "SQL over the network, for keys with the scope sql"),
     ("flight", "Arrow Flight SQL, beside HTTP"),
     ("mcp", "Model Context Protocol, for agents"),
+    ("compat", "What differs for clients of the original service"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 60] = [
+const ROWS: [(&str, &str, SettingKind, &str); 66] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -115,6 +126,16 @@ const ROWS: [(&str, &str, SettingKind, &str); 60] = [
         "Maximum duration of a TLS handshake, in seconds"),
     ("server", "connections_max", SettingKind::Whole(1, 1_000_000),
         "Maximum open connections; more wait in the backlog. The limit on open files (ulimit -n) must allow them"),
+    ("server", "connections_per_address_max", SettingKind::Whole(1, 1_000_000),
+        "Maximum open connections of one client address, or one /64 of IPv6; further ones are closed. Trusted proxies \
+         have server.connections_max"),
+    ("server", "trusted_proxies", SettingKind::Networks,
+        "Addresses and networks of proxies, separated by commas, whose X-Forwarded-For names the client; empty for none"),
+    ("server", "cors_origins", SettingKind::Origins,
+        "Origins whose pages may call from a browser, such as https://app.example.com, separated by commas; * for all, \
+         empty for none"),
+    ("server", "bodies_mib", SettingKind::Whole(64, MEBIBYTES_MAX),
+        "Maximum memory of request bodies that are received or answered, in MiB; a key and an address have a quarter each"),
     ("server", "header_read_timeout_s", SettingKind::Whole(1, SECONDS_MAX),
         "Maximum time to receive a request head, from the start of the connection or the head, in seconds"),
     ("server", "keep_alive_idle_s", SettingKind::Whole(1, SECONDS_MAX),
@@ -123,6 +144,9 @@ const ROWS: [(&str, &str, SettingKind, &str); 60] = [
         "Maximum duration of a request including its body, in seconds"),
     ("server", "drain_timeout_s", SettingKind::Whole(0, SECONDS_MAX),
         "Maximum wait for running requests when the service stops, in seconds"),
+    ("admin", "listen", SettingKind::AddressOrNone,
+        "Address for metrics and administration, HOST:PORT, which are then answered nowhere else; empty to answer \
+         administration with everything else, and metrics to clients on this machine"),
     ("log", "format", SettingKind::OneOf(&["text", "json"]),
         "text for people, json for one object per line"),
     ("log", "level", SettingKind::Level,
@@ -228,6 +252,9 @@ const ROWS: [(&str, &str, SettingKind, &str); 60] = [
         "Address of Arrow Flight SQL, HOST:PORT, with the certificate of the server; empty for off"),
     ("mcp", "enabled", SettingKind::Flag,
         "Whether the server answers agents at /mcp, with the keys, limits and credits of HTTP"),
+    ("compat", "vendor_source", SettingKind::Flag,
+        "Whether the source of an advert is the object {flxId, url, website}, in answers and deliveries, instead of the \
+         name of the portal"),
 ];
 
 /// All settings, section by section.
@@ -298,6 +325,8 @@ impl SettingKind {
             }
             SettingKind::OneOf(words) => text.is_some_and(|text| words.contains(&text)),
             SettingKind::Hosts => text.is_some_and(|text| AllowedHosts::parse(text).is_ok()),
+            SettingKind::Networks => text.is_some_and(|text| Networks::parse(text).is_ok()),
+            SettingKind::Origins => text.is_some_and(|text| AllowedOrigins::parse(text).is_ok()),
             SettingKind::BaseAddress => {
                 text.is_some_and(|text| text.is_empty() || is_base_address(text))
             }
@@ -331,6 +360,12 @@ impl SettingKind {
             SettingKind::OneOf(words) => format!("one of: {}", words.join(", ")),
             SettingKind::Hosts => {
                 "host names or addresses in quotes, separated by commas, empty for none".into()
+            }
+            SettingKind::Networks => {
+                "addresses or networks in quotes, separated by commas, as in \"10.0.0.0/8\"".into()
+            }
+            SettingKind::Origins => {
+                "origins in quotes, separated by commas, as in \"https://app.example.com\"".into()
             }
             SettingKind::BaseAddress => {
                 "an http or https address without user and query in quotes, empty for none".into()

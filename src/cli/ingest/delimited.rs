@@ -6,6 +6,7 @@ use std::io::{BufRead, Read};
 use serde_json::{Map, Value};
 
 use super::lines::Line;
+use toise_base::bounded::{RecordBound, RecordEnds};
 use toise_base::delimiter::detect_delimiter;
 use toise_geocode::file::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
 
@@ -36,7 +37,8 @@ impl CsvDialect {
 
 /// Reads the header and the rows of a CSV file.
 pub struct CsvRows<R> {
-    rows: csv::ByteRecordsIntoIter<R>,
+    rows: csv::ByteRecordsIntoIter<RecordBound<R>>,
+    ends: RecordEnds,
     header: Vec<String>,
     encoding: Option<TextEncoding>,
     other: TextEncoding,
@@ -54,6 +56,7 @@ impl<R: BufRead> CsvRows<R> {
         if has_mark {
             input.consume(BYTE_ORDER_MARK.len());
         }
+        let (input, ends) = RecordBound::new(input);
         let mut reader = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             .flexible(false)
@@ -67,6 +70,7 @@ impl<R: BufRead> CsvRows<R> {
             .collect();
         Ok(Self {
             rows: reader.into_byte_records(),
+            ends,
             header,
             encoding: dialect.encoding,
             other,
@@ -92,7 +96,9 @@ impl<R: Read> Iterator for CsvRows<R> {
     type Item = std::io::Result<Line>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let cells = match self.rows.next()? {
+        let read = self.rows.next()?;
+        self.ends.mark();
+        let cells = match read {
             Ok(cells) => cells,
             Err(error) => {
                 let number = error.position().map_or(0, csv::Position::line);

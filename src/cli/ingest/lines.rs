@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use flate2::read::MultiGzDecoder;
 use serde_json::Value;
+
+use toise_base::bounded::gunzip;
 
 /// Maximum line length, in bytes; longer lines are rejected.
 const LINE_BYTES_MAX: u64 = 4 << 20;
@@ -25,7 +26,7 @@ pub struct Line {
 pub fn unpack<'r>(input: impl Read + Send + 'r) -> std::io::Result<Box<dyn BufRead + Send + 'r>> {
     let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
     if input.fill_buf()?.starts_with(&GZIP) {
-        let unpacked = MultiGzDecoder::new(input);
+        let unpacked = gunzip(input);
         return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, unpacked)));
     }
     Ok(Box::new(input))

@@ -10,7 +10,7 @@ use super::{Field, FieldKind, ListOf, names};
 use crate::dates::{DATE_RULE, DateOrInstant};
 use crate::distances::{DISTANCE_RULE, parse_metres};
 use crate::fault::Fault;
-use crate::walk::{JsonPath, flag, list, number, number_between, object, one_of, text};
+use crate::walk::{JsonPath, flag, list, number, number_between, object, one_of, text, word_of};
 use toise_geo::code_hints::{PlaceCode, hint};
 
 /// Keys under which a town may be named by mistake; records of open data have the first two.
@@ -91,6 +91,9 @@ fn walk<'v>(
             let fault = at.unknown_key(key, names(table));
             return Err(with_code(fault, key, value, table));
         };
+        if is_absent(value, field, missing) {
+            continue;
+        }
         values.push(
             field,
             taken(value, field.kind, missing, JsonPath::Key(&at, key))?,
@@ -100,6 +103,13 @@ fn walk<'v>(
         refuse_missing(&values, table, at)?;
     }
     Ok(values)
+}
+
+/// Whether a null stands for an optional field that is absent, as some clients write one. In a change it does not: there
+/// it would mean that the field is taken away.
+fn is_absent(value: &Value, field: &Field, missing: Missing) -> bool {
+    let means_itself = matches!(field.kind, FieldKind::IntegerOrNull(..));
+    value.is_null() && missing == Missing::IsFault && !field.is_required && !means_itself
 }
 
 /// Adds the INSEE code of a town that is named under a key of its own, where the table asks for codes.
@@ -217,7 +227,7 @@ fn of_text<'v>(text: &'v str, kind: FieldKind, at: JsonPath<'_>) -> Result<Taken
         FieldKind::Uuid => Uuid::try_parse(text)
             .map(Taken::Uuid)
             .map_err(|_| at.fault(UUID_RULE)),
-        FieldKind::OneOf(allowed) => match allowed.iter().find(|known| **known == text) {
+        FieldKind::OneOf(allowed) => match word_of(text, allowed) {
             Some(word) => Ok(Taken::Word(word)),
             None => refuse(format!("must be one of: {}", allowed.join(", "))),
         },
@@ -303,7 +313,9 @@ pub fn bounds<T: Copy>(
             key if key == greatest => &mut max,
             _ => return Err(at.unknown_key(key, [least, greatest])),
         };
-        *bound = Some(read(value, JsonPath::Key(&at, key))?);
+        if !value.is_null() {
+            *bound = Some(read(value, JsonPath::Key(&at, key))?);
+        }
     }
     Ok((min, max))
 }

@@ -19,6 +19,7 @@ pub fn component_schemas() -> Map<String, Value> {
         ("KeyChange", key_change()),
         ("Key", key(false)),
         ("NewKey", key(true)),
+        ("AuditEntry", audit_entry()),
         ("TypeUsage", type_usage()),
         ("AccountUsage", account_usage()),
         ("Consumption", consumption()),
@@ -123,6 +124,10 @@ fn key(with_text: bool) -> Value {
             "description": "Counted calls a month (UTC); absent: no bound"},
         "sql_limits": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1},
             "description": "Limits of its SQL queries below those of the service; absent: none"},
+        "prefix": {"type": "string", "description": "The beginning of its text, to recognise it; absent on old keys"},
+        "allowed_from": {"type": "array", "items": {"type": "string"},
+            "description": "Networks from which it may be used; absent: any"},
+        "last_used_at": moment("When it was last used, within half a minute; absent: never, or before this was kept"),
         "expires_at": moment("When it stops working; absent: never"),
         "revoked_at": moment("When it was revoked; absent: it was not"),
     });
@@ -135,6 +140,28 @@ fn key(with_text: bool) -> Value {
         });
     }
     json!({"type": "object", "required": required, "properties": properties})
+}
+
+fn audit_entry() -> Value {
+    json!({
+        "type": "object",
+        "required": ["entry", "at", "actor", "action", "outcome", "digest"],
+        "properties": {
+            "entry": {"type": "integer", "minimum": 1, "description": "Its number"},
+            "at": moment("When the act ended"),
+            "actor": {"type": "string", "description": "The key by its id, or the person at the command line"},
+            "origin": {"type": "string", "description": "Address of the caller; absent: on the machine itself"},
+            "action": {"type": "string", "description": "What was done"},
+            "subject": {"type": "string", "description": "To which key or account, if the action does not say"},
+            "outcome": {"type": "string", "description": "How it ended: a status, or done"},
+            "digest": {"type": "string", "description": "BLAKE3 of the entry and of the digest before it, hexadecimal"},
+        },
+    })
+}
+
+/// The parameters of the audit log.
+pub fn audit_parameters() -> Vec<Value> {
+    schema::parameters(&requests::AUDIT)
 }
 
 fn type_usage() -> Value {

@@ -37,6 +37,18 @@ static EXAMPLES: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../../data/examples/opendata.json")).unwrap_or_default()
 });
 
+/// Further example requests, by operation.
+static REQUESTS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    // A test sends every one of them.
+    serde_json::from_str(include_str!("../../../data/examples/requests.json")).unwrap_or_default()
+});
+
+/// The example request of an operation.
+fn example_request(id: &str) -> Option<Value> {
+    let measured = EXAMPLES.get(id).map(|example| example["request"].clone());
+    measured.or_else(|| REQUESTS.get(id).cloned())
+}
+
 /// Builds the document of some endpoints.
 pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     let mut paths = Map::new();
@@ -69,11 +81,15 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     json!({
         "openapi": "3.1.0",
         "info": {"title": "toise", "version": env!("CARGO_PKG_VERSION"), "description": DESCRIPTION},
+        "servers": [{"url": "/", "description": "The service that answers this document"}],
         "paths": paths,
         "webhooks": listings::webhooks(),
         "components": {
             "schemas": schemas,
-            "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": super::auth::KEY_HEADER}},
+            "securitySchemes": {
+                "key": {"type": "apiKey", "in": "header", "name": super::auth::KEY_HEADER},
+                "bearer": {"type": "http", "scheme": "bearer", "description": "The same key as bearer token"},
+            },
         },
     })
 }
@@ -115,7 +131,7 @@ fn operation(endpoint: &Endpoint, described: Operation) -> Value {
         operation["parameters"] = json!(parameters);
     }
     if endpoint.is_protected() {
-        operation["security"] = json!([{"key": []}]);
+        operation["security"] = json!([{"key": []}, {"bearer": []}]);
     }
     if let Access::Scoped(scope, grant) = endpoint.access {
         operation["x-scope"] = json!(scope.as_str());
@@ -126,8 +142,8 @@ fn operation(endpoint: &Endpoint, described: Operation) -> Value {
     }
     if let Some(schema) = described.request {
         let mut body = json!({described.request_type: {"schema": schema}});
-        if let Some(example) = EXAMPLES.get(&described.id) {
-            body[JSON]["example"] = example["request"].clone();
+        if let Some(example) = example_request(&described.id) {
+            body[JSON]["example"] = example;
         }
         operation["requestBody"] = json!({"required": true, "content": body});
     }

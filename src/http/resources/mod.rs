@@ -39,6 +39,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     admin::accounts::ENDPOINTS,
     admin::keys::ENDPOINTS,
     admin::usage::ENDPOINTS,
+    admin::audit::ENDPOINTS,
     admin::alerts::ENDPOINTS,
     properties::ENDPOINTS,
     analytics::ENDPOINTS,

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use futures::FutureExt;
 use serde_json::json;
 use utoipa_swagger_ui::Config;
-use warp::http::{HeaderMap, Method, Response};
+use warp::http::header::LOCATION;
+use warp::http::{HeaderMap, Method, Response, StatusCode};
 
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
 use crate::error::ApiError;
@@ -35,7 +36,15 @@ pub const ENDPOINTS: &[Endpoint] = &[
     ),
     endpoint(FILES_PREFIX, SEND, None),
     endpoint("/docs/{file}", SEND, None),
+    endpoint("/", |_| async { Ok(to_page()) }.boxed(), None),
 ];
+
+/// Leads whoever opens the service itself to its documentation.
+fn to_page() -> ApiResponse {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+    ApiResponse::from(response).with_header(LOCATION, FILES_PREFIX)
+}
 
 const fn endpoint(
     path: &'static str,

@@ -36,6 +36,8 @@ pub struct IncomingAdvert {
     pub url: ListingUrl,
     /// When it was seen: `lastSeenAt`, or the time of arrival.
     pub observed_at: Timestamp,
+    /// The latest moment at which anything can have been observed when it arrived.
+    pub latest_at: Timestamp,
     /// The earliest sighting the sender knows of, never after `observed_at`.
     pub first_seen_at: Timestamp,
     /// Whether it states a price; an explicit null (price on request) counts.
@@ -70,7 +72,8 @@ impl IncomingAdvert {
         };
         let now = Timestamp::new(now);
         let observed_at = content.last_seen_at.unwrap_or(now);
-        if observed_at.get() > now.get() + CLOCK_SKEW_MAX {
+        let latest_at = Timestamp::new(now.get() + CLOCK_SKEW_MAX);
+        if observed_at > latest_at {
             return Err(Fault::new(
                 "lastSeenAt",
                 "must not lie more than a day in the future",
@@ -90,6 +93,7 @@ impl IncomingAdvert {
         Ok(Self {
             url,
             observed_at,
+            latest_at,
             first_seen_at,
             states_price: states_price(&patch),
             patch,

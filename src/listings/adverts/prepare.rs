@@ -253,7 +253,10 @@ impl AdvertState {
     /// Does what [`AdvertState::then`] does, with the content already given as JSON.
     fn update(&self, given: Map<String, Value>, incoming: &IncomingAdvert) -> SightingOutcome {
         let was = &self.content;
-        if self.history.is_later_than(incoming.observed_at) {
+        // A sighting from the future was dated by a clock that was wrong: it must not outdate all others.
+        let is_outdated = self.history.is_later_than(incoming.observed_at)
+            && !self.history.is_later_than(incoming.latest_at);
+        if is_outdated {
             let content = &incoming.content;
             let sighting =
                 Sighting::from_advert(content, incoming.observed_at, incoming.first_seen_at);

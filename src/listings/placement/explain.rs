@@ -73,10 +73,12 @@ impl Listings {
     /// The store cannot be read.
     pub fn for_each_address(&self, mut each: impl FnMut(&str)) -> Result<()> {
         self.store.read_with(|connection| -> Result<()> {
-            let mut statement = connection.prepare("SELECT document FROM adverts")?;
+            let mut statement = connection.prepare("SELECT document, advert_id FROM adverts")?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
-                let advert: Advert = serde_json::from_slice(&document::decode(blob(row, 0)?)?)?;
+                let id = flx_id(row, 1)?;
+                let text = document::decode(blob(row, 0)?).map_err(|error| error.of(id))?;
+                let advert: Advert = serde_json::from_slice(&text)?;
                 if let Some(address) = &advert.url {
                     each(address);
                 }
@@ -101,7 +103,8 @@ impl Listings {
         let side = self.store.read_with(|connection| -> Result<_> {
             let mut statement = connection.prepare(&sql)?;
             first_row(&mut statement, [key], |row| {
-                let text = document::decode(blob(row, 3)?)?;
+                let id = flx_id(row, 1)?;
+                let text = document::decode(blob(row, 3)?).map_err(|error| error.of(id))?;
                 let advert: Advert = serde_json::from_slice(&text)?;
                 Ok(ExplainedAdvert {
                     number: row.get(0)?,

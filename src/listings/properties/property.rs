@@ -1,7 +1,8 @@
 //! Builds one property from the adverts that offer it.
 //!
 //! A function of the members alone, so the order of their arrival does not matter. Title, description and first price
-//! come from the advert seen first, the latest price from the advert last seen online; pictures are the union. Every
+//! come from the advert seen first, the latest price from the advert last seen online, of those that are online while any
+//! is; pictures are the union. Every
 //! other value comes from the first member that has one, online members first, each group in order of first sighting.
 //! So values neither flicker with each sighting nor stay those of an offline advert.
 
@@ -254,7 +255,8 @@ fn meta(seen: &[&PropertyMember]) -> Meta {
 
 fn price(seen: &[&PropertyMember]) -> Option<Price> {
     let first = seen.first()?;
-    let last_online = |member: &&&PropertyMember| (member.history.online_at, member.is_online());
+    // An advert that went offline says nothing while another can still be seen.
+    let last_online = |member: &&&PropertyMember| (member.is_online(), member.history.online_at);
     let last = seen.iter().max_by_key(last_online)?;
     let (of_first, of_last) = (price_of(first), price_of(last));
     let (initial, latest) = (of_first.initial, of_last.latest);

@@ -134,7 +134,7 @@ struct StoredChange {
 impl StoredChange {
     fn read(self) -> Result<ListingChange> {
         let text = self.document.as_deref().map(document::decode);
-        let mut record = text.transpose()?;
+        let mut record = text.transpose().map_err(|error| error.of(self.id))?;
         if let (Some(text), Some(property)) = (&mut record, self.property) {
             append_property(text, property)?;
         }

@@ -42,21 +42,24 @@ impl Listings {
     /// one row each.
     pub fn properties_by_key(&self, keys: &[RecordKey]) -> Result<Vec<Vec<u8>>> {
         let documents = self.documents(keys)?;
-        let present = documents.iter().flatten();
-        Ok(present
-            .map(|document| document::decode(document))
-            .collect::<std::result::Result<_, _>>()?)
+        let present = keys.iter().zip(&documents);
+        let texts = present.filter_map(|(key, document)| {
+            let text = document::decode(document.as_deref()?);
+            Some(text.map_err(|error| named(error, *key)))
+        });
+        texts.collect()
     }
 
     /// Appends the records of properties by key to `to`, in the order of `keys`, separated by commas; properties merged
     /// into another are left out. Blocks: one row each.
     pub fn write_properties(&self, keys: &[RecordKey], to: &mut Vec<u8>) -> Result<()> {
         let start = to.len();
-        for document in self.documents(keys)?.iter().flatten() {
+        for (key, document) in keys.iter().zip(self.documents(keys)?) {
+            let Some(document) = document else { continue };
             if to.len() > start {
                 to.push(b',');
             }
-            document::decode_into(document, to)?;
+            document::decode_into(&document, to).map_err(|error| named(error, *key))?;
         }
         Ok(())
     }
@@ -67,7 +70,9 @@ impl Listings {
              WHERE advert_id = ?1";
         self.store.read_with(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
-            first_row(&mut statement, [advert.0.as_bytes()], |row| text(row, 0))
+            first_row(&mut statement, [advert.0.as_bytes()], |row| {
+                text(row, 0, advert)
+            })
         })
     }
 
@@ -134,7 +139,7 @@ fn property(connection: &Connection, id: FlxId) -> Result<Option<Vec<u8>>> {
          LEFT JOIN properties survivor ON survivor.property = own.merged_into
          JOIN records ON records.record = coalesce(own.record, survivor.record) WHERE own.property_id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
-    first_row(&mut statement, [id.0.as_bytes()], |row| text(row, 0))
+    first_row(&mut statement, [id.0.as_bytes()], |row| text(row, 0, id))
 }
 
 /// The JSON text of an advert's record: its document with the property's identifier appended.
@@ -142,15 +147,22 @@ fn advert(connection: &Connection, id: FlxId) -> Result<Option<Vec<u8>>> {
     let sql = "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property) WHERE advert_id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     first_row(&mut statement, [id.0.as_bytes()], |row| {
-        let mut record = text(row, 0)?;
+        let mut record = text(row, 0, id)?;
         append_property(&mut record, flx_id(row, 1)?)?;
         Ok(record)
     })
 }
 
-/// The decompressed text of a document column.
-fn text(row: &Row<'_>, column: usize) -> Result<Vec<u8>> {
-    Ok(document::decode(blob(row, column)?)?)
+/// The decompressed text of a document column, of the record that was asked for.
+fn text(row: &Row<'_>, column: usize, id: FlxId) -> Result<Vec<u8>> {
+    Ok(document::decode(blob(row, column)?).map_err(|error| error.of(id))?)
+}
+
+/// The error of a property's record, by its number in the store.
+fn named(error: document::Error, key: RecordKey) -> Error {
+    error
+        .of(format_args!("property number {}", key.number()))
+        .into()
 }
 
 /// Appends the property's identifier to an advert's document.

@@ -114,7 +114,10 @@ fn stored(row: &Row<'_>) -> Result<StoredAdvert> {
         property: row.get(1)?,
         sequence: row.get(2)?,
         derived: DerivedFields(row.get(3)?),
-        text: document::decode(blob(row, 4)?)?,
+        text: document::decode(blob(row, 4)?).map_err(|error| {
+            let number = row.get::<_, i64>(0).unwrap_or_default();
+            error.of(format_args!("advert number {number}"))
+        })?,
         history: history(row, HISTORY_COLUMN)?,
     })
 }
@@ -152,7 +155,9 @@ pub(crate) fn notified_advert(connection: &Connection, advert: i64) -> Result<Ad
          WHERE advert = ?1",
     )?;
     let (text, property) = one_row(&mut statement, [advert], |row| {
-        Ok((document::decode(blob(row, 0)?)?, flx_id(row, 1)?))
+        let text = document::decode(blob(row, 0)?);
+        let text = text.map_err(|error| error.of(format_args!("advert number {advert}")))?;
+        Ok((text, flx_id(row, 1)?))
     })?;
     let advert: Advert = serde_json::from_slice(&text)?;
     Ok(Advert {

@@ -12,12 +12,12 @@ use std::io::{BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use flate2::read::MultiGzDecoder;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 
 use super::{Error, Portfolio, PortfolioColumns};
 use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
+use toise_base::bounded::{RecordBound, gunzip};
 use toise_base::delimiter::detect_delimiter;
 
 /// Rows per block: enough to make the overhead of a task negligible, few enough to keep all threads busy to the end.
@@ -63,10 +63,7 @@ fn text_of(portfolio: &Portfolio, bar: &ProgressBar) -> Result<Box<dyn BufRead>,
     let mut raw = BufReader::with_capacity(READ_BUFFER_BYTES, bar.wrap_read(file));
     let gzip = raw.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
     let mut text: Box<dyn BufRead> = if gzip {
-        Box::new(BufReader::with_capacity(
-            READ_BUFFER_BYTES,
-            MultiGzDecoder::new(raw),
-        ))
+        Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, gunzip(raw)))
     } else {
         Box::new(raw)
     };
@@ -110,7 +107,7 @@ impl OpenPortfolio {
             let delimiter = detect_delimiter(&probe);
             let mut rows = csv::ReaderBuilder::new()
                 .delimiter(delimiter)
-                .from_reader(Cursor::new(&probe).chain(text));
+                .from_reader(RecordBound::new(Cursor::new(&probe).chain(text)).0);
             let names: Vec<String> = rows
                 .byte_headers()
                 .map_err(|error| Error::Option(format!("{name}: {error}")))?
@@ -273,6 +270,7 @@ fn read_csv(
     header: &Arc<Header>,
     send: Send<'_>,
 ) -> Result<(), Error> {
+    let (text, ends) = RecordBound::new(text);
     let mut rows = csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .flexible(true)
@@ -284,6 +282,7 @@ fn read_csv(
         let more = rows
             .read_byte_record(&mut record)
             .map_err(|error| Error::Option(error.to_string()))?;
+        ends.mark();
         if more {
             let line = record.position().map_or(0, csv::Position::line);
             let row = block.len();

@@ -260,7 +260,7 @@ mod tests {
                 "filters.location.distance: is required",
             ),
             (
-                r#"{"sortOrder": "DESC"}"#,
+                r#"{"sortOrder": "down"}"#,
                 "sortOrder: must be one of: asc, desc",
             ),
             (r#"{"cursor": 1}"#, "cursor: must be a string"),

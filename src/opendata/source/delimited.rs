@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::block::{Block, Header};
 use super::{BlockReader, Error, SourceLocation};
+use toise_base::bounded::{RecordBound, RecordEnds};
 use toise_base::delimiter::detect_delimiter;
 
 /// Size of the buffer between decompression and splitting, bytes.
@@ -13,7 +14,8 @@ const SPLIT_BUFFER_BYTES: usize = 256 << 10;
 
 /// Reads delimited text.
 pub(super) struct DelimitedReader<R> {
-    rows: csv::Reader<R>,
+    rows: csv::Reader<RecordBound<R>>,
+    ends: RecordEnds,
     name: String,
     header: Arc<Header>,
     record: csv::StringRecord,
@@ -25,6 +27,7 @@ impl<R: Read> DelimitedReader<R> {
     /// Reads the header; `probe` is the beginning of the source.
     pub(super) fn new(source: R, name: &str, probe: &[u8]) -> Result<Self, Error> {
         let delimiter = detect_delimiter(probe);
+        let (source, ends) = RecordBound::new(source);
         let mut rows = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             // The tax office's pipe-separated format has no quoting, and a street name may contain a quotation mark.
@@ -39,6 +42,7 @@ impl<R: Read> DelimitedReader<R> {
             .collect();
         Ok(Self {
             rows,
+            ends,
             name: name.to_owned(),
             header: Arc::new(Header { names }),
             record: csv::StringRecord::new(),
@@ -57,6 +61,7 @@ impl<R: Read> BlockReader for DelimitedReader<R> {
             if !more {
                 break;
             }
+            self.ends.mark();
             let line = self.record.position().map_or(0, csv::Position::line);
             if let Some(at) = memchr::memchr(0, self.record.as_slice().as_bytes()) {
                 let field = (0..self.record.len()).find(|field| {

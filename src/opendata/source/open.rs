@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flate2::read::MultiGzDecoder;
 use parking_lot::Mutex;
 
 use super::{Block, Error, Header, SourceLocation, delimited, json, parquet};
+use toise_base::bounded::gunzip;
 
 /// Bytes read to detect the format.
 const PROBE_BYTES: usize = 64 << 10;
@@ -127,10 +127,7 @@ fn open_as<'r>(
     let mut probe = read_probe(&mut raw, name)?;
     if probe.starts_with(&[0x1f, 0x8b]) {
         let whole = Cursor::new(probe).chain(raw);
-        raw = Box::new(MultiGzDecoder::new(BufReader::with_capacity(
-            READ_BUFFER_BYTES,
-            whole,
-        )));
+        raw = Box::new(gunzip(BufReader::with_capacity(READ_BUFFER_BYTES, whole)));
         probe = read_probe(&mut raw, name)?;
     }
     if probe.is_empty() {

@@ -24,7 +24,7 @@ const CALLS: Metric<Counter> = Metric::counter(
 );
 const REFUSALS: Metric<Counter> = Metric::counter(
     "toise_refusals_total",
-    "Requests refused for their number, by reason: rate, quota, concurrency or overload.",
+    "Requests refused for their number, by reason: rate, quota, concurrency, overload or connections.",
 );
 pub(super) const CONNECTIONS: Metric<Gauge> =
     Metric::gauge("toise_connections", "Connections open.");
@@ -46,6 +46,8 @@ pub enum Refusal {
     Concurrency,
     /// More questions than the service can queue.
     Overload,
+    /// More open connections of one address than it may have.
+    Connections,
 }
 
 impl Refusal {
@@ -55,6 +57,7 @@ impl Refusal {
             Refusal::Quota => "quota",
             Refusal::Concurrency => "concurrency",
             Refusal::Overload => "overload",
+            Refusal::Connections => "connections",
         }
     }
 }

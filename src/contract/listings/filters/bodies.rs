@@ -330,6 +330,9 @@ pub fn parse_many(body: &Value) -> Result<Vec<Uuid>, Fault> {
     fields::read(body, &MANY, at)?.require("flxIds")
 }
 
+/// The texts of a search, which an alert takes only if they are empty.
+const SEARCH_TEXTS: [&str; 2] = ["keywords", "fullTexts"];
+
 /// Parses the `search_query` of an alert, `{filterProperty}` or `{filterAd}`; paths of faults start with
 /// `search_query`.
 ///
@@ -340,10 +343,18 @@ pub fn parse_search_query(listing: ListingKind, value: &Value) -> Result<Filter,
     let at = JsonPath::Key(&body, "search_query");
     let mut filter = None;
     for (key, value) in object(value, at)? {
+        let here = JsonPath::Key(&at, key);
+        if SEARCH_TEXTS.contains(&key.as_str()) {
+            // Clients that send the whole search of a page send its empty lists too.
+            let is_empty = value.as_array().map_or(value.is_null(), Vec::is_empty);
+            if is_empty {
+                continue;
+            }
+            return Err(here.fault("must be empty: alerts match filters, not texts"));
+        }
         if key != listing.filter_key() {
             return Err(at.unknown_key(key, [listing.filter_key()]));
         }
-        let here = JsonPath::Key(&at, key);
         filter = Some(model(
             value,
             listing.filter_model(),

@@ -34,6 +34,10 @@ pub(super) fn model(
         let Some(field) = part.fields(model).find(|field| field.key == key) else {
             return Err(at.unknown_key(key, part.fields(model).map(|field| field.key)));
         };
+        // As some clients write what they do not ask for.
+        if value.is_null() {
+            continue;
+        }
         let inner = field.part(part);
         filter.extend(read_field(
             value,

@@ -147,11 +147,9 @@ fn each_kind_of_fault_has_its_path_and_what_is_allowed() {
         ("[]", "must be an object"),
         (r#"{"price": {"latest": {"value": {"min": 2, "max": 1}}}}"#, "price.latest.value.min: must not be above max"),
         (r#"{"price": {"latest": {"value": {"min": "2"}}}}"#, "price.latest.value.min: must be a number"),
-        (r#"{"price": {"latest": {"value": {"min": null}}}}"#, "price.latest.value.min: must be a number"),
         (r#"{"price": {"latest": {"value": {"gte": 2}}}}"#,
             "price.latest.value.gte: unknown field; must be one of: min, max"),
-        (r#"{"price": null}"#, "price: must be an object"),
-        (r#"{"isUrgent": null}"#, "isUrgent: must be true or false"),
+        (r#"{"tags": [null]}"#, "tags[0]: must be a string"),
         (r#"{"isUrgent": "true"}"#, "isUrgent: must be true or false"),
         (r#"{"type": "CLASS_FLAT"}"#, "type: must be an array"),
         (r#"{"tags": ["a", 1]}"#, "tags[1]: must be a string"),
@@ -236,7 +234,7 @@ fn bodies_require_their_keys_and_limit_sizes_and_texts() {
     let cases = [
         (FieldSubset::Whole, "{}".to_owned(), "size: is required"),
         (FieldSubset::Whole, r#"{"size": 1, "orderBy": "ASC"}"#.to_owned(), "sortBy: is required"),
-        (FieldSubset::Whole, r#"{"size": 1, "sortBy": "PRICE", "orderBy": "asc"}"#.to_owned(),
+        (FieldSubset::Whole, r#"{"size": 1, "sortBy": "PRICE", "orderBy": "up"}"#.to_owned(),
             "orderBy: must be one of: ASC, DESC"),
         (FieldSubset::Whole, r#"{"sortBy": "price"}"#.to_owned(),
             "sortBy: must be one of: FIRST_SEEN_AT, PRICE, LAST_UPDATED_AT, LAST_SEEN_AT, RELEVANCE"),
@@ -459,4 +457,34 @@ fn leaves_give_the_column_they_constrain() {
             .iter()
             .all(|leaf| !matches!(leaf.takes, FieldType::Ignored))
     );
+}
+
+#[test]
+fn a_null_asks_for_nothing_and_the_order_is_written_in_either_case() {
+    let absent = [
+        r#"{"price": null}"#,
+        r#"{"isUrgent": null, "location": null}"#,
+        r#"{"price": {"latest": {"value": {"min": null, "max": null}}}}"#,
+    ];
+    for filter in absent {
+        let query = serde_json::from_str(&format!(r#"{{"filterProperty": {filter}}}"#)).unwrap();
+        assert!(
+            parse_search_query(ListingKind::Property, &query)
+                .unwrap()
+                .is_empty()
+        );
+    }
+    let body = r#"{"size": 1, "sortBy": "PRICE", "orderBy": "asc", "searchAfterHash": null,
+        "search": {"filterProperty": {}, "keywords": null, "fullTexts": null}}"#;
+    let request = parsed(FieldSubset::Whole, body).unwrap();
+    assert!(!request.descending && request.search.keywords.is_empty());
+}
+
+#[test]
+fn an_alert_takes_the_empty_texts_of_a_search() {
+    let query = json!({"filterAd": {}, "keywords": [], "fullTexts": null});
+    assert!(parse_search_query(ListingKind::Advert, &query).is_ok());
+    let query = json!({"filterAd": {}, "keywords": ["mer"]});
+    let fault = parse_search_query(ListingKind::Advert, &query).unwrap_err();
+    assert_eq!(fault.path, "search_query.keywords");
 }

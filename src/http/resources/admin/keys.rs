@@ -4,6 +4,7 @@ use futures::FutureExt;
 use serde_json::Value;
 use warp::http::Method;
 
+use super::rights::OperatorRights;
 use super::{on_store, operator};
 use crate::call::{Call, read_json};
 use crate::endpoint::{BodyRule, Counting, Endpoint, JSON_BODY, Time};
@@ -17,7 +18,6 @@ use toise_accounts::grants::Grants;
 use toise_accounts::key::{GrantChange, Owner};
 use toise_accounts::keys;
 use toise_accounts::requests::{parse_key, parse_key_change, parse_key_list};
-use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_contract::query::pairs;
 
@@ -96,13 +96,12 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 
 /// `POST /v2/protected/admin/keys`: creates a key and returns its text.
 async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let caller_scope = call.key()?.scopes.contains(Scope::Admin);
+    let rights = OperatorRights::of(call.key()?);
     let (body, limits) = (call.body.clone(), call.app.limits);
     on_store(call, move |store, clock| {
         let request = parse_key(&read_json(&body)?, &limits)?;
-        if let Some(grants) = request.grants {
-            refuse_more_than_held(caller_scope, grants)?;
-        }
+        let default = || Grants::from(request.kind.default_scopes());
+        rights.require(request.grants.unwrap_or_else(default))?;
         let by_id = matches!(request.owner, Owner::Id(_));
         let new = keys::issue(store, clock, request).map_err(|error| match error {
             keys::Error::Account(account::Error::NoAccount) if by_id => {
@@ -119,14 +118,15 @@ async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// `PATCH /v2/protected/admin/keys/{keyId}`: changes grants, limits or name.
 async fn update(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let key_id = call.uuid()?.to_string();
-    let caller_scope = call.key()?.scopes.contains(Scope::Admin);
+    let rights = OperatorRights::of(call.key()?);
     let body = call.body.clone();
     on_store(call, move |store, _| {
         let body = read_json(&body)?;
-        let kind = keys::get(store, &key_id)?.kind;
-        let change = parse_key_change(&body, kind)?;
+        let record = keys::get(store, &key_id)?;
+        let change = parse_key_change(&body, record.kind)?;
+        rights.require(record.grants())?;
         if let Some(GrantChange::Set(grants) | GrantChange::Add(grants)) = change.grants {
-            refuse_more_than_held(caller_scope, grants)?;
+            rights.require(grants)?;
         }
         let record = keys::change(store, &key_id, change)?;
         Ok(key_answer(&record, None))
@@ -137,21 +137,13 @@ async fn update(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// `DELETE /v2/protected/admin/keys/{keyId}`: revokes a key.
 async fn revoke(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let key_id = call.uuid()?.to_string();
+    let rights = OperatorRights::of(call.key()?);
     on_store(call, move |store, clock| {
+        rights.require(keys::get(store, &key_id)?.grants())?;
         keys::revoke(store, clock, &key_id)?;
         Ok(key_answer(&keys::get(store, &key_id)?, None))
     })
     .await
-}
-
-fn refuse_more_than_held(caller_scope: bool, grants: Grants) -> Result<(), ApiError> {
-    if grants.include_admin() && !caller_scope {
-        return Err(ApiError::Forbidden {
-            scope: Scope::Admin,
-            endpoint: "admin",
-        });
-    }
-    Ok(())
 }
 
 impl From<keys::Error> for ApiError {
@@ -162,6 +154,7 @@ impl From<keys::Error> for ApiError {
             keys::Error::NoKey => ApiError::NotFound("key"),
             keys::Error::Revoked => ApiError::NotFound("working key"),
             keys::Error::Ended => Fault::new("key", error.to_string()).into(),
+            keys::Error::PastExpiry => Fault::new("expires_at", "must be in the future").into(),
             keys::Error::AdminOnTestKey => Fault::new("grants", error.to_string()).into(),
         }
     }

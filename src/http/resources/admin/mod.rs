@@ -1,14 +1,14 @@
 //! The operators' endpoints: ingestion, accounts, secrets, keys, consumption, alerts and dead letters. The command
 //! line offers the same operations.
 //!
-//! Each handler waits for the store on a blocking thread. A key with the scope `admin` may give any grant; a key
-//! with single admin endpoints may not give admin grants, otherwise `admin.keys.create` would be equivalent to
-//! `admin`.
+//! Each handler waits for the store on a blocking thread. What a key may do to other keys is in `rights.rs`.
 
 pub mod accounts;
 pub mod adverts;
 pub mod alerts;
+pub mod audit;
 pub mod keys;
+mod rights;
 pub mod usage;
 
 use serde_json::Value;

@@ -1,0 +1,331 @@
+//! The audit log: one row for each administrative act, by whom, from where, on what, and how it ended.
+//!
+//! Rows are chained: each holds a digest of its contents and of the row before it, so a row that was changed or removed
+//! shows when the log is verified. Rows removed at its end show by the number of the last row, which SQLite keeps apart,
+//! and by the digest of the last row, which [`verify`] returns to be noted elsewhere. Every call blocks.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde_json::{Value, json};
+
+use super::answers::moment as written;
+use super::moment;
+use toise_base::clock::Clock;
+use toise_store::{self as store, Store};
+
+/// Maximum length of a text of an entry, bytes; longer ones are cut.
+const TEXT_BYTES_MAX: usize = 1_000;
+/// Maximum entries that one call returns.
+pub const ENTRIES_MAX: usize = 1_000;
+
+/// An administrative act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Act {
+    /// Who: a key by its id, or a person at the command line.
+    pub actor: String,
+    /// From which address; `None` on this machine.
+    pub origin: Option<String>,
+    /// What was done.
+    pub action: String,
+    /// To which account or key, if the action does not say.
+    pub subject: Option<String>,
+    /// How it ended.
+    pub outcome: String,
+}
+
+/// An entry of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Its number, from 1.
+    pub number: i64,
+    /// When the act ended.
+    pub at: DateTime<Utc>,
+    /// The act.
+    pub act: Act,
+    digest: Vec<u8>,
+}
+
+/// State of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditState {
+    /// Number of entries.
+    pub entries: u64,
+    /// Digest of the last entry, hexadecimal; empty without entries.
+    pub head: String,
+    /// Number of the first entry whose digest does not fit, or after which one is missing.
+    pub broken_at: Option<i64>,
+}
+
+impl Act {
+    /// An act of a person at the command line, which ended well.
+    pub fn at_command_line(action: &str, subject: impl ToString) -> Self {
+        let user = ["SUDO_USER", "USER", "LOGNAME"].iter();
+        let user = user.filter_map(|name| std::env::var(name).ok()).next();
+        Self {
+            actor: format!(
+                "command line of {}",
+                user.as_deref().unwrap_or("an unknown user")
+            ),
+            origin: None,
+            action: action.to_owned(),
+            subject: Some(subject.to_string()),
+            outcome: "done".to_owned(),
+        }
+    }
+
+    fn bounded(mut self) -> Self {
+        let texts = [&mut self.actor, &mut self.action, &mut self.outcome];
+        for text in texts
+            .into_iter()
+            .chain(&mut self.origin)
+            .chain(&mut self.subject)
+        {
+            text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+        }
+        self
+    }
+}
+
+impl AuditEntry {
+    /// The entry as JSON, as the command line and the API write it.
+    pub fn answer(&self) -> Value {
+        let hex: String = self
+            .digest
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let mut answer = json!({
+            "entry": self.number,
+            "at": written(self.at),
+            "actor": self.act.actor,
+            "action": self.act.action,
+            "outcome": self.act.outcome,
+            "digest": hex,
+        });
+        for (name, value) in [("origin", &self.act.origin), ("subject", &self.act.subject)] {
+            if let Some(value) = value {
+                answer[name] = json!(value);
+            }
+        }
+        answer
+    }
+}
+
+fn digest(previous: &[u8], number: i64, at_ms: i64, act: &Act) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    let none = "";
+    let parts = [
+        act.actor.as_str(),
+        act.origin.as_deref().unwrap_or(none),
+        &act.action,
+        act.subject.as_deref().unwrap_or(none),
+        &act.outcome,
+    ];
+    hasher.update(&(previous.len() as u64).to_le_bytes());
+    hasher.update(previous);
+    hasher.update(&number.to_le_bytes());
+    hasher.update(&at_ms.to_le_bytes());
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// Appends an act; durable on return.
+///
+/// # Errors
+/// The store cannot be written.
+pub fn append(store: &Store, clock: &Clock, act: Act) -> store::Result<()> {
+    let (act, at_ms) = (act.bounded(), clock.now().timestamp_millis());
+    store.write(move |transaction| {
+        let last = transaction
+            .prepare_cached("SELECT entry, digest FROM audit ORDER BY entry DESC LIMIT 1")?
+            .query_row([], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?))
+            })
+            .optional()?;
+        // What is removed at the end leaves a gap in the numbers.
+        let number = last_number(transaction)?.max(last.as_ref().map_or(0, |last| last.0)) + 1;
+        let previous = last.map(|(_, digest)| digest).unwrap_or_default();
+        let digest = digest(&previous, number, at_ms, &act);
+        transaction
+            .prepare_cached(
+                "INSERT INTO audit (entry, at_ms, actor, origin, action, subject, outcome, digest)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?
+            .execute((
+                number,
+                at_ms,
+                &act.actor,
+                &act.origin,
+                &act.action,
+                &act.subject,
+                &act.outcome,
+                digest.as_slice(),
+            ))?;
+        Ok(())
+    })
+}
+
+/// The number of the last entry that was ever appended.
+fn last_number(connection: &Connection) -> rusqlite::Result<i64> {
+    let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'audit'";
+    let number = connection
+        .prepare_cached(sql)?
+        .query_row([], |row| row.get(0));
+    Ok(number.optional()?.unwrap_or(0))
+}
+
+const SELECT: &str =
+    "SELECT entry, at_ms, actor, origin, action, subject, outcome, digest FROM audit";
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
+    Ok(AuditEntry {
+        number: row.get(0)?,
+        at: moment(row.get(1)?),
+        act: Act {
+            actor: row.get(2)?,
+            origin: row.get(3)?,
+            action: row.get(4)?,
+            subject: row.get(5)?,
+            outcome: row.get(6)?,
+        },
+        digest: row.get(7)?,
+    })
+}
+
+/// The latest entries before a number, or of all, newest first; at most [`ENTRIES_MAX`].
+///
+/// # Errors
+/// The store cannot be read.
+pub fn latest(store: &Store, before: Option<i64>, take: usize) -> store::Result<Vec<AuditEntry>> {
+    let take = take.min(ENTRIES_MAX) as i64;
+    store.read(|connection| {
+        connection
+            .prepare_cached(&format!(
+                "{SELECT} WHERE entry < ?1 ORDER BY entry DESC LIMIT ?2"
+            ))?
+            .query_map((before.unwrap_or(i64::MAX), take), entry)?
+            .collect()
+    })
+}
+
+/// Verifies the chain of all entries.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn verify(store: &Store) -> store::Result<AuditState> {
+    store.read_snapshot(|connection| {
+        let mut statement = connection.prepare(&format!("{SELECT} ORDER BY entry"))?;
+        let mut rows = statement.query([])?;
+        let (mut previous, mut entries, mut broken_at) = (Vec::new(), 0, None);
+        let mut number = 0;
+        while let Some(row) = rows.next()? {
+            let found = entry(row)?;
+            let at_ms = found.at.timestamp_millis();
+            let expected = digest(&previous, found.number, at_ms, &found.act);
+            let fits = found.number == number + 1 && found.digest == expected;
+            if !fits && broken_at.is_none() {
+                broken_at = Some(found.number);
+            }
+            number = found.number;
+            entries += 1;
+            previous = found.digest;
+        }
+        if broken_at.is_none() && last_number(connection)? != number {
+            broken_at = Some(number + 1);
+        }
+        Ok(AuditState {
+            entries,
+            head: previous.iter().map(|byte| format!("{byte:02x}")).collect(),
+            broken_at,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn act(action: &str) -> Act {
+        Act {
+            actor: "key 1".into(),
+            origin: Some("192.0.2.1".into()),
+            action: action.into(),
+            subject: None,
+            outcome: "200".into(),
+        }
+    }
+
+    fn three(folder: &std::path::Path) -> Store {
+        let store = Store::open(folder).unwrap();
+        let clock = Clock::steered(Utc::now());
+        for action in ["create", "change", "revoke"] {
+            append(&store, &clock, act(action)).unwrap();
+            clock.advance_ms(1);
+        }
+        store
+    }
+
+    /// What somebody does who can write the file.
+    fn tamper(store: &Store, sql: &'static str) {
+        let change = move |transaction: &rusqlite::Transaction<'_>| {
+            transaction.execute_batch(
+                "DROP TRIGGER audit_is_not_changed; DROP TRIGGER audit_is_not_deleted;",
+            )?;
+            transaction.execute_batch(sql)
+        };
+        store.write(change).unwrap();
+    }
+
+    #[test]
+    fn entries_are_read_as_they_were_appended_and_cannot_be_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = three(folder.path());
+        let found = latest(&store, None, 10).unwrap();
+        let actions: Vec<&str> = found.iter().map(|one| one.act.action.as_str()).collect();
+        assert_eq!(actions, ["revoke", "change", "create"]);
+        assert_eq!(latest(&store, Some(2), 10).unwrap(), found[2..]);
+        assert_eq!(found[0].answer()["origin"], "192.0.2.1");
+        let state = verify(&store).unwrap();
+        assert_eq!((state.entries, state.broken_at), (3, None));
+        assert_eq!(found[0].answer()["digest"], state.head);
+        for sql in ["UPDATE audit SET actor = 'x'", "DELETE FROM audit"] {
+            let refused = store.write(move |transaction| transaction.execute(sql, []));
+            assert!(refused.unwrap_err().to_string().contains("only appended"));
+        }
+    }
+
+    #[test]
+    fn a_changed_or_removed_entry_shows() {
+        for (sql, broken_at) in [
+            (
+                "UPDATE audit SET actor = 'somebody else' WHERE entry = 2",
+                2,
+            ),
+            ("DELETE FROM audit WHERE entry = 1", 2),
+            ("DELETE FROM audit WHERE entry = 2", 3),
+            ("DELETE FROM audit WHERE entry = 3", 3),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let store = three(folder.path());
+            tamper(&store, sql);
+            assert_eq!(verify(&store).unwrap().broken_at, Some(broken_at), "{sql}");
+            // And goes on showing.
+            append(&store, &Clock::system(), act("later")).unwrap();
+            assert!(verify(&store).unwrap().broken_at.is_some(), "{sql}");
+        }
+    }
+
+    #[test]
+    fn an_empty_log_is_intact_and_long_texts_are_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        assert_eq!(verify(&store).unwrap().broken_at, None);
+        append(&store, &Clock::system(), act(&"é".repeat(5_000))).unwrap();
+        let found = latest(&store, None, 1).unwrap();
+        assert_eq!(found[0].act.action.len(), TEXT_BYTES_MAX);
+        assert_eq!(verify(&store).unwrap().broken_at, None);
+    }
+}

@@ -1,0 +1,86 @@
+//! When each key was last used: noted in memory with every call, written now and then.
+//!
+//! A use is no change of a key, so it is in a table of its own and makes no cached key stale. What a process has not
+//! written when it is killed is lost: half a minute.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use toise_store::{self as store, Store};
+
+/// Uses that are not written yet. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct KeyUses(Arc<Mutex<HashMap<Uuid, i64>>>);
+
+impl KeyUses {
+    /// Notes that a key is used.
+    pub fn note(&self, key_id: Uuid, at: DateTime<Utc>) {
+        self.0.lock().insert(key_id, at.timestamp_millis());
+    }
+
+    /// Writes what was noted. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be written; what was noted is kept for the next time.
+    pub fn write(&self, store: &Store) -> store::Result<()> {
+        let noted = std::mem::take(&mut *self.0.lock());
+        if noted.is_empty() {
+            return Ok(());
+        }
+        let writing = noted.clone();
+        let written = store.write(move |transaction| {
+            let mut statement = transaction.prepare_cached(
+                "INSERT INTO key_uses VALUES (?1, ?2)
+                 ON CONFLICT (key_id) DO UPDATE SET last_used_at_ms = max(last_used_at_ms, excluded.last_used_at_ms)",
+            )?;
+            for (key_id, at_ms) in &writing {
+                statement.execute((key_id.to_string(), at_ms))?;
+            }
+            Ok(())
+        });
+        if written.is_err() {
+            let mut state = self.0.lock();
+            for (key_id, at_ms) in noted {
+                state.entry(key_id).or_insert(at_ms);
+            }
+        }
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DEFAULT_ACCOUNT;
+    use crate::keys::{self, KeyKind};
+    use toise_base::clock::Clock;
+
+    #[test]
+    fn the_last_use_of_a_key_is_written_and_changes_no_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let clock = Clock::steered(DateTime::from_timestamp_millis(1_700_000_000_000).unwrap());
+        let kind = KeyKind::Production;
+        let new =
+            keys::create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
+        let changes = || {
+            let sql = "SELECT count FROM key_changes";
+            store.read(|connection| connection.query_row(sql, [], |row| row.get::<_, i64>(0)))
+        };
+        let before = changes().unwrap();
+        let uses = KeyUses::default();
+        uses.note(new.key_id, clock.now());
+        clock.advance_ms(5);
+        uses.note(new.key_id, clock.now());
+        uses.write(&store).unwrap();
+        uses.write(&store).unwrap();
+        let record = keys::get(&store, &new.key).unwrap();
+        assert_eq!(record.last_used_at, Some(clock.now()));
+        assert_eq!(changes().unwrap(), before);
+        assert!(new.key.starts_with(record.prefix.as_deref().unwrap()));
+    }
+}

@@ -1,0 +1,82 @@
+//! `toise audit`: shows the log of administrative acts, and verifies that nothing in it was changed or removed.
+
+use clap::Args;
+use comfy_table::CellAlignment;
+use serde_json::{Value, json};
+
+use super::{CommandResult, Common};
+use toise_accounts::answers::moment;
+use toise_accounts::audit::{self, AuditEntry, ENTRIES_MAX};
+use toise_store::Store;
+
+/// Arguments of `audit`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Every change of accounts, keys and deliveries by an operator, over HTTP or at the command line, is an entry with a digest of
+itself and of the entry before it. The whole log is verified each time; if an entry was changed or removed, the command
+says after which one and ends with exit code 1. Note the digest of the last entry elsewhere to notice a log that was
+replaced.
+
+Examples:
+  toise audit
+  toise audit --take 1000 --json | jq '.entries[].action'")]
+pub struct AuditArgs {
+    /// Number of entries to show, the latest first
+    #[arg(long, default_value = "50", value_parser = clap::value_parser!(u64).range(0..=ENTRIES_MAX as u64))]
+    take: u64,
+    /// Show only entries with lower numbers
+    #[arg(long, value_name = "NUMBER")]
+    before: Option<i64>,
+}
+
+/// Runs `audit`.
+pub fn run(common: &Common, arguments: &AuditArgs) -> CommandResult {
+    let store = Store::open_existing(&common.data)?.ok_or("the data folder has no store")?;
+    let entries = audit::latest(&store, arguments.before, arguments.take as usize)?;
+    let state = audit::verify(&store)?;
+    if common.json {
+        let entries: Vec<Value> = entries.iter().map(AuditEntry::answer).collect();
+        println!(
+            "{}",
+            json!({
+                "entries": entries, "count": state.entries, "head": state.head, "broken_at": state.broken_at,
+            })
+        );
+    } else {
+        print(&entries);
+        println!(
+            "{} entries; the last has the digest {}",
+            state.entries, state.head
+        );
+    }
+    match state.broken_at {
+        None => Ok(()),
+        Some(number) => Err(format!(
+            "the log was tampered with: entry {number} does not follow from the one before it"
+        )
+        .into()),
+    }
+}
+
+fn print(entries: &[AuditEntry]) {
+    let mut table = crate::table();
+    table.set_header([
+        "entry", "at", "actor", "from", "action", "subject", "outcome",
+    ]);
+    for entry in entries {
+        let act = &entry.act;
+        table.add_row([
+            entry.number.to_string(),
+            moment(entry.at).as_str().unwrap_or_default().to_owned(),
+            act.actor.clone(),
+            act.origin.clone().unwrap_or_default(),
+            act.action.clone(),
+            act.subject.clone().unwrap_or_default(),
+            act.outcome.clone(),
+        ]);
+    }
+    if let Some(column) = table.column_mut(0) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}");
+}

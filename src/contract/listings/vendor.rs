@@ -1,0 +1,69 @@
+//! The source of an advert as the original service's clients may know it: an object `{flxId, url, website}` in place of
+//! the name of the portal (`compat.vendor_source`).
+//!
+//! Records are stored and served with the name; with the setting, a body is rewritten on its way out.
+
+use serde_json::{Map, Value, json};
+
+/// A body in which every advert's `source` is an object. What is no JSON is returned as it is.
+pub fn with_vendor_sources(body: &[u8]) -> Vec<u8> {
+    let Ok(mut value) = serde_json::from_slice::<Value>(body) else {
+        return body.to_vec();
+    };
+    rewrite(&mut value);
+    serde_json::to_vec(&value).unwrap_or_else(|_| body.to_vec())
+}
+
+fn rewrite(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(rewrite),
+        Value::Object(fields) => {
+            if let Some(source) = vendor_source(fields) {
+                fields.insert("source".into(), source);
+            }
+            fields
+                .iter_mut()
+                .filter(|(name, _)| *name != "source")
+                .for_each(|(_, value)| rewrite(value));
+        }
+        _ => {}
+    }
+}
+
+/// The source of an advert as an object; `None` for what is no advert, or has no portal.
+fn vendor_source(advert: &Map<String, Value>) -> Option<Value> {
+    let website = advert.get("source")?.as_str()?;
+    let mut source = json!({});
+    for name in ["flxId", "url"] {
+        if let Some(value) = advert.get(name) {
+            source[name] = value.clone();
+        }
+    }
+    source["website"] = json!(website);
+    // Only adverts have an address besides.
+    advert.contains_key("flxId").then_some(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_source_of_every_advert_becomes_an_object() {
+        let body = json!({"data": {"flxId": "p", "adverts": [
+            {"flxId": "a", "url": "https://p.example/1", "source": "p.example", "price": {"latest": {
+                "value": 200_000.5, "source": {"flxId": "a", "website": "p.example"},
+            }}},
+            {"flxId": "b", "source": "q.example"},
+        ]}});
+        let read: Value =
+            serde_json::from_slice(&with_vendor_sources(body.to_string().as_bytes())).unwrap();
+        let adverts = &read["data"]["adverts"];
+        let expected = json!({"flxId": "a", "url": "https://p.example/1", "website": "p.example"});
+        assert_eq!(adverts[0]["source"], expected);
+        assert_eq!(adverts[0]["price"], body["data"]["adverts"][0]["price"]);
+        let expected = json!({"flxId": "b", "website": "q.example"});
+        assert_eq!(adverts[1]["source"], expected);
+        assert_eq!(with_vendor_sources(b"no JSON"), b"no JSON");
+    }
+}

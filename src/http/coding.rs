@@ -1,0 +1,190 @@
+//! Compressed answers, for clients that accept them: zstd or gzip.
+//!
+//! Short bodies, streamed ones and those that are compressed already stay as they are. Long ones are compressed on a
+//! blocking thread, since the reactor must not compute.
+
+use std::io::Write;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use warp::http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, VARY,
+};
+use warp::http::{HeaderMap, Response};
+
+/// Bodies from this length on are compressed, bytes: shorter ones fit into one packet.
+const COMPRESSED_BYTES_LEAST: usize = 1_400;
+/// Bodies from this length on are compressed on a blocking thread, bytes; the others take a fraction of a millisecond.
+const BLOCKING_BYTES_LEAST: usize = 32 << 10;
+/// zstd level: higher ones save little on JSON and cost much.
+const ZSTD_LEVEL: i32 = 1;
+
+/// A supported coding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coding {
+    Zstd,
+    Gzip,
+}
+
+impl Coding {
+    const ALL: [Self; 2] = [Self::Zstd, Self::Gzip];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Zstd => "zstd",
+            Self::Gzip => "gzip",
+        }
+    }
+
+    fn compress(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
+        match self {
+            Self::Zstd => zstd::bulk::compress(body, ZSTD_LEVEL),
+            Self::Gzip => {
+                let packed = Vec::with_capacity(body.len() / 4);
+                let mut encoder = GzEncoder::new(packed, Compression::fast());
+                encoder.write_all(body)?;
+                encoder.finish()
+            }
+        }
+    }
+
+    /// The coding that a client prefers, of those it accepts; zstd if it does not say.
+    fn preferred(headers: &HeaderMap) -> Option<Self> {
+        let weights = Self::ALL.map(|coding| (coding, weight(headers, coding.name())));
+        let [zstd, gzip] = weights;
+        let best = if gzip.1 > zstd.1 { gzip } else { zstd };
+        (best.1 > 0.0).then_some(best.0)
+    }
+}
+
+/// The weight of a coding in `Accept-Encoding`, 0 to 1.
+fn weight(headers: &HeaderMap, name: &str) -> f32 {
+    let lists = headers.get_all(ACCEPT_ENCODING).iter();
+    let codings = lists
+        .filter_map(|list| list.to_str().ok())
+        .flat_map(|list| list.split(','));
+    let mut of_all = 0.0;
+    for coding in codings {
+        let (named, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let weight = weight.trim().strip_prefix("q=").unwrap_or("1");
+        let weight = weight.trim().parse().unwrap_or(0.0);
+        match named.trim() {
+            named if named.eq_ignore_ascii_case(name) => return weight,
+            "*" => of_all = weight,
+            _ => {}
+        }
+    }
+    of_all
+}
+
+/// Whether a body of a media type becomes shorter.
+fn is_text(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    essence.starts_with("text/")
+        || ["json", "javascript", "xml", "mapbox-vector-tile", "wasm"]
+            .iter()
+            .any(|part| essence.ends_with(part))
+}
+
+/// Compresses the body of a response if its client accepts it.
+pub(super) async fn compressed(response: &mut Response<Bytes>, request: &HeaderMap) {
+    let headers = response.headers();
+    let content_type = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    if headers.contains_key(CONTENT_ENCODING) || !content_type.is_some_and(is_text) {
+        return;
+    }
+    let by = HeaderValue::from_name(ACCEPT_ENCODING);
+    response.headers_mut().append(VARY, by);
+    if response.body().len() < COMPRESSED_BYTES_LEAST {
+        return;
+    }
+    let Some(coding) = Coding::preferred(request) else {
+        return;
+    };
+    let body = response.body().clone();
+    let packed = match body.len() < BLOCKING_BYTES_LEAST {
+        true => coding.compress(&body).ok(),
+        false => {
+            let packing = tokio::task::spawn_blocking(move || coding.compress(&body).ok());
+            packing.await.unwrap_or_default()
+        }
+    };
+    // What cannot be compressed is sent as it is.
+    let Some(packed) = packed.filter(|packed| packed.len() < response.body().len()) else {
+        return;
+    };
+    *response.body_mut() = packed.into();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+    weaken(headers);
+}
+
+/// The tag of a compressed body must not promise the bytes of the other.
+fn weaken(headers: &mut HeaderMap) {
+    let tag = headers.get(ETAG).and_then(|tag| tag.to_str().ok());
+    let strong = tag.filter(|tag| !tag.starts_with("W/"));
+    if let Some(weak) = strong.and_then(|tag| HeaderValue::from_str(&format!("W/{tag}")).ok()) {
+        headers.insert(ETAG, weak);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepting(text: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT_ENCODING, text.parse().unwrap());
+        headers
+    }
+
+    async fn coded(accepted: &str, content_type: &'static str, length: usize) -> Option<String> {
+        let mut response = Response::new(Bytes::from(vec![b'a'; length]));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        compressed(&mut response, &accepting(accepted)).await;
+        let coding = response.headers().get(CONTENT_ENCODING)?.to_str().ok()?;
+        let body = match coding {
+            "zstd" => zstd::bulk::decompress(response.body(), length).ok()?,
+            _ => {
+                let mut body = Vec::new();
+                let mut decoder = flate2::read::GzDecoder::new(&response.body()[..]);
+                std::io::Read::read_to_end(&mut decoder, &mut body).ok()?;
+                body
+            }
+        };
+        assert_eq!(body, vec![b'a'; length]);
+        Some(coding.to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_client_gets_the_coding_it_prefers() {
+        for (accepted, coding) in [
+            ("gzip", Some("gzip")),
+            ("gzip, zstd", Some("zstd")),
+            ("zstd;q=0.5, GZIP;q=0.9", Some("gzip")),
+            ("*", Some("zstd")),
+            ("br", None),
+            ("gzip;q=0, identity", None),
+        ] {
+            for length in [5_000, 100_000] {
+                let found = coded(accepted, "application/json", length).await;
+                assert_eq!(found.as_deref(), coding, "{accepted}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn short_bodies_and_those_that_are_packed_already_stay_as_they_are() {
+        assert_eq!(coded("gzip", "application/json", 100).await, None);
+        assert_eq!(coded("gzip", "image/png", 5_000).await, None);
+        assert!(
+            coded("gzip", "text/csv; charset=utf-8", 5_000)
+                .await
+                .is_some()
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! The audit log: who did what, from where, and how it ended.
+
+use futures::FutureExt;
+use serde_json::Value;
+use warp::http::Method;
+
+use super::{on_store, operator};
+use crate::call::Call;
+use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
+use crate::error::ApiError;
+use crate::openapi::Operation;
+use crate::openapi::admin::{audit_parameters, data_list_of};
+use crate::response::ApiResponse;
+use toise_accounts::audit;
+use toise_accounts::requests::parse_audit;
+use toise_contract::query::pairs;
+
+/// The operators' endpoint for the log.
+pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
+    method: Method::GET,
+    path: "/v2/protected/admin/audit",
+    access: operator("admin.audit"),
+    counting: Counting::Free,
+    body: BodyRule::None,
+    time: Time::Request,
+    handler: |call| list(call).boxed(),
+    operation: Some(|| {
+        Operation::new("audit", "Administrative acts, newest first")
+            .with_query(audit_parameters())
+            .with_answer(data_list_of("AuditEntry"))
+    }),
+}];
+
+/// `GET /v2/protected/admin/audit`: the latest entries, or those before a number.
+async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let (before, take) = parse_audit(&pairs(call.query)?)?;
+    on_store(call, move |store, _| {
+        let entries = audit::latest(store, before, take)?;
+        Ok(Value::Array(
+            entries.iter().map(audit::AuditEntry::answer).collect(),
+        ))
+    })
+    .await
+}

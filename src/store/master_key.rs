@@ -1,0 +1,362 @@
+//! Encryption of secrets at rest: a master key that is not in the data folder wraps the key that seals them.
+//!
+//! The master key is 32 random bytes as 64 hexadecimal digits, from the environment (`TOISE_MASTER_KEY`), a file
+//! (`TOISE_MASTER_KEY_FILE`) or a command (`TOISE_MASTER_KEY_COMMAND`, its output). When a store is first opened with one,
+//! a data key is made, wrapped with it and stored, and the secrets that are there are sealed with the data key: webhook
+//! keys, signing secrets, the secret of cursors; from then on also the responses under idempotency keys. Afterwards the
+//! store opens only with the master key.
+//!
+//! To change the master key, name the former one in the same ways with `_PREVIOUS` (`TOISE_MASTER_KEY_PREVIOUS`, …) the
+//! next time a process opens the store, a command beside a running server for example: the data key is wrapped anew, and
+//! the server, which has it in memory, goes on.
+//!
+//! Statements say where: `conceal(value, place)` seals, `reveal(value, place)` opens. Without a key the first changes
+//! nothing, and the second returns what was never sealed.
+
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
+
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+
+use super::error::{Error, Result};
+use super::sealing::{KEY_BYTES, SealingKey};
+
+/// Name of the environment variable with the master key; `_FILE` and `_COMMAND` name where it is.
+const VARIABLE: &str = "TOISE_MASTER_KEY";
+/// Added to the name for the former master key.
+const PREVIOUS: &str = "_PREVIOUS";
+/// What the keys are derived for that wrap data keys.
+const PURPOSE: &str = "toise master key wraps data keys";
+/// Context of a wrapped data key.
+const WRAPPED: &[u8] = b"sealing_key";
+/// Before sealed bytes.
+const SEALED: &[u8] = b"sealed\0";
+/// Before sealed texts, whose bytes are written in hexadecimal digits.
+const SEALED_TEXT: &str = "sealed:";
+
+/// Seals the secrets that are stored when a store is first opened with a master key.
+const SEAL_ALL: &str = "
+    UPDATE webhook_keys SET value = conceal(value, 'webhook_keys ' || account_id);
+    UPDATE signing_secrets SET value = conceal(value, 'signing_secrets ' || account_id);
+    UPDATE secrets SET value = conceal(value, 'secrets ' || name);";
+
+/// The data key of a store, once it is open; shared by its connections.
+pub(super) type SharedSealingKey = Arc<OnceLock<SealingKey>>;
+
+/// The master key, and the former one while it is being changed.
+#[derive(Clone, Debug, Default)]
+pub struct MasterKeys {
+    current: Option<SealingKey>,
+    previous: Option<SealingKey>,
+}
+
+impl MasterKeys {
+    /// Reads them from where the environment says.
+    ///
+    /// # Errors
+    /// A place that cannot be read, or a text that is no key.
+    pub fn from_environment() -> Result<Self> {
+        let key = |suffix: &str| {
+            let name = format!("{VARIABLE}{suffix}");
+            let text = text_from_environment(&name)?;
+            text.map(|text| key_of(&text, &name)).transpose()
+        };
+        Ok(Self {
+            current: key("")?,
+            previous: key(PREVIOUS)?,
+        })
+    }
+
+    /// Keys given as hexadecimal digits.
+    ///
+    /// # Errors
+    /// A text that is no key.
+    pub fn of(current: &str, previous: Option<&str>) -> Result<Self> {
+        Ok(Self {
+            current: Some(key_of(current, VARIABLE)?),
+            previous: previous.map(|text| key_of(text, VARIABLE)).transpose()?,
+        })
+    }
+}
+
+fn unusable(reason: String) -> Error {
+    Error::MasterKey(reason)
+}
+
+/// The text of a key, from a variable or from where a variable of that name says.
+fn text_from_environment(name: &str) -> Result<Option<String>> {
+    if let Ok(text) = std::env::var(name) {
+        return Ok(Some(text));
+    }
+    if let Ok(path) = std::env::var(format!("{name}_FILE")) {
+        let text = std::fs::read_to_string(&path);
+        return text
+            .map(Some)
+            .map_err(|error| unusable(format!("{path}: {error}")));
+    }
+    let Ok(command) = std::env::var(format!("{name}_COMMAND")) else {
+        return Ok(None);
+    };
+    let failed = |reason: String| unusable(format!("the command of {name}_COMMAND {reason}"));
+    let output = Command::new("sh")
+        .args(["-c", &command])
+        .output()
+        .map_err(|error| failed(format!("cannot be run: {error}")))?;
+    match output.status.success() {
+        true => Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned())),
+        false => Err(failed(format!("failed: {}", output.status))),
+    }
+}
+
+fn key_of(text: &str, name: &str) -> Result<SealingKey> {
+    let bytes = from_hex(text.trim()).filter(|bytes| bytes.len() == KEY_BYTES);
+    let key = bytes.and_then(|bytes| SealingKey::derived(PURPOSE, &[&bytes]));
+    let rule = "must be 64 hexadecimal digits, as of `openssl rand -hex 32`";
+    key.ok_or_else(|| unusable(format!("{name}: {rule}")))
+}
+
+/// Unwraps the data key of a store, makes it if there is none, or wraps it anew if the master key has changed.
+///
+/// # Errors
+/// The store was sealed with another master key, or needs one that is not given.
+pub(super) fn unlock(
+    connection: &mut Connection,
+    shared: &SharedSealingKey,
+    keys: &MasterKeys,
+) -> Result<()> {
+    // What is overwritten must not stay readable in free space.
+    connection.pragma_update(None, "secure_delete", true)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let wrapped: Option<Vec<u8>> = transaction
+        .query_row("SELECT wrapped FROM sealing_key", [], |row| row.get(0))
+        .optional()?;
+    let (data_key, rewrapped) = match (&wrapped, &keys.current) {
+        (None, None) => return Ok(()),
+        (Some(_), None) => {
+            return Err(unusable(format!(
+                "the secrets of this store are encrypted; give the master key in {VARIABLE}, {VARIABLE}_FILE or \
+                 {VARIABLE}_COMMAND"
+            )));
+        }
+        (None, Some(current)) => {
+            let data_key: [u8; KEY_BYTES] = rand::random();
+            (data_key.to_vec(), Some(current))
+        }
+        (Some(wrapped), Some(current)) => {
+            let previous = keys.previous.as_ref();
+            match current.open(wrapped, WRAPPED) {
+                Ok(data_key) => (data_key, None),
+                Err(_) => {
+                    let opened = previous.and_then(|key| key.open(wrapped, WRAPPED).ok());
+                    let opened = opened.ok_or_else(|| {
+                        unusable(format!(
+                            "the master key is not that of this store; a former one goes into {VARIABLE}{PREVIOUS}"
+                        ))
+                    })?;
+                    (opened, Some(current))
+                }
+            }
+        }
+    };
+    let damaged = || unusable("the data key of this store is damaged".to_owned());
+    let bytes: [u8; KEY_BYTES] = data_key.as_slice().try_into().map_err(|_| damaged())?;
+    // Another process may have set it already, to the same.
+    let _ = shared.set(SealingKey::new(&bytes).ok_or_else(damaged)?);
+    if let Some(current) = rewrapped {
+        let sealed = current.seal(&bytes, WRAPPED).map_err(|_| damaged())?;
+        let put = "INSERT INTO sealing_key (one, wrapped) VALUES (1, ?1)
+                   ON CONFLICT (one) DO UPDATE SET wrapped = excluded.wrapped";
+        transaction.execute(put, [sealed])?;
+    }
+    if wrapped.is_none() {
+        transaction.execute_batch(SEAL_ALL)?;
+        tracing::info!("the secrets of the store are encrypted from now on");
+    }
+    transaction.commit()?;
+    connection.pragma_update(None, "secure_delete", false)?;
+    Ok(())
+}
+
+/// Registers `conceal` and `reveal` on a connection.
+pub(super) fn register_functions(
+    connection: &Connection,
+    shared: &SharedSealingKey,
+) -> rusqlite::Result<()> {
+    // Not in schemas: only statements of this program may use them.
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
+    let key = Arc::clone(shared);
+    connection.create_scalar_function("conceal", 2, flags, move |context| {
+        let place: String = context.get(1)?;
+        conceal(key.get(), context, &place)
+    })?;
+    let key = Arc::clone(shared);
+    connection.create_scalar_function("reveal", 2, flags, move |context| {
+        let place: String = context.get(1)?;
+        reveal(key.get(), context, &place)
+    })
+}
+
+fn failed(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {
+    rusqlite::Error::UserFunctionError(reason.into())
+}
+
+fn conceal(
+    key: Option<&SealingKey>,
+    context: &Context<'_>,
+    place: &str,
+) -> rusqlite::Result<Value> {
+    let value = context.get_raw(0);
+    let Some(key) = key else {
+        return Value::try_from(value).map_err(failed);
+    };
+    match value {
+        ValueRef::Blob(bytes) => {
+            let sealed = key.seal(bytes, place.as_bytes()).map_err(failed)?;
+            Ok(Value::Blob([SEALED, &sealed].concat()))
+        }
+        ValueRef::Text(bytes) => {
+            let sealed = key.seal(bytes, place.as_bytes()).map_err(failed)?;
+            Ok(Value::Text(format!("{SEALED_TEXT}{}", to_hex(&sealed))))
+        }
+        other => Value::try_from(other).map_err(failed),
+    }
+}
+
+fn reveal(key: Option<&SealingKey>, context: &Context<'_>, place: &str) -> rusqlite::Result<Value> {
+    let open = |sealed: &[u8]| {
+        let key =
+            key.ok_or_else(|| failed("the secret is encrypted and there is no master key"))?;
+        key.open(sealed, place.as_bytes()).map_err(failed)
+    };
+    match context.get_raw(0) {
+        ValueRef::Blob(bytes) => match bytes.strip_prefix(SEALED) {
+            Some(sealed) => open(sealed).map(Value::Blob),
+            None => Ok(Value::Blob(bytes.to_vec())),
+        },
+        ValueRef::Text(bytes) => {
+            let text = std::str::from_utf8(bytes).map_err(failed)?;
+            let Some(sealed) = text.strip_prefix(SEALED_TEXT) else {
+                return Ok(Value::Text(text.to_owned()));
+            };
+            let sealed = from_hex(sealed).ok_or_else(|| failed("a sealed text is damaged"))?;
+            let opened = String::from_utf8(open(&sealed)?).map_err(failed)?;
+            Ok(Value::Text(opened))
+        }
+        other => Value::try_from(other).map_err(failed),
+    }
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    let is_hex = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit);
+    let bytes = digits.chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).ok()?;
+        u8::from_str_radix(pair, 16).ok()
+    });
+    bytes.collect::<Option<Vec<u8>>>().filter(|_| is_hex)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+    use toise_base::supervise::Supervisor;
+
+    const FIRST: &str = "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f";
+    const SECOND: &str = "1f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f";
+    const TEXT: &str = "whk_a-key-that-a-receiver-compares";
+
+    fn open(folder: &std::path::Path, keys: &MasterKeys) -> Result<Store> {
+        Store::open_with(folder, &Supervisor::default(), keys)
+    }
+
+    fn put(store: &Store) {
+        let change = |transaction: &rusqlite::Transaction<'_>| {
+            transaction.execute("INSERT INTO accounts VALUES ('a', 'a', 0)", [])?;
+            let sql = "INSERT INTO webhook_keys VALUES ('a', conceal(?1, 'webhook_keys a'))";
+            transaction.execute(sql, [TEXT])
+        };
+        store.write(change).unwrap();
+    }
+
+    fn read(store: &Store) -> String {
+        let sql = "SELECT reveal(value, 'webhook_keys ' || account_id) FROM webhook_keys";
+        store
+            .read(|connection| connection.query_row(sql, [], |row| row.get(0)))
+            .unwrap()
+    }
+
+    fn files_show(folder: &std::path::Path, text: &[u8]) -> bool {
+        // The threads of a store that was dropped close its files a little later.
+        let since = std::time::Instant::now();
+        while folder.join("store.sqlite-wal").exists() || folder.join("ledger.sqlite-wal").exists() {
+            assert!(since.elapsed().as_secs() < 10, "the store is not closed");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let mut entries = std::fs::read_dir(folder).unwrap();
+        entries.any(|entry| {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            bytes.windows(text.len()).any(|part| part == text)
+        })
+    }
+
+    #[test]
+    fn a_stolen_store_shows_no_secret_and_opens_with_its_master_key_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let none = MasterKeys::default();
+        let first = MasterKeys::of(FIRST, None).unwrap();
+        let store = open(folder.path(), &none).unwrap();
+        put(&store);
+        let cursors = store.secret("cursor").unwrap();
+        drop(store);
+        assert!(files_show(folder.path(), TEXT.as_bytes()));
+
+        let store = open(folder.path(), &first).unwrap();
+        assert_eq!(read(&store), TEXT);
+        assert_eq!(store.secret("cursor").unwrap(), cursors);
+        let copies = folder.path().join("copies");
+        std::fs::create_dir(&copies).unwrap();
+        store.backup(&copies).unwrap();
+        drop(store);
+        assert!(!files_show(&copies, TEXT.as_bytes()));
+        assert!(!files_show(&copies, &cursors));
+        std::fs::remove_dir_all(&copies).unwrap();
+        assert!(!files_show(folder.path(), TEXT.as_bytes()));
+
+        let refused = open(folder.path(), &none).unwrap_err().to_string();
+        assert!(refused.contains("TOISE_MASTER_KEY"), "{refused}");
+        let second = MasterKeys::of(SECOND, None).unwrap();
+        let refused = open(folder.path(), &second).unwrap_err().to_string();
+        assert!(refused.contains("not that of this store"), "{refused}");
+    }
+
+    #[test]
+    fn the_master_key_changes_while_a_server_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = MasterKeys::of(FIRST, None).unwrap();
+        let server = open(folder.path(), &first).unwrap();
+        put(&server);
+        let both = MasterKeys::of(SECOND, Some(FIRST)).unwrap();
+        let command = open(folder.path(), &both).unwrap();
+        assert_eq!(read(&command), TEXT);
+        assert_eq!(read(&server), TEXT);
+        drop((command, server));
+        let second = MasterKeys::of(SECOND, None).unwrap();
+        assert_eq!(read(&open(folder.path(), &second).unwrap()), TEXT);
+        assert!(open(folder.path(), &first).is_err());
+    }
+
+    #[test]
+    fn a_master_key_is_64_hexadecimal_digits() {
+        assert!(MasterKeys::of(&format!("{FIRST}\n"), None).is_ok());
+        for text in ["", "0f", &FIRST[1..], &FIRST.replace('f', "g")] {
+            assert!(MasterKeys::of(text, None).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The writer behind log lines: it takes every line at once and never fails, whatever becomes of standard error.
+//!
+//! Lines wait in a queue for a thread of their own, so a reader that stalls, a full disk or a dead pipe delays no
+//! request. Lines are left out when the queue is full, when more come than [`BYTES_PER_S_MAX`] allows, or when they
+//! cannot be written; how many is said by a line of its own once lines are written again, and by
+//! [`LogWriter::left_out`]. Requests without a valid key share a smaller part ([`UNKEYED_BYTES_PER_S_MAX`]), so that
+//! no stranger can crowd out the lines of customers.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tracing::Metadata;
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::logs::LogFormat;
+
+/// Target of the lines about requests without a valid key.
+pub const UNKEYED: &str = "toise_http::unkeyed";
+/// Maximum length of a line, bytes. What is longer is cut.
+pub const LINE_BYTES_MAX: usize = 16 << 10;
+/// Maximum bytes of lines a second, without those about requests without a key.
+pub const BYTES_PER_S_MAX: u64 = 2 << 20;
+/// Maximum bytes a second of lines about requests without a valid key.
+pub const UNKEYED_BYTES_PER_S_MAX: u64 = 512 << 10;
+/// Seconds whose bytes may come at once.
+const BURST_S: u64 = 2;
+/// Maximum lines that wait to be written.
+const QUEUE_LINES_MAX: usize = 8_192;
+/// Maximum wait, when the process ends, for lines to be written.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often lines that were left out are told.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
+/// Takes log lines. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct LogWriter(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    queue: SyncSender<Message>,
+    format: LogFormat,
+    began: Instant,
+    lines: Mutex<Bucket>,
+    unkeyed: Mutex<Bucket>,
+    left_out: Arc<AtomicU64>,
+}
+
+enum Message {
+    Line(Vec<u8>),
+    /// Everything sent before is to be written; then the sender is told.
+    Flush(SyncSender<()>),
+}
+
+/// A leaky bucket of bytes.
+#[derive(Debug)]
+struct Bucket {
+    bytes_per_s: u64,
+    /// Bytes that may come now.
+    available: u64,
+    filled_at: Duration,
+}
+
+impl Bucket {
+    fn new(bytes_per_s: u64) -> Self {
+        Self {
+            bytes_per_s,
+            available: bytes_per_s * BURST_S,
+            filled_at: Duration::ZERO,
+        }
+    }
+
+    /// Takes bytes at a moment, unless there are too few.
+    fn take(&mut self, bytes: usize, now: Duration) -> bool {
+        let passed = now.saturating_sub(self.filled_at);
+        let fresh = passed.as_micros() * u128::from(self.bytes_per_s) / 1_000_000;
+        // A part of a byte is not lost: the time moves on only when there is one.
+        if fresh > 0 {
+            let full = self.bytes_per_s * BURST_S;
+            let fresh = u64::try_from(fresh).unwrap_or(full);
+            self.available = self.available.saturating_add(fresh).min(full);
+            self.filled_at = now;
+        }
+        let left = self.available.checked_sub(bytes as u64);
+        self.available = left.unwrap_or(self.available);
+        left.is_some()
+    }
+}
+
+impl LogWriter {
+    /// A writer to `to`, on a thread of its own. Without a thread, every line is left out.
+    pub fn start(format: LogFormat, to: impl Write + Send + 'static) -> Self {
+        let (queue, waiting) = sync_channel(QUEUE_LINES_MAX);
+        let left_out = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&left_out);
+        let _ = std::thread::Builder::new()
+            .name("log-writer".into())
+            .spawn(move || write_all(to, format, &waiting, &counted));
+        Self(Arc::new(Shared {
+            queue,
+            format,
+            began: Instant::now(),
+            lines: Mutex::new(Bucket::new(BYTES_PER_S_MAX)),
+            unkeyed: Mutex::new(Bucket::new(UNKEYED_BYTES_PER_S_MAX)),
+            left_out,
+        }))
+    }
+
+    /// Lines left out so far.
+    pub fn left_out(&self) -> u64 {
+        self.0.left_out.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the lines taken so far are written, for a few seconds at most.
+    pub fn flush(&self) {
+        let (done, written) = sync_channel(1);
+        if self.0.queue.try_send(Message::Flush(done)).is_ok() {
+            // Whatever could not be written by then is lost.
+            let _ = written.recv_timeout(CLOSE_TIMEOUT);
+        }
+    }
+
+    fn put(&self, line: &[u8], is_keyed: bool) {
+        let line = bounded(line, self.0.format);
+        let bucket = match is_keyed {
+            true => &self.0.lines,
+            false => &self.0.unkeyed,
+        };
+        let is_taken = bucket.lock().take(line.len(), self.0.began.elapsed());
+        if !is_taken || self.0.queue.try_send(Message::Line(line)).is_err() {
+            self.0.left_out.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A line of at most [`LINE_BYTES_MAX`] bytes.
+fn bounded(line: &[u8], format: LogFormat) -> Vec<u8> {
+    if line.len() <= LINE_BYTES_MAX {
+        return line.to_vec();
+    }
+    // As JSON, every byte may become six.
+    let kept = match format {
+        LogFormat::Text => LINE_BYTES_MAX - 64,
+        LogFormat::Json => LINE_BYTES_MAX / 6 - 64,
+    };
+    let begin = String::from_utf8_lossy(&line[..kept]);
+    match format {
+        LogFormat::Text => format!("{begin}… ({} bytes)\n", line.len()),
+        LogFormat::Json => {
+            let cut = serde_json::json!({"level": "WARN", "cut": begin, "bytes": line.len()});
+            format!("{cut}\n")
+        }
+    }
+    .into_bytes()
+}
+
+fn write_all(
+    mut to: impl Write,
+    format: LogFormat,
+    waiting: &Receiver<Message>,
+    left_out: &AtomicU64,
+) {
+    let mut told = 0;
+    let mut told_at = Instant::now();
+    loop {
+        match waiting.recv_timeout(TELL_EVERY) {
+            Ok(Message::Line(line)) => {
+                if to.write_all(&line).is_err() {
+                    left_out.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            Ok(Message::Flush(done)) => {
+                let _ = to.flush();
+                let _ = done.try_send(());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        let now = left_out.load(Ordering::Relaxed);
+        if now > told && told_at.elapsed() >= TELL_EVERY {
+            told_at = Instant::now();
+            if to.write_all(&gap(now - told, format)).is_ok() {
+                told = now;
+            }
+        }
+    }
+}
+
+/// The line that says how many are missing.
+fn gap(lines: u64, format: LogFormat) -> Vec<u8> {
+    let message = "log lines were left out";
+    match format {
+        LogFormat::Text => format!("WARN toise_telemetry: {message} lines={lines}\n"),
+        LogFormat::Json => {
+            let line = serde_json::json!({"level": "WARN", "message": message, "lines": lines});
+            format!("{line}\n")
+        }
+    }
+    .into_bytes()
+}
+
+/// Takes the lines of one kind.
+#[derive(Clone, Debug)]
+pub struct LineWriter<'w> {
+    writer: &'w LogWriter,
+    is_keyed: bool,
+}
+
+impl Write for LineWriter<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.writer.put(line, self.is_keyed);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'w> MakeWriter<'w> for LogWriter {
+    type Writer = LineWriter<'w>;
+
+    fn make_writer(&'w self) -> Self::Writer {
+        LineWriter {
+            writer: self,
+            is_keyed: true,
+        }
+    }
+
+    fn make_writer_for(&'w self, line: &Metadata<'_>) -> Self::Writer {
+        LineWriter {
+            writer: self,
+            is_keyed: line.target() != UNKEYED,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keeps what is written, or fails.
+    #[derive(Clone, Default)]
+    struct Sink {
+        written: Arc<Mutex<Vec<u8>>>,
+        fails: bool,
+    }
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.fails {
+                return Err(io::Error::from(io::ErrorKind::BrokenPipe));
+            }
+            self.written.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A subscriber like that of the service, over a writer.
+    fn logged(writer: &LogWriter, work: impl FnOnce()) {
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(writer.clone())
+            .log_internal_errors(false)
+            .finish();
+        tracing::subscriber::with_default(subscriber, work);
+        writer.flush();
+    }
+
+    #[test]
+    fn lines_that_cannot_be_written_fail_nobody_and_are_counted() {
+        let sink = Sink {
+            fails: true,
+            ..Sink::default()
+        };
+        let writer = LogWriter::start(LogFormat::Text, sink);
+        logged(&writer, || {
+            for _ in 0..10 {
+                tracing::info!("answered");
+            }
+        });
+        assert_eq!(writer.left_out(), 10);
+    }
+
+    #[test]
+    fn a_stalled_reader_delays_nobody() {
+        let (read, write) = io::pipe().unwrap();
+        let writer = LogWriter::start(LogFormat::Text, write);
+        let line = [b'x'; 1_000];
+        for _ in 0..2 * QUEUE_LINES_MAX {
+            writer.put(&line, true);
+        }
+        assert!(writer.left_out() > 0);
+        drop(read);
+    }
+
+    #[test]
+    fn requests_without_a_key_fill_their_part_and_leave_that_of_others() {
+        let mut bucket = Bucket::new(1_000);
+        let second = Duration::from_secs(1);
+        assert!(bucket.take(2_000, Duration::ZERO));
+        assert!(!bucket.take(1, Duration::ZERO));
+        assert!(bucket.take(500, second / 2));
+        assert!(!bucket.take(1, second / 2));
+        assert!(bucket.take(2_000, 100 * second));
+        assert!(!bucket.take(1, 100 * second));
+
+        let sink = Sink::default();
+        let writer = LogWriter::start(LogFormat::Text, sink.clone());
+        let path = "/x".repeat(4_000);
+        logged(&writer, || {
+            for _ in 0..1_000 {
+                tracing::info!(target: UNKEYED, path, "answered");
+            }
+            tracing::info!("of a customer");
+        });
+        let written = String::from_utf8(sink.written.lock().clone()).unwrap();
+        let bound = (BURST_S + 1) * UNKEYED_BYTES_PER_S_MAX;
+        assert!(written.len() as u64 <= bound, "{} bytes", written.len());
+        assert!(written.contains("of a customer"));
+        assert!(writer.left_out() > 0);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_and_stays_json() {
+        let line = vec![0x01; 10 * LINE_BYTES_MAX];
+        let text = bounded(&line, LogFormat::Text);
+        assert!(text.len() <= LINE_BYTES_MAX && text.ends_with(b"bytes)\n"));
+        let json = bounded(&line, LogFormat::Json);
+        assert!(json.len() <= LINE_BYTES_MAX);
+        let read: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        assert_eq!(read["bytes"], 10 * LINE_BYTES_MAX);
+    }
+}
