@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 64] = [
+pub const ENDPOINTS: [&str; 67] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -73,6 +73,9 @@ pub const ENDPOINTS: [&str; 64] = [
     "admin.alerts.get",
     "admin.alerts.dead_letters",
     "admin.alerts.retry",
+    "admin.reports",
+    "admin.model",
+    "admin.jobs",
 ];
 
 /// Prefix of the names of the operators' endpoints.

@@ -25,6 +25,24 @@ export function useLoaded(load, dependencies) {
   return { ...state, again: useCallback(() => setRound((before) => before + 1), []) };
 }
 
+/** The theme in use, `light` or `dark`; what draws on a canvas draws again when it changes. */
+export function useTheme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const now = () => document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light");
+  const [theme, setTheme] = useState(now);
+  useEffect(() => {
+    const follow = () => setTheme(now());
+    const watcher = new MutationObserver(follow);
+    watcher.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    dark.addEventListener("change", follow);
+    return () => {
+      watcher.disconnect();
+      dark.removeEventListener("change", follow);
+    };
+  }, []);
+  return theme;
+}
+
 /** What stands in place of a result that is not there: that it loads, or why it does not. */
 export const Waiting = ({ of }) =>
   of.error

@@ -1,7 +1,7 @@
 /** Lines over time, drawn by uPlot in the page's colours, with a table for whoever cannot see them. */
 
 import uPlot from "./vendor/uplot.mjs";
-import { html, useEffect, useRef } from "./parts.js";
+import { html, useEffect, useRef, useTheme } from "./parts.js";
 import { day, number } from "./language.js";
 
 const COLOURS = ["--accent", "--second", "--third"];
@@ -9,6 +9,7 @@ const COLOURS = ["--accent", "--second", "--third"];
 /** `times` in milliseconds; each line `{label, values}` with as many values, null where there is none. */
 export function LinePlot({ title, times, lines, isStepped }) {
   const place = useRef(null);
+  const theme = useTheme();
   useEffect(() => {
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
@@ -33,7 +34,7 @@ export function LinePlot({ title, times, lines, isStepped }) {
       watcher.disconnect();
       plot.destroy();
     };
-  }, [JSON.stringify([times, lines, title])]);
+  }, [JSON.stringify([times, lines, title]), theme]);
   return html`<div class="plot" ref=${place} role="img" aria-label=${title}></div>`;
 }
 
@@ -55,4 +56,15 @@ export function Waterfall({ parts, show }) {
     <span class="track" aria-hidden="true"><svg width="100%" height="14"><rect x=${percent(bar.from)} width=${width(bar.amount)}
       height="14" class=${bar.amount < 0 ? "less" : "more"}></rect></svg></span>
     <span class="number">${bar.amount > 0 ? "+" : ""}${show(bar.amount)}</span></li>`)}</ol>`;
+}
+
+/** Bars beside their names: `[label, value]`; `mark` is a value that all should reach. */
+export function Bars({ rows, show, mark, most }) {
+  const top = most ?? Math.max(...rows.map(([, value]) => value), mark ?? 0, 1e-9);
+  const percent = (value) => `${(Math.min(value, top) / top) * 100}%`;
+  return html`<ol class="waterfall">${rows.map(([label, value]) => html`<li>
+    <span>${label}</span>
+    <span class="track" aria-hidden="true"><svg width="100%" height="14"><rect width=${percent(value)} height="14" class="more"></rect>
+      ${mark !== undefined && html`<line x1=${percent(mark)} x2=${percent(mark)} y1="0" y2="14" class="mark"></line>`}</svg></span>
+    <span class="number">${show(value)}</span></li>`)}</ol>`;
 }

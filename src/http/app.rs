@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::addresses::ReceiverChecker;
 use super::backend::OpenDataBackend;
+use super::console_page::ConsolePage;
 use super::idempotency::IdempotencyClaims;
 use super::sessions::Sessions;
 use toise_accounts::ledger::Ledger;
@@ -76,6 +77,8 @@ pub struct App {
     pub geocoding_files: Arc<Semaphore>,
     /// Sessions of the console.
     pub sessions: Sessions,
+    /// How the console's page is served.
+    pub console: Arc<ConsolePage>,
     /// Vector tiles.
     pub tiles: Tiles,
     /// The pool on which queries run.

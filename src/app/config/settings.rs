@@ -12,6 +12,7 @@ use tracing_subscriber::EnvFilter;
 use super::ENVIRONMENT_PREFIX;
 use toise_accounts::prices::Consumption;
 use toise_geocode::settings::is_base_address;
+use toise_http::console_page::BaseMap;
 use toise_lake::settings::KEEP_VERSIONS_MAX;
 use toise_net::egress::AllowedHosts;
 
@@ -39,6 +40,8 @@ const COLLECT_SECONDS_MAX: u64 = 31_536_000;
 const UPSTREAM_RATE_PER_S_MAX: u64 = 1_000;
 /// Maximum length of a text that goes into a header, in characters.
 const HEADER_CHARS_MAX: usize = 200;
+/// Maximum length of a text that is shown, in characters.
+const TEXT_CHARS_MAX: usize = 200;
 /// Maximum rows of an answer.
 const SQL_ROWS_MAX: u64 = 1_000_000_000_000;
 /// Maximum memory setting, in MiB: 16 TiB.
@@ -65,6 +68,10 @@ pub enum SettingKind {
     BaseAddress,
     /// Visible ASCII characters; empty for none.
     Header,
+    /// Text in one line; empty for none.
+    Text,
+    /// `http` or `https` address of tiles with `{z}`, `{x}` and `{y}`, or of a style; empty for none.
+    MapAddress,
     /// `true` or `false`.
     Flag,
 }
@@ -83,7 +90,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 14] = [
+pub const SECTIONS: [(&str, &str); 15] = [
     ("server", "Connections and requests"),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of queries"),
@@ -100,11 +107,12 @@ pub const SECTIONS: [(&str, &str); 14] = [
     ("sql", "SQL over the network, for keys with the scope sql"),
     ("flight", "Arrow Flight SQL, beside HTTP"),
     ("mcp", "Model Context Protocol, for agents"),
+    ("console", "The page at /console"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 55] = [
+const ROWS: [(&str, &str, SettingKind, &str); 58] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -218,6 +226,13 @@ const ROWS: [(&str, &str, SettingKind, &str); 55] = [
         "Address of Arrow Flight SQL, HOST:PORT, with the certificate of the server; empty for off"),
     ("mcp", "enabled", SettingKind::Flag,
         "Whether the server answers agents at /mcp, with the keys, limits and credits of HTTP"),
+    ("console", "base_map", SettingKind::MapAddress,
+        "Base map of another service: address of raster tiles with {z}, {x} and {y}, or of a MapLibre style; browsers then \
+         load from that origin. Empty for the outlines of departments and communes, which need no network"),
+    ("console", "attribution", SettingKind::Text,
+        "Whose base map that is, shown on it, such as © IGN; goes with base_map"),
+    ("console", "behind_tls", SettingKind::Flag,
+        "Whether a proxy ends TLS before the server: the cookie of a session is then Secure, as it is under TLS of its own"),
 ];
 
 /// All settings, section by section.
@@ -294,6 +309,12 @@ impl SettingKind {
             SettingKind::Header => text.is_some_and(|text| {
                 text.len() <= HEADER_CHARS_MAX && text.bytes().all(|byte| byte.is_ascii_graphic())
             }),
+            SettingKind::Text => text.is_some_and(|text| {
+                text.chars().count() <= TEXT_CHARS_MAX && !text.chars().any(char::is_control)
+            }),
+            SettingKind::MapAddress => {
+                text.is_some_and(|text| text.is_empty() || BaseMap::parse(text, "").is_some())
+            }
             SettingKind::Flag => value.is_bool(),
             SettingKind::Whole(min, max) => value
                 .as_integer()
@@ -329,6 +350,14 @@ impl SettingKind {
                 format!("at most {HEADER_CHARS_MAX} visible ASCII characters in quotes")
             }
             SettingKind::Whole(min, max) => format!("a whole number from {min} to {max}"),
+            SettingKind::Text => {
+                format!("text of at most {TEXT_CHARS_MAX} characters in one line, in quotes")
+            }
+            SettingKind::MapAddress => {
+                "an http or https address without user, with {z}, {x} and {y} for tiles or without for a style, in quotes, \
+                 empty for none"
+                    .into()
+            }
             SettingKind::Flag => "true or false, without quotes".into(),
         };
         format!("must be {expected}; found {found}")

@@ -40,6 +40,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     admin::keys::ENDPOINTS,
     admin::usage::ENDPOINTS,
     admin::alerts::ENDPOINTS,
+    admin::operations::ENDPOINTS,
     properties::ENDPOINTS,
     analytics::ENDPOINTS,
     sql::ENDPOINTS,

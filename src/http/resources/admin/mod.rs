@@ -1,5 +1,5 @@
-//! The operators' endpoints: ingestion, accounts, secrets, keys, consumption, alerts and dead letters. The command
-//! line offers the same operations.
+//! The operators' endpoints: ingestion, accounts, secrets, keys, consumption, alerts and dead letters, reports, the model,
+//! jobs. The command line offers the same operations.
 //!
 //! Each handler waits for the store on a blocking thread. A key with the scope `admin` may give any grant; a key
 //! with single admin endpoints may not give admin grants, otherwise `admin.keys.create` would be equivalent to
@@ -9,6 +9,7 @@ pub mod accounts;
 pub mod adverts;
 pub mod alerts;
 pub mod keys;
+pub mod operations;
 pub mod usage;
 
 use serde_json::Value;
