@@ -43,6 +43,8 @@ function Console() {
   }, []);
   const { screen, parameters } = address;
   const set = (changed, isNew = false) => {
+    // A screen that is being left must not call the reader back.
+    if (readAddress().screen !== screen) return;
     const next = { ...parameters, ...changed };
     writeAddress(screen, next, isNew);
     setAddress({ screen, parameters: next });

@@ -37,7 +37,10 @@ const WORDS = {
     memory: "Memory", queries: "Queries waiting or running", creditsPerDay: "Credits by day", quota: "Calls a month", rotate: "Rotate",
     change: "Change", save: "Save", newKey: "New key, shown once", newSecret: "New signing secret, shown once", newAccount: "New account",
     kind: "Kind", expires: "Expires", concurrent: "Estimates at once", ready: "ready", notReady: "not ready", version: "Version", none: "none",
-    seconds: "s", total: "Total", page: "Page", reason: "Reason", created: "Created", deadLetters: "Dead letters", typicalHome: "Typical home of its class",
+    seconds: "s", total: "Total", page: "Page", reason: "Reason", created: "Created", paths: "Price paths",
+    "part.typicalHome": "Typical home of its class", "part.location": "Place", "part.comparables": "Comparable sales", "part.surface": "Surface",
+    "part.roomCount": "Rooms", "part.landSurface": "Land", "part.epcEnergy": "Energy class", "part.constructionYear": "Year of construction",
+    "part.date": "Change of prices since", "part.hasTerrace": "Terrace",
   },
   fr: {
     map: "Carte", home: "Un bien", alerts: "Alertes", operations: "Exploitation", query: "SQL", leave: "Se déconnecter",
@@ -76,7 +79,10 @@ const WORDS = {
     memory: "Mémoire", queries: "Requêtes en attente ou en cours", creditsPerDay: "Crédits par jour", quota: "Appels par mois", rotate: "Renouveler",
     change: "Modifier", save: "Enregistrer", newKey: "Nouvelle clé, montrée une fois", newSecret: "Nouveau secret de signature, montré une fois", newAccount: "Nouveau compte",
     kind: "Genre", expires: "Expire", concurrent: "Estimations simultanées", ready: "prêt", notReady: "pas prêt", version: "Version", none: "aucun",
-    seconds: "s", total: "Total", page: "Page", reason: "Raison", created: "Créé", deadLetters: "Lettres mortes", typicalHome: "Bien typique de sa classe",
+    seconds: "s", total: "Total", page: "Page", reason: "Raison", created: "Créé", paths: "Évolution des prix",
+    "part.typicalHome": "Bien typique de sa classe", "part.location": "Emplacement", "part.comparables": "Ventes comparables", "part.surface": "Surface",
+    "part.roomCount": "Pièces", "part.landSurface": "Terrain", "part.epcEnergy": "Classe énergétique", "part.constructionYear": "Année de construction",
+    "part.date": "Évolution des prix depuis", "part.hasTerrace": "Terrasse",
   },
 };
 

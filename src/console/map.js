@@ -2,7 +2,7 @@
 
 import * as maplibre from "./vendor/maplibre-gl.mjs";
 import { html, useEffect, useRef, useTheme } from "./parts.js";
-import { call, who } from "./api.js";
+import { Refusal, call, who } from "./api.js";
 import { number, word } from "./language.js";
 
 const FRANCE = [[-5.2, 41.3], [9.6, 51.1]];
@@ -111,12 +111,18 @@ async function makeMap(container, view) {
   return made;
 }
 
+/** A map that the service refuses stays empty; the screen beside it says why. */
+const absent = (error) => {
+  if (!(error instanceof Refusal)) throw error;
+  return null;
+};
+
 /**
  * `dataset` and `filters` choose the tiles, `by` and `figure` how they are gathered and coloured; `onMove` is told the
  * centre and zoom; `onPick` the position and the identifier, if a point was hit, or what is known of an area; `marks` are
- * positions `[lon, lat]` to show, the first of them larger; `isReady` is false while filters are not known yet.
+ * positions `[lon, lat]` to show, the first of them larger, all in view if `isFitted`; `isReady` is false while filters are not known yet.
  */
-export function MapView({ dataset, filters, by = "hexagons", figure, view, onMove, onPick, marks, isReady = true }) {
+export function MapView({ dataset, filters, by = "hexagons", figure, view, onMove, onPick, marks, isFitted = false, isReady = true }) {
   const place = useRef(null);
   const map = useRef(null);
   const handlers = useRef({});
@@ -130,8 +136,9 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, onMov
         return null;
       }
       made.on("moveend", () => {
+        // A map that is being left still moves.
         const { lng, lat } = made.getCenter();
-        handlers.current.onMove?.({ lon: lng, lat, zoom: made.getZoom() });
+        if (isWanted) handlers.current.onMove?.({ lon: lng, lat, zoom: made.getZoom() });
       });
       made.on("click", (event) => {
         const known = ["points", "areas"].filter((id) => made.getLayer(id));
@@ -139,7 +146,7 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, onMov
         handlers.current.onPick?.({ lon: event.lngLat.lng, lat: event.lngLat.lat, id: hit?.properties.id, area: hit?.properties.code && hit.properties });
       });
       return new Promise((resolve) => { made.once("load", () => resolve(made)); });
-    });
+    }).catch(absent);
     const pending = map.current;
     return () => {
       isWanted = false;
@@ -160,7 +167,7 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, onMov
       const [fill, points] = layers(set, by, chosen);
       made.addLayer(fill, made.getLayer(BELOW) ? BELOW : undefined);
       made.addLayer(points, made.getLayer("commune-labels") ? "commune-labels" : undefined);
-    });
+    }).catch(absent);
     return () => {
       isWanted = false;
     };
@@ -179,6 +186,9 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, onMov
       if (!isWanted || !made) return;
       shown = (marks ?? []).map((at, nth) => new maplibre.Marker({ scale: nth ? 0.6 : 1, color: nth ? "#9a3412" : "#0b5cad" }).setLngLat(at).addTo(made));
       for (const mark of shown) mark.getElement().setAttribute("aria-hidden", "true");
+      const around = new maplibre.LngLatBounds();
+      for (const at of marks ?? []) around.extend(at);
+      if (isFitted && shown.length > 1) made.fitBounds(around, { padding: 50, maxZoom: 15, animate: false });
     });
     return () => {
       isWanted = false;

@@ -38,24 +38,24 @@ export function LinePlot({ title, times, lines, isStepped }) {
   return html`<div class="plot" ref=${place} role="img" aria-label=${title}></div>`;
 }
 
-/** Amounts added up from left to right, as bars: `[label, amount]`. */
-export function Waterfall({ parts, show }) {
-  const total = parts.reduce((sum, [, amount]) => sum + amount, 0);
+/** Amounts added up from left to right, as bars: `[label, amount]`, then their `total` as `[label, amount]`. */
+export function Waterfall({ parts, total, show }) {
   let sum = 0;
   const bars = parts.map(([label, amount]) => {
     const from = Math.min(sum, sum + amount);
     sum += amount;
-    return { label, amount, from };
+    return { label, amount, from, name: amount < 0 ? "less" : "more" };
   });
-  const most = Math.max(total, ...bars.map((bar) => bar.from + Math.abs(bar.amount)), 1);
+  if (total) bars.push({ label: total[0], amount: total[1], from: 0, name: "whole" });
+  const most = Math.max(...bars.map((bar) => bar.from + Math.abs(bar.amount)), 1);
   const least = Math.min(0, ...bars.map((bar) => bar.from));
   const percent = (value) => `${((value - least) / (most - least)) * 100}%`;
   const width = (value) => `${(Math.abs(value) / (most - least)) * 100}%`;
-  return html`<ol class="waterfall">${bars.map((bar) => html`<li>
+  return html`<ol class="waterfall">${bars.map((bar) => html`<li class=${bar.name}>
     <span>${bar.label}</span>
     <span class="track" aria-hidden="true"><svg width="100%" height="14"><rect x=${percent(bar.from)} width=${width(bar.amount)}
-      height="14" class=${bar.amount < 0 ? "less" : "more"}></rect></svg></span>
-    <span class="number">${bar.amount > 0 ? "+" : ""}${show(bar.amount)}</span></li>`)}</ol>`;
+      height="14" class=${bar.name}></rect></svg></span>
+    <span class="number">${bar.name === "more" ? "+" : ""}${show(bar.amount)}</span></li>`)}</ol>`;
 }
 
 /** Bars beside their names: `[label, value]`; `mark` is a value that all should reach. */

@@ -6,14 +6,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::Error;
+use crate::error::Error;
 use crate::hexagons::Cell;
 use crate::source::TileSource;
 use toise_contract::enums::{EnumPropertyClass, EnumPropertyOfferType, WireEnum};
 use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_engine::Engine;
 use toise_engine::cancellation::Interrupt;
-use toise_geo::communes::today_of_code;
 use toise_geo::departments;
 use toise_listings::search::projection::view::ProjectionView;
 use toise_opendata::{Dataset, dvf};
@@ -56,6 +55,8 @@ pub(crate) struct AreaScan<'s> {
     pub interrupt: &'s Interrupt,
     /// Today, in days since 1970-01-01.
     pub today: i32,
+    /// Whether there are sales to compare with.
+    pub has_sales: bool,
 }
 
 impl AreaScan<'_> {
@@ -74,7 +75,7 @@ impl AreaScan<'_> {
             };
             figures.insert(code, known);
         }
-        if let TileSource::Properties(view) = source {
+        if let (TileSource::Properties(view), true) = (source, self.has_sales) {
             for (code, over) in self.over_sold(view, filter)? {
                 figures.entry(code).or_default().over_sold = Some(over);
             }
@@ -180,9 +181,4 @@ impl AreaScan<'_> {
 
 fn one_of(column: &'static str, value: &str) -> Clause {
     Clause::new(column, ClauseTest::OneOf(vec![value.to_owned()]))
-}
-
-/// The commune of today of a recorded code.
-pub(crate) fn commune(code: &str) -> Option<&'static str> {
-    today_of_code(code).map(|commune| commune.code)
 }

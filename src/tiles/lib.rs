@@ -9,6 +9,7 @@
 //! [`outlines`] is the base map, which needs no data.
 
 pub mod areas;
+mod error;
 mod hexagons;
 pub mod mercator;
 pub mod outlines;
@@ -22,6 +23,7 @@ use moka::sync::Cache;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use areas::{AreaFigures, AreaScan};
+pub use error::Error;
 use hexagons::{Hexagons, MARGIN};
 use mercator::{TileId, units};
 pub use source::TileSource;
@@ -54,17 +56,6 @@ pub enum Gathering {
     Hexagons,
     /// In departments below zoom [`outlines::COMMUNES_ZOOM`], then in communes.
     Areas,
-}
-
-/// Why there is no tile.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A table cannot be read, or the caller has gone away.
-    #[error(transparent)]
-    Engine(#[from] toise_engine::Error),
-    /// A tile cannot be written.
-    #[error(transparent)]
-    Encoding(#[from] fast_mvt::MvtError),
 }
 
 /// Computes tiles. Cheap to clone.
@@ -129,7 +120,7 @@ impl Tiles {
 
     /// What the figures of areas depend on. Sales grow older by the day, and with them what is asked for.
     fn figures_key(&self, source: &TileSource, filter: &Filter) -> Result<String, Error> {
-        let sold = source_version_of_sales(source, &self.engine)?;
+        let sold = version_of_sales(source, &self.engine)?;
         Ok(format!(
             "{} {} {sold:?} {} {filter:?}",
             source.name(),
@@ -155,6 +146,7 @@ impl Tiles {
             return Ok(known);
         }
         let scan = AreaScan {
+            has_sales: version_of_sales(source, &self.engine)?.is_some(),
             engine: &self.engine,
             interrupt,
             today: self.today(),
@@ -260,14 +252,16 @@ impl Tiles {
     }
 }
 
-/// Version of the sales that a source is compared with, if it is.
-fn source_version_of_sales(source: &TileSource, engine: &Engine) -> Result<Option<i64>, Error> {
-    match source {
-        TileSource::OpenData(_) => Ok(None),
-        TileSource::Properties(_) => {
-            let sales = TileSource::OpenData(Dataset::Dvf).view(engine)?;
-            Ok(Some(sales.version()))
-        }
+/// Version of the sales that a source is compared with; `None` if it is not, or there is no such table.
+fn version_of_sales(source: &TileSource, engine: &Engine) -> Result<Option<i64>, Error> {
+    let sales = match source {
+        TileSource::OpenData(_) => return Ok(None),
+        TileSource::Properties(_) => TileSource::OpenData(Dataset::Dvf).view(engine),
+    };
+    match sales {
+        Ok(sales) => Ok(Some(sales.version())),
+        Err(toise_engine::Error::UnknownTable(_)) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

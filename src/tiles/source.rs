@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Float64Type, Int32Type};
 
-use crate::areas::commune;
 use toise_contract::filter::Filter;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::decoded::DecodedColumn;
@@ -13,6 +12,7 @@ use toise_engine::predicate::Predicate;
 use toise_engine::scan::Selection;
 use toise_engine::view::TableView;
 use toise_engine::{Engine, Error};
+use toise_geo::communes::today_of_code;
 use toise_lake::schema::TableSchema;
 use toise_listings::columns::properties;
 use toise_listings::search::projection::view::ProjectionView;
@@ -303,7 +303,10 @@ impl AreaColumns {
         let (Some(codes), Some(texts)) = (codes, texts) else {
             return Ok(());
         };
-        let known: Vec<Option<&'static str>> = texts.iter().map(|code| commune(code?)).collect();
+        let known: Vec<Option<&'static str>> = texts
+            .iter()
+            .map(|code| today_of_code(code?).map(|commune| commune.code))
+            .collect();
         selected.for_each(|row| {
             let commune = codes.key(row).and_then(|key| *known.get(key)?);
             if let Some(commune) = commune {

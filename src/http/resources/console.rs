@@ -62,13 +62,14 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 14] = files![
+static OWN: [PageFile; 17] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "app.js": "text/javascript",
     "api.js": "text/javascript",
     "language.js": "text/javascript",
     "parts.js": "text/javascript",
+    "filters.js": "text/javascript",
     "map.js": "text/javascript",
     "plot.js": "text/javascript",
     "screens/entry.js": "text/javascript",
@@ -76,6 +77,8 @@ static OWN: [PageFile; 14] = files![
     "screens/home.js": "text/javascript",
     "screens/alerts.js": "text/javascript",
     "screens/operations.js": "text/javascript",
+    "screens/keys.js": "text/javascript",
+    "screens/model.js": "text/javascript",
     "screens/query.js": "text/javascript",
 ];
 

@@ -13,8 +13,8 @@ use std::sync::LazyLock;
 
 use fast_mvt::{MvtFeatureBuilder, MvtGeomType, MvtLayerBuilder};
 
-use super::Error;
 use super::mercator::{TileId, units};
+use crate::error::Error;
 use clip::{PartBox, cut};
 use dissolve::{dissolved, doubled_area, sides};
 use toise_geo::communes::today_of_code;
