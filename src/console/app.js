@@ -67,6 +67,7 @@ function Console() {
       </span>
     </header>
     <main id="content" tabindex="-1">
+      ${who() && html`<h1 class="hidden">${word(screen)}</h1>`}
       ${who() ? html`<${Screen} key=${screen + language} parameters=${parameters} set=${set} />` : html`<${Entry} />`}
     </main>`;
 }

@@ -38,6 +38,7 @@ const WORDS = {
     change: "Change", save: "Save", newKey: "New key, shown once", newSecret: "New signing secret, shown once", newAccount: "New account",
     kind: "Kind", expires: "Expires", concurrent: "Estimates at once", ready: "ready", notReady: "not ready", version: "Version", none: "none",
     seconds: "s", total: "Total", page: "Page", reason: "Reason", created: "Created", paths: "Price paths",
+    "confidence.LOW": "low confidence", "confidence.MEDIUM": "medium confidence", "confidence.HIGH": "high confidence",
     "part.typicalHome": "Typical home of its class", "part.location": "Place", "part.comparables": "Comparable sales", "part.surface": "Surface",
     "part.roomCount": "Rooms", "part.landSurface": "Land", "part.epcEnergy": "Energy class", "part.constructionYear": "Year of construction",
     "part.date": "Change of prices since", "part.hasTerrace": "Terrace",
@@ -80,6 +81,7 @@ const WORDS = {
     change: "Modifier", save: "Enregistrer", newKey: "Nouvelle clé, montrée une fois", newSecret: "Nouveau secret de signature, montré une fois", newAccount: "Nouveau compte",
     kind: "Genre", expires: "Expire", concurrent: "Estimations simultanées", ready: "prêt", notReady: "pas prêt", version: "Version", none: "aucun",
     seconds: "s", total: "Total", page: "Page", reason: "Raison", created: "Créé", paths: "Évolution des prix",
+    "confidence.LOW": "confiance faible", "confidence.MEDIUM": "confiance moyenne", "confidence.HIGH": "confiance élevée",
     "part.typicalHome": "Bien typique de sa classe", "part.location": "Emplacement", "part.comparables": "Ventes comparables", "part.surface": "Surface",
     "part.roomCount": "Pièces", "part.landSurface": "Terrain", "part.epcEnergy": "Classe énergétique", "part.constructionYear": "Année de construction",
     "part.date": "Évolution des prix depuis", "part.hasTerrace": "Terrasse",
@@ -116,3 +118,12 @@ export const euros = (value) =>
 /** The day of a moment. */
 export const day = (value) =>
   value ? new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeZone: "Europe/Paris" }).format(new Date(value)) : "";
+
+/** A moment on an axis whose ticks are so many seconds apart. */
+export function tick(seconds, apart) {
+  const day = 86_400;
+  const shown = apart < 60 ? { hour: "2-digit", minute: "2-digit", second: "2-digit" } : apart < day ? { hour: "2-digit", minute: "2-digit" }
+    : apart < 28 * day ? { day: "numeric", month: "short" } : apart < 360 * day ? { month: "short", year: "numeric" } : { year: "numeric" };
+  // What is told by the day is told in UTC.
+  return new Intl.DateTimeFormat(locale(), { ...shown, ...(apart >= day && { timeZone: "UTC" }) }).format(new Date(seconds * 1000));
+}

@@ -153,6 +153,15 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, onMov
       pending.then((made) => made?.remove());
     };
   }, []);
+  // An address may lead elsewhere; one that the map wrote itself is rounded.
+  useEffect(() => {
+    map.current.then((made) => {
+      if (!made || !view) return;
+      const { lng, lat } = made.getCenter();
+      const isThere = Math.abs(lng - view.lon) < 1e-4 && Math.abs(lat - view.lat) < 1e-4 && Math.abs(made.getZoom() - view.zoom) < 0.02;
+      if (!isThere && !isFitted) made.jumpTo({ center: [view.lon, view.lat], zoom: view.zoom });
+    });
+  }, [view?.lon, view?.lat, view?.zoom]);
   useEffect(() => {
     if (!dataset || !isReady) return undefined;
     let isWanted = true;
@@ -182,16 +191,25 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, onMov
   useEffect(() => {
     let shown = [];
     let isWanted = true;
+    let fit = null;
+    const paper = matchMedia("print");
     map.current.then((made) => {
       if (!isWanted || !made) return;
       shown = (marks ?? []).map((at, nth) => new maplibre.Marker({ scale: nth ? 0.6 : 1, color: nth ? "#9a3412" : "#0b5cad" }).setLngLat(at).addTo(made));
       for (const mark of shown) mark.getElement().setAttribute("aria-hidden", "true");
       const around = new maplibre.LngLatBounds();
       for (const at of marks ?? []) around.extend(at);
-      if (isFitted && shown.length > 1) made.fitBounds(around, { padding: 50, maxZoom: 15, animate: false });
+      fit = () => {
+        made.resize();
+        if (isFitted && shown.length > 1) made.fitBounds(around, { padding: 50, maxZoom: 15, animate: false });
+      };
+      fit();
+      // On paper the map has another shape.
+      paper.addEventListener("change", fit);
     });
     return () => {
       isWanted = false;
+      paper.removeEventListener("change", fit);
       shown.forEach((mark) => mark.remove());
     };
   }, [JSON.stringify(marks)]);

@@ -2,7 +2,7 @@
 
 import uPlot from "./vendor/uplot.mjs";
 import { html, useEffect, useRef, useTheme } from "./parts.js";
-import { day, number } from "./language.js";
+import { day, number, tick, word } from "./language.js";
 
 const COLOURS = ["--accent", "--second", "--third"];
 
@@ -22,8 +22,13 @@ export function LinePlot({ title, times, lines, isStepped }) {
     const size = () => ({ width: place.current.clientWidth, height: 220 });
     const plot = new uPlot(
       {
-        ...size(), title, axes: [axis, { ...axis, size: 70, values: (_, ticks) => ticks.map((tick) => number(tick)) }],
-        series: [{ value: (_, seconds) => seconds && day(seconds * 1000) }, ...series],
+        ...size(), title,
+        axes: [
+          { ...axis, space: 70, values: (_, ticks, nth, space, apart) => ticks.map((seconds) => tick(seconds, apart)) },
+          { ...axis, size: 70, values: (_, ticks, nth, space, apart) => ticks.map((value) => number(value, apart < 1 ? 2 : 0)) },
+        ],
+        scales: { y: { range: (_, least, most) => (least === 0 && most === 0 ? [0, 1] : uPlot.rangeNum(least, most, 0.1, true)) } },
+        series: [{ label: word("date"), value: (_, seconds) => seconds && day(seconds * 1000) }, ...series],
       },
       [times.map((time) => time / 1000), ...lines.map((line) => line.values)],
       place.current,

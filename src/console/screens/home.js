@@ -49,7 +49,7 @@ export function Home({ parameters, set }) {
     </form>
     ${fault && html`<p class="fault" role="alert">${fault}</p>`}
     ${parameters.label && html`<p>${word("understood")} <b>${parameters.label}</b></p>`}
-    ${at && html`<p class="printed">${word(parameters.type === "CLASS_HOUSE" ? "house" : "flat")}, ${number(Number(parameters.surface ?? 60))} m²,
+    ${at && html`<p class="printed">${word(parameters.type === "CLASS_HOUSE" ? "house" : "flat")}, ${number(Number(parameters.surface ?? 60))} m²,${" "}
       ${number(Number(parameters.rooms ?? 3))} ${word("rooms").toLowerCase()} · ${number(at.lat, 5)}, ${number(at.lon, 5)} · ${word("printed")} ${day(Date.now())}</p>`}
     <div class="mapped"><${MapView} key=${`${parameters.lat} ${parameters.lon}`} view=${at && { ...at, zoom: 15 }} isFitted=${true} marks=${at ? [[at.lon, at.lat], ...marks] : []} dataset="dvf"
       onPick=${({ lat, lon }) => set({ lat: lat.toFixed(6), lon: lon.toFixed(6), label: "", city: "" }, true)} /></div>
@@ -84,7 +84,7 @@ function Valued({ at, parameters, onComparables }) {
   return html`<${Granted} scope="ai"><section>
     <h2>${word("value")}</h2><${Waiting} of=${asked} />
     ${value && html`<p class="big">${euros(value.price)}</p>
-      <p>${word("interval")} ${number(value.metadata.coverage * 100)} %: ${euros(value.priceRange.lower)} – ${euros(value.priceRange.upper)} · ${value.metadata.confidence}</p>
+      <p>${word("interval")} ${number(value.metadata.coverage * 100)} %: ${euros(value.priceRange.lower)} – ${euros(value.priceRange.upper)} · ${word(`confidence.${value.metadata.confidence}`)}</p>
       ${value.metadata.warning && html`<p class="fault">${value.metadata.warning}</p>`}
       <h3>${word("contributions")}</h3><${Waterfall} show=${euros} total=${[word("value"), value.price]} parts=${parts.map(([name, amount]) => [word(`part.${name}`).replace("part.", ""), amount])} />
       <h3>${word("comparables")}</h3><${Table} rows=${value.metadata.comparables ?? []} columns=${[
@@ -121,12 +121,13 @@ function Prices({ city, type }) {
   if (periods.length < 2) return null;
   const line = (level, label, field) => ({ label, values: periods.map((period) => rows(level).find((row) => row.period === period)?.[field] ?? null) });
   const start = (period) => Date.UTC(Number(period.slice(0, 4)), (Number(period.slice(6)) - 1) * 3);
-  const nameOf = (level) => rows(level)[0]?.name ?? word(level);
+  const nameOf = (level) => rows(level)[0]?.name;
+  const names = ["commune", "department"].map(nameOf).filter(Boolean);
   const times = periods.map(start);
   const medians = [line("commune", nameOf("commune"), "price_per_m2_median"), line("department", nameOf("department"), "price_per_m2_median")];
   const index = [line("commune", nameOf("commune"), "index"), line("department", nameOf("department"), "index")];
   const hasAny = (lines) => lines.filter(({ values }) => values.some((value) => value !== null));
-  return html`<section><h2>${word("paths")}: ${nameOf("commune")}, ${nameOf("department")}</h2><div class="plots">
+  return html`<section><h2>${word("paths")}: ${names.join(", ")}</h2><div class="plots">
     ${hasAny(medians).length > 0 && html`<${LinePlot} title=${word("figure.price_per_m2")} times=${times} lines=${hasAny(medians)} />`}
     ${hasAny(index).length > 0 && html`<${LinePlot} title=${word("index")} times=${times} lines=${hasAny(index)} />`}
   </div></section>`;

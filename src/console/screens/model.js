@@ -8,7 +8,7 @@ import { Bars } from "../plot.js";
 /** Places shown, those with the most sales first. */
 const PLACES_MAX = 25;
 
-const percent = (value) => `${number(value, 1)} %`;
+const percent = (value) => (value === null || value === undefined ? "" : `${number(value, 1)} %`);
 
 export function ModelCard() {
   const asked = useLoaded((signal) => call("GET", "/v2/protected/admin/model", undefined, { signal, isQuiet: true }), []);
@@ -26,7 +26,7 @@ function Judged({ report }) {
   const of = (factor) => report.segments.filter((segment) => segment.factor === factor).sort((one, other) => other.sales - one.sales);
   const covered = report.segments.filter((segment) => segment.coverage !== undefined && segment.factor !== "department" && segment.factor !== "commune");
   const places = (factor, title) => of(factor).length > 0 && html`<h3>${title}</h3>
-    <${Bars} show=${percent} rows=${of(factor).slice(0, PLACES_MAX).map((segment) => [`${segment.name} (${number(segment.sales)})`, segment.mdape])} />`;
+    <${Bars} show=${percent} rows=${of(factor).slice(0, PLACES_MAX).map((segment) => [`${segment.name} (${number(segment.sales)})`, segment.mdape ?? 0])} />`;
   const months = report.horizon?.horizons ?? [];
   return html`<h3>${word("reportCard")}</h3>
     <p>${word("judgedOn")} ${word("from")} ${day(report.test[0])} ${word("to")} ${day(report.test[1])} · ${word("model")} <code>${report.model.version}</code></p>
