@@ -10,7 +10,7 @@ use crate::grants::{Grant, Grants};
 use crate::key::KeyRecord;
 use crate::signing::SigningSecret;
 use crate::sql_limits::SqlLimits;
-use crate::usage::TypeUsage;
+use crate::usage::{DayUsage, TypeUsage};
 
 /// An account as JSON; `secret` is passed only after it was created or rotated.
 pub fn account_answer(account: &Account, secret: Option<&SigningSecret>) -> Value {
@@ -80,6 +80,14 @@ pub fn consumption_answer(parts: &[TypeUsage]) -> Value {
         .map(|part| json!({"type": part.consumption, "credits": part.credits, "calls": part.calls}))
         .collect();
     json!({"total_credits": total, "consumption_per_type": by_type})
+}
+
+/// Consumption by day and type.
+pub fn daily_answer(days: &[DayUsage]) -> Value {
+    let rows = days.iter().map(|DayUsage { day, usage }| {
+        json!({"day": day, "type": usage.consumption, "credits": usage.credits, "calls": usage.calls})
+    });
+    rows.collect()
 }
 
 /// Consumption of one account in a list of accounts.

@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 65] = [
+pub const ENDPOINTS: [&str; 68] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -74,6 +74,9 @@ pub const ENDPOINTS: [&str; 65] = [
     "admin.alerts.get",
     "admin.alerts.dead_letters",
     "admin.alerts.retry",
+    "admin.reports",
+    "admin.model",
+    "admin.jobs",
 ];
 
 /// Prefix of the names of the operators' endpoints.

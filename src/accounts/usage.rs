@@ -65,6 +65,59 @@ pub struct TypeUsage {
     pub calls: u64,
 }
 
+/// Consumption of one type on one day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DayUsage {
+    /// The day, UTC: `YYYY-MM-DD`.
+    pub day: String,
+    /// Consumption of one type on it.
+    pub usage: TypeUsage,
+}
+
+/// Consumption of an account by day and type, oldest first: calls from the ledger and deliveries from the store together.
+/// Days without any are left out. Blocks.
+pub fn by_day(store: &Store, account: Uuid, period: DayRange) -> store::Result<Vec<DayUsage>> {
+    let read = |connection: &Connection| -> rusqlite::Result<Vec<DayUsage>> {
+        connection
+            .prepare_cached(
+                "SELECT day, type, sum(credits), sum(calls) FROM consumption
+                 WHERE day BETWEEN ?1 AND ?2 AND account_id = ?3 GROUP BY day, type",
+            )?
+            .query_map(
+                (
+                    period.from.to_string(),
+                    period.to.to_string(),
+                    account.to_string(),
+                ),
+                |row| {
+                    let usage = TypeUsage {
+                        consumption: row.get(1)?,
+                        credits: row.get::<_, i64>(2)?.unsigned_abs(),
+                        calls: row.get::<_, i64>(3)?.unsigned_abs(),
+                    };
+                    Ok(DayUsage {
+                        day: row.get(0)?,
+                        usage,
+                    })
+                },
+            )?
+            .collect()
+    };
+    let mut days = store.ledger().read(read)?;
+    days.extend(store.read(read)?);
+    let key = |one: &DayUsage| (one.day.clone(), one.usage.consumption.clone());
+    days.sort_by_cached_key(key);
+    days.dedup_by(|later, kept| {
+        let is_same = key(later) == key(kept);
+        if is_same {
+            kept.usage.credits += later.usage.credits;
+            kept.usage.calls += later.usage.calls;
+        }
+        is_same
+    });
+    Ok(days)
+}
+
 /// Consumption by account, key and type: calls from the ledger and deliveries from the store together. Blocks.
 pub fn by_key(store: &Store, consumer: UsageScope, period: DayRange) -> store::Result<Vec<Usage>> {
     let read = |connection: &Connection| read(connection, consumer, period);
@@ -204,5 +257,19 @@ mod tests {
         assert_eq!(totals(UsageScope::Key(first)), of_first);
         assert_eq!(totals(UsageScope::All)[1], ("API_B".to_owned(), 513, 514));
         assert_eq!(totals(UsageScope::Account(Uuid::now_v7())), []);
+        let days: Vec<(String, String, u64, u64)> = by_day(&store, account, november)
+            .unwrap()
+            .into_iter()
+            .map(|DayUsage { day, usage }| (day, usage.consumption, usage.credits, usage.calls))
+            .collect();
+        let expected = [
+            ("2026-11-01", "API_B", 1, 1),
+            ("2026-11-02", "API_A", 0, 7),
+            ("2026-11-02", "API_B", 10, 10),
+            ("2026-11-30", "API_B", 2, 3),
+        ];
+        let expected =
+            expected.map(|(day, kind, credits, calls)| (day.into(), kind.into(), credits, calls));
+        assert_eq!(days, expected);
     }
 }

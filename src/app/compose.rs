@@ -28,6 +28,7 @@ use toise_geocode::service::GeocodingService;
 use toise_geocode::upstream::{BreakerState, Upstream};
 use toise_http::addresses::ReceiverChecker;
 use toise_http::body_budget::BodyBudget;
+use toise_http::console_page::ConsolePage;
 use toise_http::idempotency::IdempotencyClaims;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
 use toise_http::resources::geocoding_files::FILES_AT_ONCE_MAX;
@@ -183,7 +184,8 @@ pub fn app(
         cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
         market,
         sessions: Sessions::new(clock.clone()),
-        tiles: Tiles::new(properties.shared_engine()),
+        console: Arc::new(ConsolePage::new(&config.console, &config.server)),
+        tiles: Tiles::new(properties.shared_engine(), clock.clone()),
         sql,
         geocoding: with_upstream(geocoding, upstream, &metrics),
         properties,

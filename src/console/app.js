@@ -43,6 +43,8 @@ function Console() {
   }, []);
   const { screen, parameters } = address;
   const set = (changed, isNew = false) => {
+    // A screen that is being left must not call the reader back.
+    if (readAddress().screen !== screen) return;
     const next = { ...parameters, ...changed };
     writeAddress(screen, next, isNew);
     setAddress({ screen, parameters: next });
@@ -65,6 +67,7 @@ function Console() {
       </span>
     </header>
     <main id="content" tabindex="-1">
+      ${who() && html`<h1 class="hidden">${word(screen)}</h1>`}
       ${who() ? html`<${Screen} key=${screen + language} parameters=${parameters} set=${set} />` : html`<${Entry} />`}
     </main>`;
 }

@@ -20,6 +20,28 @@ const WORDS = {
     enterAddress: "Number, street and town", understood: "Understood as", loading: "Loading…", revoked: "revoked",
     dataset: "Data", postcode: "Postal code", attempts: "Attempts", answer: "Answer", credits: "Credits", calls: "Calls", account: "Account", skip: "Skip to content", legend: "Median price per m²",
     legendEnergy: "Share of classes F and G",
+    moreFilters: "More filters", gathered: "Gathered in", hexagons: "Hexagons", areas: "Departments, communes", colour: "Colour",
+    "figure.price_per_m2": "Median price per m²", "figure.poor_share": "Share of classes F and G", "figure.over_sold": "Asking over sold prices",
+    "field.property_type": "Type", "field.price_eur": "Price", "field.surface_m2": "Surface", "field.transaction_date": "Date",
+    "field.etiquette_dpe": "Energy class", "field.surface_habitable_logement": "Surface", "field.date_etablissement_dpe": "Date",
+    "field.type": "Type", "field.price.latest.value": "Price", "field.habitation.surface.total": "Surface", "field.habitation.roomCount": "Rooms",
+    "value.CLASS_FLAT": "flat", "value.CLASS_HOUSE": "house", "value.true": "yes", "value.false": "no",
+    commune: "Commune", department: "Department", index: "index", onlineOffers: "Adverts online around", terrace: "Terrace", printed: "Printed",
+    imports: "Imports and ingestions", read: "read", kept: "kept", rejected: "rejected", recordsMade: "records", added: "added", replaced: "replaced",
+    removed: "removed", duration: "Time", jobs: "Collected pages", model: "Model", reportCard: "Report card", trained: "trained", knownThrough: "knows sales through",
+    noModel: "No model has been trained.", noReportCard: "No report card: toise evaluate estimate writes one.", judgedOn: "Judged on sales",
+    medianError: "Median error", bias: "Bias", coverage: "Coverage", target: "target", within10: "within 10 %", within20: "within 20 %", sales: "Sales",
+    byDepartment: "Median error by department", byCommune: "Median error by commune", calibration: "Share of prices inside the interval",
+    byHorizon: "Median error by months after the last known sale", months: "months", estimator: "Estimator", means: "Means",
+    files: "files", size: "Size", newest: "Newest", publications: "publications", errors: "errors", latency: "95 % of requests within",
+    memory: "Memory", queries: "Queries waiting or running", creditsPerDay: "Credits by day", quota: "Calls a month", rotate: "Rotate",
+    change: "Change", save: "Save", newKey: "New key, shown once", newSecret: "New signing secret, shown once", newAccount: "New account",
+    kind: "Kind", expires: "Expires", concurrent: "Estimates at once", ready: "ready", notReady: "not ready", version: "Version", none: "none",
+    seconds: "s", total: "Total", page: "Page", reason: "Reason", created: "Created", paths: "Price paths",
+    "confidence.LOW": "low confidence", "confidence.MEDIUM": "medium confidence", "confidence.HIGH": "high confidence",
+    "part.typicalHome": "Typical home of its class", "part.location": "Place", "part.comparables": "Comparable sales", "part.surface": "Surface",
+    "part.roomCount": "Rooms", "part.landSurface": "Land", "part.epcEnergy": "Energy class", "part.constructionYear": "Year of construction",
+    "part.date": "Change of prices since", "part.hasTerrace": "Terrace",
   },
   fr: {
     map: "Carte", home: "Un bien", alerts: "Alertes", operations: "Exploitation", query: "SQL", leave: "Se déconnecter",
@@ -41,6 +63,28 @@ const WORDS = {
     enterAddress: "Numéro, rue et ville", understood: "Compris comme", loading: "Chargement…", revoked: "révoquée",
     dataset: "Données", postcode: "Code postal", attempts: "Essais", answer: "Réponse", credits: "Crédits", calls: "Appels", account: "Compte", skip: "Aller au contenu", legend: "Prix médian au m²",
     legendEnergy: "Part des classes F et G",
+    moreFilters: "Autres filtres", gathered: "Regroupé par", hexagons: "Hexagones", areas: "Départements, communes", colour: "Couleur",
+    "figure.price_per_m2": "Prix médian au m²", "figure.poor_share": "Part des classes F et G", "figure.over_sold": "Prix demandés par rapport aux ventes",
+    "field.property_type": "Type", "field.price_eur": "Prix", "field.surface_m2": "Surface", "field.transaction_date": "Date",
+    "field.etiquette_dpe": "Classe énergétique", "field.surface_habitable_logement": "Surface", "field.date_etablissement_dpe": "Date",
+    "field.type": "Type", "field.price.latest.value": "Prix", "field.habitation.surface.total": "Surface", "field.habitation.roomCount": "Pièces",
+    "value.CLASS_FLAT": "appartement", "value.CLASS_HOUSE": "maison", "value.true": "oui", "value.false": "non",
+    commune: "Commune", department: "Département", index: "indice", onlineOffers: "Annonces en ligne alentour", terrace: "Terrasse", printed: "Imprimé le",
+    imports: "Imports et ingestions", read: "lues", kept: "gardées", rejected: "rejetées", recordsMade: "enregistrements", added: "ajoutés", replaced: "remplacés",
+    removed: "supprimés", duration: "Durée", jobs: "Pages collectées", model: "Modèle", reportCard: "Bulletin", trained: "entraîné le", knownThrough: "connaît les ventes jusqu’au",
+    noModel: "Aucun modèle n’est entraîné.", noReportCard: "Pas de bulletin : toise evaluate estimate en écrit un.", judgedOn: "Jugé sur les ventes",
+    medianError: "Erreur médiane", bias: "Biais", coverage: "Couverture", target: "cible", within10: "à 10 % près", within20: "à 20 % près", sales: "Ventes",
+    byDepartment: "Erreur médiane par département", byCommune: "Erreur médiane par commune", calibration: "Part des prix dans l’intervalle",
+    byHorizon: "Erreur médiane selon les mois après la dernière vente connue", months: "mois", estimator: "Estimateur", means: "Méthode",
+    files: "fichiers", size: "Taille", newest: "Plus récent", publications: "publications", errors: "erreurs", latency: "95 % des requêtes en moins de",
+    memory: "Mémoire", queries: "Requêtes en attente ou en cours", creditsPerDay: "Crédits par jour", quota: "Appels par mois", rotate: "Renouveler",
+    change: "Modifier", save: "Enregistrer", newKey: "Nouvelle clé, montrée une fois", newSecret: "Nouveau secret de signature, montré une fois", newAccount: "Nouveau compte",
+    kind: "Genre", expires: "Expire", concurrent: "Estimations simultanées", ready: "prêt", notReady: "pas prêt", version: "Version", none: "aucun",
+    seconds: "s", total: "Total", page: "Page", reason: "Raison", created: "Créé", paths: "Évolution des prix",
+    "confidence.LOW": "confiance faible", "confidence.MEDIUM": "confiance moyenne", "confidence.HIGH": "confiance élevée",
+    "part.typicalHome": "Bien typique de sa classe", "part.location": "Emplacement", "part.comparables": "Ventes comparables", "part.surface": "Surface",
+    "part.roomCount": "Pièces", "part.landSurface": "Terrain", "part.epcEnergy": "Classe énergétique", "part.constructionYear": "Année de construction",
+    "part.date": "Évolution des prix depuis", "part.hasTerrace": "Terrasse",
   },
 };
 
@@ -74,3 +118,12 @@ export const euros = (value) =>
 /** The day of a moment. */
 export const day = (value) =>
   value ? new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeZone: "Europe/Paris" }).format(new Date(value)) : "";
+
+/** A moment on an axis whose ticks are so many seconds apart. */
+export function tick(seconds, apart) {
+  const day = 86_400;
+  const shown = apart < 60 ? { hour: "2-digit", minute: "2-digit", second: "2-digit" } : apart < day ? { hour: "2-digit", minute: "2-digit" }
+    : apart < 28 * day ? { day: "numeric", month: "short" } : apart < 360 * day ? { month: "short", year: "numeric" } : { year: "numeric" };
+  // What is told by the day is told in UTC.
+  return new Intl.DateTimeFormat(locale(), { ...shown, ...(apart >= day && { timeZone: "UTC" }) }).format(new Date(seconds * 1000));
+}

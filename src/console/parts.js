@@ -1,6 +1,6 @@
 /** Parts that screens share: markup by htm and Preact, loading, tables, fields, the copy of the last call. */
 
-import { html, useCallback, useEffect, useState } from "./vendor/preact.mjs";
+import { html, useCallback, useEffect, useRef, useState } from "./vendor/preact.mjs";
 import { asCurl, lastCall, may } from "./api.js";
 import { word } from "./language.js";
 
@@ -23,6 +23,24 @@ export function useLoaded(load, dependencies) {
     return () => asked.abort();
   }, [...dependencies, round]);
   return { ...state, again: useCallback(() => setRound((before) => before + 1), []) };
+}
+
+/** The theme in use, `light` or `dark`; what draws on a canvas draws again when it changes. */
+export function useTheme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const now = () => document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light");
+  const [theme, setTheme] = useState(now);
+  useEffect(() => {
+    const follow = () => setTheme(now());
+    const watcher = new MutationObserver(follow);
+    watcher.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    dark.addEventListener("change", follow);
+    return () => {
+      watcher.disconnect();
+      dark.removeEventListener("change", follow);
+    };
+  }, []);
+  return theme;
 }
 
 /** What stands in place of a result that is not there: that it loads, or why it does not. */
@@ -50,9 +68,24 @@ export const Granted = ({ scope, children }) =>
 /** A labelled field; `children` is the control. */
 export const Field = ({ label, children }) => html`<label class="field"><span>${label}</span>${children}</label>`;
 
+/** What may be wider than the page: it then scrolls by itself, also by the keyboard. */
+function Scroll({ label, children }) {
+  const place = useRef(null);
+  const [isWide, setWide] = useState(false);
+  useEffect(() => {
+    const measure = () => setWide(place.current.scrollWidth > place.current.clientWidth);
+    const watcher = new ResizeObserver(measure);
+    watcher.observe(place.current);
+    watcher.observe(place.current.firstElementChild);
+    return () => watcher.disconnect();
+  }, []);
+  return html`<div class="scroll" ref=${place} tabindex=${isWide ? 0 : undefined} role=${isWide ? "group" : undefined}
+    aria-label=${isWide ? label ?? word("rows") : undefined}>${children}</div>`;
+}
+
 /** A table: columns of `[title, cell, isNumber]`; a row is a button if `onPick` is given. */
 export const Table = ({ columns, rows, onPick, caption }) => html`
-  <div class="scroll">
+  <${Scroll} label=${caption}>
     <table>
       ${caption && html`<caption>${caption}</caption>`}
       <thead><tr>${columns.map(([title, , isNumber]) => html`<th scope="col" class=${isNumber ? "number" : ""}>${title}</th>`)}</tr></thead>
@@ -63,7 +96,7 @@ export const Table = ({ columns, rows, onPick, caption }) => html`
         >${columns.map(([, cell, isNumber]) => html`<td class=${isNumber ? "number" : ""}>${cell(row)}</td>`)}</tr>`)}
       </tbody>
     </table>
-  </div>
+  <//>
   ${rows.length === 0 && html`<p class="quiet">${word("nothing")}</p>`}`;
 
 /** A link out, only to web pages: an advert may name any address. */

@@ -30,6 +30,15 @@ pub fn find_by_code(insee_code: &str) -> Option<&'static Place> {
     (!place.department.is_empty()).then_some(place)
 }
 
+/// The commune of today that an INSEE code leads to, whole: also from a former commune, and from an arrondissement of Paris,
+/// Lyon or Marseille.
+pub fn today_of_code(insee_code: &str) -> Option<&'static Place> {
+    let places = Places::get();
+    let place = places.place(places.find(insee_code)?)?;
+    let commune = today(place).unwrap_or(place);
+    (!commune.department.is_empty()).then_some(commune)
+}
+
 /// All communes of a postal code; Paris, Lyon and Marseille by arrondissement.
 pub fn find_by_postal_code(postal_code: &str) -> impl Iterator<Item = &'static Place> {
     let places = Places::get();

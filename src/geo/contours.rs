@@ -26,6 +26,12 @@ const DEGREE_M: f64 = 111_195.0;
 
 type Point = (i32, i32);
 
+/// Points of a ring: longitude and latitude in 1/[`UNITS_PER_DEGREE`] degrees. The last one joins the first.
+pub type Ring = Vec<(i32, i32)>;
+
+/// Units of a [`Ring`] in a degree.
+pub const UNITS_PER_DEGREE: f64 = SCALE;
+
 /// A commune's contour: rings of points, longitude and latitude in 1/[`SCALE`] degrees.
 struct Contour {
     code: [u8; 5],
@@ -58,6 +64,17 @@ static CONTOURS: LazyLock<Contours> = LazyLock::new(|| {
 /// `None` abroad and at sea. Degrees, WGS 84.
 pub fn commune_at(latitude: f64, longitude: f64) -> Option<&'static str> {
     CONTOURS.find(latitude, longitude)
+}
+
+/// The contours of all communes of 2018, with their INSEE codes. Rings run clockwise on the map around what belongs to the
+/// commune, counter-clockwise around holes; neighbours share the points of their border, except along the line where the
+/// two files meet.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static [Ring])> {
+    let contours = CONTOURS.contours.iter();
+    contours.filter_map(|contour| {
+        let code = std::str::from_utf8(&contour.code).ok()?;
+        Some((code, contour.rings.as_slice()))
+    })
 }
 
 /// Distance from a position to the nearest border of a commune, with the point of the border; metres and degrees.

@@ -11,6 +11,7 @@ use super::backend::OpenDataBackend;
 use super::body_budget::BodyBudget;
 use super::client_address::Networks;
 use super::cors::AllowedOrigins;
+use super::console_page::ConsolePage;
 use super::idempotency::IdempotencyClaims;
 use super::replica::ReplicaStatus;
 use super::sessions::Sessions;
@@ -81,6 +82,8 @@ pub struct App {
     pub geocoding_files: Arc<Semaphore>,
     /// Sessions of the console.
     pub sessions: Sessions,
+    /// How the console's page is served.
+    pub console: Arc<ConsolePage>,
     /// Vector tiles.
     pub tiles: Tiles,
     /// Whether the source of an advert is an object ([`toise_contract::listings::vendor`]).

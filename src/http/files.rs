@@ -56,11 +56,11 @@ impl DocsFile {
 
     /// The response with the file, or 304 if the client already has it.
     pub fn send(&self, headers: &HeaderMap) -> Response<Bytes> {
-        self.send_under(POLICY, headers)
+        self.send_under(&HeaderValue::from_static(POLICY), headers)
     }
 
     /// As [`Self::send`], under a content security policy of its own.
-    pub fn send_under(&self, policy: &'static str, headers: &HeaderMap) -> Response<Bytes> {
+    pub fn send_under(&self, policy: &HeaderValue, headers: &HeaderMap) -> Response<Bytes> {
         let unchanged = headers
             .get_all(IF_NONE_MATCH)
             .iter()
@@ -79,9 +79,9 @@ impl DocsFile {
             answer.insert(CONTENT_TYPE, self.content_type.clone());
         }
         answer.insert(ETAG, self.etag.clone());
+        answer.insert(CONTENT_SECURITY_POLICY, policy.clone());
         for (name, value) in [
             (CACHE_CONTROL, self.cache),
-            (CONTENT_SECURITY_POLICY, policy),
             (X_CONTENT_TYPE_OPTIONS, "nosniff"),
             (REFERRER_POLICY, "no-referrer"),
             (

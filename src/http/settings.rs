@@ -1,4 +1,4 @@
-//! The settings of connections and requests: the `[server]`, `[admin]` and `[compat]` sections.
+//! The settings of connections and requests: the `[server]`, `[admin]`, `[compat]` and `[console]` sections.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -108,4 +108,16 @@ impl ServerSettings {
     pub fn request_timeout(&self) -> Duration {
         Duration::from_secs(self.request_timeout_s)
     }
+}
+
+/// `[console]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConsoleSettings {
+    /// Address of raster tiles with `{z}`, `{x}` and `{y}`, or of a style; empty for outlines alone.
+    pub base_map: String,
+    /// Whose map that is, shown on it.
+    pub attribution: String,
+    /// Whether the session's cookie is `Secure` although this service does not serve TLS itself.
+    pub behind_tls: bool,
 }

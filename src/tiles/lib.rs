@@ -4,10 +4,15 @@
 //! A tile is computed from the columns that searches read, with the filters that searches have, and cached under the
 //! version of its table. From [`POINTS_ZOOM`] on each row is a point of the layer `points`; above, rows are gathered in
 //! hexagons of the layer `hexagons`, with their number and a figure: the median price, or the share of poor energy
-//! classes.
+//! classes. In place of hexagons, the layer `areas` has the departments or communes with the same ([`areas`]).
+//!
+//! [`outlines`] is the base map, which needs no data.
 
+pub mod areas;
+mod error;
 mod hexagons;
 pub mod mercator;
+pub mod outlines;
 mod source;
 
 use std::sync::Arc;
@@ -15,14 +20,19 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fast_mvt::{MvtGeomType, MvtLayerBuilder};
 use moka::sync::Cache;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use areas::{AreaFigures, AreaScan};
+pub use error::Error;
 use hexagons::{Hexagons, MARGIN};
 use mercator::{TileId, units};
 pub use source::TileSource;
-use source::{Figure, Spot};
+use source::{Figure, SourceView, Spot};
+use toise_base::clock::Clock;
 use toise_contract::filter::{Clause, ClauseTest, Filter, POSITION};
 use toise_engine::Engine;
 use toise_engine::cancellation::Interrupt;
+use toise_opendata::Dataset;
 
 /// Zoom from which each row is a point.
 pub const POINTS_ZOOM: u8 = 14;
@@ -32,35 +42,118 @@ pub const POINTS_MAX: usize = 5_000;
 pub const MEDIA_TYPE: &str = "application/vnd.mapbox-vector-tile";
 /// Memory for tiles, bytes.
 const CACHE_BYTES: u64 = 64 << 20;
+/// Memory for figures of areas, bytes.
+const FIGURES_BYTES: u64 = 32 << 20;
+/// What the figure of an area takes, about, bytes.
+const FIGURE_BYTES: usize = 80;
+/// Maximum scans for figures of areas at once: a map asks for many tiles that need the same one.
+const SCANS_MAX: usize = 2;
 
-/// Why there is no tile.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A table cannot be read, or the caller has gone away.
-    #[error(transparent)]
-    Engine(#[from] toise_engine::Error),
-    /// A tile cannot be written.
-    #[error(transparent)]
-    Encoding(#[from] fast_mvt::MvtError),
+/// How rows are gathered where they are many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gathering {
+    /// In hexagons.
+    Hexagons,
+    /// In departments below zoom [`outlines::COMMUNES_ZOOM`], then in communes.
+    Areas,
 }
 
 /// Computes tiles. Cheap to clone.
 #[derive(Clone)]
 pub struct Tiles {
     engine: Arc<Engine>,
+    clock: Clock,
     cache: Cache<String, Bytes>,
+    figures: Cache<String, Arc<AreaFigures>>,
+    scans: Arc<Semaphore>,
 }
 
 impl Tiles {
     /// Tiles of the tables of an engine.
-    pub fn new(engine: Arc<Engine>) -> Self {
+    pub fn new(engine: Arc<Engine>, clock: Clock) -> Self {
         let weigh =
             |key: &String, tile: &Bytes| u32::try_from(key.len() + tile.len()).unwrap_or(u32::MAX);
         let cache = Cache::builder().max_capacity(CACHE_BYTES).weigher(weigh);
+        let weigh_figures = |key: &String, figures: &Arc<AreaFigures>| {
+            (key.len() + figures.len() * FIGURE_BYTES) as u32
+        };
+        let figures = Cache::builder()
+            .max_capacity(FIGURES_BYTES)
+            .weigher(weigh_figures);
         Self {
             engine,
+            clock,
             cache: cache.build(),
+            figures: figures.build(),
+            scans: Arc::new(Semaphore::new(SCANS_MAX)),
         }
+    }
+
+    /// A permit to compute a tile of areas, unless its figures are known; waits for other scans to end. To be held while
+    /// [`Self::tile`] runs.
+    pub async fn scan_permit(
+        &self,
+        source: &TileSource,
+        filter: &Filter,
+    ) -> Option<OwnedSemaphorePermit> {
+        let key = self.figures_key(source, filter).ok()?;
+        if self.figures.contains_key(&key) {
+            return None;
+        }
+        // The semaphore is never closed.
+        Arc::clone(&self.scans).acquire_owned().await.ok()
+    }
+
+    /// A tile of the base map, as Mapbox Vector Tile. CPU work on the calling thread.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn outlines(&self, tile: TileId) -> Result<Bytes, Error> {
+        let key = format!("{} {tile:?}", outlines::NAME);
+        if let Some(tile) = self.cache.get(&key) {
+            return Ok(tile);
+        }
+        let made = Bytes::from(outlines::tile(tile)?);
+        self.cache.insert(key, made.clone());
+        Ok(made)
+    }
+
+    /// What the figures of areas depend on. Sales grow older by the day, and with them what is asked for.
+    fn figures_key(&self, source: &TileSource, filter: &Filter) -> Result<String, Error> {
+        let sold = version_of_sales(source, &self.engine)?;
+        Ok(format!(
+            "{} {} {sold:?} {} {filter:?}",
+            source.name(),
+            self.version(source)?,
+            self.today()
+        ))
+    }
+
+    /// Today, in days since 1970-01-01.
+    fn today(&self) -> i32 {
+        (self.clock.now().timestamp() / 86_400) as i32
+    }
+
+    /// The figures of areas of a source with a filter.
+    fn area_figures(
+        &self,
+        source: &TileSource,
+        filter: &Filter,
+        interrupt: &Interrupt,
+    ) -> Result<Arc<AreaFigures>, Error> {
+        let key = self.figures_key(source, filter)?;
+        if let Some(known) = self.figures.get(&key) {
+            return Ok(known);
+        }
+        let scan = AreaScan {
+            has_sales: version_of_sales(source, &self.engine)?.is_some(),
+            engine: &self.engine,
+            interrupt,
+            today: self.today(),
+        };
+        let figures = Arc::new(scan.figures(source, filter)?);
+        self.figures.insert(key, Arc::clone(&figures));
+        Ok(figures)
     }
 
     /// The version of a source: it changes whenever a row does.
@@ -72,7 +165,7 @@ impl Tiles {
     }
 
     /// The tile of a source with a filter, as Mapbox Vector Tile; empty if it shows nothing. CPU work on the calling
-    /// thread and its rayon pool.
+    /// thread and its rayon pool. From [`POINTS_ZOOM`] on the gathering changes nothing.
     ///
     /// # Errors
     /// The table cannot be read, or the query is cancelled.
@@ -81,13 +174,38 @@ impl Tiles {
         source: &TileSource,
         tile: TileId,
         filter: &Filter,
+        gathering: Gathering,
         interrupt: &Interrupt,
     ) -> Result<Bytes, Error> {
+        if gathering == Gathering::Areas && tile.z < POINTS_ZOOM {
+            let key = format!("areas {} {tile:?}", self.figures_key(source, filter)?);
+            if let Some(tile) = self.cache.get(&key) {
+                return Ok(tile);
+            }
+            let figures = self.area_figures(source, filter, interrupt)?;
+            let made = Bytes::from(area_layer(tile, &figures, source.figure())?);
+            self.cache.insert(key, made.clone());
+            return Ok(made);
+        }
         let view = source.view(&self.engine)?;
         let key = format!("{} {} {tile:?} {filter:?}", source.name(), view.version());
         if let Some(tile) = self.cache.get(&key) {
             return Ok(tile);
         }
+        let made = Bytes::from(self.rows_tile(source, &view, tile, filter, interrupt)?);
+        self.cache.insert(key, made.clone());
+        Ok(made)
+    }
+
+    /// The tile of points or hexagons.
+    fn rows_tile(
+        &self,
+        source: &TileSource,
+        view: &SourceView,
+        tile: TileId,
+        filter: &Filter,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u8>, Error> {
         let margin = if tile.z < POINTS_ZOOM { MARGIN } else { 0.0 };
         let shown = tile.degrees(margin);
         let mut filter = filter.clone();
@@ -98,7 +216,7 @@ impl Tiles {
             right: shown.right,
         };
         filter.push(Clause::new(POSITION, test));
-        let made = if tile.z < POINTS_ZOOM {
+        if tile.z < POINTS_ZOOM {
             let states = view.scan(
                 source,
                 &self.engine,
@@ -111,7 +229,7 @@ impl Tiles {
             )?;
             let mut all = Hexagons::over(tile);
             states.into_iter().for_each(|state| all.merge(state));
-            hexagon_layer(all, source.figure())?
+            hexagon_layer(all, source.figure())
         } else {
             let states = view.scan(
                 source,
@@ -129,12 +247,45 @@ impl Tiles {
             points.sort_unstable_by_key(|spot| spot.row);
             points.truncate(POINTS_MAX);
             let ids = view.ids(source, &self.engine, &points)?;
-            point_layer(tile, &points, &ids, source.figure())?
-        };
-        let made = Bytes::from(made);
-        self.cache.insert(key, made.clone());
-        Ok(made)
+            point_layer(tile, &points, &ids, source.figure())
+        }
     }
+}
+
+/// Version of the sales that a source is compared with; `None` if it is not, or there is no such table.
+fn version_of_sales(source: &TileSource, engine: &Engine) -> Result<Option<i64>, Error> {
+    let sales = match source {
+        TileSource::OpenData(_) => return Ok(None),
+        TileSource::Properties(_) => TileSource::OpenData(Dataset::Dvf).view(engine),
+    };
+    match sales {
+        Ok(sales) => Ok(Some(sales.version())),
+        Err(toise_engine::Error::UnknownTable(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Departments or communes with `code`, `name`, `count` and the figures, where a row lies in them.
+fn area_layer(tile: TileId, figures: &AreaFigures, figure: Figure) -> Result<Vec<u8>, Error> {
+    let mut layer = MvtLayerBuilder::new("areas")?;
+    for area in outlines::areas(tile.z) {
+        let Some(known) = figures.of(area.code) else {
+            continue;
+        };
+        layer = area.write(tile, layer, |feature, area| {
+            feature.tag("code", area.code)?;
+            feature.tag("name", area.name)?;
+            feature.tag("count", u64::from(known.count))?;
+            if let Some(value) = known.figure {
+                feature.tag(figure.of_hexagon, value)?;
+            }
+            if let Some(value) = known.over_sold {
+                feature.tag("over_sold", value.round())?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(layer.encode())
 }
 
 /// Hexagons with `count` and the figure, where something has one.

@@ -12,6 +12,7 @@ use toise_engine::predicate::Predicate;
 use toise_engine::scan::Selection;
 use toise_engine::view::TableView;
 use toise_engine::{Engine, Error};
+use toise_geo::communes::today_of_code;
 use toise_lake::schema::TableSchema;
 use toise_listings::columns::properties;
 use toise_listings::search::projection::view::ProjectionView;
@@ -166,6 +167,36 @@ impl SourceView {
         }
     }
 
+    /// Visits the rows that a filter selects with their commune of today and their figure; see [`Engine::scan`].
+    pub fn scan_areas<S: Send>(
+        &self,
+        source: &TileSource,
+        engine: &Engine,
+        filter: &Filter,
+        interrupt: &Interrupt,
+        start: impl Fn() -> S + Sync,
+        visit: impl Fn(&mut S, &'static str, Option<f64>) + Sync,
+    ) -> Result<Vec<S>, Error> {
+        let predicate = Predicate::compile(source.schema(), filter)?;
+        let columns = AreaColumns::of(source)?;
+        match self {
+            Self::Table(view) => engine.scan(view, &predicate, interrupt, start, |state, chunk| {
+                let read = |column| chunk.column(column);
+                columns.each(chunk.selected, read, |commune, figure| {
+                    visit(state, commune, figure)
+                })
+            }),
+            Self::Listings(view) => {
+                view.scan(engine, &predicate, interrupt, start, |state, rows| {
+                    let read = |column| rows.column(column);
+                    columns.each(&rows.selected, read, |commune, figure| {
+                        visit(state, commune, figure)
+                    })
+                })
+            }
+        }
+    }
+
     /// The identifiers of rows.
     pub fn ids(
         &self,
@@ -212,27 +243,94 @@ fn index_of(schema: &TableSchema, name: &str) -> Result<usize, Error> {
     found.ok_or_else(|| unknown(&format!("{}.{name}", schema.name)))
 }
 
+/// The column that figures are read from.
+struct FigureColumn {
+    number: usize,
+    is_class: bool,
+}
+
+impl FigureColumn {
+    fn of(source: &TileSource) -> Result<Self, Error> {
+        let (name, is_class) = match source {
+            TileSource::OpenData(Dataset::Dvf) => ("price_per_m2_living_eur", false),
+            TileSource::OpenData(Dataset::Dpe) => ("etiquette_dpe", true),
+            TileSource::Properties(_) => ("price_latest_value_per_area", false),
+        };
+        let number = index_of(source.schema(), name)?;
+        Ok(Self { number, is_class })
+    }
+
+    /// What reads the figure of a row.
+    fn reader(&self, values: ArrayRef) -> impl Fn(usize) -> Option<f64> {
+        let classes = self.is_class.then(|| class_numbers(&values)).flatten();
+        move |row| match &classes {
+            Some(classes) => class(&values, classes, row),
+            None => number(&values, row),
+        }
+    }
+}
+
+/// The columns that areas are read from, by number.
+struct AreaColumns {
+    commune: usize,
+    figure: FigureColumn,
+}
+
+impl AreaColumns {
+    fn of(source: &TileSource) -> Result<Self, Error> {
+        let commune = match source {
+            TileSource::OpenData(Dataset::Dvf) => "insee_code",
+            TileSource::OpenData(Dataset::Dpe) => "code_insee_ban",
+            TileSource::Properties(_) => "location_insee_code",
+        };
+        Ok(Self {
+            commune: index_of(source.schema(), commune)?,
+            figure: FigureColumn::of(source)?,
+        })
+    }
+
+    fn each(
+        &self,
+        selected: &Selection,
+        read: impl Fn(usize) -> Result<Arc<DecodedColumn>, Error>,
+        mut visit: impl FnMut(&'static str, Option<f64>),
+    ) -> Result<(), Error> {
+        let communes = read(self.commune)?;
+        let figure = self.figure.reader(read(self.figure.number)?.values.clone());
+        // Each code of the category is looked up once.
+        let codes = communes.values.as_dictionary_opt::<Int32Type>();
+        let texts = codes.and_then(|codes| codes.values().as_string_opt::<i32>());
+        let (Some(codes), Some(texts)) = (codes, texts) else {
+            return Ok(());
+        };
+        let known: Vec<Option<&'static str>> = texts
+            .iter()
+            .map(|code| today_of_code(code?).map(|commune| commune.code))
+            .collect();
+        selected.for_each(|row| {
+            let commune = codes.key(row).and_then(|key| *known.get(key)?);
+            if let Some(commune) = commune {
+                visit(commune, figure(row));
+            }
+        });
+        Ok(())
+    }
+}
+
 /// The columns that spots are read from, by number.
 struct SpotColumns {
     lat: usize,
     lon: usize,
-    figure: usize,
-    is_class: bool,
+    figure: FigureColumn,
 }
 
 impl SpotColumns {
     fn of(source: &TileSource) -> Result<Self, Error> {
         let schema = source.schema();
-        let (figure, is_class) = match source {
-            TileSource::OpenData(Dataset::Dvf) => ("price_per_m2_living_eur", false),
-            TileSource::OpenData(Dataset::Dpe) => ("etiquette_dpe", true),
-            TileSource::Properties(_) => ("price_latest_value_per_area", false),
-        };
         Ok(Self {
             lat: index_of(schema, "lat")?,
             lon: index_of(schema, "lon")?,
-            figure: index_of(schema, figure)?,
-            is_class,
+            figure: FigureColumn::of(source)?,
         })
     }
 
@@ -243,24 +341,17 @@ impl SpotColumns {
         read: impl Fn(usize) -> Result<Arc<DecodedColumn>, Error>,
         mut visit: impl FnMut(Spot),
     ) -> Result<(), Error> {
-        let [lat, lon, figure] = [read(self.lat)?, read(self.lon)?, read(self.figure)?];
-        let classes = self
-            .is_class
-            .then(|| class_numbers(&figure.values))
-            .flatten();
+        let [lat, lon] = [read(self.lat)?, read(self.lon)?];
+        let figure = self.figure.reader(read(self.figure.number)?.values.clone());
         selected.for_each(|row| {
             let (Some(lat), Some(lon)) = (number(&lat.values, row), number(&lon.values, row))
             else {
                 return;
             };
-            let figure = match &classes {
-                Some(classes) => class(&figure.values, classes, row),
-                None => number(&figure.values, row),
-            };
             visit(Spot {
                 lat,
                 lon,
-                figure,
+                figure: figure(row),
                 row: (chunk, row),
             });
         });

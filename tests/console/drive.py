@@ -1,12 +1,16 @@
 """Drives the console of a demo in a real browser: drive.py CHROMIUM READY_JSON [FOLDER_FOR_SCREENSHOTS]
 
 Gets in by the demo's link, finds a sale, opens and values a home, makes an alert and sees a delivery arrive, asks SQL, reads
-an advert that tries to run a script, and is thrown out when the key is revoked. Every screen must fit 360 pixels.
+an advert that tries to run a script, makes and revokes keys as an operator, and is thrown out when the key is revoked. Every
+screen must fit 360 pixels and have no serious violation of accessibility in either theme; that needs the file of axe-core
+named by TOISE_AXE, and is skipped with a line that says so without it.
 """
 
 import http.server
 import json
+import os
 import pathlib
+import re
 import sys
 import threading
 import time
@@ -18,8 +22,9 @@ FLAGS = [
     "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
 ]
-SCREENS = ["map", "home", "alerts", "operations", "query"]
-WAIT_MS = 30_000
+WAIT_MS = 60_000
+# Violations that a screen may not have.
+SERIOUS = {"serious", "critical"}
 
 chromium, ready_file = sys.argv[1:3]
 pictures = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
@@ -56,6 +61,47 @@ def advert(nth, price, title):
     }
 
 
+axe_file = os.environ.get("TOISE_AXE")
+axe = pathlib.Path(axe_file).read_text(encoding="utf-8") if axe_file else None
+if axe is None:
+    print("skipped: accessibility needs axe-core from npm")
+
+
+# Pages that axe-core looks at: it tries styles that the page's policy refuses.
+judging = []
+
+
+def violations(page):
+    """Serious violations on the screen as it stands: rule, and the first elements that break it."""
+    judging.append(page)
+    page.evaluate(axe)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then((result) => result.violations)")
+    # What the browser says of axe-core's styles arrives a little later.
+    page.wait_for_timeout(300)
+    judging.clear()
+    serious = [one for one in found if one["impact"] in SERIOUS]
+    return [(one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]]) for one in serious]
+
+
+def look(page, name, faults):
+    """Looks at the screen in both themes and at two widths: it fits, and anyone can use it."""
+    for theme in ("light", "dark"):
+        for width in (1280, 360):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+            page.evaluate("scrollTo(0, 0)")
+            page.wait_for_timeout(1_500 if pictures else 300)
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            if wide > width:
+                faults.append(f"{name} is {wide} pixels wide at {width}")
+            if axe:
+                faults.extend(f"{name}, {theme}, {width}: {one}" for one in violations(page))
+            if pictures:
+                pictures.mkdir(parents=True, exist_ok=True)
+                page.screenshot(path=pictures / f"{name}-{theme}-{width}.png")
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
 receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
 threading.Thread(target=receiver.serve_forever, daemon=True).start()
 webhook = f"http://127.0.0.1:{receiver.server_port}/"
@@ -67,7 +113,7 @@ with sync_playwright() as playwright:
     page.set_default_timeout(WAIT_MS)
     faults = []
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda line: line.type == "error" and faults.append(line.text))
+    page.on("console", lambda line: line.type == "error" and not judging and faults.append(line.text))
 
     # In by the link, whose code leaves the address and works once.
     page.goto(ready["console"])
@@ -79,14 +125,28 @@ with sync_playwright() as playwright:
     rows = page.locator(".results tbody tr")
     expect(rows.first).to_be_visible(timeout=WAIT_MS)
     before = page.locator(".results p").first.inner_text()
-    page.locator("select").nth(1).select_option("Maison")
+    kinds = page.locator("details.choice").filter(has_text="Type").first
+    kinds.locator("summary").click()
+    kinds.get_by_role("checkbox", name="Maison").check()
     expect(page.locator(".results p").first).not_to_have_text(before, timeout=WAIT_MS)
-    assert "type=Maison" in page.url, page.url
+    assert "f.property_type=Maison" in page.url, page.url
     page.reload()
     expect(rows.first.locator("td").nth(1)).to_have_text("Maison", timeout=WAIT_MS)
+    # A filter that is not shown at first, from the list of all that the contract has.
+    page.locator("select").filter(has=page.locator("option[value=main_rooms]")).select_option("main_rooms")
+    page.get_by_label("main rooms: least", exact=False).fill("3")
+    page.get_by_label("main rooms: least", exact=False).press("Tab")
+    expect(page).to_have_url(re.compile(r"f\.main_rooms\.min=3"))
+    # Communes in place of hexagons, over the outlines.
+    with page.expect_response(lambda answer: "/tiles/dvf/" in answer.url and "by=areas" in answer.url) as tiles:
+        page.locator("select[name=by]").select_option("areas")
+    assert tiles.value.ok, tiles.value.status
+    look(page, "map", faults)
     rows.first.click()
     page.get_by_role("link", name="Estimate").click()
     expect(page.locator(".big")).to_contain_text("€", timeout=WAIT_MS)
+    expect(page.locator(".waterfall li.whole")).to_contain_text("€")
+    look(page, "home", faults)
 
     # An alert, and what it delivers.
     page.goto(address + "/console/#/alerts")
@@ -102,9 +162,11 @@ with sync_playwright() as playwright:
     section = page.locator("section").filter(has_text="Deliveries")
     expect(section.locator("table").first.locator("tbody tr").first).to_be_visible(timeout=WAIT_MS)
 
+    look(page, "alerts", faults)
+
     # The hostile advert is text.
     time.sleep(1.5)
-    page.goto(address + "/console/#/map?dataset=properties&pmin=409999&pmax=410001")
+    page.goto(address + "/console/#/map?dataset=properties&f.price.latest.value.min=409999&f.price.latest.value.max=410001")
     page.locator(".results tbody tr").filter(has_text="onerror").click()
     expect(page.locator(".results h2")).to_contain_text("onerror", timeout=WAIT_MS)
     assert page.evaluate("window.broken") is None, "a script of an advert ran"
@@ -118,19 +180,35 @@ with sync_playwright() as playwright:
     page.get_by_role("button", name="Run").click()
     expect(page.locator(".fault")).to_contain_text("only queries", timeout=WAIT_MS)
 
-    # Every screen fits, in both themes and at two widths.
-    for theme in ("light", "dark"):
-        for width in (360, 1280):
-            page.set_viewport_size({"width": width, "height": 800})
-            for screen in SCREENS:
-                page.goto(f"{address}/console/#/{screen}")
-                page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
-                page.wait_for_timeout(1_500 if pictures else 300)
-                wide = page.evaluate("document.documentElement.scrollWidth")
-                assert wide <= width, f"{screen} is {wide} pixels wide at {width}"
-                if pictures:
-                    pictures.mkdir(parents=True, exist_ok=True)
-                    page.screenshot(path=pictures / f"{screen}-{theme}-{width}.png")
+    look(page, "query", faults)
+
+    # An operator makes a key, changes its limit and revokes it; the page shows what the service did.
+    desk = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB").new_page()
+    desk.set_default_timeout(WAIT_MS)
+    desk.on("pageerror", lambda error: faults.append(str(error)))
+    desk.on("dialog", lambda dialog: dialog.accept())
+    desk.goto(address + "/console/")
+    expect(desk.locator("form.entry")).to_be_visible()
+    look(desk, "entry", faults)
+    desk.locator("input[name=key]").fill(ready["admin_key"])
+    desk.get_by_role("button", name="Open the console").click()
+    expect(desk.get_by_role("navigation")).to_be_visible()
+    desk.goto(address + "/console/#/operations")
+    making = desk.locator("form").filter(has=desk.locator("select[name=kind]"))
+    making.locator("input[name=name]").fill("reader")
+    making.get_by_role("checkbox", name="search").check()
+    making.get_by_role("button", name="Create").click()
+    expect(desk.locator("p[role=status] code")).to_contain_text("toise_live_")
+    row = desk.get_by_role("row", name="reader")
+    row.get_by_role("button", name="Change").click()
+    changing = desk.locator("form").filter(has=desk.get_by_role("button", name="Save"))
+    changing.locator("input[name=rate]").fill("7")
+    changing.get_by_role("button", name="Save").click()
+    expect(row.get_by_role("cell", name="7", exact=True)).to_be_visible()
+    look(desk, "operations", faults)
+    row.get_by_role("button", name="Revoke").click()
+    expect(row).to_contain_text("revoked")
+    expect(desk.locator("section").filter(has_text="knows sales through").first).to_be_visible()
 
     # A revoked key throws its session out.
     session = page.evaluate("fetch('/console-session').then((answer) => answer.json())")

@@ -16,6 +16,18 @@ if ! "$venv/bin/python" -c 'import playwright' 2>/dev/null; then
         exit 0
     fi
 fi
+# axe-core, for the check of accessibility; without it that check says that it is skipped.
+axe=axe-core-4.14.1
+if [ ! -s "$venv/$axe.js" ] && command -v npm > /dev/null; then
+    packed=$(mktemp -d)
+    if (cd "$packed" && npm pack --silent "axe-core@${axe#axe-core-}" > /dev/null && tar -xzf "$axe.tgz" package/axe.min.js); then
+        mv "$packed/package/axe.min.js" "$venv/$axe.js"
+    fi
+    rm -rf "$packed"
+fi
+if [ -s "$venv/$axe.js" ]; then
+    export TOISE_AXE="$venv/$axe.js"
+fi
 data=$(mktemp -d)
 "$toise" --data "$data" --json demo --small --listen 127.0.0.1:0 --allow-webhook-hosts 127.0.0.1 > "$data/ready.json" 2> "$data/log.txt" &
 server=$!

@@ -8,6 +8,7 @@ use toise::accounts::grants::Grants;
 use toise::accounts::key::{KeyKind, KeyRecord};
 use toise::accounts::keys;
 use toise::http::openapi::admin::component_schemas;
+use toise::opendata::report::ImportReport;
 use toise::store::Store;
 use uuid::Uuid;
 
@@ -276,4 +277,77 @@ async fn usage_reports_the_consumption_of_every_account_by_day() {
         data(desk.get(&format!("usage?{days}")).await).await[0]["total_credits"],
         9
     );
+}
+
+#[tokio::test]
+async fn reports_of_imports_come_newest_first_and_a_model_is_told_or_missing() {
+    let desk = AdminFixture::open("admin.reports,admin.model").await;
+    assert_eq!(data(desk.get("reports").await).await, json!([]));
+    let folder = desk.store().folder().to_owned();
+    for (table, moment) in [
+        ("dvf", "2026-11-20T10:00:00.000Z"),
+        ("dpe", "2026-11-21T10:00:00.000Z"),
+    ] {
+        let report = ImportReport {
+            table,
+            started_at: moment.into(),
+            rows_read: 12,
+            ..ImportReport::default()
+        };
+        report.write(&folder).unwrap();
+    }
+    let listed = data(desk.get("reports").await).await;
+    for report in listed.as_array().unwrap() {
+        conforms("OperationReport", report);
+    }
+    assert_eq!(listed[0]["name"], "import-dpe-20261121T100000000Z");
+    assert_eq!(listed[1]["report"]["rows_read"], 12);
+    let second = data(desk.get("reports?skip=1&take=1").await).await;
+    assert_eq!(second[0]["report"]["table"], "dvf");
+    assert_eq!(desk.get("reports?take=0").await.status(), 422);
+
+    let told = data(desk.get("model").await).await;
+    conforms("ModelInUse", &told);
+    assert_eq!(told, json!({"model": null, "report_card": null}));
+    let cards = folder.join("models/reports");
+    std::fs::create_dir_all(&cards).unwrap();
+    std::fs::write(cards.join("estimate-without-city.json"), "{\"places\": []}").unwrap();
+    std::fs::write(
+        cards.join("estimate-2025.json"),
+        "{\"segments\": [], \"coverage\": 0.8}",
+    )
+    .unwrap();
+    let told = data(desk.get("model").await).await;
+    assert_eq!(told["report_card"]["name"], "estimate-2025");
+    assert_eq!(told["report_card"]["report"]["coverage"], 0.8);
+    // A grant by name gives no other endpoint.
+    assert_eq!(desk.get("jobs").await.status(), 403);
+}
+
+#[tokio::test]
+async fn jobs_of_collection_are_listed_newest_first() {
+    let desk = AdminFixture::open("admin.jobs").await;
+    let account = desk.caller.account_id;
+    let now_ms = desk.service.clock.now().timestamp_millis();
+    desk.store()
+        .write(move |transaction| {
+            for (nth, url) in ["https://portal.example/1", "https://portal.example/2"].into_iter().enumerate() {
+                transaction.execute(
+                    "INSERT INTO jobs (job_id, account_id, kind, url, host, url_digest, created_at_ms, due_at_ms, attempts)
+                     VALUES (?1, ?2, 'url', ?3, 'portal.example', ?4, ?5, ?5, 0)",
+                    (Uuid::now_v7().as_bytes(), account.as_bytes(), url, [nth as u8; 32], now_ms),
+                )?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    let listed = data(desk.get("jobs").await).await;
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+    for job in listed.as_array().unwrap() {
+        conforms("Job", job);
+    }
+    assert_eq!(listed[0]["url"], "https://portal.example/2");
+    let second = data(desk.get("jobs?skip=1").await).await;
+    assert_eq!(second[0]["url"], "https://portal.example/1");
+    assert_eq!(data(desk.get("jobs?skip=5").await).await, json!([]));
 }

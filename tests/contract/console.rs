@@ -1,12 +1,18 @@
 //! The console's way in: a key becomes a session, whose cookie reads and whose token changes, until either ends.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use toise::accounts::key::KeyKind;
 
-use crate::support::Service;
+use toise::http::App;
+use toise::http::console_page::ConsolePage;
+use toise::http::server::ServerLimits;
+use toise::http::settings::{ConsoleSettings, ServerSettings};
+
+use crate::support::{InMemoryTables, Service};
 
 const SESSION: &str = "/console-session";
 const SEARCH: &str = "/v2/protected/properties/search/count";
@@ -134,6 +140,47 @@ async fn a_key_becomes_a_session_that_ends_with_it() {
 }
 
 #[tokio::test]
+async fn the_base_map_of_the_settings_is_told_and_allowed_and_the_cookie_is_secure_behind_tls() {
+    let settings = ConsoleSettings {
+        base_map: "https://tiles.example/{z}/{x}/{y}.png".into(),
+        attribution: "© Example".into(),
+        behind_tls: true,
+    };
+    let page = Arc::new(ConsolePage::new(&settings, &ServerSettings::default()));
+    let change = |app: &mut App| app.console = page;
+    let service =
+        Service::start_with(InMemoryTables::default(), ServerLimits::default(), change).await;
+    let page = service.ask(Method::GET, "/console/").send().await.unwrap();
+    let policy = page.headers()["content-security-policy"].to_str().unwrap();
+    assert!(
+        policy.contains("connect-src 'self' https://tiles.example;"),
+        "{policy}"
+    );
+    assert!(policy.contains("script-src 'self';"), "{policy}");
+    let response = begun(&service, json!({"key": service.key}), None).await;
+    let set = response.headers()["set-cookie"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert!(set.ends_with("; Secure"), "{set}");
+    let told: Value = response.json().await.unwrap();
+    let expected =
+        json!({"address": "https://tiles.example/{z}/{x}/{y}.png", "attribution": "© Example"});
+    assert_eq!(told["data"]["base_map"], expected);
+    // Without settings the page loads from this service alone, and a cookie over plain HTTP is not Secure.
+    let plain = Service::start().await;
+    let response = begun(&plain, json!({"key": plain.key}), None).await;
+    assert!(
+        !response.headers()["set-cookie"]
+            .to_str()
+            .unwrap()
+            .contains("Secure")
+    );
+    let told: Value = response.json().await.unwrap();
+    assert_eq!(told["data"]["base_map"], Value::Null);
+}
+
+#[tokio::test]
 async fn signing_out_ends_the_session() {
     let service = Service::start().await;
     let response = begun(&service, json!({"key": service.key}), None).await;
@@ -207,6 +254,8 @@ async fn the_page_and_its_files_come_under_a_strict_policy() {
     }
     for part in [
         "screens/query.js",
+        "screens/keys.js",
+        "filters.js",
         "vendor/maplibre-gl.mjs",
         "vendor/uplot.css",
     ] {

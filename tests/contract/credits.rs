@@ -145,6 +145,18 @@ async fn accounts_do_not_see_each_others_consumption() {
         report(&service, &service.key, &of(before, before)).await,
         nothing
     );
+    // Day by day, for the same account.
+    let days = report(&service, &service.key, &format!("{path}/days")).await;
+    let row = json!({"day": day.to_string(), "type": "API_OPENDATA_DVF_SEARCH", "credits": 3, "calls": 1});
+    assert_eq!(days, json!({"data": [row]}));
+    let nothing = json!({"data": []});
+    assert_eq!(
+        report(&service, &other, &format!("{path}/days")).await,
+        nothing
+    );
+    let long = service.ask(Method::GET, &format!("{path}/days?from_date=2020-01-01"));
+    let refused = long.header("x-api-key", &service.key).send().await.unwrap();
+    assert_eq!(error_of(refused).await.0, 422);
     let bad = service.ask(Method::GET, &format!("{path}?from_date=soon"));
     let refused = bad.header("x-api-key", &service.key).send().await.unwrap();
     let (status, code, message) = error_of(refused).await;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fast_mvt::{MvtReaderRef, MvtValueRef};
 use reqwest::Method;
 use serde_json::{Value, json};
+use toise::geo::communes::today_of_code;
 use toise::tiles::mercator::TileId;
 
 use super::searches::{all, shown, taken};
@@ -13,8 +14,12 @@ use crate::support::{Service, error_of};
 const TILES: &str = "/v2/protected/tiles";
 
 async fn tile(service: &Service, id: TileId, query: &str) -> Vec<u8> {
+    tile_of(service, "properties", id, query).await
+}
+
+async fn tile_of(service: &Service, set: &str, id: TileId, query: &str) -> Vec<u8> {
     service.clock.advance_ms(20);
-    let path = format!("{TILES}/properties/{}/{}/{}{query}", id.z, id.x, id.y);
+    let path = format!("{TILES}/{set}/{}/{}/{}{query}", id.z, id.x, id.y);
     let request = service
         .ask(Method::GET, &path)
         .header("x-api-key", &service.key);
@@ -90,6 +95,84 @@ async fn points_are_the_properties_that_searches_find() {
 }
 
 #[tokio::test]
+async fn areas_count_what_searches_find_in_departments_and_communes() {
+    let (service, properties) = taken(300).await;
+    shown(&service, properties).await;
+    let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+    let mut coded = 0;
+    for record in all(&service).await {
+        let code = record
+            .pointer("/location/inseeCode")
+            .and_then(Value::as_str);
+        let commune = code.and_then(today_of_code);
+        if let Some(commune) = commune {
+            *expected.entry(commune.department.to_owned()).or_default() += 1;
+            coded += 1;
+        }
+    }
+    assert!(coded > 150, "{coded}");
+    let world = TileId { z: 0, x: 0, y: 0 };
+    let tile = tile(&service, world, "?by=areas").await;
+    assert!(values(&tile, "hexagons", "count").is_empty());
+    let codes = values(&tile, "areas", "code");
+    let counts = values(&tile, "areas", "count");
+    let counted: BTreeMap<String, u64> = codes
+        .into_iter()
+        .zip(counts.iter().map(|count| count.parse().unwrap()))
+        .collect();
+    // The smallest departments are nothing at this zoom.
+    let small = expected
+        .iter()
+        .filter(|(code, _)| !counted.contains_key(*code))
+        .count();
+    assert!(small <= 8, "{expected:?} {counted:?}");
+    for (code, count) in &counted {
+        assert_eq!(expected.get(code), Some(count), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn outlines_are_a_tile_set_of_their_own() {
+    let service = Service::start().await;
+    let request = service
+        .ask(Method::GET, &format!("{TILES}/outlines"))
+        .header("x-api-key", &service.key);
+    let set: Value = request.send().await.unwrap().json().await.unwrap();
+    let layers: Vec<&str> = set["vector_layers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|layer| layer["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(layers, ["departments", "communes", "labels"]);
+    assert!(
+        set["tiles"][0]
+            .as_str()
+            .unwrap()
+            .contains("outlines/{z}/{x}/{y}?version=")
+    );
+    let id = TileId {
+        z: 9,
+        x: 259,
+        y: 176,
+    };
+    let paris = tile_of(&service, "outlines", id, "?version=1").await;
+    assert!(values(&paris, "departments", "name").contains(&"Paris".to_owned()));
+    assert!(values(&paris, "communes", "name").contains(&"Montreuil".to_owned()));
+    assert!(values(&paris, "labels", "name").contains(&"Montreuil".to_owned()));
+    let refused = service
+        .ask(
+            Method::GET,
+            &format!("{TILES}/outlines/9/259/176?filters=%7B%7D"),
+        )
+        .header("x-api-key", &service.key)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(error_of(refused).await.0, 422);
+}
+
+#[tokio::test]
 async fn the_tile_set_leads_to_tiles_and_faults_are_named() {
     let service = Service::start().await;
     let get = |path: String| {
@@ -124,6 +207,7 @@ async fn the_tile_set_leads_to_tiles_and_faults_are_named() {
         ("properties/19/0/0", 404),
         ("properties/1/0/zero", 404),
         ("properties/1/0/0?colour=red", 422),
+        ("properties/1/0/0?by=streets", 422),
         ("properties/1/0/0?version=new", 422),
         ("properties/1/0/0?filters=%7B", 400),
         ("properties/1/0/0?filters=%7B%22a%22:1%7D", 422),

@@ -25,7 +25,7 @@ use toise_collect::settings::CollectSettings;
 use toise_engine::EngineSettings;
 use toise_estimate::settings::EstimateSettings;
 use toise_geocode::settings::GeocodingSettings;
-use toise_http::settings::{AdminSettings, CompatSettings, ServerSettings};
+use toise_http::settings::{AdminSettings, CompatSettings, ConsoleSettings, ServerSettings};
 use toise_lake::settings::LakeSettings;
 use toise_mcp::settings::McpSettings;
 use toise_sql::settings::{FlightSettings, SqlSettings};
@@ -97,6 +97,8 @@ pub struct Config {
     pub mcp: McpSettings,
     /// What differs for clients of the original service.
     pub compat: CompatSettings,
+    /// The console.
+    pub console: ConsoleSettings,
     /// Credits by consumption type; every type is present.
     pub prices: BTreeMap<String, u32>,
 }
@@ -119,6 +121,7 @@ impl Default for Config {
             flight: FlightSettings::default(),
             mcp: McpSettings::default(),
             compat: CompatSettings::default(),
+            console: ConsoleSettings::default(),
             prices: prices::default_prices(),
         }
     }
@@ -206,6 +209,12 @@ impl EffectiveConfig {
         if server.tls_certificate.is_empty() != server.tls_key.is_empty() {
             return Err(Error::Contradiction(
                 "server.tls_certificate and server.tls_key go together; set both or neither",
+            ));
+        }
+        let console = &config.console;
+        if console.base_map.is_empty() != console.attribution.is_empty() {
+            return Err(Error::Contradiction(
+                "console.base_map and console.attribution go together: the map of another service names it",
             ));
         }
         Ok(Self { config, values })

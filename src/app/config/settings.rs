@@ -14,6 +14,7 @@ use toise_accounts::prices::Consumption;
 use toise_geocode::settings::is_base_address;
 use toise_http::client_address::Networks;
 use toise_http::cors::AllowedOrigins;
+use toise_http::console_page::BaseMap;
 use toise_lake::settings::KEEP_VERSIONS_MAX;
 use toise_net::egress::AllowedHosts;
 
@@ -41,6 +42,8 @@ const COLLECT_SECONDS_MAX: u64 = 31_536_000;
 const UPSTREAM_RATE_PER_S_MAX: u64 = 1_000;
 /// Maximum length of a text that goes into a header, in characters.
 const HEADER_CHARS_MAX: usize = 200;
+/// Maximum length of a text that is shown, in characters.
+const TEXT_CHARS_MAX: usize = 200;
 /// Maximum rows of an answer.
 const SQL_ROWS_MAX: u64 = 1_000_000_000_000;
 /// Maximum memory setting, in MiB: 16 TiB.
@@ -71,6 +74,10 @@ pub enum SettingKind {
     BaseAddress,
     /// Visible ASCII characters; empty for none.
     Header,
+    /// Text in one line; empty for none.
+    Text,
+    /// `http` or `https` address of tiles with `{z}`, `{x}` and `{y}`, or of a style; empty for none.
+    MapAddress,
     /// `true` or `false`.
     Flag,
 }
@@ -89,7 +96,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 16] = [
+pub const SECTIONS: [(&str, &str); 17] = [
     ("server", "Connections and requests"),
     (
         "admin",
@@ -111,11 +118,12 @@ pub const SECTIONS: [(&str, &str); 16] = [
     ("flight", "Arrow Flight SQL, beside HTTP"),
     ("mcp", "Model Context Protocol, for agents"),
     ("compat", "What differs for clients of the original service"),
+    ("console", "The page at /console"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 66] = [
+const ROWS: [(&str, &str, SettingKind, &str); 69] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -255,6 +263,13 @@ const ROWS: [(&str, &str, SettingKind, &str); 66] = [
     ("compat", "vendor_source", SettingKind::Flag,
         "Whether the source of an advert is the object {flxId, url, website}, in answers and deliveries, instead of the \
          name of the portal"),
+    ("console", "base_map", SettingKind::MapAddress,
+        "Base map of another service: address of raster tiles with {z}, {x} and {y}, or of a MapLibre style; browsers then \
+         load from that origin. Empty for the outlines of departments and communes, which need no network"),
+    ("console", "attribution", SettingKind::Text,
+        "Whose base map that is, shown on it, such as © IGN; goes with base_map"),
+    ("console", "behind_tls", SettingKind::Flag,
+        "Whether a proxy ends TLS before the server: the cookie of a session is then Secure, as it is under TLS of its own"),
 ];
 
 /// All settings, section by section.
@@ -333,6 +348,12 @@ impl SettingKind {
             SettingKind::Header => text.is_some_and(|text| {
                 text.len() <= HEADER_CHARS_MAX && text.bytes().all(|byte| byte.is_ascii_graphic())
             }),
+            SettingKind::Text => text.is_some_and(|text| {
+                text.chars().count() <= TEXT_CHARS_MAX && !text.chars().any(char::is_control)
+            }),
+            SettingKind::MapAddress => {
+                text.is_some_and(|text| text.is_empty() || BaseMap::parse(text, "").is_some())
+            }
             SettingKind::Flag => value.is_bool(),
             SettingKind::Whole(min, max) => value
                 .as_integer()
@@ -374,6 +395,14 @@ impl SettingKind {
                 format!("at most {HEADER_CHARS_MAX} visible ASCII characters in quotes")
             }
             SettingKind::Whole(min, max) => format!("a whole number from {min} to {max}"),
+            SettingKind::Text => {
+                format!("text of at most {TEXT_CHARS_MAX} characters in one line, in quotes")
+            }
+            SettingKind::MapAddress => {
+                "an http or https address without user, with {z}, {x} and {y} for tiles or without for a style, in quotes, \
+                 empty for none"
+                    .into()
+            }
             SettingKind::Flag => "true or false, without quotes".into(),
         };
         format!("must be {expected}; found {found}")

@@ -15,6 +15,7 @@ export function Entry() {
     }
   };
   return html`<form class="entry" onSubmit=${submit}>
+    <h1>toise</h1>
     <${Field} label=${word("key")}><input name="key" type="password" required autocomplete="off" spellcheck="false" autofocus /><//>
     <p class="quiet">${word("keyHint")}</p>
     ${fault && html`<p class="fault" role="alert">${fault}</p>`}

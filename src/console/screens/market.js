@@ -1,8 +1,9 @@
 /** The map and what is on it: filters of the contract, results beside the map, one record opened. */
 
 import { call } from "../api.js";
+import { Filters, filtersOf, merged, useFields, withoutFilters } from "../filters.js";
 import { day, euros, number, word } from "../language.js";
-import { Legend, MapView } from "../map.js";
+import { Legend, MapView, figuresOf } from "../map.js";
 import { Field, Granted, Outside, Table, Waiting, html, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 
@@ -10,28 +11,23 @@ const PAGE = 25;
 /** A click finds what lies within this many metres. */
 const NEAR_M = 60;
 
-const range = (least, most) => {
-  const bounds = { ...(least && { min: Number(least) }), ...(most && { max: Number(most) }) };
-  return Object.keys(bounds).length ? bounds : undefined;
+/** A search of sales or diagnostics. */
+const openData = (name, sortBy) => async (filters, near, cursor, signal) => {
+  const body = { filters: { ...filters, ...near }, sortBy, size: PAGE, ...(cursor && { cursor }) };
+  const answer = await call("POST", `/v2/protected/opendata/${name}/search`, body, { signal });
+  return { records: answer.data, total: answer.total, cursor: answer.hasMore ? answer.cursor : null };
 };
-const present = (fields) => {
-  const kept = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return kept.length ? Object.fromEntries(kept) : undefined;
-};
+const around = ({ lat, lon }, metres) => ({ location: { lat, lon, distance: `${metres}m` } });
 
-/** What each dataset asks, how its records read, and which filters it has; filters are those of the contract. */
+/**
+ * What each dataset asks and how its records read. The filters are those of the contract's document: `path` and `inner` say
+ * where it has them, `usual` which come first, `base` what holds unless it is asked otherwise.
+ */
 const DATASETS = {
   dvf: {
-    filters: (of) => present({
-      property_type: of.type && [of.type], price_eur: range(of.pmin, of.pmax), surface_m2: range(of.smin, of.smax),
-    }),
-    types: [["Appartement", "flat"], ["Maison", "house"]],
-    search: async (filters, near, cursor, signal) => {
-      const body = { filters: { ...filters, ...near }, sortBy: "transaction_date", size: PAGE, ...(cursor && { cursor }) };
-      const answer = await call("POST", "/v2/protected/opendata/dvf/search", body, { signal });
-      return { records: answer.data, total: answer.total, cursor: answer.hasMore ? answer.cursor : null };
-    },
-    near: ({ lat, lon }, metres) => ({ location: { lat, lon, distance: `${metres}m` } }),
+    path: "/v2/protected/opendata/dvf/search", inner: ["filters"], base: undefined,
+    usual: ["property_type", "price_eur", "surface_m2", "transaction_date"],
+    toTiles: (filters) => filters, near: around, search: openData("dvf", "transaction_date"),
     columns: [
       [() => word("date"), (sale) => day(sale.transaction_date)], [() => word("type"), (sale) => sale.property_type],
       [() => word("address"), (sale) => `${sale.address ?? ""} ${sale.city ?? ""}`],
@@ -41,16 +37,9 @@ const DATASETS = {
     place: (sale) => sale.location && [sale.location.lon, sale.location.lat],
   },
   dpe: {
-    filters: (of) => present({
-      etiquette_dpe: of.type && [of.type], surface_habitable_logement: range(of.smin, of.smax),
-    }),
-    types: [..."ABCDEFG"].map((name) => [name, name]),
-    search: async (filters, near, cursor, signal) => {
-      const body = { filters: { ...filters, ...near }, sortBy: "date_etablissement_dpe", size: PAGE, ...(cursor && { cursor }) };
-      const answer = await call("POST", "/v2/protected/opendata/dpe/search", body, { signal });
-      return { records: answer.data, total: answer.total, cursor: answer.hasMore ? answer.cursor : null };
-    },
-    near: ({ lat, lon }, metres) => ({ location: { lat, lon, distance: `${metres}m` } }),
+    path: "/v2/protected/opendata/dpe/search", inner: ["filters"], base: undefined,
+    usual: ["etiquette_dpe", "surface_habitable_logement", "date_etablissement_dpe"],
+    toTiles: (filters) => filters, near: around, search: openData("dpe", "date_etablissement_dpe"),
     columns: [
       [() => word("date"), (found) => day(found.date_etablissement_dpe)],
       [() => word("energyClass"), (found) => html`<b class="class ${found.etiquette_dpe}">${found.etiquette_dpe}</b>`],
@@ -60,17 +49,12 @@ const DATASETS = {
     place: (found) => found.location && [found.location.lon, found.location.lat],
   },
   properties: {
-    filters: (of) => ({
-      filterProperty: {
-        offer: [{ type: "OFFER_BUY" }], meta: { isTotallyOffline: false },
-        ...present({ type: of.type && [of.type] }),
-        ...(range(of.pmin, of.pmax) && { price: { latest: { value: range(of.pmin, of.pmax) } } }),
-        ...(range(of.smin, of.smax) && { habitation: { surface: { total: range(of.smin, of.smax) } } }),
-      },
-    }),
-    types: [["CLASS_FLAT", "flat"], ["CLASS_HOUSE", "house"]],
+    path: "/v2/protected/properties/search", inner: ["search", "filterProperty"],
+    base: { offer: [{ type: "OFFER_BUY" }], meta: { isTotallyOffline: false } },
+    usual: ["type", "price.latest.value", "habitation.surface.total", "habitation.roomCount"],
+    toTiles: (filterProperty) => ({ filterProperty }),
     search: async (filters, near, cursor, signal) => {
-      const filterProperty = { ...filters.filterProperty, ...near };
+      const filterProperty = merged(filters ?? {}, near);
       const body = { search: { filterProperty }, sortBy: "FIRST_SEEN_AT", orderBy: "DESC", size: PAGE, ...(cursor && { searchAfterHash: cursor }) };
       const { data } = await call("POST", "/v2/protected/properties/search", body, { signal });
       return { records: data.items, total: data.count, cursor: data.items.length === PAGE ? data.searchAfterHash : null };
@@ -90,38 +74,57 @@ const DATASETS = {
 
 export function Market({ parameters, set }) {
   const name = parameters.dataset in DATASETS ? parameters.dataset : "dvf";
+  return html`<${Granted} scope="search"><${DatasetMap} key=${name} name=${name} parameters=${parameters} set=${set} /><//>`;
+}
+
+function DatasetMap({ name, parameters, set }) {
   const dataset = DATASETS[name];
-  const filters = dataset.filters(parameters);
+  const fields = useFields(dataset.path, dataset.inner);
+  const given = fields.value && filtersOf(fields.value, parameters);
+  const filters = given && dataset.base ? merged(dataset.base, given) : given ?? dataset.base;
+  const by = parameters.by === "areas" ? "areas" : "hexagons";
+  const figures = figuresOf(name, by);
+  const figure = figures.includes(parameters.figure) ? parameters.figure : figures[0];
   const view = parameters.zoom && { lon: Number(parameters.lon), lat: Number(parameters.lat), zoom: Number(parameters.zoom) };
   const [record, setRecord] = useState(null);
-  const change = (field) => (event) => set({ [field]: event.target.value });
+  const [area, setArea] = useState(null);
   const pick = async (spot) => {
-    const { records } = await dataset.search(filters ?? {}, dataset.near(spot, NEAR_M));
+    setArea(spot.area ?? null);
+    if (spot.area) return;
+    const { records } = await dataset.search(filters, dataset.near(spot, NEAR_M));
     setRecord(records.find((one) => [one.id, one.numero_dpe, one.flxId].includes(spot.id)) ?? (spot.id ? records[0] : null));
   };
-  return html`<${Granted} scope="search"><div class="market">
+  const option = (value, label) => html`<option value=${value}>${label}</option>`;
+  return html`<div class="market">
     <form class="filters" onSubmit=${(event) => event.preventDefault()}>
-      <${Field} label=${word("dataset")}><select value=${name} onChange=${(event) => { setRecord(null); set({ dataset: event.target.value, type: "" }); }}>
-        ${Object.keys(DATASETS).map((one) => html`<option value=${one}>${word(one)}</option>`)}</select><//>
-      <${Field} label=${name === "dpe" ? word("energyClass") : word("type")}><select value=${parameters.type ?? ""} onChange=${change("type")}>
-        <option value="">–</option>${dataset.types.map(([value, label]) => html`<option value=${value}>${word(label)}</option>`)}</select><//>
-      ${name !== "dpe" && html`<${Bounds} label=${word("price")} names=${["pmin", "pmax"]} parameters=${parameters} change=${change} />`}
-      <${Bounds} label=${word("surface")} names=${["smin", "smax"]} parameters=${parameters} change=${change} />
+      <${Field} label=${word("dataset")}><select value=${name} onChange=${(event) => set({ ...withoutFilters(parameters), dataset: event.target.value })}>
+        ${Object.keys(DATASETS).map((one) => option(one, word(one)))}</select><//>
+      <${Field} label=${word("gathered")}><select name="by" value=${by} onChange=${(event) => set({ by: event.target.value })}>
+        ${["hexagons", "areas"].map((one) => option(one, word(one)))}</select><//>
+      ${figures.length > 1 && html`<${Field} label=${word("colour")}><select name="figure" value=${figure} onChange=${(event) => set({ figure: event.target.value })}>
+        ${figures.map((one) => option(one, word(`figure.${one}`)))}</select><//>`}
+      <${Waiting} of=${fields} />
+      ${fields.value && html`<${Filters} fields=${fields.value} usual=${dataset.usual} parameters=${parameters} set=${set} />`}
     </form>
     <div class="mapped">
-      <${MapView} dataset=${name} filters=${filters} view=${view} onPick=${pick} marks=${record && dataset.place(record) ? [dataset.place(record)] : []}
+      <${MapView} dataset=${name} by=${by} figure=${figure} filters=${filters && dataset.toTiles(filters)} view=${view} onPick=${pick} isReady=${Boolean(fields.value)}
+        marks=${record && dataset.place(record) ? [dataset.place(record)] : []}
         onMove=${(to) => set({ lat: to.lat.toFixed(5), lon: to.lon.toFixed(5), zoom: to.zoom.toFixed(2) })} />
-      <${Legend} dataset=${name} />
+      <${Legend} figure=${figure} />
+      ${area && html`<${AreaCard} area=${area} close=${() => setArea(null)} />`}
     </div>
     ${record
       ? html`<${Record} name=${name} record=${record} close=${() => setRecord(null)} />`
-      : html`<${Results} key=${name} dataset=${dataset} filters=${filters} view=${view} onPick=${setRecord} />`}
-  </div><//>`;
+      : fields.value && html`<${Results} dataset=${dataset} filters=${filters} view=${view} onPick=${setRecord} />`}
+  </div>`;
 }
 
-const Bounds = ({ label, names, parameters, change }) => html`<fieldset><legend>${label}</legend>
-  ${names.map((name, nth) => html`<input type="number" min="0" value=${parameters[name] ?? ""} onChange=${change(name)}
-    placeholder=${word(nth ? "max" : "min")} aria-label=${`${label} ${word(nth ? "max" : "min")}`} />`)}</fieldset>`;
+/** What is known of a commune or department on the map. */
+const AreaCard = ({ area, close }) => html`<div class="area" role="status"><b>${area.name}</b> (${area.code})
+  <button type="button" class="plain" onClick=${close}>${word("close")}</button>
+  <dl><dt>${word("results")}</dt><dd>${number(area.count)}</dd>
+    ${["price_per_m2", "poor_share", "over_sold"].filter((figure) => area[figure] !== undefined).map((figure) => html`
+      <dt>${word(`figure.${figure}`)}</dt><dd>${number(area[figure])}${figure === "price_per_m2" ? " €" : " %"}</dd>`)}</dl></div>`;
 
 /** What is on the map's centre, newest first; more by the cursor. */
 function Results({ dataset, filters, view, onPick }) {
@@ -132,11 +135,11 @@ function Results({ dataset, filters, view, onPick }) {
   const asked = JSON.stringify([filters, near]);
   const first = useLoaded(async (signal) => {
     setMore({ pages: [], cursor: undefined });
-    return dataset.search(filters ?? {}, near, null, signal);
+    return dataset.search(filters, near, null, signal);
   }, [asked]);
   const cursor = more.cursor === undefined ? first.value?.cursor : more.cursor;
   const next = async () => {
-    const page = await dataset.search(filters ?? {}, near, cursor);
+    const page = await dataset.search(filters, near, cursor);
     setMore((before) => ({ pages: [...before.pages, ...page.records], cursor: page.cursor }));
   };
   return html`<section class="results" aria-live="polite">

@@ -23,6 +23,10 @@ pub fn component_schemas() -> Map<String, Value> {
         ("TypeUsage", type_usage()),
         ("AccountUsage", account_usage()),
         ("Consumption", consumption()),
+        ("DayUsage", day_usage()),
+        ("OperationReport", operation_report()),
+        ("ModelInUse", model_in_use()),
+        ("Job", job()),
     ];
     schemas
         .into_iter()
@@ -47,7 +51,7 @@ fn envelope(data: Value) -> Value {
 /// An identifier in a path.
 pub fn id_parameter(name: &str) -> Value {
     let schema = match name {
-        "dataset" => json!({"type": "string", "enum": ["dvf", "dpe", "properties"]}),
+        "dataset" => json!({"type": "string", "enum": ["dvf", "dpe", "properties", "outlines"]}),
         "z" | "x" | "y" => json!({"type": "integer", "minimum": 0}),
         _ => json!({"type": "string", "format": "uuid"}),
     };
@@ -173,6 +177,81 @@ fn type_usage() -> Value {
                 "description": "Type of consumption"},
             "credits": {"type": "integer", "minimum": 0, "description": "Credits charged"},
             "calls": {"type": "integer", "minimum": 0, "description": "Calls counted, free ones included"},
+        },
+    })
+}
+
+fn day_usage() -> Value {
+    let mut schema = type_usage();
+    schema["required"] = json!(["day", "type", "credits", "calls"]);
+    schema["properties"]["day"] =
+        json!({"type": "string", "format": "date", "description": "The day, UTC"});
+    schema
+}
+
+fn operation_report() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name", "report"],
+        "properties": {
+            "name": {"type": "string", "description": "What wrote it, and when"},
+            "report": {"type": "object", "additionalProperties": true,
+                "description": "What was read, used, rejected and changed; of an import `table`, `started_at`, `files`, \
+                                `rows_read`, `rows_kept`, `records`, `rejected`, `outcome` and `seconds` among others"},
+        },
+    })
+}
+
+fn model_in_use() -> Value {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    json!({
+        "type": "object",
+        "required": ["model", "report_card"],
+        "properties": {
+            "model": {
+                "type": ["object", "null"],
+                "description": "The model that values homes; null if none was trained",
+                "properties": {
+                    "version": text("Digest of the trained model"),
+                    "trained_at": moment("When it was trained"),
+                    "data_through": {"type": "string", "format": "date", "description": "Last day of the known sales"},
+                    "coverage": {"type": "number", "description": "Target coverage of the interval, 0 to 1"},
+                    "sales": {"type": "integer", "minimum": 0, "description": "Sales it was trained on"},
+                    "taught": {"type": "array", "items": {"type": "string"},
+                        "description": "Inputs whose effect was learned from sales"},
+                },
+            },
+            "report_card": {
+                "type": ["object", "null"],
+                "description": "The evaluation written last; null if there is none",
+                "properties": {
+                    "name": text("What was judged"),
+                    "report": {"type": "object", "additionalProperties": true,
+                        "description": "Its figures: `all`, `baselines`, `segments`, `horizon`, `coverage` among others"},
+                },
+            },
+        },
+    })
+}
+
+fn job() -> Value {
+    let optional = |kind: &str, about: &str| json!({"type": [kind, "null"], "description": about});
+    json!({
+        "type": "object",
+        "required": ["job_id", "account_id", "kind", "url", "status", "attempts", "created_at"],
+        "properties": {
+            "job_id": id("Identifier of the job"),
+            "account_id": id("Account that asked for the page"),
+            "kind": {"type": "string", "enum": ["url", "check"], "description": "Whether the page is read or only checked"},
+            "url": {"type": "string", "description": "Address of the page"},
+            "status": {"type": "string", "enum": ["waiting", "running", "collected", "rejected"],
+                "description": "How it stands"},
+            "attempts": {"type": "integer", "minimum": 0, "description": "Attempts so far"},
+            "created_at": moment("When it was asked for"),
+            "due_at": optional("string", "When it is tried next; null: never"),
+            "ended_at": optional("string", "When it ended; null: it has not"),
+            "reason": optional("string", "Why it was rejected, or the last error"),
+            "origins": optional("object", "Where each field was read"),
         },
     })
 }

@@ -4,6 +4,7 @@
 //! the settings name it.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -11,7 +12,9 @@ use serde_json::{Value, json};
 use warp::http::header::{CONTENT_ENCODING, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use warp::http::{HeaderMap, Method, Response, StatusCode};
 
+use crate::App;
 use crate::call::{Call, read_json};
+use crate::console_page::BaseMap;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
 use crate::error::ApiError;
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
@@ -21,10 +24,6 @@ use toise_accounts::key::KeyRecord;
 use toise_accounts::scopes::Scope;
 use toise_contract::fault::Fault;
 
-/// What the page may load: its own files, the tiles, and images that the map makes. No script and no style in the page
-/// itself; MapLibre and uPlot place what they draw by styles of elements, which scripts may set.
-const POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; \
-    img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// Maximum length of the body that begins a session.
 const SESSION_BODY: BodyRule = BodyRule::Json { bytes_max: 1_024 };
 
@@ -63,13 +62,14 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 14] = files![
+static OWN: [PageFile; 17] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "app.js": "text/javascript",
     "api.js": "text/javascript",
     "language.js": "text/javascript",
     "parts.js": "text/javascript",
+    "filters.js": "text/javascript",
     "map.js": "text/javascript",
     "plot.js": "text/javascript",
     "screens/entry.js": "text/javascript",
@@ -77,6 +77,8 @@ static OWN: [PageFile; 14] = files![
     "screens/home.js": "text/javascript",
     "screens/alerts.js": "text/javascript",
     "screens/operations.js": "text/javascript",
+    "screens/keys.js": "text/javascript",
+    "screens/model.js": "text/javascript",
     "screens/query.js": "text/javascript",
 ];
 
@@ -106,14 +108,15 @@ static FILES: LazyLock<Vec<(DocsFile, bool)>> = LazyLock::new(|| {
 pub const ENDPOINTS: &[Endpoint] = &[
     page("/console", |_| async { Ok(to_page()) }.boxed()),
     page("/console/", |call| {
-        async { send("index.html", call.headers) }.boxed()
+        async { send(call.app, "index.html", call.headers) }.boxed()
     }),
     page("/console/{file}", |call| {
-        async { send(call.param(0), call.headers) }.boxed()
+        async { send(call.app, call.param(0), call.headers) }.boxed()
     }),
     page("/console/{folder}/{file}", |call| {
         async {
             send(
+                call.app,
                 &format!("{}/{}", call.param(0), call.param(1)),
                 call.headers,
             )
@@ -153,10 +156,10 @@ const fn session(method: Method, body: BodyRule, handler: Handler) -> Endpoint {
     }
 }
 
-fn send(name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiError> {
+fn send(app: &App, name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiError> {
     let file = FILES.iter().find(|(file, _)| file.name == name);
     let (file, is_packed) = file.ok_or(ApiError::NoRoute)?;
-    let answer = ApiResponse::from(file.send_under(POLICY, headers));
+    let answer = ApiResponse::from(file.send_under(&app.console.policy, headers));
     Ok(match is_packed {
         true => answer.with_header(CONTENT_ENCODING, "gzip"),
         false => answer,
@@ -196,12 +199,8 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         "must be a key that is known, not revoked and not expired",
     ))?;
     let new = call.app.sessions.begin(text);
-    let cookie = format!(
-        "{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}",
-        new.cookie,
-        SESSION_LASTS.as_secs()
-    );
-    let answer = ApiResponse::data(about(&key, &new.token, new.ends_at));
+    let cookie = set_cookie(call.app, &new.cookie, SESSION_LASTS);
+    let answer = ApiResponse::data(about(call.app, &key, &new.token, new.ends_at));
     Ok(answer
         .with_status(StatusCode::CREATED)
         .with_header(SET_COOKIE, &cookie))
@@ -213,11 +212,20 @@ async fn tell(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         return Ok(ApiResponse::data(Value::Null));
     };
     let key = crate::auth::authenticate_call(call.app, &Method::GET, call.headers).await?;
-    Ok(ApiResponse::data(about(&key, &token, ends_at)))
+    Ok(ApiResponse::data(about(call.app, &key, &token, ends_at)))
 }
 
-fn about(key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chrono::Utc>) -> Value {
+fn about(app: &App, key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chrono::Utc>) -> Value {
+    let base_map = app.console.base_map.as_ref();
+    let base_map = base_map.map(
+        |BaseMap {
+             address,
+             attribution,
+             ..
+         }| json!({"address": address, "attribution": attribution}),
+    );
     json!({
+        "base_map": base_map,
         "token": token,
         "ends_at": ends_at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
         "key_id": key.key_id,
@@ -226,9 +234,20 @@ fn about(key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chrono::Utc>) -
     })
 }
 
+/// The session's cookie: no script reads it and no other site sends it.
+fn set_cookie(app: &App, value: &str, lasts: Duration) -> String {
+    let secure = if app.console.has_secure_cookie {
+        "; Secure"
+    } else {
+        ""
+    };
+    let seconds = lasts.as_secs();
+    format!("{COOKIE_NAME}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}")
+}
+
 fn end(call: &Call<'_>) -> ApiResponse {
     call.app.sessions.end(call.headers);
-    let gone = format!("{COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
+    let gone = set_cookie(call.app, "", Duration::ZERO);
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::NO_CONTENT;
     ApiResponse::from(response).with_header(SET_COOKIE, &gone)

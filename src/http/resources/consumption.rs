@@ -1,4 +1,4 @@
-//! Consumption of the key's account.
+//! Consumption of the key's account, in a period or day by day.
 
 use futures::FutureExt;
 use warp::http::Method;
@@ -8,12 +8,16 @@ use crate::call::Call;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::Operation;
-use crate::openapi::admin::{data_of, period_parameters};
+use crate::openapi::admin::{data_list_of, data_of, period_parameters};
 use crate::response::ApiResponse;
-use toise_accounts::answers::consumption_answer;
+use toise_accounts::answers::{consumption_answer, daily_answer};
 use toise_accounts::requests::parse_period;
-use toise_accounts::usage::{UsageScope, by_key, by_type};
+use toise_accounts::usage::{UsageScope, by_day, by_key, by_type};
+use toise_contract::fault::Fault;
 use toise_contract::query::pairs;
+
+/// Maximum days of a report day by day.
+const DAYS_MAX: i64 = 366;
 
 /// The report, under both of its paths.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -37,6 +41,26 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| report(call).boxed(),
         operation: Some(|| operation("adminConsumption")),
     },
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/consumption/days",
+        access: Access::Keyed,
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| days(call).boxed(),
+        operation: Some(|| {
+            Operation::new(
+                "consumptionDays",
+                "What the account of the key consumed in a period, day by day",
+            )
+            .with_description(format!(
+                "At most {DAYS_MAX} days; days without any are left out"
+            ))
+            .with_query(period_parameters())
+            .with_answer(data_list_of("DayUsage"))
+        }),
+    },
 ];
 
 fn operation(id: &str) -> Operation {
@@ -53,4 +77,21 @@ async fn report(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let read = move |app: &App| by_key(&app.store, account, period).map_err(ApiError::internal);
     let usage = call.blocking(read).await?;
     Ok(ApiResponse::data(consumption_answer(&by_type(&usage))))
+}
+
+/// Returns the consumption of the account in a period, by day and type.
+async fn days(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let today = call.app.clock.now().date_naive();
+    let period = parse_period(&pairs(call.query)?, today)?;
+    if (period.to - period.from).num_days() >= DAYS_MAX {
+        return Err(Fault::new(
+            "from_date",
+            format!("must be less than {DAYS_MAX} days before to_date"),
+        )
+        .into());
+    }
+    let account = call.key()?.account_id;
+    let read = move |app: &App| by_day(&app.store, account, period).map_err(ApiError::internal);
+    let days = call.blocking(read).await?;
+    Ok(ApiResponse::data(daily_answer(&days)))
 }

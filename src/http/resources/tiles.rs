@@ -1,4 +1,4 @@
-//! Vector tiles of sales, diagnostics and properties, and the TileJSON that leads maps to them.
+//! Vector tiles of sales, diagnostics and properties, of the base map below them, and the TileJSON that leads maps to them.
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -21,10 +21,16 @@ use toise_engine::pool::Load;
 use toise_opendata::Dataset;
 use toise_opendata::request::parse_search;
 use toise_tiles::mercator::{TileId, ZOOM_MAX};
-use toise_tiles::{MEDIA_TYPE, POINTS_MAX, POINTS_ZOOM, TileSource};
+use toise_tiles::{Gathering, MEDIA_TYPE, POINTS_MAX, POINTS_ZOOM, TileSource, areas, outlines};
 
-/// Names of what there are tiles of.
+/// Names of the data that there are tiles of.
 const DATASETS: [&str; 3] = ["dvf", "dpe", "properties"];
+/// Version of the outlines: it changes with the executable's contours.
+const OUTLINES_VERSION: u32 = 1;
+/// Query parameter with the gathering at lower zooms, and its values.
+const GATHERING: &str = "by";
+const HEXAGONS: &str = "hexagons";
+const AREAS: &str = "areas";
 /// Query parameter with the filters, as JSON.
 const FILTERS: &str = "filters";
 /// Query parameter with the version that a tile is asked for.
@@ -46,7 +52,10 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| async { about(call) }.boxed(),
         operation: Some(|| {
             Operation::new("tileSet", "Where the vector tiles of a dataset are, as TileJSON")
-                .with_description("`tiles` holds the version of the table, so that maps may keep what they have loaded")
+                .with_description(
+                    "`tiles` holds the version of the table, so that maps may keep what they have loaded. `outlines` are the \
+                     departments and communes with labels, to draw under the others",
+                )
                 .with_answer(tile_json_schema())
         }),
     },
@@ -62,9 +71,15 @@ pub const ENDPOINTS: &[Endpoint] = &[
             Operation::new("tile", "A vector tile")
                 .with_description(format!(
                     "Mapbox Vector Tile. From zoom {POINTS_ZOOM} on, the layer `points` has each row with its `id`, at most \
-                     {POINTS_MAX}; at lower zooms, the layer `hexagons` has their `count`. Both have the figure of the \
-                     dataset: `price_per_m2` of sales and properties (of a hexagon the median), `energy` of diagnostics \
-                     (1 for A to 7 for G; of a hexagon `poor_share`, the percentage of F and G)"
+                     {POINTS_MAX}; at lower zooms, the layer `hexagons` has their `count`, or the layer `areas` that of each \
+                     commune (below zoom {communes}: department) with its `code` and `name`. All have the figure of the \
+                     dataset: `price_per_m2` of sales and properties (of a hexagon or area the median), `energy` of \
+                     diagnostics (1 for A to 7 for G; of a hexagon or area `poor_share`, the percentage of F and G). Areas of \
+                     properties have `over_sold` besides: the percentage by which asking prices per m² exceed those of the \
+                     sales of the last {days} days, flats with flats and houses with houses. `outlines` has the layers \
+                     `departments`, from zoom {communes} on `communes`, and `labels`; it takes no filters",
+                    communes = outlines::COMMUNES_ZOOM,
+                    days = areas::SOLD_WITHIN_DAYS,
                 ))
                 .with_query(query_parameters())
                 .answering_as(MEDIA_TYPE, json!({"type": "string", "format": "binary"}))
@@ -80,6 +95,12 @@ fn query_parameters() -> Vec<Value> {
             "description": "JSON text of the `filters` of a search of sales or diagnostics, or of the `search` of a search \
                             of properties (`{\"filterProperty\": …}`)",
             "schema": {"type": "string", "contentMediaType": "application/json"},
+        }),
+        json!({
+            "name": GATHERING,
+            "in": "query",
+            "description": "How rows are gathered at lower zooms",
+            "schema": {"type": "string", "enum": [HEXAGONS, AREAS], "default": HEXAGONS},
         }),
         json!({
             "name": VERSION,
@@ -99,6 +120,7 @@ fn tile_json_schema() -> Value {
         "properties": {
             "tilejson": text("Version of TileJSON"),
             "name": text("Name of the dataset"),
+            "attribution": text("Whose data it is made of"),
             "tiles": {
                 "type": "array",
                 "description": "Path of the tiles, with {z}, {x} and {y} to fill in",
@@ -139,6 +161,9 @@ fn source(app: &App, name: &str) -> Result<TileSource, ApiError> {
 }
 
 fn about(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    if call.param(0) == outlines::NAME {
+        return Ok(about_outlines());
+    }
     let source = source(call.app, call.param(0))?;
     let version = call
         .app
@@ -148,6 +173,11 @@ fn about(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let name = source.name();
     let (row, hexagon) = source.figures();
     let tiles = format!("{PROTECTED_PREFIX}tiles/{name}/{{z}}/{{x}}/{{y}}?{VERSION}={version}");
+    let mut of_area =
+        json!({"code": "String", "name": "String", "count": "Number", hexagon: "Number"});
+    if matches!(source, TileSource::Properties(_)) {
+        of_area["over_sold"] = "Number".into();
+    }
     let answer = json!({
         "tilejson": "3.0.0",
         "name": name,
@@ -156,28 +186,120 @@ fn about(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         "maxzoom": ZOOM_MAX,
         "vector_layers": [
             {"id": "hexagons", "fields": {"count": "Number", hexagon: "Number"}, "minzoom": 0, "maxzoom": POINTS_ZOOM - 1},
+            {"id": "areas", "fields": of_area, "minzoom": 0, "maxzoom": POINTS_ZOOM - 1},
             {"id": "points", "fields": {"id": "String", row: "Number"}, "minzoom": POINTS_ZOOM, "maxzoom": ZOOM_MAX},
         ],
     });
     Ok(ApiResponse::json(answer.to_string()))
 }
 
-async fn tile(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let source = source(call.app, call.param(0))?;
-    let id = TileId::parse(call.param(1), call.param(2), call.param(3));
-    let id = id.ok_or(ApiError::NotFound("tile"))?;
-    let (mut filter, mut is_versioned) = (Filter::new(), false);
-    for (name, value) in pairs(call.query)? {
-        match name.as_str() {
-            FILTERS => filter = parse_filters(call.app, &source, &value)?,
-            VERSION if value.parse::<u64>().is_ok() => is_versioned = true,
-            VERSION => return Err(Fault::new(VERSION, "must be a whole number").into()),
-            _ => {
-                let message = format!("is not known; must be one of: {FILTERS}, {VERSION}");
-                return Err(Fault::new(name, message).into());
+/// The TileJSON of the base map.
+fn about_outlines() -> ApiResponse {
+    let layers = outlines::LAYERS.map(|(id, fields, minzoom)| {
+        let fields: serde_json::Map<String, Value> = fields
+            .iter()
+            .map(|(name, kind)| ((*name).to_owned(), (*kind).into()))
+            .collect();
+        json!({"id": id, "fields": fields, "minzoom": minzoom, "maxzoom": outlines::ZOOM_MAX})
+    });
+    let name = outlines::NAME;
+    let tiles =
+        format!("{PROTECTED_PREFIX}tiles/{name}/{{z}}/{{x}}/{{y}}?{VERSION}={OUTLINES_VERSION}");
+    let answer = json!({
+        "tilejson": "3.0.0",
+        "name": name,
+        "tiles": [tiles],
+        "minzoom": 0,
+        "maxzoom": outlines::ZOOM_MAX,
+        "attribution": "IGN Admin Express",
+        "vector_layers": layers,
+    });
+    ApiResponse::json(answer.to_string())
+}
+
+/// What the query of a tile asks for.
+struct TileQuery {
+    filter: Filter,
+    gathering: Gathering,
+    is_versioned: bool,
+}
+
+impl TileQuery {
+    /// Reads the query; of the base map, which has no source, only the version.
+    fn read(app: &App, source: Option<&TileSource>, query: &str) -> Result<Self, ApiError> {
+        let mut read = Self {
+            filter: Filter::new(),
+            gathering: Gathering::Hexagons,
+            is_versioned: false,
+        };
+        for (name, value) in pairs(query)? {
+            match (name.as_str(), source) {
+                (FILTERS, Some(source)) => read.filter = parse_filters(app, source, &value)?,
+                (GATHERING, Some(_)) => read.gathering = parse_gathering(&value)?,
+                (VERSION, _) if value.parse::<u64>().is_ok() => read.is_versioned = true,
+                (VERSION, _) => return Err(Fault::new(VERSION, "must be a whole number").into()),
+                (_, Some(_)) => {
+                    let message =
+                        format!("is not known; must be one of: {FILTERS}, {GATHERING}, {VERSION}");
+                    return Err(Fault::new(name, message).into());
+                }
+                (_, None) => {
+                    return Err(Fault::new(name, format!("is not known; must be {VERSION}")).into());
+                }
             }
         }
+        Ok(read)
     }
+
+    fn cache(&self) -> &'static str {
+        if self.is_versioned {
+            VERSIONED_CACHE
+        } else {
+            CURRENT_CACHE
+        }
+    }
+}
+
+fn parse_gathering(text: &str) -> Result<Gathering, Fault> {
+    match text {
+        HEXAGONS => Ok(Gathering::Hexagons),
+        AREAS => Ok(Gathering::Areas),
+        _ => Err(Fault::new(
+            GATHERING,
+            format!("must be one of: {HEXAGONS}, {AREAS}"),
+        )),
+    }
+}
+
+/// A tile of the base map.
+async fn outlines_tile(call: &Call<'_>, id: TileId) -> Result<ApiResponse, ApiError> {
+    let query = TileQuery::read(call.app, None, call.query)?;
+    let tiles = call.app.tiles.clone();
+    let made = call
+        .app
+        .pool
+        .run(call.key()?.key_id, Load::Single, move |_| {
+            tiles.outlines(id)
+        });
+    let made = made.await?.map_err(ApiError::internal)?;
+    Ok(ApiResponse::typed(MEDIA_TYPE, made).with_header(CACHE_CONTROL, query.cache()))
+}
+
+async fn tile(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let id = TileId::parse(call.param(1), call.param(2), call.param(3));
+    let id = id.ok_or(ApiError::NotFound("tile"))?;
+    if call.param(0) == outlines::NAME {
+        return outlines_tile(call, id).await;
+    }
+    let source = source(call.app, call.param(0))?;
+    let query = TileQuery::read(call.app, Some(&source), call.query)?;
+    let (cache, gathering, filter) = (query.cache(), query.gathering, query.filter);
+    let _permit = match gathering {
+        Gathering::Areas if id.z < POINTS_ZOOM => {
+            call.app.tiles.scan_permit(&source, &filter).await
+        }
+        _ => None,
+    };
     let app = call.app.clone();
     let load = if id.z < POINTS_ZOOM {
         Load::Batch
@@ -188,14 +310,9 @@ async fn tile(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .app
         .pool
         .run(call.key()?.key_id, load, move |interrupt| {
-            app.tiles.tile(&source, id, &filter, interrupt)
+            app.tiles.tile(&source, id, &filter, gathering, interrupt)
         });
     let made: Bytes = made.await?.map_err(ApiError::internal)?;
-    let cache = if is_versioned {
-        VERSIONED_CACHE
-    } else {
-        CURRENT_CACHE
-    };
     Ok(ApiResponse::typed(MEDIA_TYPE, made).with_header(CACHE_CONTROL, cache))
 }
 

@@ -84,10 +84,12 @@ __all__ = [
     "CompleteLatLng",
     "Consumption",
     "ConsumptionAnswer",
+    "ConsumptionDaysAnswer",
     "Contact",
     "Count",
     "CountPropertiesPayload",
     "DateRange",
+    "DayUsage",
     "DeadLettersListAnswer",
     "DeadLettersRetryAnswer",
     "Delivery",
@@ -224,6 +226,8 @@ __all__ = [
     "IncomingAdvert",
     "InseeCode",
     "IrisCode",
+    "Job",
+    "JobsListAnswer",
     "Key",
     "KeyChange",
     "KeyRequest",
@@ -251,10 +255,15 @@ __all__ = [
     "ManyPropertiesPayloadObject",
     "Medias",
     "Meta",
+    "ModelAnswer",
+    "ModelInUse",
+    "ModelInUseModel",
+    "ModelInUseReportCard",
     "NewKey",
     "NumberRange",
     "Offer",
     "OfferRentingContract",
+    "OperationReport",
     "OperatorAlert",
     "Percent",
     "PortalsAnswer",
@@ -304,6 +313,7 @@ __all__ = [
     "PropertyPrice",
     "Replay",
     "ReplayRequest",
+    "ReportsListAnswer",
     "RetriedDelivery",
     "SampleAdvertsAnswer",
     "SamplePropertiesAnswer",
@@ -1321,7 +1331,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.reports", "admin.model", "admin.jobs"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -1454,6 +1464,92 @@ class Consumption(TypedDict):
     """Credits charged in the period."""
     consumption_per_type: list[TypeUsage]
     """By type, in the order of their names; types without a call are left out."""
+
+
+class DayUsage(TypedDict):
+    """`DayUsage` of the contract."""
+
+    type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED"]
+    """Type of consumption."""
+    credits: int
+    """Credits charged."""
+    calls: int
+    """Calls counted, free ones included."""
+    day: str
+    """The day, UTC."""
+
+
+class OperationReport(TypedDict):
+    """`OperationReport` of the contract."""
+
+    name: str
+    """What wrote it, and when."""
+    report: dict[str, Any]
+    """What was read, used, rejected and changed; of an import `table`, `started_at`, `files`, `rows_read`, `rows_kept`,
+    `records`, `rejected`, `outcome` and `seconds` among others.
+    """
+
+
+class ModelInUse(TypedDict):
+    """`ModelInUse` of the contract."""
+
+    model: ModelInUseModel | None
+    """The model that values homes; null if none was trained."""
+    report_card: ModelInUseReportCard | None
+    """The evaluation written last; null if there is none."""
+
+
+class ModelInUseModel(TypedDict):
+    """The model that values homes; null if none was trained."""
+
+    version: NotRequired[str]
+    """Digest of the trained model."""
+    trained_at: NotRequired[str]
+    """When it was trained; UTC, milliseconds."""
+    data_through: NotRequired[str]
+    """Last day of the known sales."""
+    coverage: NotRequired[float]
+    """Target coverage of the interval, 0 to 1."""
+    sales: NotRequired[int]
+    """Sales it was trained on."""
+    taught: NotRequired[list[str]]
+    """Inputs whose effect was learned from sales."""
+
+
+class ModelInUseReportCard(TypedDict):
+    """The evaluation written last; null if there is none."""
+
+    name: NotRequired[str]
+    """What was judged."""
+    report: NotRequired[dict[str, Any]]
+    """Its figures: `all`, `baselines`, `segments`, `horizon`, `coverage` among others."""
+
+
+class Job(TypedDict):
+    """`Job` of the contract."""
+
+    job_id: str
+    """Identifier of the job."""
+    account_id: str
+    """Account that asked for the page."""
+    kind: Literal["url", "check"]
+    """Whether the page is read or only checked."""
+    url: str
+    """Address of the page."""
+    status: Literal["waiting", "running", "collected", "rejected"]
+    """How it stands."""
+    attempts: int
+    """Attempts so far."""
+    created_at: str
+    """When it was asked for; UTC, milliseconds."""
+    due_at: NotRequired[str | None]
+    """When it is tried next; null: never."""
+    ended_at: NotRequired[str | None]
+    """When it ended; null: it has not."""
+    reason: NotRequired[str | None]
+    """Why it was rejected, or the last error."""
+    origins: NotRequired[dict[str, Any] | None]
+    """Where each field was read."""
 
 
 class Property(TypedDict):
@@ -3887,6 +3983,12 @@ class AdminConsumptionAnswer(TypedDict):
     data: Consumption
 
 
+class ConsumptionDaysAnswer(TypedDict):
+    """`ConsumptionDaysAnswer` of the contract."""
+
+    data: list[DayUsage]
+
+
 class AdvertsTakeAnswer(TypedDict):
     """`AdvertsTakeAnswer` of the contract."""
 
@@ -3969,6 +4071,24 @@ class DeadLettersRetryAnswer(TypedDict):
     """`DeadLettersRetryAnswer` of the contract."""
 
     data: RetriedDelivery
+
+
+class ReportsListAnswer(TypedDict):
+    """`ReportsListAnswer` of the contract."""
+
+    data: list[OperationReport]
+
+
+class ModelAnswer(TypedDict):
+    """`ModelAnswer` of the contract."""
+
+    data: ModelInUse
+
+
+class JobsListAnswer(TypedDict):
+    """`JobsListAnswer` of the contract."""
+
+    data: list[Job]
 
 
 class PropertiesSearchAnswer(TypedDict):
@@ -4205,6 +4325,8 @@ class TileSetAnswer(TypedDict):
     """Version of TileJSON."""
     name: str
     """Name of the dataset."""
+    attribution: NotRequired[str]
+    """Whose data it is made of."""
     tiles: list[str]
     """Path of the tiles, with {z}, {x} and {y} to fill in."""
     minzoom: int

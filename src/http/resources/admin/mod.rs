@@ -1,5 +1,5 @@
-//! The operators' endpoints: ingestion, accounts, secrets, keys, consumption, alerts and dead letters. The command
-//! line offers the same operations.
+//! The operators' endpoints: ingestion, accounts, secrets, keys, consumption, alerts and dead letters, reports, the model,
+//! jobs. The command line offers the same operations.
 //!
 //! Each handler waits for the store on a blocking thread. What a key may do to other keys is in `rights.rs`.
 
@@ -9,6 +9,7 @@ pub mod alerts;
 pub mod audit;
 pub mod keys;
 mod rights;
+pub mod operations;
 pub mod usage;
 
 use serde_json::Value;

@@ -20,7 +20,7 @@ PAGE_MAX: Final = 100
 
 
 class AsyncAdmin:
-    """Adverts in; accounts, keys, usage, deliveries that were given up."""
+    """Adverts in; accounts, keys, usage, deliveries that were given up; reports, the model, jobs."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -87,6 +87,20 @@ class AsyncAdmin:
         days = {"from_date": _day(from_date), "to_date": _day(to_date)}
         request = Request.get(f"{ROOT}/usage", **days)
         return cast(list[types.AccountUsage], await self._transport.data(request))
+
+    async def reports(self, *, skip: int = 0, take: int = 20) -> list[types.OperationReport]:
+        """Reports of imports and ingestions, newest first."""
+        request = Request.get(f"{ROOT}/reports", skip=skip, take=take)
+        return cast(list[types.OperationReport], await self._transport.data(request))
+
+    async def model(self) -> types.ModelInUse:
+        """The model that values homes, and the report card written last."""
+        return cast(types.ModelInUse, await self._transport.data(Request.get(f"{ROOT}/model")))
+
+    async def jobs(self, *, skip: int = 0, take: int = 20) -> list[types.Job]:
+        """Pages that are collected or were lately, newest first."""
+        request = Request.get(f"{ROOT}/jobs", skip=skip, take=take)
+        return cast(list[types.Job], await self._transport.data(request))
 
     def dead_letters(self, *, limit: int | None = None) -> AsyncPages[Any]:
         """Deliveries that were given up, of every account."""

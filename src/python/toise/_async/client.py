@@ -141,11 +141,15 @@ class AsyncClient:
         self, from_date: date | str | None = None, to_date: date | str | None = None
     ) -> types.Consumption:
         """Credits and calls of the key's account, by type; both days are included, the current month by default."""
-        days = {
-            name: day.isoformat() if isinstance(day, date) else day
-            for name, day in (("from_date", from_date), ("to_date", to_date))
-        }
-        return cast(types.Consumption, await self._transport.data(Request.get(f"{ROOT}/consumption", **days)))
+        request = Request.get(f"{ROOT}/consumption", **_days(from_date, to_date))
+        return cast(types.Consumption, await self._transport.data(request))
+
+    async def consumption_by_day(
+        self, from_date: date | str | None = None, to_date: date | str | None = None
+    ) -> list[types.DayUsage]:
+        """As `consumption`, day by day; at most 366 days. Days without any are left out."""
+        request = Request.get(f"{ROOT}/consumption/days", **_days(from_date, to_date))
+        return cast(list[types.DayUsage], await self._transport.data(request))
 
     async def portals(self) -> list[str]:
         """The portals whose listings can be collected."""
@@ -161,3 +165,11 @@ class AsyncClient:
             return (await self._http.get("/healthz")).status_code == 200
         except httpx.TransportError:
             return False
+
+
+def _days(from_date: date | str | None, to_date: date | str | None) -> dict[str, str | None]:
+    """The bounds of a period as parameters."""
+    return {
+        name: day.isoformat() if isinstance(day, date) else day
+        for name, day in (("from_date", from_date), ("to_date", to_date))
+    }

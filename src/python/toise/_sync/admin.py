@@ -21,7 +21,7 @@ PAGE_MAX: Final = 100
 
 
 class Admin:
-    """Adverts in; accounts, keys, usage, deliveries that were given up."""
+    """Adverts in; accounts, keys, usage, deliveries that were given up; reports, the model, jobs."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -88,6 +88,20 @@ class Admin:
         days = {"from_date": _day(from_date), "to_date": _day(to_date)}
         request = Request.get(f"{ROOT}/usage", **days)
         return cast(list[types.AccountUsage], self._transport.data(request))
+
+    def reports(self, *, skip: int = 0, take: int = 20) -> list[types.OperationReport]:
+        """Reports of imports and ingestions, newest first."""
+        request = Request.get(f"{ROOT}/reports", skip=skip, take=take)
+        return cast(list[types.OperationReport], self._transport.data(request))
+
+    def model(self) -> types.ModelInUse:
+        """The model that values homes, and the report card written last."""
+        return cast(types.ModelInUse, self._transport.data(Request.get(f"{ROOT}/model")))
+
+    def jobs(self, *, skip: int = 0, take: int = 20) -> list[types.Job]:
+        """Pages that are collected or were lately, newest first."""
+        request = Request.get(f"{ROOT}/jobs", skip=skip, take=take)
+        return cast(list[types.Job], self._transport.data(request))
 
     def dead_letters(self, *, limit: int | None = None) -> Pages[Any]:
         """Deliveries that were given up, of every account."""

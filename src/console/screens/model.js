@@ -1,0 +1,43 @@
+/** The model that values homes, and its report card: errors by place and time, and whether intervals hold what they say. */
+
+import { call } from "../api.js";
+import { day, number, word } from "../language.js";
+import { Table, Waiting, html, useLoaded } from "../parts.js";
+import { Bars } from "../plot.js";
+
+/** Places shown, those with the most sales first. */
+const PLACES_MAX = 25;
+
+const percent = (value) => (value === null || value === undefined ? "" : `${number(value, 1)} %`);
+
+export function ModelCard() {
+  const asked = useLoaded((signal) => call("GET", "/v2/protected/admin/model", undefined, { signal, isQuiet: true }), []);
+  const { model, report_card: card } = asked.value?.data ?? {};
+  return html`<section><h2>${word("model")}</h2><${Waiting} of=${asked} />
+    ${asked.value && !model && html`<p class="quiet">${word("noModel")}</p>`}
+    ${model && html`<p><code>${model.version}</code> · ${word("trained")} ${day(model.trained_at)} · ${number(model.sales)} ${word("sales").toLowerCase()}${" · "}
+      ${word("knownThrough")} ${day(model.data_through)} · ${word("interval")} ${number(model.coverage * 100)} %</p>`}
+    ${asked.value && !card && html`<p class="quiet">${word("noReportCard")}</p>`}
+    ${card && html`<${Judged} report=${card.report} />`}</section>`;
+}
+
+function Judged({ report }) {
+  const means = [[word("estimator"), report.all], ...report.baselines];
+  const of = (factor) => report.segments.filter((segment) => segment.factor === factor).sort((one, other) => other.sales - one.sales);
+  const covered = report.segments.filter((segment) => segment.coverage !== undefined && segment.factor !== "department" && segment.factor !== "commune");
+  const places = (factor, title) => of(factor).length > 0 && html`<h3>${title}</h3>
+    <${Bars} show=${percent} rows=${of(factor).slice(0, PLACES_MAX).map((segment) => [`${segment.name} (${number(segment.sales)})`, segment.mdape ?? 0])} />`;
+  const months = report.horizon?.horizons ?? [];
+  return html`<h3>${word("reportCard")}</h3>
+    <p>${word("judgedOn")} ${word("from")} ${day(report.test[0])} ${word("to")} ${day(report.test[1])} · ${word("model")} <code>${report.model.version}</code></p>
+    <${Table} rows=${means} columns=${[[word("means"), ([name]) => name], [word("sales"), ([, of]) => number(of.sales), true],
+      [word("medianError"), ([, of]) => percent(of.mdape), true], [word("within10"), ([, of]) => percent(of.within_10), true],
+      [word("within20"), ([, of]) => percent(of.within_20), true], [word("bias"), ([, of]) => percent(of.bias), true],
+      [word("coverage"), ([, of]) => of.coverage === undefined ? "" : percent(of.coverage), true]]} />
+    <h3>${word("calibration")} (${word("target")} ${number(report.coverage * 100)} %)</h3>
+    <${Bars} show=${percent} most=${100} mark=${report.coverage * 100} rows=${[[word("total"), report.all.coverage ?? 0],
+      ...covered.slice(0, PLACES_MAX).map((segment) => [`${segment.factor}: ${segment.name}`, segment.coverage])]} />
+    ${places("department", word("byDepartment"))}${places("commune", word("byCommune"))}
+    ${months.length > 0 && html`<h3>${word("byHorizon")}</h3>
+      <${Bars} show=${percent} rows=${months.map((row) => [`${row.month} (${number(row.sales)})`, row.mdape])} />`}`;
+}

@@ -1,0 +1,119 @@
+//! What an operator looks at: reports of imports and ingestions, the model with its report card, jobs of collection.
+
+use futures::FutureExt;
+use serde_json::{Value, json};
+use warp::http::Method;
+
+use super::{on_store, operator};
+use crate::call::Call;
+use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
+use crate::error::ApiError;
+use crate::openapi::Operation;
+use crate::openapi::admin::{data_list_of, data_of};
+use crate::openapi::alerts::page_parameters;
+use crate::reports;
+use crate::response::ApiResponse;
+use toise_alerts::request::queries::parse_page;
+use toise_base::reports::FOLDER;
+use toise_collect::jobs;
+use toise_contract::query::pairs;
+use toise_estimate::store;
+
+/// Folder of the report cards, in that of the models.
+const REPORT_CARDS: &str = "reports";
+/// Beginning of the names of report cards.
+const REPORT_CARD: &str = "estimate-";
+
+/// Operators' endpoints for what the service did.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/admin/reports",
+        access: operator("admin.reports"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| list_reports(call).boxed(),
+        operation: Some(|| {
+            Operation::new(
+                "reportsList",
+                "Reports of imports and ingestions, newest first",
+            )
+            .with_query(page_parameters())
+            .with_answer(data_list_of("OperationReport"))
+        }),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/admin/model",
+        access: operator("admin.model"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| model(call).boxed(),
+        operation: Some(|| {
+            Operation::new("model", "The model that values homes, and the newest report card")
+                .with_description("The report card is what `toise evaluate estimate` wrote; it tells which model it judged")
+                .with_answer(data_of("ModelInUse"))
+        }),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/admin/jobs",
+        access: operator("admin.jobs"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| list_jobs(call).boxed(),
+        operation: Some(|| {
+            Operation::new(
+                "jobsList",
+                "Pages that are collected or were lately, newest first",
+            )
+            .with_query(page_parameters())
+            .with_answer(data_list_of("Job"))
+        }),
+    },
+];
+
+/// `GET /v2/protected/admin/reports`: reports of imports and ingestions, newest first.
+async fn list_reports(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let page = parse_page(&pairs(call.query)?)?;
+    on_store(call, move |store, _| {
+        let found = reports::list(&store.folder().join(FOLDER), page.skip, page.take);
+        let found = found.map_err(ApiError::internal)?;
+        Ok(found.into_iter().map(as_answer).collect())
+    })
+    .await
+}
+
+fn as_answer((name, report): (String, Value)) -> Value {
+    json!({"name": name, "report": report})
+}
+
+/// `GET /v2/protected/admin/model`: the model in use and the newest report card.
+async fn model(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let valuer = call.app.models.valuer();
+    let metadata = valuer.map(|valuer| json!(valuer.model().metadata()));
+    on_store(call, move |store, _| {
+        let folder = store.folder().join(store::FOLDER).join(REPORT_CARDS);
+        // Cards of places left out have no segments.
+        let card =
+            reports::last_written(&folder, REPORT_CARD, |card| card.get("segments").is_some());
+        let card = card.map_err(ApiError::internal)?;
+        Ok(json!({"model": metadata, "report_card": card.map(as_answer)}))
+    })
+    .await
+}
+
+/// `GET /v2/protected/admin/jobs`: jobs of collection, newest first.
+async fn list_jobs(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let page = parse_page(&pairs(call.query)?)?;
+    on_store(call, move |store, clock| {
+        let now_ms = clock.now().timestamp_millis();
+        let through = page.skip.saturating_add(page.take);
+        let found = store.read(|connection| jobs::list(connection, None, now_ms, through))?;
+        Ok(json!(found.get(page.skip..).unwrap_or_default()))
+    })
+    .await
+}

@@ -1,0 +1,12 @@
+//! Why there is no tile.
+
+/// Why there is no tile.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A table cannot be read, or the caller has gone away.
+    #[error(transparent)]
+    Engine(#[from] toise_engine::Error),
+    /// A tile cannot be written.
+    #[error(transparent)]
+    Encoding(#[from] fast_mvt::MvtError),
+}
