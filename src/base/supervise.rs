@@ -440,7 +440,9 @@ mod tests {
         let (sender, ended) = channel::<()>();
         for _ in 0..500 {
             let sender = sender.clone();
-            let job = move |_: &Pulse| drop(sender.send(()));
+            let job = move |_: &Pulse| {
+                let _ = sender.send(());
+            };
             supervisor.spawn_once("short", job).unwrap();
         }
         assert_eq!(ended.iter().take(500).count(), 500);

@@ -13,8 +13,8 @@ use super::ENVIRONMENT_PREFIX;
 use toise_accounts::prices::Consumption;
 use toise_geocode::settings::is_base_address;
 use toise_http::client_address::Networks;
-use toise_http::cors::AllowedOrigins;
 use toise_http::console_page::BaseMap;
+use toise_http::cors::AllowedOrigins;
 use toise_lake::settings::KEEP_VERSIONS_MAX;
 use toise_net::egress::AllowedHosts;
 

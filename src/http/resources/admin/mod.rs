@@ -8,8 +8,8 @@ pub mod adverts;
 pub mod alerts;
 pub mod audit;
 pub mod keys;
-mod rights;
 pub mod operations;
+mod rights;
 pub mod usage;
 
 use serde_json::Value;
