@@ -11,11 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use chrono::DateTime;
 use indicatif::ProgressBar;
 use tokio::runtime::Handle;
 
 use crate::Failure;
 use toise_accounts::shipments;
+use toise_base::clock::Clock;
 use toise_base::supervise::{Supervisor, Worker};
 use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
@@ -27,6 +29,7 @@ use toise_publish::remote::Remote;
 use toise_publish::replica::Replica;
 use toise_publish::retry::RetryPolicy;
 use toise_store::Store;
+use toise_telemetry::{Gauge, Metric, Metrics};
 
 /// Pause between two questions for news.
 const POLL_EVERY: Duration = Duration::from_secs(1);
@@ -34,6 +37,15 @@ const POLL_EVERY: Duration = Duration::from_secs(1);
 const POLL_MAX: Duration = Duration::from_secs(30);
 /// Maximum wait, when stopping, for a download or an installation, which go on at the next start.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
+const SNAPSHOT: Metric<Gauge> = Metric::gauge(
+    "toise_replica_snapshot",
+    "Number of the snapshot that a replica shows.",
+);
+const AGE: Metric<Gauge> = Metric::gauge(
+    "toise_replica_age_seconds",
+    "Time since the snapshot that a replica shows was captured.",
+);
 
 /// What changes over when a snapshot was installed.
 pub struct Shown {
@@ -99,6 +111,34 @@ pub fn first(
     let installed = installed.ok_or("the object store names no snapshot")?;
     tracing::info!(number = installed.number, "snapshot installed");
     Ok((replica, ReplicaStatus::new(installed)))
+}
+
+/// Registers the gauges of a replica.
+pub fn register_gauges(metrics: &Metrics, status: &ReplicaStatus, clock: &Clock) {
+    let (status, clock) = (status.clone(), clock.clone());
+    metrics.register_gauges(move |gauges| {
+        let as_of = status.as_of();
+        gauges.set(SNAPSHOT, &[], as_of.number as f64);
+        if let Ok(captured) = DateTime::parse_from_rfc3339(&as_of.created_at) {
+            let age = clock.now() - captured.to_utc();
+            gauges.set(AGE, &[], age.num_milliseconds() as f64 / 1e3);
+        }
+    });
+}
+
+/// Refuses to serve the folder of a replica as if it had data of its own.
+///
+/// # Errors
+/// The folder is a replica's.
+pub fn refuse_folder(data: &Path) -> Result<(), Failure> {
+    match Replica::is_in(data) {
+        true => Err(format!(
+            "{}: holds a replica; serve it with --replica URL, or choose another --data folder",
+            data.display()
+        )
+        .into()),
+        false => Ok(()),
+    }
 }
 
 /// Starts the thread that follows publications.

@@ -26,6 +26,7 @@ use toise_geocode::live::LiveGeocoder;
 use toise_geocode::service::GeocodingService;
 use toise_geocode::table::schema as addresses;
 use toise_http::audience::Audience;
+use toise_http::replica::ReplicaStatus;
 use toise_http::server::{self, ServerLimits};
 use toise_http::sessions::Sessions;
 use toise_http::tls::Tls;
@@ -36,6 +37,7 @@ use toise_listings::columns::{adverts, properties};
 use toise_listings::search::projection::{Compaction, Projection};
 use toise_listings::search::texts::TextSearch;
 use toise_opendata::{OpenData, dpe, dvf};
+use toise_publish::replica::Replica;
 use toise_store::Store;
 use toise_telemetry::{descriptors, logs};
 
@@ -87,15 +89,7 @@ pub fn run_service(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let following = match config.lake.replica.as_str() {
-        "" => None,
-        url => {
-            let bar = Progress::new(false).bytes("downloading", Some(0));
-            let first = replica::first(data, url, runtime.handle(), &bar)?;
-            bar.finish_and_clear();
-            Some(first)
-        }
-    };
+    let following = first_snapshot(data, config, runtime.handle())?;
     let tables = [
         dvf::schema(),
         dpe::schema(),
@@ -114,14 +108,14 @@ pub fn run_service(
         .with_addresses(addresses.clone())
         .with_identity(Portals::load(data)?.identity());
     listings.load_alerts()?;
-    let compaction = match &following {
-        None => Compaction::Here,
-        Some(_) => {
-            // Its tables, indexes and model change together, when a snapshot was installed.
-            engine.hold();
-            Compaction::AtTheWriter
-        }
+    let compaction = match following.is_some() {
+        false => Compaction::Here,
+        true => Compaction::AtTheWriter,
     };
+    if following.is_some() {
+        // Its tables, indexes and model change together, when a snapshot was installed.
+        engine.hold();
+    }
     let properties = Arc::new(Projection::open_compacting(
         listings,
         engine,
@@ -144,16 +138,10 @@ pub fn run_service(
         config,
     )?;
     register_gauges(&app, store, open_data);
-    let handle = runtime.handle();
-    let outcome = match following {
-        None => {
-            let workers = writer_workers(data, &supervisor, &app, config, addresses, handle)?;
-            let outcome = runtime.block_on(work(app));
-            // Stops the workers while the runtime can still finish the deliveries in flight.
-            drop(workers);
-            outcome
-        }
+    let workers = match following {
+        None => Workers::of_writer(data, &supervisor, &app, config, addresses, runtime.handle())?,
         Some((replica, status)) => {
+            replica::register_gauges(&app.metrics, &status, &clock);
             app.replica = Some(status.clone());
             let shown = Shown {
                 properties: Arc::clone(&app.properties),
@@ -161,15 +149,15 @@ pub fn run_service(
                 addresses,
                 status,
             };
-            let store = app.store.clone();
             let every = Duration::from_secs(config.lake.metering_every_s);
-            let worker =
-                replica::follow(&supervisor, replica, store, shown, every, handle.clone())?;
-            let outcome = runtime.block_on(work(app));
-            drop(worker);
-            outcome
+            let (store, handle) = (app.store.clone(), runtime.handle().clone());
+            let following = replica::follow(&supervisor, replica, store, shown, every, handle)?;
+            Workers(Box::new(following))
         }
     };
+    let outcome = runtime.block_on(work(app));
+    // Stops the workers while the runtime can still finish the deliveries in flight.
+    drop(workers);
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome?;
     match supervisor.failed() {
@@ -178,32 +166,53 @@ pub fn run_service(
     }
 }
 
-/// Starts what a service with data of its own does in the background; it ends when the guards returned are dropped, in
-/// their order.
-fn writer_workers(
+/// Brings a replica to the newest snapshot; `None` for a service with data of its own.
+fn first_snapshot(
     data: &Path,
-    supervisor: &Supervisor,
-    app: &App,
     config: &Config,
-    addresses: LiveGeocoder,
     runtime: &Handle,
-) -> Result<impl Sized + use<>, Failure> {
-    let watching = (addresses.watch(supervisor)?, app.models.watch(supervisor)?);
-    let keeping = app.properties.start_workers(supervisor)?;
-    let to_deliver = deliveries(data, app, config)?;
-    let dispatcher = Dispatcher::start(supervisor, to_deliver, runtime.clone())?;
-    let metrics = app.metrics.clone();
-    let collecting = app.collector.start(supervisor, runtime.clone(), metrics)?;
-    let geocoding_projects = app.projects.run(supervisor, addresses)?;
-    let publishing = publishing::start(supervisor, data, &app.store, config, runtime)?;
-    Ok((
-        publishing,
-        collecting,
-        geocoding_projects,
-        dispatcher,
-        keeping,
-        watching,
-    ))
+) -> Result<Option<(Replica, ReplicaStatus)>, Failure> {
+    let url = config.lake.replica.as_str();
+    if url.is_empty() {
+        replica::refuse_folder(data)?;
+        return Ok(None);
+    }
+    let bar = Progress::new(false).bytes("downloading", Some(0));
+    let first = replica::first(data, url, runtime, &bar)?;
+    bar.finish_and_clear();
+    Ok(Some(first))
+}
+
+/// What runs in the background; it ends when this is dropped.
+struct Workers(#[expect(dead_code, reason = "held for its guards")] Box<dyn std::any::Any>);
+
+impl Workers {
+    /// Starts what a service with data of its own does. The guards are dropped in this order.
+    fn of_writer(
+        data: &Path,
+        supervisor: &Supervisor,
+        app: &App,
+        config: &Config,
+        addresses: LiveGeocoder,
+        runtime: &Handle,
+    ) -> Result<Self, Failure> {
+        let watching = (addresses.watch(supervisor)?, app.models.watch(supervisor)?);
+        let keeping = app.properties.start_workers(supervisor)?;
+        let to_deliver = deliveries(data, app, config)?;
+        let dispatcher = Dispatcher::start(supervisor, to_deliver, runtime.clone())?;
+        let metrics = app.metrics.clone();
+        let collecting = app.collector.start(supervisor, runtime.clone(), metrics)?;
+        let geocoding_projects = app.projects.run(supervisor, addresses)?;
+        let publishing = publishing::start(supervisor, data, &app.store, config, runtime)?;
+        Ok(Self(Box::new((
+            publishing,
+            collecting,
+            geocoding_projects,
+            dispatcher,
+            keeping,
+            watching,
+        ))))
+    }
 }
 
 /// Serves an agent on standard input and output from a data folder, with an API key, until it closes its end or this

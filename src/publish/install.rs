@@ -12,8 +12,8 @@ use std::path::Path;
 
 use super::capture::{ADDRESSES, CURRENT, LAKE, MODELS, TEXTS, entries, link_or_copy};
 use super::digests::{replace, sync_folder};
+use super::folder::{ReplicaFolder, applied_blocks};
 use super::manifest::{Content, Manifest, PublishedBlock, PublishedFile};
-use super::replica::{Replica, applied_blocks, has_text_index};
 use super::{Error, Result};
 use toise_lake::snapshot;
 use toise_store::Store;
@@ -23,7 +23,7 @@ use toise_store::exchange::{BlockExchange, ReplicatedRows};
 const TEXTS_DRAFT: &str = "replica.new";
 
 /// Places the files that others name. A text index is placed once: from then on it is kept current from the rows.
-pub(crate) fn place_files(replica: &Replica, manifest: &Manifest) -> Result<()> {
+pub(crate) fn place_files(replica: &ReplicaFolder, manifest: &Manifest) -> Result<()> {
     let mut folders = HashSet::new();
     for file in &manifest.files {
         if names_others(&file.path) || file.path.starts_with(TEXTS) {
@@ -65,9 +65,9 @@ fn place(object: &Path, to: &Path) -> Result<()> {
 }
 
 /// Places the text index if there is none.
-fn place_texts(replica: &Replica, manifest: &Manifest) -> Result<()> {
+fn place_texts(replica: &ReplicaFolder, manifest: &Manifest) -> Result<()> {
     let folder = replica.data().join(TEXTS);
-    if has_text_index(replica.data())? {
+    if replica.has_text_index()? {
         return Ok(());
     }
     let inside = |file: &PublishedFile| {
@@ -94,7 +94,11 @@ fn place_texts(replica: &Replica, manifest: &Manifest) -> Result<()> {
 }
 
 /// Exchanges the blocks of rows that differ, in one transaction.
-pub(crate) fn exchange_rows(replica: &Replica, manifest: &Manifest, store: &Store) -> Result<()> {
+pub(crate) fn exchange_rows(
+    replica: &ReplicaFolder,
+    manifest: &Manifest,
+    store: &Store,
+) -> Result<()> {
     let applied = store.replicated_rows()?;
     if applied.is_some_and(|applied| applied.number == manifest.number) {
         return Ok(());
@@ -117,7 +121,7 @@ pub(crate) fn exchange_rows(replica: &Replica, manifest: &Manifest, store: &Stor
 }
 
 /// Replaces the files that name others.
-pub(crate) fn switch(replica: &Replica, manifest: &Manifest) -> Result<()> {
+pub(crate) fn switch(replica: &ReplicaFolder, manifest: &Manifest) -> Result<()> {
     for file in manifest
         .files
         .iter()
@@ -136,11 +140,14 @@ pub(crate) fn switch(replica: &Replica, manifest: &Manifest) -> Result<()> {
 
 /// Deletes files that neither this nor the former snapshot names, and content that is not needed any more. Requests that
 /// began with the former one finish with its files. What cannot be deleted is left for the next time.
-pub(crate) fn clean(replica: &Replica, former: Option<&Manifest>) {
-    replica.delete_unused_objects();
-    let Some(installed) = replica.installed() else {
-        return;
-    };
+pub(crate) fn clean(replica: &ReplicaFolder, installed: &Manifest, former: Option<&Manifest>) {
+    let files = installed.files.iter();
+    let used: HashSet<&str> = files.map(|file| file.content.blake3.as_str()).collect();
+    for name in entries(&replica.objects()).unwrap_or_default() {
+        if !used.contains(name.as_str()) {
+            let _ = fs::remove_file(replica.objects().join(name));
+        }
+    }
     let named: HashSet<&str> = [Some(installed), former]
         .into_iter()
         .flatten()

@@ -28,6 +28,7 @@ mod digests;
 mod error;
 #[cfg(test)]
 mod faults;
+mod folder;
 pub mod garbage;
 mod install;
 pub mod manifest;

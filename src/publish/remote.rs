@@ -8,46 +8,30 @@
 //! A folder (`file://`) knows no conditional update: there the exchange holds a lock file of the folder, and what is
 //! written is flushed.
 
+mod open;
+mod upload;
+
 use std::fs::{File, OpenOptions};
-use std::path::{Path as FilePath, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use chrono::{DateTime, TimeDelta, Utc};
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use object_store::aws::{AmazonS3Builder, Checksum};
-use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
-use object_store::http::HttpBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    ClientOptions, Error as RemoteError, GetOptions, GetRange, ObjectMeta, ObjectStore,
-    ObjectStoreExt, ObjectStoreScheme, PutMode, PutPayload, RetryConfig, UpdateVersion,
-    WriteMultipart,
+    Error as RemoteError, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt,
+    ObjectStoreScheme, PutMode, PutPayload, UpdateVersion,
 };
-use tokio::io::AsyncReadExt;
 use url::Url;
 
 use super::manifest::{Content, Manifest, POINTER, POINTER_BYTES_MAX, Pointer, SNAPSHOTS, to_json};
-use super::retry::{RetryPolicy, is_final, remote};
+use super::retry::{RetryPolicy, remote};
 use super::{Error, Result};
+use open::open_cloud;
+pub use upload::Upload;
 
-/// Content up to this length is sent in one request, bytes; it is in memory meanwhile.
-const SINGLE_BYTES_MAX: u64 = 16 << 20;
-/// Length of the parts of longer content, bytes.
-const PART_BYTES: usize = 8 << 20;
-/// Parts of one object in flight.
-const PARTS_AT_ONCE: usize = 4;
-/// Slowest upload of long content that is waited for, bytes a second.
-const SLOWEST_BYTES_PER_S: u64 = 128 << 10;
-/// Content that was there already is written again if it is older than this, so that a collection of garbage that has
-/// found it unused sees that it is used again.
-const RENEWED_AFTER: TimeDelta = TimeDelta::hours(1);
-/// Time to establish a connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Lock file in a folder that is published to.
 const FOLDER_LOCK: &str = ".publish.lock";
 
@@ -72,15 +56,6 @@ pub struct ReadPointer {
     pub pointer: Pointer,
     /// What identifies this state of it.
     pub version: UpdateVersion,
-}
-
-/// What became of content that was to be uploaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Upload {
-    /// It was written.
-    Written,
-    /// It was there.
-    Present,
 }
 
 /// What became of an exchange of the pointer.
@@ -377,126 +352,6 @@ impl Remote {
         Ok(())
     }
 
-    /// Uploads the content of a file unless it is there; `progress` is called with bytes that need no longer be sent.
-    ///
-    /// # Errors
-    /// The file does not hold that content, or the object store refuses it or does not answer.
-    pub async fn upload(
-        &self,
-        content: &Content,
-        from: &FilePath,
-        now: DateTime<Utc>,
-        progress: &(dyn Fn(u64) + Sync),
-    ) -> Result<Upload> {
-        let path = content.path();
-        let upload = match content.bytes <= SINGLE_BYTES_MAX {
-            true => self.upload_at_once(&path, content, from, now).await?,
-            false => self.upload_in_parts(&path, content, from, now).await?,
-        };
-        progress(content.bytes);
-        Ok(upload)
-    }
-
-    async fn upload_at_once(
-        &self,
-        path: &str,
-        content: &Content,
-        from: &FilePath,
-        now: DateTime<Utc>,
-    ) -> Result<Upload> {
-        let bytes = tokio::fs::read(from).await.map_err(Error::io(from))?;
-        if Content::of(&bytes) != *content {
-            return Err(changed(from));
-        }
-        let (at, bytes) = (self.at(path), Bytes::from(bytes));
-        let put = |mode: PutMode| {
-            let (at, payload) = (&at, PutPayload::from_bytes(bytes.clone()));
-            async move { self.store.put_opts(at, payload, mode.into()).await }
-        };
-        match self.policy.run(path, || put(PutMode::Create)).await {
-            Ok(_) => {}
-            Err(Error::Remote {
-                source: RemoteError::AlreadyExists { .. } | RemoteError::Precondition { .. },
-                ..
-            }) => {
-                if self.is_present(path, content, now).await? {
-                    return Ok(Upload::Present);
-                }
-                self.policy.run(path, || put(PutMode::Overwrite)).await?;
-            }
-            Err(error) => return Err(error),
-        }
-        self.confirm(path, content).await
-    }
-
-    /// Sends long content in parts. Part uploads know no condition; what is there already is asked for first.
-    async fn upload_in_parts(
-        &self,
-        path: &str,
-        content: &Content,
-        from: &FilePath,
-        now: DateTime<Utc>,
-    ) -> Result<Upload> {
-        if self.is_present(path, content, now).await? {
-            return Ok(Upload::Present);
-        }
-        let mut attempts = 1;
-        let longest =
-            self.policy.answer_timeout + Duration::from_secs(content.bytes / SLOWEST_BYTES_PER_S);
-        loop {
-            let sent = tokio::time::timeout(longest, self.send_parts(path, content, from)).await;
-            let error = match sent {
-                Ok(Ok(())) => return self.confirm(path, content).await,
-                Ok(Err(Error::Remote { source, path })) if !is_final(&source) => {
-                    Error::Remote { path, source }
-                }
-                Ok(Err(error)) => return Err(error),
-                Err(_elapsed) => self.policy.timed_out(path),
-            };
-            if attempts >= self.policy.attempts_max {
-                return Err(error);
-            }
-            tokio::time::sleep(self.policy.backoff(attempts)).await;
-            attempts += 1;
-        }
-    }
-
-    async fn send_parts(&self, path: &str, content: &Content, from: &FilePath) -> Result<()> {
-        let failed = |source| remote(path, source);
-        let upload = self.store.put_multipart(&self.at(path)).await;
-        let mut parts = WriteMultipart::new_with_chunk_size(upload.map_err(failed)?, PART_BYTES);
-        let mut file = tokio::fs::File::open(from).await.map_err(Error::io(from))?;
-        let mut hasher = blake3::Hasher::new();
-        let mut length = 0;
-        loop {
-            let mut part = bytes::BytesMut::with_capacity(PART_BYTES);
-            while part.len() < PART_BYTES {
-                let read = file.read_buf(&mut part).await.map_err(Error::io(from))?;
-                if read == 0 {
-                    break;
-                }
-            }
-            if part.is_empty() {
-                break;
-            }
-            hasher.update(&part);
-            length += part.len() as u64;
-            parts
-                .wait_for_capacity(PARTS_AT_ONCE)
-                .await
-                .map_err(failed)?;
-            parts.put(part.freeze());
-        }
-        let digest = hasher.finalize().to_hex().to_string();
-        if length != content.bytes || digest != content.blake3 {
-            // What was sent becomes no object.
-            let _ = parts.abort().await;
-            return Err(changed(from));
-        }
-        parts.finish().await.map_err(failed)?;
-        Ok(())
-    }
-
     /// Length of an object and when it was written; `None` if there is none.
     pub(crate) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
         let at = self.at(path);
@@ -507,32 +362,6 @@ impl Remote {
                 ..
             }) => Ok(None),
             Err(error) => Err(error),
-        }
-    }
-
-    /// Whether content is there and need not be written again.
-    async fn is_present(&self, path: &str, content: &Content, now: DateTime<Utc>) -> Result<bool> {
-        let found = self.head(path).await?;
-        let is_fresh = |found: ObjectMeta| {
-            found.size == content.bytes && now - found.last_modified < RENEWED_AFTER
-        };
-        Ok(found.is_some_and(is_fresh))
-    }
-
-    /// Looks whether what was written is there in its length, which an upload that was cut short is not.
-    async fn confirm(&self, path: &str, content: &Content) -> Result<Upload> {
-        self.flush(path)?;
-        match self.head(path).await? {
-            Some(found) if found.size == content.bytes => Ok(Upload::Written),
-            found => Err(Error::Corrupt {
-                name: "an upload".into(),
-                path: path.to_owned(),
-                reason: format!(
-                    "{} bytes were sent, {} are there",
-                    content.bytes,
-                    found.map_or(0, |found| found.size)
-                ),
-            }),
         }
     }
 
@@ -598,14 +427,6 @@ impl Remote {
     }
 }
 
-/// What is missing in the data folder of a file; used in messages.
-pub(crate) fn changed(from: &FilePath) -> Error {
-    Error::Damaged {
-        path: from.to_owned(),
-        reason: "its bytes changed while they were read".into(),
-    }
-}
-
 fn read_pointer((bytes, version): (Bytes, UpdateVersion)) -> Result<ReadPointer> {
     Ok(ReadPointer {
         pointer: Pointer::parse(&bytes, POINTER)?,
@@ -626,60 +447,4 @@ fn cut_short(found: u64, expected: u64) -> RemoteError {
         store: "answer",
         source: format!("{found} bytes of {expected}").into(),
     }
-}
-
-/// Opens a store on the network. Its own client repeats nothing: [`RetryPolicy`] does.
-fn open_cloud(
-    scheme: &ObjectStoreScheme,
-    url: &Url,
-    policy: &RetryPolicy,
-) -> object_store::Result<Arc<dyn ObjectStore>> {
-    let once = RetryConfig {
-        max_retries: 0,
-        ..RetryConfig::default()
-    };
-    // Each request has its own limit; this one is for a connection that hangs within an answer.
-    let client = ClientOptions::default()
-        .with_connect_timeout(CONNECT_TIMEOUT)
-        .with_timeout(policy.answer_timeout * 2);
-    Ok(match scheme {
-        ObjectStoreScheme::AmazonS3 => {
-            let allows_http = std::env::var("AWS_ENDPOINT_URL")
-                .or_else(|_| std::env::var("AWS_ENDPOINT"))
-                .is_ok_and(|endpoint| endpoint.starts_with("http://"));
-            let client = client.with_allow_http(allows_http);
-            let builder = AmazonS3Builder::from_env()
-                .with_url(url.as_str())
-                .with_client_options(client)
-                .with_checksum_algorithm(Checksum::SHA256)
-                .with_retry(once);
-            Arc::new(builder.build()?)
-        }
-        ObjectStoreScheme::GoogleCloudStorage => Arc::new(
-            GoogleCloudStorageBuilder::from_env()
-                .with_url(url.as_str())
-                .with_client_options(client)
-                .with_retry(once)
-                .build()?,
-        ),
-        ObjectStoreScheme::MicrosoftAzure => Arc::new(
-            MicrosoftAzureBuilder::from_env()
-                .with_url(url.as_str())
-                .with_client_options(client)
-                .with_retry(once)
-                .build()?,
-        ),
-        ObjectStoreScheme::Http => Arc::new(
-            HttpBuilder::new()
-                .with_url(&url[..url::Position::BeforePath])
-                .with_client_options(client.with_allow_http(url.scheme() == "http"))
-                .with_retry(once)
-                .build()?,
-        ),
-        other => {
-            return Err(RemoteError::NotSupported {
-                source: format!("{other:?} is no place to publish to").into(),
-            });
-        }
-    })
 }

@@ -15,25 +15,23 @@
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::capture::{LAKE, TEXTS, entries};
+use super::capture::{LAKE, TEXTS};
 use super::digests::sync_folder;
-use super::manifest::{Content, Manifest, PublishedBlock, PublishedFile};
+use super::folder::{ReplicaFolder, applied_blocks};
+use super::install;
+use super::manifest::{Content, Manifest, PublishedFile};
 use super::remote::{ReadPointer, Remote};
 use super::settings::OBJECTS_AT_ONCE;
 use super::{Error, Result};
 use toise_store::Store;
 use toise_store::exchange::schema_version;
 
-/// Folder of a replica's own files in its data folder.
-pub(crate) const FOLDER: &str = "replica";
-/// Folder of the downloaded content.
-const OBJECTS: &str = "objects";
 /// The manifest that is being installed.
 const NEXT: &str = "next.json";
 /// The manifest that is installed.
@@ -48,7 +46,7 @@ const STALLS_MAX: u32 = 8;
 /// The replica in a data folder.
 #[derive(Debug)]
 pub struct Replica {
-    data: PathBuf,
+    folder: ReplicaFolder,
     remote: Remote,
     /// The pointer whose snapshot is installed or was refused for good.
     seen: Option<ReadPointer>,
@@ -62,11 +60,12 @@ impl Replica {
     /// # Errors
     /// Another process is this replica; the folder holds data that did not come from a publication.
     pub fn open(data: &Path, remote: Remote) -> Result<Self> {
-        let folder = data.join(FOLDER);
+        let place = ReplicaFolder::of(data);
+        let folder = place.own();
         if !folder.exists() && (Store::exists(data) || data.join(LAKE).exists()) {
             return Err(Error::OwnData(data.to_owned()));
         }
-        let objects = folder.join(OBJECTS);
+        let objects = place.objects();
         fs::create_dir_all(&objects).map_err(Error::io(&objects))?;
         let path = folder.join(LOCK_FILE);
         let lock = File::create(&path).map_err(Error::io(&path))?;
@@ -77,12 +76,17 @@ impl Replica {
         }
         let installed = read_manifest(&folder.join(INSTALLED))?;
         Ok(Self {
-            data: data.to_owned(),
+            folder: place,
             remote,
             seen: None,
             installed,
             _lock: lock,
         })
+    }
+
+    /// Whether a data folder is a replica's.
+    pub fn is_in(data: &Path) -> bool {
+        ReplicaFolder::of(data).own().exists()
     }
 
     /// The manifest of the installed snapshot; `None` before the first.
@@ -95,22 +99,12 @@ impl Replica {
         &self.remote
     }
 
-    /// Its data folder.
-    pub(crate) fn data(&self) -> &Path {
-        &self.data
-    }
-
-    /// Path of downloaded content.
-    pub(crate) fn object(&self, content: &Content) -> PathBuf {
-        self.data.join(FOLDER).join(OBJECTS).join(&content.blake3)
-    }
-
     /// Completes an installation that a killed process left: all its content is there. Blocks.
     ///
     /// # Errors
     /// It fails again.
     pub fn recover(&mut self, store: &Store) -> Result<()> {
-        let next = self.data.join(FOLDER).join(NEXT);
+        let next = self.folder.own().join(NEXT);
         match read_manifest(&next)? {
             Some(manifest) => self.install(manifest, store),
             None => Ok(()),
@@ -170,7 +164,7 @@ impl Replica {
         let applied = applied_blocks(store)?;
         let applied: HashSet<&Content> = applied.iter().map(|block| &block.content).collect();
         // A text index is placed once; then the rows keep it current.
-        let has_texts = has_text_index(&self.data)?;
+        let has_texts = self.folder.has_text_index()?;
         let is_needed = |file: &&PublishedFile| !has_texts || !file.path.starts_with(TEXTS);
         let files = manifest.files.iter().filter(is_needed);
         let of_files = files.map(|file| (file.path.clone(), &file.content));
@@ -193,17 +187,17 @@ impl Replica {
             .try_collect::<()>()
             .await?;
         // The names are on disk before a manifest that relies on them.
-        sync_folder(&self.data.join(FOLDER).join(OBJECTS))
+        sync_folder(&self.folder.objects())
     }
 
     /// Whether content was downloaded: it gets its name once it is verified and on disk.
     fn is_here(&self, content: &Content) -> bool {
-        fs::metadata(self.object(content)).is_ok_and(|about| about.len() == content.bytes)
+        fs::metadata(self.folder.object(content)).is_ok_and(|about| about.len() == content.bytes)
     }
 
     /// Downloads content, continuing what an interrupted download left.
     async fn fetch(&self, name: String, content: &Content, progress: &ProgressBar) -> Result<()> {
-        let part = self.object(content).with_extension("part");
+        let part = self.folder.object(content).with_extension("part");
         let mut corrupt = 0;
         loop {
             let reason = match self.fetch_once(&name, content, &part, progress).await {
@@ -223,7 +217,7 @@ impl Replica {
                 });
             }
         }
-        let to = self.object(content);
+        let to = self.folder.object(content);
         tokio::fs::rename(&part, &to).await.map_err(Error::io(&to))
     }
 
@@ -332,52 +326,20 @@ impl Replica {
     /// # Errors
     /// Files or the store cannot be written.
     pub fn install(&mut self, manifest: Manifest, store: &Store) -> Result<()> {
-        let folder = self.data.join(FOLDER);
+        let folder = self.folder.own();
         let path = folder.join(NEXT);
         let text = super::manifest::to_json(&manifest, NEXT)?;
         super::digests::replace(&path, &text)?;
-        super::install::place_files(self, &manifest)?;
-        super::install::exchange_rows(self, &manifest, store)?;
-        super::install::switch(self, &manifest)?;
+        install::place_files(&self.folder, &manifest)?;
+        install::exchange_rows(&self.folder, &manifest, store)?;
+        install::switch(&self.folder, &manifest)?;
         let installed = folder.join(INSTALLED);
         fs::rename(&path, &installed).map_err(Error::io(&installed))?;
         sync_folder(&folder)?;
-        let former = self.installed.replace(manifest);
-        super::install::clean(self, former.as_ref());
+        install::clean(&self.folder, &manifest, self.installed.as_ref());
+        self.installed = Some(manifest);
         Ok(())
     }
-
-    /// Deletes downloaded content that no file of the installed snapshot is; what cannot be deleted is left for the next time.
-    pub(crate) fn delete_unused_objects(&self) {
-        let Some(installed) = &self.installed else {
-            return;
-        };
-        let files = installed.files.iter();
-        let used: HashSet<&str> = files.map(|file| file.content.blake3.as_str()).collect();
-        let folder = self.data.join(FOLDER).join(OBJECTS);
-        for name in entries(&folder).unwrap_or_default() {
-            if !used.contains(name.as_str()) {
-                let _ = fs::remove_file(folder.join(name));
-            }
-        }
-    }
-}
-
-/// Whether a data folder has a text index of properties.
-pub(crate) fn has_text_index(data: &Path) -> Result<bool> {
-    let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
-    Ok(entries(&data.join(TEXTS))?.iter().any(is_number))
-}
-
-/// The blocks of rows that a replica's store holds.
-pub(crate) fn applied_blocks(store: &Store) -> Result<Vec<PublishedBlock>> {
-    let Some(applied) = store.replicated_rows()? else {
-        return Ok(Vec::new());
-    };
-    serde_json::from_str(&applied.blocks).map_err(|error| Error::Unreadable {
-        path: "the table replica of the store".into(),
-        reason: error.to_string(),
-    })
 }
 
 /// Reads a manifest that was downloaded; `None` if there is none.

@@ -205,6 +205,11 @@ async fn a_replica_answers_as_its_writer_does_and_goes_over_to_news_without_fail
     assert_eq!(properties(&server, &key, "trois").await.len(), 1);
     assert_eq!(server.terminate(), Some(0));
 
+    // It is no data folder of its own.
+    let output = toise(&at, &["serve"]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(crate::support::process::errors(&output).contains("holds a replica"));
+
     // Without the object store, what was installed is served.
     std::fs::rename(&bucket, outer.path().join("away")).unwrap();
     let server = replica(&at, &url);

@@ -59,6 +59,7 @@ static PAGES: &[Page] = pages![
     "deduplication": "docs/deduplication.md",
     "geocoding": "docs/geocoding.md",
     "operating": "docs/operating.md",
+    "scaling": "docs/scaling.md",
     "security": "docs/security.md",
     "performance": "docs/performance.md",
     "errors": "docs/errors.md",

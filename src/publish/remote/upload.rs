@@ -1,0 +1,193 @@
+//! Uploads of content: at once or in parts, repeated, and looked at afterwards.
+
+use std::path::Path as FilePath;
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use object_store::{
+    Error as RemoteError, ObjectMeta, ObjectStoreExt, PutMode, PutPayload, WriteMultipart,
+};
+use tokio::io::AsyncReadExt;
+
+use super::Remote;
+use crate::manifest::Content;
+use crate::retry::{is_final, remote};
+use crate::{Error, Result};
+
+/// Content up to this length is sent in one request, bytes; it is in memory meanwhile.
+const SINGLE_BYTES_MAX: u64 = 16 << 20;
+/// Length of the parts of longer content, bytes.
+const PART_BYTES: usize = 8 << 20;
+/// Parts of one object in flight.
+const PARTS_AT_ONCE: usize = 4;
+/// Slowest upload of long content that is waited for, bytes a second.
+const SLOWEST_BYTES_PER_S: u64 = 128 << 10;
+/// Content that was there already is written again if it is older than this, so that a collection of garbage that has
+/// found it unused sees that it is used again.
+const RENEWED_AFTER: TimeDelta = TimeDelta::hours(1);
+
+/// What became of content that was to be uploaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upload {
+    /// It was written.
+    Written,
+    /// It was there.
+    Present,
+}
+
+impl Remote {
+    /// Uploads the content of a file unless it is there; `progress` is called with bytes that need no longer be sent.
+    ///
+    /// # Errors
+    /// The file does not hold that content, or the object store refuses it or does not answer.
+    pub async fn upload(
+        &self,
+        content: &Content,
+        from: &FilePath,
+        now: DateTime<Utc>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<Upload> {
+        let path = content.path();
+        let upload = match content.bytes <= SINGLE_BYTES_MAX {
+            true => self.upload_at_once(&path, content, from, now).await?,
+            false => self.upload_in_parts(&path, content, from, now).await?,
+        };
+        progress(content.bytes);
+        Ok(upload)
+    }
+
+    async fn upload_at_once(
+        &self,
+        path: &str,
+        content: &Content,
+        from: &FilePath,
+        now: DateTime<Utc>,
+    ) -> Result<Upload> {
+        let bytes = tokio::fs::read(from).await.map_err(Error::io(from))?;
+        if Content::of(&bytes) != *content {
+            return Err(changed(from));
+        }
+        let (at, bytes) = (self.at(path), Bytes::from(bytes));
+        let put = |mode: PutMode| {
+            let (at, payload) = (&at, PutPayload::from_bytes(bytes.clone()));
+            async move { self.store.put_opts(at, payload, mode.into()).await }
+        };
+        match self.policy.run(path, || put(PutMode::Create)).await {
+            Ok(_) => {}
+            Err(Error::Remote {
+                source: RemoteError::AlreadyExists { .. } | RemoteError::Precondition { .. },
+                ..
+            }) => {
+                if self.is_present(path, content, now).await? {
+                    return Ok(Upload::Present);
+                }
+                self.policy.run(path, || put(PutMode::Overwrite)).await?;
+            }
+            Err(error) => return Err(error),
+        }
+        self.confirm(path, content).await
+    }
+
+    /// Sends long content in parts. Part uploads know no condition; what is there already is asked for first.
+    async fn upload_in_parts(
+        &self,
+        path: &str,
+        content: &Content,
+        from: &FilePath,
+        now: DateTime<Utc>,
+    ) -> Result<Upload> {
+        if self.is_present(path, content, now).await? {
+            return Ok(Upload::Present);
+        }
+        let mut attempts = 1;
+        let longest =
+            self.policy.answer_timeout + Duration::from_secs(content.bytes / SLOWEST_BYTES_PER_S);
+        loop {
+            let sent = tokio::time::timeout(longest, self.send_parts(path, content, from)).await;
+            let error = match sent {
+                Ok(Ok(())) => return self.confirm(path, content).await,
+                Ok(Err(Error::Remote { source, path })) if !is_final(&source) => {
+                    Error::Remote { path, source }
+                }
+                Ok(Err(error)) => return Err(error),
+                Err(_elapsed) => self.policy.timed_out(path),
+            };
+            if attempts >= self.policy.attempts_max {
+                return Err(error);
+            }
+            tokio::time::sleep(self.policy.backoff(attempts)).await;
+            attempts += 1;
+        }
+    }
+
+    async fn send_parts(&self, path: &str, content: &Content, from: &FilePath) -> Result<()> {
+        let failed = |source| remote(path, source);
+        let upload = self.store.put_multipart(&self.at(path)).await;
+        let mut parts = WriteMultipart::new_with_chunk_size(upload.map_err(failed)?, PART_BYTES);
+        let mut file = tokio::fs::File::open(from).await.map_err(Error::io(from))?;
+        let mut hasher = blake3::Hasher::new();
+        let mut length = 0;
+        loop {
+            let mut part = bytes::BytesMut::with_capacity(PART_BYTES);
+            while part.len() < PART_BYTES {
+                let read = file.read_buf(&mut part).await.map_err(Error::io(from))?;
+                if read == 0 {
+                    break;
+                }
+            }
+            if part.is_empty() {
+                break;
+            }
+            hasher.update(&part);
+            length += part.len() as u64;
+            parts
+                .wait_for_capacity(PARTS_AT_ONCE)
+                .await
+                .map_err(failed)?;
+            parts.put(part.freeze());
+        }
+        let digest = hasher.finalize().to_hex().to_string();
+        if length != content.bytes || digest != content.blake3 {
+            // What was sent becomes no object.
+            let _ = parts.abort().await;
+            return Err(changed(from));
+        }
+        parts.finish().await.map_err(failed)?;
+        Ok(())
+    }
+
+    /// Whether content is there and need not be written again.
+    async fn is_present(&self, path: &str, content: &Content, now: DateTime<Utc>) -> Result<bool> {
+        let found = self.head(path).await?;
+        let is_fresh = |found: ObjectMeta| {
+            found.size == content.bytes && now - found.last_modified < RENEWED_AFTER
+        };
+        Ok(found.is_some_and(is_fresh))
+    }
+
+    /// Looks whether what was written is there in its length, which an upload that was cut short is not.
+    async fn confirm(&self, path: &str, content: &Content) -> Result<Upload> {
+        self.flush(path)?;
+        match self.head(path).await? {
+            Some(found) if found.size == content.bytes => Ok(Upload::Written),
+            found => Err(Error::Corrupt {
+                name: "an upload".into(),
+                path: path.to_owned(),
+                reason: format!(
+                    "{} bytes were sent, {} are there",
+                    content.bytes,
+                    found.map_or(0, |found| found.size)
+                ),
+            }),
+        }
+    }
+}
+
+/// A file does not hold the bytes that were captured.
+fn changed(from: &FilePath) -> Error {
+    Error::Damaged {
+        path: from.to_owned(),
+        reason: "its bytes changed while they were read".into(),
+    }
+}
