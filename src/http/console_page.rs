@@ -118,6 +118,17 @@ mod tests {
     }
 
     #[test]
+    fn the_cookie_is_secure_where_the_server_has_tls_of_its_own() {
+        let server = ServerSettings {
+            tls_certificate: "chain.pem".into(),
+            tls_key: "key.pem".into(),
+            ..ServerSettings::default()
+        };
+        let page = ConsolePage::new(&ConsoleSettings::default(), &server);
+        assert!(page.has_secure_cookie);
+    }
+
+    #[test]
     fn addresses_of_no_map_are_refused() {
         for address in [
             "https://tiles.example/style.json",
