@@ -108,6 +108,11 @@ async function makeMap(container, view) {
   made.addControl(new maplibre.ScaleControl());
   made.addControl(new maplibre.AttributionControl({ compact: true, customAttribution: base && escaped(base.attribution) }));
   made.getCanvas().setAttribute("aria-label", word("map"));
+  // The data do not wait for the base map's tiles; a style that does not come is replaced by the outlines.
+  await new Promise((resolve) => {
+    made.once("style.load", resolve);
+    if (isStyle) made.once("error", () => made.style?.loaded() || made.setStyle(baseStyle(outlines)));
+  });
   return made;
 }
 
@@ -145,7 +150,7 @@ export function MapView({ dataset, filters, by = "hexagons", figure, view, onMov
         const [hit] = known.length ? made.queryRenderedFeatures(event.point, { layers: known }) : [];
         handlers.current.onPick?.({ lon: event.lngLat.lng, lat: event.lngLat.lat, id: hit?.properties.id, area: hit?.properties.code && hit.properties });
       });
-      return new Promise((resolve) => { made.once("load", () => resolve(made)); });
+      return made;
     }).catch(absent);
     const pending = map.current;
     return () => {

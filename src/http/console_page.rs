@@ -29,7 +29,12 @@ impl BaseMap {
     /// Reads an address; `None` if no map can be there.
     pub fn parse(address: &str, attribution: &str) -> Option<Self> {
         let url = Url::parse(address).ok()?;
-        let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
+        // What a policy would take for a pattern or the end of its rule, such as * and ;, is no part of a host's name.
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._:[]".contains(letter);
+        let is_host = url
+            .host_str()
+            .is_some_and(|host| !host.is_empty() && host.chars().all(is_plain));
+        let is_web = matches!(url.scheme(), "http" | "https") && is_host;
         let is_anonymous = url.username().is_empty() && url.password().is_none();
         let parts = TILE_PARTS
             .iter()
@@ -109,6 +114,17 @@ mod tests {
             policy.starts_with("default-src 'none'; script-src 'self';"),
             "{policy}"
         );
+        assert!(page.has_secure_cookie);
+    }
+
+    #[test]
+    fn the_cookie_is_secure_where_the_server_has_tls_of_its_own() {
+        let server = ServerSettings {
+            tls_certificate: "chain.pem".into(),
+            tls_key: "key.pem".into(),
+            ..ServerSettings::default()
+        };
+        let page = ConsolePage::new(&ConsoleSettings::default(), &server);
         assert!(page.has_secure_cookie);
     }
 

@@ -44,7 +44,7 @@ impl AreaFigures {
     }
 
     /// Number of areas with a row.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 }

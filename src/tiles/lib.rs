@@ -75,7 +75,7 @@ impl Tiles {
             |key: &String, tile: &Bytes| u32::try_from(key.len() + tile.len()).unwrap_or(u32::MAX);
         let cache = Cache::builder().max_capacity(CACHE_BYTES).weigher(weigh);
         let weigh_figures = |key: &String, figures: &Arc<AreaFigures>| {
-            (key.len() + figures.len() * FIGURE_BYTES) as u32
+            u32::try_from(key.len() + figures.count() * FIGURE_BYTES).unwrap_or(u32::MAX)
         };
         let figures = Cache::builder()
             .max_capacity(FIGURES_BYTES)

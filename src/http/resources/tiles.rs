@@ -274,14 +274,9 @@ fn parse_gathering(text: &str) -> Result<Gathering, Fault> {
 /// A tile of the base map.
 async fn outlines_tile(call: &Call<'_>, id: TileId) -> Result<ApiResponse, ApiError> {
     let query = TileQuery::read(call.app, None, call.query)?;
-    let tiles = call.app.tiles.clone();
-    let made = call
-        .app
-        .pool
-        .run(call.key()?.key_id, Load::Single, move |_| {
-            tiles.outlines(id)
-        });
-    let made = made.await?.map_err(ApiError::internal)?;
+    // Not on the query pool: the first tile takes a second, and those that wait for it would hold up queries.
+    let make = move |app: &App| app.tiles.outlines(id).map_err(ApiError::internal);
+    let made = call.blocking(make).await?;
     Ok(ApiResponse::typed(MEDIA_TYPE, made).with_header(CACHE_CONTROL, query.cache()))
 }
 
