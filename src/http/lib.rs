@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acts;
 pub mod addresses;
 pub mod admission;
 mod app;
@@ -37,6 +38,7 @@ mod pieces;
 pub mod pipeline;
 pub mod replica;
 mod reports;
+mod request_line;
 pub mod resources;
 pub mod response;
 pub mod router;

@@ -31,6 +31,7 @@ pub mod exchange;
 mod exclusive;
 mod files;
 mod flusher;
+mod functions;
 pub mod master_key;
 mod migrations;
 pub mod sealing;
