@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tracing::field::display;
 use uuid::Uuid;
 
 use toise_telemetry::log_writer::UNKEYED;
