@@ -16,7 +16,7 @@ use crate::config::Config;
 use toise_accounts::shipments;
 use toise_base::clock::Clock;
 use toise_base::supervise::{Supervisor, Worker};
-use toise_publish::publisher::{Publisher, publish};
+use toise_publish::publisher::{Extent, Publisher, publish};
 use toise_publish::remote::Remote;
 use toise_publish::retry::RetryPolicy;
 use toise_publish::{metering, stamp};
@@ -45,7 +45,7 @@ impl Drop for Publishing {
 
 /// What a publication of this process says of itself: host and process, version, and the address of the writer, empty if
 /// unknown.
-pub fn publisher(writer: &str) -> Publisher {
+pub fn publisher(writer: &str, extent: Extent) -> Publisher {
     let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
     let host = match host.trim() {
         "" => "host",
@@ -55,6 +55,7 @@ pub fn publisher(writer: &str) -> Publisher {
         name: format!("{host}, process {}", std::process::id()),
         version: env!("CARGO_PKG_VERSION").into(),
         writer: Some(writer.to_owned()).filter(|writer| !writer.is_empty()),
+        extent,
     }
 }
 
@@ -77,7 +78,7 @@ pub fn start(
         remote: Remote::open(&lake.publish, RetryPolicy::default())?,
         data: data.to_owned(),
         store: store.clone(),
-        publisher: publisher(&lake.writer_address),
+        publisher: publisher(&lake.writer_address, Extent::New),
         runtime: runtime.clone(),
     };
     let every = Duration::from_secs(lake.publish_every_s);

@@ -7,7 +7,7 @@ use super::{CommandResult, Common};
 use toise_app::publishing::publisher;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
-use toise_publish::publisher::publish;
+use toise_publish::publisher::{Extent, publish};
 use toise_publish::remote::Remote;
 use toise_publish::retry::RetryPolicy;
 
@@ -29,18 +29,25 @@ pub struct PublishArgs {
     /// Address that replicas name for what only the writer does [default: lake.writer_address]
     #[arg(long, value_name = "URL")]
     writer: Option<String>,
+    /// Send everything, also what is there: repairs objects that were lost or damaged
+    #[arg(long)]
+    all: bool,
 }
 
 /// Runs `publish`.
 pub fn run(common: &Common, arguments: &PublishArgs) -> CommandResult {
     let configured = common.configuration(Vec::new())?.config.lake.writer_address;
     let writer = arguments.writer.as_ref().unwrap_or(&configured);
+    let extent = match arguments.all {
+        false => Extent::New,
+        true => Extent::All,
+    };
     let remote = Remote::open(&arguments.to, RetryPolicy::default())?;
     let bar = Progress::new(common.json).bytes("reading", None);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let (publisher, clock) = (publisher(writer), Clock::system());
+    let (publisher, clock) = (publisher(writer, extent), Clock::system());
     let done = runtime.block_on(publish(&common.data, &remote, &publisher, &clock, &bar))?;
     bar.finish_and_clear();
     if common.json {

@@ -163,7 +163,7 @@ pub(crate) fn clean(replica: &ReplicaFolder, installed: &Manifest, former: Optio
             let path = format!("{folder}/{child}");
             let at = replica.data().join(&path);
             // Folders without underscore are derived for other programs.
-            if at.is_dir() && !(folder == LAKE && !child.starts_with('_')) {
+            if at.is_dir() && (folder != LAKE || child.starts_with('_')) {
                 for name in entries(&at).unwrap_or_default() {
                     let inner = format!("{path}/{name}");
                     if is_ours(&inner) && !named.contains(inner.as_str()) {

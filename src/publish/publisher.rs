@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
 use futures::{StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -25,6 +26,9 @@ use super::{Error, Result};
 use toise_base::clock::Clock;
 use toise_store::exchange::schema_version;
 
+/// Content that was there already is written again if it is older than this, so that a collection of garbage that has
+/// found it unused sees that it is used again.
+const RENEWED_AFTER: TimeDelta = TimeDelta::hours(1);
 /// Numbers that are tried when others are taken.
 const NUMBERS_TRIED: u64 = 64;
 
@@ -37,6 +41,17 @@ pub struct Publisher {
     pub version: String,
     /// Where the writer takes requests that replicas refuse.
     pub writer: Option<String>,
+    /// What is sent.
+    pub extent: Extent,
+}
+
+/// What a publication sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// What the former snapshot does not name.
+    New,
+    /// Everything, also what is there: repairs a prefix in which objects were lost or damaged.
+    All,
 }
 
 /// Result of a publication.
@@ -94,7 +109,10 @@ pub async fn publish(
         None => None,
     };
     let captured = clock.now();
-    let known: HashSet<Content> = base.iter().flat_map(Manifest::contents).cloned().collect();
+    let known: HashSet<Content> = match publisher.extent {
+        Extent::New => base.iter().flat_map(Manifest::contents).cloned().collect(),
+        Extent::All => HashSet::new(),
+    };
     let (folder, reading) = (data.to_owned(), progress.clone());
     let capture = tokio::task::spawn_blocking(move || {
         let capture = Capture::take(&folder, &|content| known.contains(content), &|read| {
@@ -118,10 +136,15 @@ pub async fn publish(
         files: capture.files.clone(),
         rows: capture.rows.clone(),
     };
-    if let Some(base) = base.as_ref().filter(|base| base.is_same_state(&manifest)) {
+    let same = base.as_ref().filter(|base| base.is_same_state(&manifest));
+    if let (Some(base), Extent::New) = (same, publisher.extent) {
         return Ok(Publication::of(base, None));
     }
-    let sent = upload(&capture, &manifest, &known, remote, clock, progress).await?;
+    let since = match publisher.extent {
+        Extent::New => captured - RENEWED_AFTER,
+        Extent::All => DateTime::<Utc>::MAX_UTC,
+    };
+    let sent = upload(&capture, &manifest, &known, remote, since, progress).await?;
     let (manifest, content) = number_manifest(manifest, remote).await?;
     make_current(&manifest, content, former.as_ref(), remote).await?;
     Ok(Publication::of(&manifest, Some(sent)))
@@ -133,7 +156,7 @@ async fn upload(
     manifest: &Manifest,
     known: &HashSet<Content>,
     remote: &Remote,
-    clock: &Clock,
+    since: DateTime<Utc>,
     progress: &ProgressBar,
 ) -> Result<(usize, u64)> {
     let contents = manifest.distinct_contents().into_iter();
@@ -143,11 +166,10 @@ async fn upload(
     progress.set_position(0);
     progress.set_message("uploading");
     progress.set_length(new.iter().map(|content| content.bytes).sum());
-    let now = clock.now();
     let uploads = new.into_iter().map(|content| async move {
         let file = capture.file_of(content);
         let sent = remote
-            .upload(content, &file, now, &|bytes| progress.inc(bytes))
+            .upload(content, &file, since, &|bytes| progress.inc(bytes))
             .await?;
         Ok::<u64, Error>(match sent {
             Upload::Written => content.bytes,

@@ -3,7 +3,7 @@
 //! [`Replica::poll`] asks for the pointer and, when it names a newer snapshot, downloads what is not there: several
 //! objects at once, each continued where it broke off, each verified before it gets its name. Only then, [`Replica::install`]
 //! moves the files to their places, exchanges the rows of the store in one transaction, and replaces the files that name
-//! others, which is what running readers look at ([`super::install`]). A snapshot with a missing or corrupt object changes
+//! others, which is what running readers look at (`install.rs`). A snapshot with a missing or corrupt object changes
 //! nothing: the error names the file, and the former state stays.
 //!
 //! ```text

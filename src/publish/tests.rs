@@ -17,7 +17,7 @@ use super::capture::Capture;
 use super::faults::{FaultRates, FaultyStore};
 use super::garbage::{Mode, Retention, collect};
 use super::manifest::{Content, Manifest};
-use super::publisher::{Publication, Publisher, publish};
+use super::publisher::{Extent, Publication, Publisher, publish};
 use super::remote::Remote;
 use super::replica::Replica;
 use super::retry::RetryPolicy;
@@ -76,6 +76,7 @@ fn publisher(name: &str) -> Publisher {
         name: name.into(),
         version: "0.1.0".into(),
         writer: Some("https://writer.example".into()),
+        extent: Extent::New,
     }
 }
 
@@ -139,7 +140,7 @@ fn train(data: &Path, version: &str) {
 /// The first state of a data folder.
 fn first_state(data: &Path) {
     import(data, 0..40);
-    store_properties(data, 1..3_000);
+    store_properties(data, 1..700);
     train(data, "m1");
     write_file(data, "reference/iris.geojson.gz", "contours");
     write_file(data, "toise.toml", "secret = true");
@@ -148,7 +149,7 @@ fn first_state(data: &Path) {
 /// The second: another import, other properties, another model.
 fn second_state(data: &Path) {
     import(data, 20..60);
-    store_properties(data, 3_000..3_010);
+    store_properties(data, 700..710);
     train(data, "m2");
 }
 
@@ -209,7 +210,7 @@ impl Writer {
             let _ = std::fs::remove_file(copy.join(file));
         }
         copy_tree(&first.path().join("lake"), &copy.join("lake"));
-        store_properties(copy, 1..3_000);
+        store_properties(copy, 1..700);
         assert_eq!(seen(copy), one);
         second_state(copy);
         let two = seen(copy);
@@ -532,6 +533,37 @@ async fn what_is_damaged_at_home_is_not_published_and_other_folders_are_not_over
     let empty = tempfile::tempdir().unwrap();
     let error = publish_from(empty.path(), &remote, "a").await.unwrap_err();
     assert!(matches!(error, Error::NoData(_)), "{error}");
+}
+
+#[tokio::test]
+async fn objects_that_were_damaged_or_lost_are_repaired_by_sending_everything() {
+    let (writer, store) = (Writer::new(), Arc::new(InMemory::new()));
+    let remote = writer.remote(&store);
+    let data = writer.first.path();
+    publish_from(data, &remote, "a").await.unwrap();
+    let objects: Vec<RemotePath> = objects(&store).await.into_keys().collect();
+    let content = objects
+        .iter()
+        .filter(|path| path.as_ref().contains("objects/"));
+    for (number, path) in content.enumerate() {
+        let bytes = store.get(path).await.unwrap().bytes().await.unwrap();
+        match number % 2 {
+            0 => store.delete(path).await.unwrap(),
+            _ => drop(store.put(path, vec![0; bytes.len()].into()).await.unwrap()),
+        }
+    }
+    // Nothing changed at home, so nothing is sent.
+    assert!(!publish_from(data, &remote, "a").await.unwrap().is_new);
+    let all = Publisher {
+        extent: Extent::All,
+        ..publisher("a")
+    };
+    let bar = ProgressBar::hidden();
+    let repaired = publish(data, &remote, &all, &Clock::system(), &bar).await;
+    assert_eq!(repaired.unwrap().number, 2);
+    let replica = tempfile::tempdir().unwrap();
+    follow(replica.path(), &remote).await.unwrap();
+    assert_eq!(seen(replica.path()), writer.seen[0]);
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 //!
 //! A table is cut into blocks, each the rows of a range of keys in a canonical form, so that equal rows make equal
 //! bytes. Whether a block begins at a key depends on that key alone: a row that comes, goes or changes alters its own
-//! block and no other, and a publication repeats nothing else. Blocks hold 2,048 rows on average, about 2 MiB of
-//! records. Called by the room `publish`; reading all blocks costs one pass over the tables.
+//! block and no other, and a publication repeats nothing else. Blocks hold 256 rows on average, about 300 KiB of
+//! records: larger ones would be fewer requests, smaller ones fewer bytes for a change. Called by the room `publish`; reading all blocks costs one pass over the tables.
 
 mod codec;
 
@@ -20,10 +20,10 @@ use toise_base::splitmix;
 
 /// First bytes of every block.
 const MAGIC: &[u8] = b"toise rows 1\n";
-/// A block begins at keys whose mixed bits end in this many zeros: one in 2,048.
-const BOUNDARY_BITS: u32 = 11;
+/// A block begins at keys whose mixed bits end in this many zeros: one in 256.
+const BOUNDARY_BITS: u32 = 8;
 /// Maximum rows of a block, where no key begins another one.
-const ROWS_MAX: u64 = 16_384;
+const ROWS_MAX: u64 = 2_048;
 /// Maximum length of a block, bytes, where few rows are long.
 const BYTES_MAX: usize = 16 << 20;
 

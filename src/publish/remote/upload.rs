@@ -4,7 +4,7 @@ use std::path::Path as FilePath;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use object_store::{
     Error as RemoteError, ObjectMeta, ObjectStoreExt, PutMode, PutPayload, WriteMultipart,
 };
@@ -23,9 +23,6 @@ const PART_BYTES: usize = 8 << 20;
 const PARTS_AT_ONCE: usize = 4;
 /// Slowest upload of long content that is waited for, bytes a second.
 const SLOWEST_BYTES_PER_S: u64 = 128 << 10;
-/// Content that was there already is written again if it is older than this, so that a collection of garbage that has
-/// found it unused sees that it is used again.
-const RENEWED_AFTER: TimeDelta = TimeDelta::hours(1);
 
 /// What became of content that was to be uploaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +34,7 @@ pub enum Upload {
 }
 
 impl Remote {
-    /// Uploads the content of a file unless it is there; `progress` is called with bytes that need no longer be sent.
+    /// Uploads the content of a file unless it was written `since` a moment in its full length; `progress` is called with bytes that need no longer be sent.
     ///
     /// # Errors
     /// The file does not hold that content, or the object store refuses it or does not answer.
@@ -45,13 +42,13 @@ impl Remote {
         &self,
         content: &Content,
         from: &FilePath,
-        now: DateTime<Utc>,
+        since: DateTime<Utc>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Upload> {
         let path = content.path();
         let upload = match content.bytes <= SINGLE_BYTES_MAX {
-            true => self.upload_at_once(&path, content, from, now).await?,
-            false => self.upload_in_parts(&path, content, from, now).await?,
+            true => self.upload_at_once(&path, content, from, since).await?,
+            false => self.upload_in_parts(&path, content, from, since).await?,
         };
         progress(content.bytes);
         Ok(upload)
@@ -62,7 +59,7 @@ impl Remote {
         path: &str,
         content: &Content,
         from: &FilePath,
-        now: DateTime<Utc>,
+        since: DateTime<Utc>,
     ) -> Result<Upload> {
         let bytes = tokio::fs::read(from).await.map_err(Error::io(from))?;
         if Content::of(&bytes) != *content {
@@ -79,7 +76,7 @@ impl Remote {
                 source: RemoteError::AlreadyExists { .. } | RemoteError::Precondition { .. },
                 ..
             }) => {
-                if self.is_present(path, content, now).await? {
+                if self.is_present(path, content, since).await? {
                     return Ok(Upload::Present);
                 }
                 self.policy.run(path, || put(PutMode::Overwrite)).await?;
@@ -95,9 +92,9 @@ impl Remote {
         path: &str,
         content: &Content,
         from: &FilePath,
-        now: DateTime<Utc>,
+        since: DateTime<Utc>,
     ) -> Result<Upload> {
-        if self.is_present(path, content, now).await? {
+        if self.is_present(path, content, since).await? {
             return Ok(Upload::Present);
         }
         let mut attempts = 1;
@@ -158,11 +155,15 @@ impl Remote {
     }
 
     /// Whether content is there and need not be written again.
-    async fn is_present(&self, path: &str, content: &Content, now: DateTime<Utc>) -> Result<bool> {
+    async fn is_present(
+        &self,
+        path: &str,
+        content: &Content,
+        since: DateTime<Utc>,
+    ) -> Result<bool> {
         let found = self.head(path).await?;
-        let is_fresh = |found: ObjectMeta| {
-            found.size == content.bytes && now - found.last_modified < RENEWED_AFTER
-        };
+        let is_fresh =
+            |found: ObjectMeta| found.size == content.bytes && found.last_modified >= since;
         Ok(found.is_some_and(is_fresh))
     }
 
