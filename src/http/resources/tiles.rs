@@ -195,12 +195,12 @@ fn about(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 
 /// The TileJSON of the base map.
 fn about_outlines() -> ApiResponse {
-    let layers = outlines::LAYERS.map(|(id, fields, minzoom)| {
+    let layers = outlines::LAYERS.map(|layer| {
+        let fields = layer.fields.iter();
         let fields: serde_json::Map<String, Value> = fields
-            .iter()
             .map(|(name, kind)| ((*name).to_owned(), (*kind).into()))
             .collect();
-        json!({"id": id, "fields": fields, "minzoom": minzoom, "maxzoom": outlines::ZOOM_MAX})
+        json!({"id": layer.id, "fields": fields, "minzoom": layer.minzoom, "maxzoom": outlines::ZOOM_MAX})
     });
     let name = outlines::NAME;
     let tiles =

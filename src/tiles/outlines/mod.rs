@@ -28,24 +28,39 @@ pub const NAME: &str = "outlines";
 pub const ZOOM_MAX: u8 = 10;
 /// Zoom from which communes are shown.
 pub const COMMUNES_ZOOM: u8 = 8;
-/// Layers with their fields, and the lowest zoom that has them.
-pub const LAYERS: [(&str, &[(&str, &str)], u8); 3] = [
-    ("departments", &[("code", "String"), ("name", "String")], 0),
-    (
-        "communes",
-        &[("code", "String"), ("name", "String")],
-        COMMUNES_ZOOM,
-    ),
-    (
-        "labels",
-        &[
+/// A layer of the tiles.
+#[derive(Clone, Copy, Debug)]
+pub struct OutlineLayer {
+    /// Its name.
+    pub id: &'static str,
+    /// Its fields, each with its type in TileJSON.
+    pub fields: &'static [(&'static str, &'static str)],
+    /// Lowest zoom that has it.
+    pub minzoom: u8,
+}
+
+/// The layers of the tiles.
+pub const LAYERS: [OutlineLayer; 3] = [
+    OutlineLayer {
+        id: "departments",
+        fields: &[("code", "String"), ("name", "String")],
+        minzoom: 0,
+    },
+    OutlineLayer {
+        id: "communes",
+        fields: &[("code", "String"), ("name", "String")],
+        minzoom: COMMUNES_ZOOM,
+    },
+    OutlineLayer {
+        id: "labels",
+        fields: &[
             ("code", "String"),
             ("name", "String"),
             ("kind", "String"),
             ("population", "Number"),
         ],
-        LABELS_ZOOM,
-    ),
+        minzoom: LABELS_ZOOM,
+    },
 ];
 
 /// Zoom from which there are labels.
@@ -81,7 +96,7 @@ struct WeighedRing {
 }
 
 /// All outlines.
-pub struct Outlines {
+struct Outlines {
     departments: Vec<Area>,
     communes: Vec<Area>,
 }
@@ -299,7 +314,7 @@ fn weighed(areas: Vec<(Area, Vec<Ring>)>) -> Vec<Area> {
             area.label = around
                 .iter()
                 .max_by_key(|ring| doubled_area(ring) as i64)
-                .map_or((0.0, 0.0), |ring| middle(ring));
+                .map_or((0.0, 0.0), middle);
         }
         for ring in around {
             let own = holes.iter().filter(|hole| contains(&ring, hole));
