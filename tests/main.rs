@@ -12,6 +12,7 @@ mod alerts {
     mod registry;
 }
 mod contract {
+    mod access;
     mod accounts;
     mod admin;
     mod alert_matches;

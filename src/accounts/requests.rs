@@ -228,10 +228,7 @@ mod tests {
                 r#"{"rate": 1.5}"#,
                 "rate: must be an integer between 1 and 100000",
             ),
-            (
-                r#"{"rate": null}"#,
-                "kind: is required",
-            ),
+            (r#"{"rate": null}"#, "kind: is required"),
             (
                 r#"{"monthly_quota": -1}"#,
                 "monthly_quota: must be an integer between 0 and 1000000000000, or null for none",

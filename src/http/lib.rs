@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acts;
 pub mod addresses;
 pub mod admission;
 mod app;
@@ -34,6 +35,7 @@ pub mod openapi;
 mod operation;
 mod pieces;
 pub mod pipeline;
+mod request_line;
 pub mod resources;
 pub mod response;
 pub mod router;

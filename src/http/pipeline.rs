@@ -1,7 +1,6 @@
 //! The pipeline of every request: request id, limits of size and time, key, scope, rate, quota, endpoint, credits
 //! and headers, in this order.
 
-use std::borrow::Cow;
 use std::future::Future;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -11,7 +10,6 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::FutureExt;
-use serde_json::Value;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 use warp::Reply;
@@ -28,17 +26,17 @@ use super::error::ApiError;
 use super::idempotency::{self, IdempotencyClaim};
 use super::malformed::Malformed;
 use super::pieces::BodyPieces;
+use super::request_line::RequestLine;
 use super::response::ApiResponse;
 use super::router::Router;
-use super::{App, admission, auth, body, coding, resources};
-use toise_accounts::audit::{self, Act};
+use super::{App, acts, admission, auth, body, coding, request_line, resources};
+use toise_accounts::audit::Act;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::ledger::CallRecord;
 use toise_accounts::meter::{RateState, Reservation};
 use toise_contract::listings::vendor::with_vendor_sources;
 use toise_sql::audit::Door;
 use toise_telemetry::Refusal;
-use toise_telemetry::log_writer::UNKEYED;
 
 /// Header with the request id, on every response.
 pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
@@ -52,13 +50,6 @@ pub const RATE_REMAINING_HEADER: HeaderName = HeaderName::from_static("ratelimit
 pub const RATE_RESET_HEADER: HeaderName = HeaderName::from_static("ratelimit-reset");
 /// Header with the percentage of the monthly quota used, once it is 75 or more.
 pub const QUOTA_WARNING_HEADER: HeaderName = HeaderName::from_static("x-quota-used-percent");
-
-/// Maximum bytes of a path in the log.
-const PATH_BYTES_LOGGED_MAX: usize = 200;
-/// Maximum length of an answer that is looked into for what it is about, in bytes.
-const SUBJECT_BODY_BYTES_MAX: usize = 16 << 10;
-/// Maximum bytes of a method in the log.
-const METHOD_BYTES_LOGGED_MAX: usize = 16;
 
 /// The routes of every endpoint.
 static ROUTER: LazyLock<Router> = LazyLock::new(|| Router::new(resources::endpoints()));
@@ -235,36 +226,16 @@ fn log(
     let pattern = trace.endpoint.map(|endpoint| endpoint.path);
     app.metrics
         .record_request(pattern, head.method.as_str(), status, duration);
-    // Requests without a valid key have a smaller part of the log: anybody may send any number of them.
-    macro_rules! line {
-        ($target:expr) => {
-            tracing::info!(
-                target: $target,
-                request_id = %trace.request_id,
-                client = trace.client.map(tracing::field::display),
-                method = shown(head.method.as_str(), METHOD_BYTES_LOGGED_MAX).as_ref(),
-                path = shown(head.path.as_str(), PATH_BYTES_LOGGED_MAX).as_ref(),
-                status,
-                key_id = trace.key.as_ref().map(|key| tracing::field::display(key.key_id)),
-                credits = trace.credits,
-                duration_us = duration.as_micros() as u64,
-                "answered"
-            )
-        };
-    }
-    match trace.key {
-        Some(_) => line!(module_path!()),
-        None => line!(UNKEYED),
-    }
-}
-
-/// The beginning of a text that a client chose, for the log.
-fn shown(text: &str, bytes_max: usize) -> Cow<'_, str> {
-    if text.len() <= bytes_max {
-        return Cow::Borrowed(text);
-    }
-    let begin = &text[..text.floor_char_boundary(bytes_max)];
-    Cow::Owned(format!("{begin}… ({} bytes)", text.len()))
+    request_line::write(&RequestLine {
+        request_id: trace.request_id,
+        client: trace.client,
+        method: head.method.as_str(),
+        path: head.path.as_str(),
+        status,
+        key_id: trace.key.as_ref().map(|key| key.key_id),
+        credits: trace.credits,
+        duration,
+    });
 }
 
 /// Refuses what no endpoint takes, with the state of the key's limits if it has a valid key: the call counts against
@@ -301,14 +272,10 @@ async fn audited(
     if !endpoint.is_administrative() || auth::authorise(key, endpoint.access).is_err() {
         return outcome;
     }
-    let status = match &outcome {
-        Ok((response, _)) => response.status(),
-        Err(error) => error.status_and_code().0,
+    let (status, subject) = match &outcome {
+        Ok((response, _)) => (response.status(), acts::subject(response.body())),
+        Err(error) => (error.status_and_code().0, None),
     };
-    let subject = outcome
-        .as_ref()
-        .ok()
-        .and_then(|(response, _)| subject(response.body()));
     let act = Act {
         actor: format!("key {}", key.key_id),
         origin: trace.client.map(|client| client.to_string()),
@@ -316,25 +283,8 @@ async fn audited(
         subject,
         outcome: status.as_u16().to_string(),
     };
-    let (store, clock) = (app.store.clone(), app.clock.clone());
-    let appended = tokio::task::spawn_blocking(move || audit::append(&store, &clock, act)).await;
-    match appended {
-        Ok(Ok(())) => outcome,
-        Ok(Err(error)) => Err(error.into()),
-        Err(error) => Err(ApiError::internal(error)),
-    }
-}
-
-/// The key, or else the account, that an administrative answer is about.
-fn subject(body: &[u8]) -> Option<String> {
-    if body.len() > SUBJECT_BODY_BYTES_MAX {
-        return None;
-    }
-    let body: Value = serde_json::from_slice(body).ok()?;
-    let (kind, id) = [("key", "key_id"), ("account", "account_id")]
-        .into_iter()
-        .find_map(|(kind, field)| Some((kind, body["data"][field].as_str()?)))?;
-    Some(format!("{kind} {id}"))
+    acts::append(app, act).await?;
+    outcome
 }
 
 /// Handles and bills a call.
@@ -542,11 +492,5 @@ mod tests {
         assert!(matches!(caught, Err(ApiError::Internal(_))));
         let late = within(Duration::ZERO, std::future::pending()).await;
         assert!(matches!(late, Err(ApiError::TimedOut)));
-    }
-
-    #[test]
-    fn the_log_shows_the_beginning_of_long_paths() {
-        assert_eq!(shown("/version", 8), "/version");
-        assert_eq!(shown("/é€", 5), "/é… (6 bytes)");
     }
 }

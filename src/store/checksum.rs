@@ -1,13 +1,7 @@
 //! Checksums of what the store holds: of documents, and of the responses kept under idempotency keys.
 //!
 //! SQLite has none for its pages, and zstd none for its frames as they are written here, so a bit that flips on disk
-//! would be read as something else. The SQL functions are for migrations of rows that were stored before.
-
-use rusqlite::Connection;
-use rusqlite::functions::{Context, FunctionFlags};
-use rusqlite::types::ValueRef;
-
-use super::document;
+//! would be read as something else.
 
 /// Length of a checksum, bytes: one damaged row in 2⁶⁴ is not noticed.
 pub const CHECKSUM_BYTES: usize = 8;
@@ -39,34 +33,6 @@ pub fn of_answer(
         &bytes.to_le_bytes(),
         body,
     ])
-}
-
-/// Registers what migrations call: `document_with_checksum(document)` and
-/// `answer_checksum(request_digest, status, content_type, bytes, body)`.
-pub(super) fn register_functions(connection: &Connection) -> rusqlite::Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    connection.create_scalar_function("document_with_checksum", 1, flags, |context| {
-        Ok(document::with_checksum(blob(context, 0)?))
-    })?;
-    connection.create_scalar_function("answer_checksum", 5, flags, |context| {
-        let content_type: String = context.get(2)?;
-        let (digest, body) = (blob(context, 0)?, blob(context, 4)?);
-        let checksum = of_answer(
-            digest,
-            context.get(1)?,
-            &content_type,
-            context.get(3)?,
-            body,
-        );
-        Ok(checksum.to_vec())
-    })
-}
-
-fn blob<'c>(context: &'c Context<'_>, index: usize) -> rusqlite::Result<&'c [u8]> {
-    match context.get_raw(index) {
-        ValueRef::Blob(bytes) | ValueRef::Text(bytes) => Ok(bytes),
-        _ => Ok(&[]),
-    }
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ use rusqlite::{Connection, Transaction};
 use tokio::sync::oneshot;
 
 use super::checkpoint::Checkpointer;
-use super::checksum;
 use super::connection::{before_close, connect, connect_again};
 use super::error::{Error, Result};
 use super::files::{DatabaseFiles, OpenFiles, sync_folder};
 use super::flusher::Flusher;
+use super::functions;
 use super::migrations::{self, Steps};
 use super::writer::{Patience, WriteQueue, WriterConnection};
 use toise_base::supervise::Supervisor;
@@ -260,7 +260,7 @@ pub(super) fn open_writer(
     std::fs::create_dir_all(data).map_err(at(data))?;
     let files = DatabaseFiles::create(data, name)?;
     let mut connection = connect(&files)?;
-    checksum::register_functions(&connection)?;
+    functions::register(&connection)?;
     migrations::apply(&mut connection, steps)?;
     let files = files.opened()?;
     // Makes the directory entries of the file and its log durable, not only their content.

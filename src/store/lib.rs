@@ -30,6 +30,7 @@ mod error;
 mod exclusive;
 mod files;
 mod flusher;
+mod functions;
 pub mod master_key;
 mod migrations;
 pub mod sealing;

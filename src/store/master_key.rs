@@ -295,7 +295,8 @@ mod tests {
     fn files_show(folder: &std::path::Path, text: &[u8]) -> bool {
         // The threads of a store that was dropped close its files a little later.
         let since = std::time::Instant::now();
-        while folder.join("store.sqlite-wal").exists() || folder.join("ledger.sqlite-wal").exists() {
+        while folder.join("store.sqlite-wal").exists() || folder.join("ledger.sqlite-wal").exists()
+        {
             assert!(since.elapsed().as_secs() < 10, "the store is not closed");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }

@@ -109,7 +109,7 @@ mod tests {
             [&[1], &new[1..5], &new[13..]].concat()
         };
         let mut connection = Connection::open_in_memory().unwrap();
-        crate::checksum::register_functions(&connection).unwrap();
+        crate::functions::register(&connection).unwrap();
         apply(&mut connection, &STORE[..4]).unwrap();
         let insert = "INSERT INTO records VALUES (?1, ?2)";
         connection.execute(insert, (1, old(b"{}"))).unwrap();
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(document(2), b"damaged");
 
         let mut ledger = Connection::open_in_memory().unwrap();
-        crate::checksum::register_functions(&ledger).unwrap();
+        crate::functions::register(&ledger).unwrap();
         apply(&mut ledger, &LEDGER[..2]).unwrap();
         let insert = "INSERT INTO stored_answers VALUES (x'01', 'k', x'02', 200, 'text/plain', 3, x'616263', 5)";
         ledger.execute(insert, []).unwrap();

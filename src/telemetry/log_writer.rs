@@ -13,10 +13,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use tracing::Metadata;
 use tracing_subscriber::fmt::MakeWriter;
-
-use super::logs::LogFormat;
 
 /// Target of the lines about requests without a valid key.
 pub const UNKEYED: &str = "toise_http::unkeyed";
@@ -34,6 +33,16 @@ const QUEUE_LINES_MAX: usize = 8_192;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often lines that were left out are told.
 const TELL_EVERY: Duration = Duration::from_secs(1);
+
+/// Format of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Text for people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
 
 /// Takes log lines. Cheap to clone.
 #[derive(Clone, Debug)]

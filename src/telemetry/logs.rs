@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
+pub use super::log_writer::LogFormat;
 use super::log_writer::LogWriter;
 
 /// `[log]`
@@ -31,16 +32,6 @@ impl Default for LogSettings {
             level: "info".into(),
         }
     }
-}
-
-/// Format of log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    /// Text for people.
-    Text,
-    /// One JSON object per line.
-    Json,
 }
 
 /// The part of a filter for a library that writes whole messages of agents below this level.

@@ -249,7 +249,7 @@ fn outside(kind: FieldKind) -> Vec<(String, Value)> {
         ]
     };
     match kind {
-        FieldKind::Text | FieldKind::Address(_) => here(vec![json!(1), Value::Null]),
+        FieldKind::Text | FieldKind::Address(_) => here(vec![json!(1), json!([])]),
         FieldKind::TextUpTo(most) => here(vec![json!(1), long(most)]),
         FieldKind::Words(most) => here(vec![json!(1), json!(" "), long(most)]),
         FieldKind::Code(_) => here(vec![json!(1), json!(""), json!("Mende")]),
@@ -258,7 +258,7 @@ fn outside(kind: FieldKind) -> Vec<(String, Value)> {
         FieldKind::AnyOf(_) => vec![("[0]".into(), json!(["nothing of this"]))],
         FieldKind::Uuid => here(vec![json!(1), json!("x")]),
         FieldKind::Moment => here(vec![json!(1), json!("soon"), json!("2026-02-30")]),
-        FieldKind::Number => here(vec![json!("1"), Value::Null]),
+        FieldKind::Number => here(vec![json!("1"), json!([])]),
         FieldKind::Between(least, greatest) => {
             here(vec![json!(least - 0.5), json!(greatest + 0.5), json!("1")])
         }

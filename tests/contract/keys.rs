@@ -15,7 +15,11 @@ async fn rejected_keys_get_the_codes_of_the_contract() {
         error_of(service.ask(Method::POST, path).send().await.unwrap()).await;
     assert_eq!(
         (status, code, message.as_str()),
-        (401, 10001, "x-api-key: is required")
+        (
+            401,
+            10001,
+            "x-api-key: is required, or the same key as bearer token in authorization"
+        )
     );
     let key = service.key_with("geocoding");
     let request = service.ask(Method::POST, path).header("x-api-key", key);

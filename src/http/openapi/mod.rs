@@ -28,8 +28,9 @@ use toise_opendata::Dataset;
 pub use super::operation::{Failure, Operation};
 
 const DESCRIPTION: &str = "French property data. One fault is reported per call, the first in document order, by its \
-JSON path. Unknown keys and nulls are refused; a key written twice counts with its last value; an empty list and a \
-range without bounds do not constrain; a record without a value matches no filter on it.";
+JSON path. Unknown keys are refused, and so are nulls, except that one for an optional field of a request stands for its \
+absence; a key written twice counts with its last value; an empty list and a range without bounds do not constrain; a \
+record without a value matches no filter on it.";
 
 /// Example requests and the demo's responses, by operation.
 static EXAMPLES: LazyLock<Map<String, Value>> = LazyLock::new(|| {

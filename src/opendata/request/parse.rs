@@ -216,7 +216,7 @@ mod tests {
                 "size: must be an integer between 1 and 100",
             ),
             (
-                r#"{"size": null}"#,
+                r#"{"size": "20"}"#,
                 "size: must be an integer between 1 and 100",
             ),
             (

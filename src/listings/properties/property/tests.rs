@@ -158,3 +158,24 @@ fn a_changed_price_shows_its_variations() {
         })
     );
 }
+
+#[test]
+fn while_an_advert_is_online_the_latest_price_is_not_that_of_one_that_went_offline() {
+    let mut gone = member(
+        1,
+        (1, 20),
+        json!({"isOnline": true, "currentPrice": {"value": 200_000}}),
+    );
+    let shown = member(
+        2,
+        (2, 9),
+        json!({"isOnline": true, "currentPrice": {"value": 190_000}}),
+    );
+    let latest = |members: &[PropertyMember]| property(members)["price"]["latest"]["value"].clone();
+    assert_eq!(latest(&[gone.clone(), shown.clone()]), 200_000);
+    gone.advert.is_online = Some(false);
+    assert_eq!(latest(&[gone.clone(), shown.clone()]), 190_000);
+    let mut hidden = shown;
+    hidden.advert.is_online = Some(false);
+    assert_eq!(latest(&[gone, hidden]), 200_000);
+}

@@ -1,0 +1,74 @@
+//! The log line of a request.
+//!
+//! What a client chose is cut, and the lines of requests without a valid key have a smaller part of the log, because
+//! anybody may send any number of them ([`toise_telemetry::log_writer`]).
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tracing::field::display;
+use uuid::Uuid;
+
+use toise_telemetry::log_writer::UNKEYED;
+
+/// Maximum bytes of a path in the log.
+const PATH_BYTES_MAX: usize = 200;
+/// Maximum bytes of a method in the log.
+const METHOD_BYTES_MAX: usize = 16;
+
+/// A request that was answered.
+pub(super) struct RequestLine<'r> {
+    pub request_id: Uuid,
+    pub client: Option<IpAddr>,
+    pub method: &'r str,
+    pub path: &'r str,
+    pub status: u16,
+    pub key_id: Option<Uuid>,
+    pub credits: u64,
+    pub duration: Duration,
+}
+
+/// Writes the line.
+pub(super) fn write(line: &RequestLine<'_>) {
+    macro_rules! line {
+        ($target:expr) => {
+            tracing::info!(
+                target: $target,
+                request_id = %line.request_id,
+                client = line.client.map(display),
+                method = shown(line.method, METHOD_BYTES_MAX).as_ref(),
+                path = shown(line.path, PATH_BYTES_MAX).as_ref(),
+                status = line.status,
+                key_id = line.key_id.map(display),
+                credits = line.credits,
+                duration_us = line.duration.as_micros() as u64,
+                "answered"
+            )
+        };
+    }
+    match line.key_id {
+        Some(_) => line!(module_path!()),
+        None => line!(UNKEYED),
+    }
+}
+
+/// The beginning of a text that a client chose.
+fn shown(text: &str, bytes_max: usize) -> Cow<'_, str> {
+    if text.len() <= bytes_max {
+        return Cow::Borrowed(text);
+    }
+    let begin = &text[..text.floor_char_boundary(bytes_max)];
+    Cow::Owned(format!("{begin}… ({} bytes)", text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_shows_the_beginning_of_long_paths() {
+        assert_eq!(shown("/version", 8), "/version");
+        assert_eq!(shown("/é€", 5), "/é… (6 bytes)");
+    }
+}

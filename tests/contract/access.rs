@@ -1,0 +1,231 @@
+//! Ways in and forms of answers: bearer tokens, addresses, pages of other origins, compressed answers, the root, and who did
+//! what.
+
+use std::sync::Arc;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use toise::accounts::audit;
+use toise::accounts::key::KeyChange;
+use toise::accounts::keys::{self, KeyKind};
+use toise::base::networks::Networks;
+use toise::http::cors::AllowedOrigins;
+use toise::http::server::ServerLimits;
+
+use crate::support::{InMemoryTables, Service, error_of};
+
+const SEARCH: &str = "/v2/protected/opendata/dvf/search";
+const KEYS: &str = "/v2/protected/admin/keys";
+
+#[tokio::test]
+async fn a_key_may_be_sent_as_bearer_token() {
+    let service = Service::start().await;
+    let bearer = format!("Bearer {}", service.key);
+    let request = service
+        .ask(Method::POST, SEARCH)
+        .header("authorization", bearer);
+    assert_eq!(request.body("{}").send().await.unwrap().status(), 200);
+    let request = service
+        .ask(Method::POST, SEARCH)
+        .header("authorization", "Basic eDp5");
+    let refused = request.body("{}").send().await.unwrap();
+    assert_eq!(refused.headers()["www-authenticate"], "ApiKey, Bearer");
+    assert_eq!(error_of(refused).await.0, 401);
+}
+
+#[tokio::test]
+async fn a_key_with_networks_is_taken_from_them_alone_also_behind_a_proxy() {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+        app.proxies = Arc::new(Networks::parse("127.0.0.1").unwrap())
+    })
+    .await;
+    let restrict = |networks: &str| {
+        let change = KeyChange {
+            allowed_from: Some(Networks::parse(networks).ok()),
+            ..KeyChange::default()
+        };
+        keys::change(&service.store, &service.key, change).unwrap();
+    };
+    let status = async |client: &str| {
+        // A server applies a change within a second.
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        let request = service
+            .ask(Method::POST, SEARCH)
+            .header("x-api-key", &service.key)
+            .header("x-forwarded-for", client);
+        request.body("{}").send().await.unwrap().status().as_u16()
+    };
+    restrict("192.0.2.0/24");
+    assert_eq!(status("192.0.2.7").await, 200);
+    assert_eq!(status("198.51.100.7").await, 403);
+    restrict("198.51.100.0/24");
+    assert_eq!(status("198.51.100.7").await, 200);
+}
+
+#[tokio::test]
+async fn pages_of_named_origins_may_call() {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+        app.origins = Arc::new(AllowedOrigins::parse("https://app.example.com").unwrap())
+    })
+    .await;
+    let preflight = async |origin: &str| {
+        let request = service
+            .ask(Method::OPTIONS, SEARCH)
+            .header("origin", origin)
+            .header("access-control-request-method", "POST");
+        request.send().await.unwrap()
+    };
+    let allowed = preflight("https://app.example.com").await;
+    assert_eq!(allowed.status(), 204);
+    let origin = &allowed.headers()["access-control-allow-origin"];
+    assert_eq!(origin, "https://app.example.com");
+    assert_eq!(preflight("https://evil.example.com").await.status(), 405);
+    let request = service
+        .ask(Method::POST, SEARCH)
+        .header("origin", "https://app.example.com")
+        .header("x-api-key", &service.key);
+    let response = request.body("{}").send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let exposed = response.headers()["access-control-expose-headers"]
+        .to_str()
+        .unwrap();
+    assert!(exposed.contains("x-request-id"), "{exposed}");
+}
+
+#[tokio::test]
+async fn answers_are_compressed_for_clients_that_accept_it() {
+    let service = Service::start().await;
+    let request = service
+        .ask(Method::POST, SEARCH)
+        .header("accept-encoding", "zstd")
+        .header("x-api-key", &service.key);
+    let response = request.body(r#"{"size": 45}"#).send().await.unwrap();
+    assert_eq!(response.headers()["content-encoding"], "zstd");
+    assert_eq!(response.headers()["vary"], "accept-encoding");
+    // The client here decodes gzip by itself.
+    let request = service
+        .ask(Method::POST, SEARCH)
+        .header("x-api-key", &service.key);
+    let response = request.body(r#"{"size": 45}"#).send().await.unwrap();
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(body["size"], 45);
+}
+
+#[tokio::test]
+async fn the_root_leads_to_the_documentation() {
+    let service = Service::start().await;
+    let response = service.ask(Method::GET, "/").send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert!(response.url().path().starts_with("/docs"));
+}
+
+#[tokio::test]
+async fn what_operators_do_is_in_a_log_that_shows_what_is_missing() {
+    let service = Service::start().await;
+    let operator = service.key_with("admin");
+    let ask = async |method: Method, path: &str, body: Value| {
+        let request = service.ask(method, path).header("x-api-key", &operator);
+        let request = match body.is_null() {
+            true => request,
+            false => request.json(&body),
+        };
+        request.send().await.unwrap()
+    };
+    let made = ask(Method::POST, KEYS, json!({"kind": "production"})).await;
+    let made: Value = made.json().await.unwrap();
+    let key_id = made["data"]["key_id"].as_str().unwrap();
+    assert!(
+        made["data"]["key"]
+            .as_str()
+            .unwrap()
+            .starts_with(made["data"]["prefix"].as_str().unwrap())
+    );
+    let path = format!("{KEYS}/{key_id}");
+    assert_eq!(
+        ask(Method::PATCH, &path, json!({"rate": 7})).await.status(),
+        200
+    );
+    assert_eq!(
+        ask(Method::PATCH, &path, json!({"rate": 0})).await.status(),
+        422
+    );
+    assert_eq!(ask(Method::DELETE, &path, Value::Null).await.status(), 200);
+    // What somebody without the right tries is the log's business, not the audit's.
+    let refused = service
+        .ask(Method::DELETE, &path)
+        .header("x-api-key", &service.key);
+    assert_eq!(refused.send().await.unwrap().status(), 403);
+    let log = ask(Method::GET, "/v2/protected/admin/audit", Value::Null).await;
+    let log: Value = log.json().await.unwrap();
+    let acts: Vec<(&str, &str)> = log["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| {
+            (
+                entry["action"].as_str().unwrap(),
+                entry["outcome"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let (patch, delete) = (format!("PATCH {path}"), format!("DELETE {path}"));
+    let created = format!("POST {KEYS}");
+    let expected = [
+        (delete.as_str(), "200"),
+        (patch.as_str(), "422"),
+        (patch.as_str(), "200"),
+        (created.as_str(), "200"),
+    ];
+    assert_eq!(acts, expected);
+    assert_eq!(log["data"][0]["origin"], "127.0.0.1");
+    assert_eq!(log["data"][3]["subject"], format!("key {key_id}"));
+    assert_eq!(audit::verify(&service.store).unwrap().broken_at, None);
+}
+
+#[tokio::test]
+async fn an_idempotency_key_holds_for_administration_and_keeps_the_secret_for_its_caller() {
+    let service = Service::start().await;
+    let operator = service.key_with("admin");
+    let other = service.key_with("admin");
+    let make = async |key: &str| {
+        let request = service
+            .ask(Method::POST, KEYS)
+            .header("x-api-key", key)
+            .header("idempotency-key", "once");
+        request
+            .json(&json!({"kind": "production"}))
+            .send()
+            .await
+            .unwrap()
+    };
+    let first: Value = make(&operator).await.json().await.unwrap();
+    let again = make(&operator).await;
+    assert_eq!(again.headers()["idempotent-replayed"], "true");
+    let again: Value = again.json().await.unwrap();
+    assert_eq!(again, first);
+    assert_eq!(error_of(make(&other).await).await.0, 409);
+    let text = first["data"]["key"].as_str().unwrap().to_owned();
+    let shown = service.store.ledger().read(move |connection| {
+        let sql = "SELECT count(*) FROM stored_answers WHERE instr(body, CAST(?1 AS BLOB)) > 0";
+        connection.query_row(sql, [text], |row| row.get::<_, i64>(0))
+    });
+    assert_eq!(shown.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_key_with_one_endpoint_of_administration_takes_nothing_from_a_mightier_one() {
+    let service = Service::start().await;
+    let mighty = service.new_key(KeyKind::Production, "admin", "operators");
+    let revoker = service.key_with("admin.keys.revoke,search");
+    let path = format!("{KEYS}/{}", mighty.key_id);
+    let request = service
+        .ask(Method::DELETE, &path)
+        .header("x-api-key", &revoker);
+    assert_eq!(error_of(request.send().await.unwrap()).await.0, 403);
+    let weak = service.new_key(KeyKind::Production, "search", "customers");
+    let path = format!("{KEYS}/{}", weak.key_id);
+    let request = service
+        .ask(Method::DELETE, &path)
+        .header("x-api-key", &revoker);
+    assert_eq!(request.send().await.unwrap().status(), 200);
+}
