@@ -101,7 +101,7 @@ impl ClockJumps {
     }
 
     /// By how many milliseconds the time of day was set forward since the last call; `None` if it was not.
-    pub fn next(&mut self) -> Option<i64> {
+    pub fn since_last(&mut self) -> Option<i64> {
         let offset_ms = offset_ms(&self.clock);
         let jump_ms = offset_ms - self.offset_ms;
         if jump_ms.abs() < JUMP_MS_LEAST {
@@ -126,12 +126,12 @@ mod tests {
         let clock = Clock::steered(Utc::now());
         let mut jumps = ClockJumps::watch(clock.clone());
         clock.advance_ms(86_400_000);
-        assert_eq!(jumps.next(), None);
+        assert_eq!(jumps.since_last(), None);
         clock.jump_ms(-86_400_000);
-        assert_eq!(jumps.next(), Some(-86_400_000));
-        assert_eq!(jumps.next(), None);
+        assert_eq!(jumps.since_last(), Some(-86_400_000));
+        assert_eq!(jumps.since_last(), None);
         clock.jump_ms(500);
-        assert_eq!(jumps.next(), None);
+        assert_eq!(jumps.since_last(), None);
         assert_eq!(clock.monotonic(), {
             clock.jump_ms(3_600_000);
             clock.monotonic()

@@ -35,11 +35,11 @@ pub(super) fn write(line: &RequestLine<'_>) {
             tracing::info!(
                 target: $target,
                 request_id = %line.request_id,
-                client = line.client.map(display),
+                client = line.client.map(tracing::field::display),
                 method = shown(line.method, METHOD_BYTES_MAX).as_ref(),
                 path = shown(line.path, PATH_BYTES_MAX).as_ref(),
                 status = line.status,
-                key_id = line.key_id.map(display),
+                key_id = line.key_id.map(tracing::field::display),
                 credits = line.credits,
                 duration_us = line.duration.as_micros() as u64,
                 "answered"

@@ -91,6 +91,7 @@ fn a_dead_worker_ends_the_server_with_an_error_that_names_it() {
         "compaction",
         "model",
         "metrics-upkeep",
+        "key-uses",
         "certificate-reload",
     ] {
         let end = served_with(folder.path(), worker, |_| {});

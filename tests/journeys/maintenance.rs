@@ -158,3 +158,53 @@ fn a_check_names_every_damaged_file_and_fails() {
     assert_eq!(refused.status.code(), Some(1));
     assert!(errors(&refused).contains("damaged"), "{}", errors(&refused));
 }
+
+#[tokio::test]
+async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_backed_up() {
+    let outer = tempfile::tempdir().unwrap();
+    let data = outer.path().join("data");
+    run(&data, &["synth", "--adverts", "30", "--lake"]);
+    let key = run(&data, &["keys", "create"])["key"].clone();
+    assert!(toise(&data, &["check"]).output().unwrap().status.success());
+    let store = rusqlite::Connection::open(data.join("store.sqlite")).unwrap();
+    let sql = "SELECT advert, hex(advert_id), document FROM adverts ORDER BY advert LIMIT 1";
+    let (advert, id, mut document) = store
+        .query_row(sql, [], |row| {
+            Ok((
+                row.get::<_, i64>(0)?,
+                row.get::<_, String>(1)?,
+                row.get::<_, Vec<u8>>(2)?,
+            ))
+        })
+        .unwrap();
+    let middle = document.len() / 2;
+    document[middle] ^= 0x10;
+    let sql = "UPDATE adverts SET document = ?2 WHERE advert = ?1";
+    store.execute(sql, (advert, &document)).unwrap();
+    drop(store);
+    let id = uuid::Uuid::try_parse(&id).unwrap().to_string();
+
+    let check = toise(&data, &["check"]).output().unwrap();
+    assert_eq!(check.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&check.stdout).unwrap();
+    assert_eq!(report["store"]["damaged_count"], 1, "{report}");
+    let named = report["store"]["damaged"][0].as_str().unwrap();
+    assert!(named.starts_with(&format!("advert {id}: ")), "{named}");
+
+    let target = outer.path().join("backup");
+    let backup = toise(&data, &["backup", target.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert!(!backup.status.success() && !target.exists());
+    assert!(errors(&backup).contains(&id), "{}", errors(&backup));
+
+    let server = Server::start(&data, "serve");
+    let read = crate::support::http_client()
+        .get(format!("{}/v2/protected/adverts/{id}", server.address))
+        .header("x-api-key", key.as_str().unwrap())
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(read.status(), 500);
+    assert_eq!(server.terminate(), Some(0));
+}

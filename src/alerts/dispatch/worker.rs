@@ -186,7 +186,7 @@ impl DispatchWorker {
 
     /// Reads what is new or due. What was planned is given back when the reading fails.
     fn plan(&mut self) -> store::Result<DispatchPlan> {
-        if let Some(jump_ms) = self.jumps.next() {
+        if let Some(jump_ms) = self.jumps.since_last() {
             tracing::warn!(
                 jump_ms,
                 "the clock was set; deliveries wait as long as before"
