@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Maximum of each limit: what JSON numbers hold exactly.
-pub const SQL_LIMIT_MAX: i64 = 1 << 53;
+pub const SQL_LIMIT_MAX: i64 = (1 << 53) - 1;
 
 /// Limits of a key's SQL queries; `None` means that of the service. A limit above the service's has no effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

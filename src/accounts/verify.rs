@@ -185,16 +185,6 @@ impl KeyVerifier {
         }
     }
 
-    /// Returns the valid key with this text; `None` if it is unknown, revoked or expired, or may only be used from some
-    /// addresses, for callers that do not know the address. Otherwise as [`Self::verify_wherever`].
-    ///
-    /// # Errors
-    /// The store cannot be read, or the runtime is shutting down.
-    pub async fn verify(&self, text: &str) -> Result<Option<Arc<KeyRecord>>, VerifyError> {
-        let key = self.verify_wherever(text).await?;
-        Ok(key.filter(|key| key.allowed_from.is_none()))
-    }
-
     /// Returns the valid key with this text; `None` if it is unknown, revoked or expired. The caller checks
     /// [`KeyRecord::may_come_from`].
     ///
@@ -204,7 +194,7 @@ impl KeyVerifier {
     ///
     /// # Errors
     /// The store cannot be read, or the runtime is shutting down.
-    pub async fn verify_wherever(&self, text: &str) -> Result<Option<Arc<KeyRecord>>, VerifyError> {
+    pub async fn verify(&self, text: &str) -> Result<Option<Arc<KeyRecord>>, VerifyError> {
         if let Recalled::Known(key) = self.recall(text) {
             return Ok(key);
         }
@@ -360,7 +350,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_for_some_addresses_is_refused_where_the_address_is_not_known() {
+    async fn a_key_for_some_addresses_is_taken_from_those_alone() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::system();
@@ -373,10 +363,10 @@ mod tests {
         };
         change(&store, &new.key, only).unwrap();
         let verifier = KeyVerifier::new(store, clock).unwrap();
-        assert!(verifier.verify(&new.key).await.unwrap().is_none());
-        let key = verifier.verify_wherever(&new.key).await.unwrap().unwrap();
+        let key = verifier.verify(&new.key).await.unwrap().unwrap();
         let comes = |text: &str| key.may_come_from(text.parse().ok());
         assert!(comes("192.0.2.9") && !comes("198.51.100.1"));
+        assert!(!key.may_come_from(None), "where the address is not known");
     }
 
     #[tokio::test]

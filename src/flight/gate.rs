@@ -1,17 +1,19 @@
 //! Who calls: the API key of a call, and the error of one that may not.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use tonic::metadata::MetadataMap;
-use tonic::{Code, Status};
+use tonic::{Code, Request, Status};
 use uuid::Uuid;
 
 use toise_accounts::key::KeyRecord;
 use toise_accounts::meter::KeyMeter;
 use toise_accounts::scopes::Scope;
+use toise_http::client_address::{PeerAddress, client_address};
 use toise_http::endpoint::Access;
 use toise_http::error::ApiError;
 use toise_http::{App, admission, auth};
@@ -49,20 +51,34 @@ impl Admitted {
 }
 
 /// Checks key, scope and rate of a call.
-pub(super) async fn admit(app: &App, metadata: &MetadataMap) -> Result<Admitted, Status> {
-    let key = key_of(app, &key_text(metadata)?).await?;
+pub(super) async fn admit<T>(app: &App, request: &Request<T>) -> Result<Admitted, Status> {
+    let key = key_of(app, &key_text(request.metadata())?, client_of(app, request)).await?;
     let meter = app.meters.of(key.key_id, key.allowance);
     admission::admit(app, &meter).map_err(status)?;
     Ok(Admitted { key, meter })
 }
 
-/// The key with a text, if it may use SQL.
-pub(super) async fn key_of(app: &App, text: &str) -> Result<Arc<KeyRecord>, Status> {
+/// The address that a call comes from.
+pub(super) fn client_of<T>(app: &App, request: &Request<T>) -> Option<IpAddr> {
+    let PeerAddress(peer) = request.extensions().get()?;
+    let headers = request.metadata().clone().into_headers();
+    Some(client_address(*peer, &headers, &app.proxies))
+}
+
+/// The key with a text, if it may use SQL from where the call comes.
+pub(super) async fn key_of(
+    app: &App,
+    text: &str,
+    client: Option<IpAddr>,
+) -> Result<Arc<KeyRecord>, Status> {
     let key = app.verifier.verify(text).await;
     let key = key.map_err(|error| status(ApiError::internal(error)))?;
     let key = key.ok_or_else(|| {
         Status::unauthenticated("the API key must be known, not revoked and not expired")
     })?;
+    if !key.may_come_from(client) {
+        return Err(status(ApiError::WrongAddress));
+    }
     auth::authorise(&key, ACCESS).map_err(status)?;
     Ok(key)
 }

@@ -61,7 +61,7 @@ impl FlightSql {
     }
 
     async fn admit<T>(&self, request: &Request<T>) -> Result<Admitted, Status> {
-        gate::admit(&self.app, request.metadata()).await
+        gate::admit(&self.app, request).await
     }
 
     /// Runs a query and sends its rows as they come. The call is charged when the first of them are there.
@@ -185,7 +185,7 @@ impl FlightSqlService for FlightSql {
         Status,
     > {
         let text = gate::key_text(request.metadata())?;
-        gate::key_of(&self.app, &text).await?;
+        gate::key_of(&self.app, &text, gate::client_of(&self.app, &request)).await?;
         let answer = HandshakeResponse {
             protocol_version: 0,
             payload: text.clone().into(),

@@ -39,7 +39,7 @@ pub async fn authenticate_call(
     {
         let key = app
             .verifier
-            .verify_wherever(&text)
+            .verify(&text)
             .await
             .map_err(ApiError::internal)?;
         return key.ok_or(ApiError::Unauthorised(INVALID));
@@ -56,10 +56,7 @@ pub async fn authenticate(
         "is required, or the same key as bearer token in authorization",
     ))?;
     let key = match std::str::from_utf8(text) {
-        Ok(text) => verifier
-            .verify_wherever(text)
-            .await
-            .map_err(ApiError::internal)?,
+        Ok(text) => verifier.verify(text).await.map_err(ApiError::internal)?,
         Err(_) => None,
     };
     key.ok_or(ApiError::Unauthorised(INVALID))

@@ -324,8 +324,6 @@ async fn handle_unbilled(
     {
         return Err(ApiError::WriterOnly(replica.as_of().writer.clone()));
     }
-    // The length is checked before the key; the body is read only after the quota check.
-    body::check_headers(endpoint.body, &head.headers)?;
     let now = app.clock.now();
     let reservation = admit(app, endpoint, head, now, trace).await?;
     let claim_key = match endpoint.takes_idempotency_key() {

@@ -15,7 +15,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Result, Store, migrations};
+use super::{Error, Result, Store, files, migrations};
 use toise_base::splitmix;
 
 /// First bytes of every block.
@@ -223,10 +223,7 @@ impl Store {
                 remove_rows(transaction, block)?;
             }
             for path in &exchange.added {
-                let bytes = std::fs::read(path).map_err(|source| Error::Io {
-                    path: path.clone(),
-                    source,
-                })?;
+                let bytes = files::read_block(path)?;
                 insert_rows(transaction, &bytes)?.ok_or_else(|| Error::NotABlock(path.clone()))?;
             }
             transaction.execute(

@@ -1,6 +1,6 @@
 """Flight SQL as data teams use it: ADBC with pandas and Polars, against a running server.
 
-python clients.py GRPC_ADDRESS SQL_KEY OTHER_KEY: OTHER_KEY has no scope sql.
+python clients.py GRPC_ADDRESS SQL_KEY OTHER_KEY ABSENT_KEY: OTHER_KEY has no scope sql, ABSENT_KEY may not come from here.
 """
 
 import sys
@@ -10,7 +10,7 @@ import pyarrow as pa
 from adbc_driver_flightsql import DatabaseOptions
 from adbc_driver_manager import DatabaseOptions as ManagerOptions
 
-address, key, other_key = sys.argv[1:4]
+address, key, other_key, absent_key = sys.argv[1:5]
 BEARER = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {key}"}
 IN_HEADER = {DatabaseOptions.RPC_CALL_HEADER_PREFIX.value + "x-api-key": key}
 PASSWORD = {ManagerOptions.USERNAME.value: "key", ManagerOptions.PASSWORD.value: key}
@@ -45,6 +45,8 @@ unscoped = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {other_key}"}
 refused("must be known", lambda: ask(wrong, "select 1"))
 refused("granted neither", lambda: ask(unscoped, "select 1"))
 refused("bearer token", lambda: ask({}, "select 1"))
+absent = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {absent_key}"}
+refused("not be used from this address", lambda: ask(absent, "select 1"))
 
 with flight.connect(address, db_kwargs=BEARER, autocommit=True) as connection:
     # What there is.

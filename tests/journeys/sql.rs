@@ -129,7 +129,9 @@ fn names_that_duckdb_has_work() {
 
 /// A key with these scopes.
 fn key(data: &Path, scopes: &str) -> String {
-    let made = run(data, &["keys", "create", "--scopes", scopes]);
+    // A quick client makes more calls a second than keys have by default.
+    let arguments = ["keys", "create", "--scopes", scopes, "--rate", "1000"];
+    let made = run(data, &arguments);
     made["key"].as_str().unwrap().to_owned()
 }
 
@@ -201,13 +203,16 @@ fn flight_sql_clients_query_prepare_and_look_around() {
         data,
         &["synth", "--lake", "--dvf", "300", "--adverts", "50"],
     );
+    let elsewhere = ["--scopes", "sql", "--allow-from", "192.0.2.0/24"];
+    let made = run(data, &[&["keys", "create"][..], &elsewhere].concat());
+    let absent = made["key"].as_str().unwrap().to_owned();
     let listen = ["--set", "flight.listen=127.0.0.1:0"];
     let server = Server::start_with(data, "serve", &listen, Stdio::null());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/flight/clients.py");
     let output = Command::new(python)
         .arg(script)
         .arg(server.ready["flight"].as_str().unwrap())
-        .args([key(data, "sql"), key(data, "search")])
+        .args([key(data, "sql"), key(data, "search"), absent])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", errors(&output));

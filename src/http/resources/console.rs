@@ -193,6 +193,7 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let text = text.ok_or(ApiError::Unauthorised(
         "of the code must not be used up or too old",
     ))?;
+    // Where the key may be used from is checked with each call of the session.
     let verified = call.app.verifier.verify(&text).await;
     let key = verified.map_err(ApiError::internal)?;
     let key = key.ok_or(ApiError::Unauthorised(

@@ -75,6 +75,8 @@ __all__ = [
     "AnalyticsPropertySearchAnswer",
     "AnalyticsPropertySearchAnswerData",
     "AnalyticsPropertySearchAnswerDataHistogramItem",
+    "AuditAnswer",
+    "AuditEntry",
     "CarbonPerArea",
     "ChangeSearchAdvertsPayload",
     "ChangeSearchPropertiesPayload",
@@ -231,6 +233,7 @@ __all__ = [
     "Key",
     "KeyChange",
     "KeyRequest",
+    "KeyRequestSqlLimits",
     "KeysCreateAnswer",
     "KeysListAnswer",
     "KeysRevokeAnswer",
@@ -1331,7 +1334,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.reports", "admin.model", "admin.jobs"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.reports", "admin.model", "admin.jobs"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -1354,10 +1357,33 @@ class KeyRequest(TypedDict):
     """
     max_concurrent_estimates: NotRequired[int]
     """Estimates that run at once; more wait in a short queue."""
+    sql_limits: NotRequired[KeyRequestSqlLimits]
+    """Limits of SQL queries, over HTTP and Flight, below those of the service; null or absent: that of the service."""
     name: NotRequired[str]
     """To tell keys apart; must be 1 to 100 characters, without control characters or blanks at the ends, and not
     "demo", which demos use.
     """
+    expires_at: NotRequired[str]
+    """When the key stops working, a test key after 7 days at the latest; must be an ISO 8601 date or date-time, such as
+    "2024-05-31" or "2024-05-31T08:00:00+02:00".
+    """
+    allowed_from: NotRequired[list[str]]
+    """Addresses and networks (10.0.0.0/8) from which the key may be used; an empty list lifts the restriction."""
+
+
+class KeyRequestSqlLimits(TypedDict):
+    """Limits of SQL queries, over HTTP and Flight, below those of the service; null or absent: that of the service."""
+
+    rows: NotRequired[int | None]
+    """Maximum rows of an answer."""
+    bytes: NotRequired[int | None]
+    """Maximum bytes of an answer."""
+    memory_mib: NotRequired[int | None]
+    """Memory of a query before it spills to disk, in MiB."""
+    time_s: NotRequired[int | None]
+    """Maximum duration of a query, its answer included, in seconds."""
+    concurrent: NotRequired[int | None]
+    """Maximum queries that run at once."""
 
 
 class KeyChange(TypedDict):
@@ -1373,10 +1399,18 @@ class KeyChange(TypedDict):
     """Counted calls a month (UTC); null: no bound."""
     max_concurrent_estimates: NotRequired[int]
     """Estimates that run at once; more wait in a short queue."""
+    sql_limits: NotRequired[KeyRequestSqlLimits]
+    """Limits of SQL queries, over HTTP and Flight, below those of the service; null or absent: that of the service."""
     name: NotRequired[str]
     """To tell keys apart; must be 1 to 100 characters, without control characters or blanks at the ends, and not
     "demo", which demos use.
     """
+    expires_at: NotRequired[str]
+    """When the key stops working, a test key after 7 days at the latest; must be an ISO 8601 date or date-time, such as
+    "2024-05-31" or "2024-05-31T08:00:00+02:00".
+    """
+    allowed_from: NotRequired[list[str]]
+    """Addresses and networks (10.0.0.0/8) from which the key may be used; an empty list lifts the restriction."""
 
 
 class Key(TypedDict):
@@ -1399,6 +1433,14 @@ class Key(TypedDict):
     """What it was called when made; absent: nothing."""
     monthly_quota: NotRequired[int]
     """Counted calls a month (UTC); absent: no bound."""
+    sql_limits: NotRequired[dict[str, int]]
+    """Limits of its SQL queries below those of the service; absent: none."""
+    prefix: NotRequired[str]
+    """The beginning of its text, to recognise it; absent on old keys."""
+    allowed_from: NotRequired[list[str]]
+    """Networks from which it may be used; absent: any."""
+    last_used_at: NotRequired[str]
+    """When it was last used, within half a minute; absent: never, or before this was kept; UTC, milliseconds."""
     expires_at: NotRequired[str]
     """When it stops working; absent: never; UTC, milliseconds."""
     revoked_at: NotRequired[str]
@@ -1425,12 +1467,41 @@ class NewKey(TypedDict):
     """What it was called when made; absent: nothing."""
     monthly_quota: NotRequired[int]
     """Counted calls a month (UTC); absent: no bound."""
+    sql_limits: NotRequired[dict[str, int]]
+    """Limits of its SQL queries below those of the service; absent: none."""
+    prefix: NotRequired[str]
+    """The beginning of its text, to recognise it; absent on old keys."""
+    allowed_from: NotRequired[list[str]]
+    """Networks from which it may be used; absent: any."""
+    last_used_at: NotRequired[str]
+    """When it was last used, within half a minute; absent: never, or before this was kept; UTC, milliseconds."""
     expires_at: NotRequired[str]
     """When it stops working; absent: never; UTC, milliseconds."""
     revoked_at: NotRequired[str]
     """When it was revoked; absent: it was not; UTC, milliseconds."""
     key: str
     """The text to send in x-api-key; told now and never again."""
+
+
+class AuditEntry(TypedDict):
+    """`AuditEntry` of the contract."""
+
+    entry: int
+    """Its number."""
+    at: str
+    """When the act ended; UTC, milliseconds."""
+    actor: str
+    """The key by its id, or the person at the command line."""
+    origin: NotRequired[str]
+    """Address of the caller; absent: on the machine itself."""
+    action: str
+    """What was done."""
+    subject: NotRequired[str]
+    """To which key or account, if the action does not say."""
+    outcome: str
+    """How it ended: a status, or done."""
+    digest: str
+    """BLAKE3 of the entry and of the digest before it, hexadecimal."""
 
 
 class TypeUsage(TypedDict):
@@ -3072,7 +3143,7 @@ EnumSearchRequestSortBy: TypeAlias = Literal["FIRST_SEEN_AT", "PRICE", "LAST_UPD
 
 
 EnumSearchRequestOrderBy: TypeAlias = Literal["ASC", "DESC"]
-"""Order of a sorted list."""
+"""Order of a sorted list. `asc` is read as `ASC`. `desc` is read as `DESC`."""
 
 
 class SearchPropertiesPayload(TypedDict):
@@ -4047,6 +4118,12 @@ class UsageAnswer(TypedDict):
     """`UsageAnswer` of the contract."""
 
     data: list[AccountUsage]
+
+
+class AuditAnswer(TypedDict):
+    """`AuditAnswer` of the contract."""
+
+    data: list[AuditEntry]
 
 
 class AlertsListAnswer(TypedDict):
