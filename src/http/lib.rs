@@ -47,5 +47,6 @@ pub mod server;
 pub mod sessions;
 pub mod settings;
 pub mod tls;
+mod vendor_sources;
 
 pub use app::{App, Readiness};

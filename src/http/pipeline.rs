@@ -26,16 +26,15 @@ use super::error::ApiError;
 use super::idempotency::{self, IdempotencyClaim};
 use super::malformed::Malformed;
 use super::pieces::BodyPieces;
-use super::replica::{AS_OF_HEADER, is_for_writer};
+use super::replica::{self, AS_OF_HEADER};
 use super::request_line::RequestLine;
 use super::response::ApiResponse;
 use super::router::Router;
-use super::{App, acts, admission, auth, body, coding, request_line, resources};
+use super::{App, acts, admission, auth, body, coding, request_line, resources, vendor_sources};
 use toise_accounts::audit::Act;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::ledger::CallRecord;
 use toise_accounts::meter::{RateState, Reservation};
-use toise_contract::listings::vendor::with_vendor_sources;
 use toise_sql::audit::Door;
 use toise_telemetry::Refusal;
 
@@ -121,7 +120,7 @@ impl From<ApiResponse> for UnbilledResponse {
 pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::Response {
     let started = Instant::now();
     // What is shown when the request begins; what it reads is this or newer.
-    let as_of = app.replica.as_ref().map(|replica| replica.as_of());
+    let as_of = replica::as_of_header(app.replica.as_ref());
     let found = match head.malformed {
         None => ROUTER.find(&head.method, head.path.as_str()),
         Some(malformed) => Err(malformed.into()),
@@ -177,16 +176,12 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
         }
     };
     set_headers(response.headers_mut(), head.path.as_str(), &trace);
-    if let Some(as_of) = as_of.as_ref().and_then(|as_of| as_of.header()) {
+    if let Some(as_of) = as_of {
         response.headers_mut().insert(AS_OF_HEADER, as_of);
     }
     app.origins.expose(&head.headers, response.headers_mut());
-    if app.vendor_source && is_of_listings(head.path.as_str()) {
-        let body = response.body().clone();
-        let rewriting = tokio::task::spawn_blocking(move || with_vendor_sources(&body)).await;
-        if let Ok(body) = rewriting {
-            *response.body_mut() = body.into();
-        }
+    if app.vendor_source {
+        vendor_sources::rewrite(&mut response, head.path.as_str()).await;
     }
     if rest.is_none() {
         coding::compressed(&mut response, &head.headers).await;
@@ -317,13 +312,7 @@ async fn handle_unbilled(
     trace: &mut RequestTrace,
 ) -> Result<UnbilledResponse, ApiError> {
     let received = Instant::now();
-    if let Some(replica) = app
-        .replica
-        .as_ref()
-        .filter(|_| is_for_writer(endpoint.path))
-    {
-        return Err(ApiError::WriterOnly(replica.as_of().writer.clone()));
-    }
+    replica::refuse_writers(app.replica.as_ref(), endpoint.path)?;
     let now = app.clock.now();
     let reservation = admit(app, endpoint, head, now, trace).await?;
     let claim_key = match endpoint.takes_idempotency_key() {
@@ -476,16 +465,6 @@ fn set_headers(headers: &mut HeaderMap, path: &str, trace: &RequestTrace) {
     if let Some(percent) = trace.quota_percent {
         headers.insert(QUOTA_WARNING_HEADER, HeaderValue::from(percent));
     }
-}
-
-/// Whether the answers at a path hold adverts.
-fn is_of_listings(path: &str) -> bool {
-    let rest = path.strip_prefix("/v2/sample/");
-    let rest = rest.or_else(|| path.strip_prefix(PROTECTED_PREFIX));
-    rest.is_some_and(|rest| {
-        let parts = ["properties", "adverts", "webhook"];
-        parts.iter().any(|part| rest.starts_with(part))
-    })
 }
 
 /// Whether a path is one of those that need a key.

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use warp::http::header::{HeaderName, HeaderValue};
 
+use super::error::ApiError;
+
 /// Header with the moment that an answer is as of and the number of the snapshot, on every response of a replica.
 pub const AS_OF_HEADER: HeaderName = HeaderName::from_static("x-toise-as-of");
 
@@ -65,8 +67,26 @@ impl ReplicaStatus {
     }
 }
 
+/// The value of the header on an answer, if this is a replica.
+pub(crate) fn as_of_header(replica: Option<&ReplicaStatus>) -> Option<HeaderValue> {
+    replica.and_then(|replica| replica.as_of().header())
+}
+
+/// Refuses on a replica what only the writer does.
+///
+/// # Errors
+/// [`ApiError::WriterOnly`], with the address of the writer.
+pub(crate) fn refuse_writers(replica: Option<&ReplicaStatus>, path: &str) -> Result<(), ApiError> {
+    match replica {
+        Some(replica) if is_for_writer(path) => {
+            Err(ApiError::WriterOnly(replica.as_of().writer.clone()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether a path, as in [`crate::endpoint::Endpoint`], is one of what only the writer does.
-pub fn is_for_writer(path: &str) -> bool {
+fn is_for_writer(path: &str) -> bool {
     PREFIXES.iter().any(|prefix| path.starts_with(prefix))
         || PARTS.iter().any(|part| path.contains(part))
         || ENDS.iter().any(|end| path.ends_with(end))
