@@ -98,6 +98,10 @@ export function filtersOf(fields, parameters) {
 export const withoutFilters = (parameters) =>
   Object.fromEntries(Object.keys(parameters).filter((name) => name.startsWith(PREFIX)).map((name) => [name, ""]));
 
+/** The filters of an address alone, to take them to another screen. */
+export const onlyFilters = (parameters) =>
+  Object.fromEntries(Object.entries(parameters).filter(([name, value]) => name.startsWith(PREFIX) && value));
+
 /** A name of the contract for people: words apart, the first in capitals. */
 function spoken(name) {
   const known = word(`field.${name}`);

@@ -1,6 +1,6 @@
 //! Who calls: the API key of a call, and the error of one that may not.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use base64::Engine;
@@ -58,25 +58,27 @@ pub(super) async fn admit<T>(app: &App, request: &Request<T>) -> Result<Admitted
     Ok(Admitted { key, meter })
 }
 
-/// The address that a call comes from.
-pub(super) fn client_of<T>(app: &App, request: &Request<T>) -> Option<IpAddr> {
-    let PeerAddress(peer) = request.extensions().get()?;
+/// The address that a call comes from; one that lies in no network if the connection does not tell.
+pub(super) fn client_of<T>(app: &App, request: &Request<T>) -> IpAddr {
+    let Some(PeerAddress(peer)) = request.extensions().get() else {
+        return Ipv4Addr::UNSPECIFIED.into();
+    };
     let headers = request.metadata().clone().into_headers();
-    Some(client_address(*peer, &headers, &app.proxies))
+    client_address(*peer, &headers, &app.proxies)
 }
 
 /// The key with a text, if it may use SQL from where the call comes.
 pub(super) async fn key_of(
     app: &App,
     text: &str,
-    client: Option<IpAddr>,
+    client: IpAddr,
 ) -> Result<Arc<KeyRecord>, Status> {
     let key = app.verifier.verify(text).await;
     let key = key.map_err(|error| status(ApiError::internal(error)))?;
     let key = key.ok_or_else(|| {
         Status::unauthenticated("the API key must be known, not revoked and not expired")
     })?;
-    if !key.may_come_from(client) {
+    if !key.may_come_from(Some(client)) {
         return Err(status(ApiError::WrongAddress));
     }
     auth::authorise(&key, ACCESS).map_err(status)?;

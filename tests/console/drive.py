@@ -149,9 +149,11 @@ with sync_playwright() as playwright:
     look(page, "home", faults)
 
     # An alert, and what it delivers.
-    page.goto(address + "/console/#/alerts")
+    page.goto(address + "/console/#/map?dataset=properties&f.type=CLASS_FLAT")
+    page.get_by_role("link", name="Alert on this search").click()
+    expect(page.get_by_role("checkbox", name="flat", include_hidden=True)).to_be_checked(timeout=WAIT_MS)
+    page.locator("input[name='f.location.postalCode']").fill("75011")
     page.locator("input[name=name]").fill("Flats of the 11th")
-    page.locator("input[name=code]").fill("75011")
     page.locator("input[name=url]").fill(webhook)
     page.get_by_role("button", name="Preview").click()
     expect(page.locator("form .plot")).to_be_visible(timeout=WAIT_MS)

@@ -1,11 +1,15 @@
 /** Alerts: made from a search, tried on the past, and followed to what the receiver answered. */
 
 import { call } from "../api.js";
+import { Filters, filtersOf, merged, useFields, withoutFilters } from "../filters.js";
 import { day, euros, number, word } from "../language.js";
 import { Field, Granted, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 
 const BASE = "/v2/protected/properties/search/alerts";
+/** What an alert asks for unless its filters say otherwise, and the filters that come first. */
+const HOMES_FOR_SALE = { offer: [{ type: "OFFER_BUY" }] };
+const USUAL = ["type", "location.postalCode", "price.latest.value"];
 /** How often deliveries are looked at again, milliseconds. */
 const TAIL_MS = 2_000;
 
@@ -15,7 +19,7 @@ export function Alerts({ parameters, set }) {
   const list = alerts.value?.data ?? [];
   const chosen = list.find((alert) => alert.alert_id === parameters.alert);
   return html`<${Granted} scope="alerts">
-    <${NewAlert} onMade=${alerts.again} />
+    <${NewAlert} parameters=${parameters} set=${set} onMade=${alerts.again} />
     <${Waiting} of=${alerts} />
     <${Table} caption=${word("alerts")} rows=${list} onPick=${open} columns=${[
       [word("name"), (alert) => alert.search_name], [word("status"), (alert) => word(alert.activated ? "active" : "pause")],
@@ -24,16 +28,14 @@ export function Alerts({ parameters, set }) {
   <//>`;
 }
 
-function NewAlert({ onMade }) {
+/** A search and where its matches go. The filters are in the address, so that a search of the map can be taken over. */
+function NewAlert({ parameters, set, onMade }) {
   const [shown, setShown] = useState({});
+  const fields = useFields("/v2/protected/properties/search", ["search", "filterProperty"]);
   const read = (form) => {
-    const of = Object.fromEntries(new FormData(form));
-    const price = { ...(of.most && { max: Number(of.most) }), ...(of.least && { min: Number(of.least) }) };
-    const filterProperty = {
-      type: [of.type], offer: [{ type: "OFFER_BUY" }], ...(of.code && { location: [{ postalCode: of.code }] }),
-      ...(Object.keys(price).length && { price: { latest: { value: price } } }),
-    };
-    return { of, search_query: { filterProperty } };
+    const given = fields.value && filtersOf(fields.value, parameters);
+    const filterProperty = given ? merged(HOMES_FOR_SALE, given) : HOMES_FOR_SALE;
+    return { of: Object.fromEntries(new FormData(form)), search_query: { filterProperty } };
   };
   const attempt = (act) => async (event) => {
     event.preventDefault();
@@ -49,16 +51,15 @@ function NewAlert({ onMade }) {
     const match = ["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"];
     await call("PUT", BASE, { search_query, match, search_name: of.name, webhook_url: of.url });
     form.reset();
+    set(withoutFilters(parameters));
     onMade();
     return {};
   });
   const days = shown.preview?.per_day ?? [];
   return html`<form class="filters" onSubmit=${create}>
     <${Field} label=${word("name")}><input name="name" required maxlength="100" /><//>
-    <${Field} label=${word("type")}><select name="type"><option value="CLASS_FLAT">${word("flat")}</option><option value="CLASS_HOUSE">${word("house")}</option></select><//>
-    <${Field} label=${word("postcode")}><input name="code" pattern="[0-9]{5}" size="6" placeholder="75011" /><//>
-    <fieldset><legend>${word("price")}</legend><input name="least" type="number" min="0" placeholder=${word("min")} aria-label=${word("min")} />
-      <input name="most" type="number" min="0" placeholder=${word("max")} aria-label=${word("max")} /></fieldset>
+    <${Waiting} of=${fields} />
+    ${fields.value && html`<${Filters} fields=${fields.value} usual=${USUAL} parameters=${parameters} set=${set} />`}
     <${Field} label=${word("webhook")}><input name="url" type="url" required size="30" /><//>
     <button type="button" onClick=${preview}>${word("preview")}</button><button>${word("create")}</button>
     ${shown.fault && html`<p class="fault" role="alert">${shown.fault}</p>`}

@@ -1,7 +1,7 @@
 /** The map and what is on it: filters of the contract, results beside the map, one record opened. */
 
-import { call } from "../api.js";
-import { Filters, filtersOf, merged, useFields, withoutFilters } from "../filters.js";
+import { call, may } from "../api.js";
+import { Filters, filtersOf, merged, onlyFilters, useFields, withoutFilters } from "../filters.js";
 import { day, euros, number, word } from "../language.js";
 import { Legend, MapView, figuresOf } from "../map.js";
 import { Field, Granted, Outside, Table, Waiting, html, useLoaded, useState } from "../parts.js";
@@ -105,6 +105,7 @@ function DatasetMap({ name, parameters, set }) {
         ${figures.map((one) => option(one, word(`figure.${one}`)))}</select><//>`}
       <${Waiting} of=${fields} />
       ${fields.value && html`<${Filters} fields=${fields.value} usual=${dataset.usual} parameters=${parameters} set=${set} />`}
+      ${name === "properties" && may("alerts") && html`<a href="#/alerts?${new URLSearchParams(onlyFilters(parameters))}">${word("newAlert")} →</a>`}
     </form>
     <div class="mapped">
       <${MapView} dataset=${name} by=${by} figure=${figure} filters=${filters && dataset.toTiles(filters)} view=${view} onPick=${pick} isReady=${Boolean(fields.value)}
