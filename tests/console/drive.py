@@ -1,9 +1,9 @@
 """Drives the console of a demo in a real browser: drive.py CHROMIUM READY_JSON [FOLDER_FOR_SCREENSHOTS]
 
-Gets in by the demo's link, finds a sale, opens and values a home, makes an alert and sees a delivery arrive, asks SQL, reads
-an advert that tries to run a script, makes and revokes keys as an operator, and is thrown out when the key is revoked. Every
-screen must fit 360 pixels and have no serious violation of accessibility in either theme; that needs the file of axe-core
-named by TOISE_AXE, and is skipped with a line that says so without it.
+Gets in by the demo's link, finds a sale, opens and values a home, makes an alert and sees a delivery arrive, asks
+SQL, reads an advert that tries to run a script, makes and revokes keys as an operator, and is thrown out when the key
+is revoked. Every screen must fit 360 pixels and have no serious violation of accessibility in either theme; that
+needs the file of axe-core named by TOISE_AXE, and is skipped with a line that says so without it.
 """
 
 import http.server
@@ -168,7 +168,8 @@ with sync_playwright() as playwright:
 
     # The hostile advert is text.
     time.sleep(1.5)
-    page.goto(address + "/console/#/map?dataset=properties&f.price.latest.value.min=409999&f.price.latest.value.max=410001")
+    price = "f.price.latest.value"
+    page.goto(f"{address}/console/#/map?dataset=properties&{price}.min=409999&{price}.max=410001")
     page.locator(".results tbody tr").filter(has_text="onerror").click()
     expect(page.locator(".results h2")).to_contain_text("onerror", timeout=WAIT_MS)
     assert page.evaluate("window.broken") is None, "a script of an advert ran"
