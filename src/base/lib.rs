@@ -1,4 +1,5 @@
-//! What every room stands on: the clock, delimiters of text, supervised workers, leaders, reproducible randomness, progress bars, reports.
+//! What every room stands on: the clock, delimiters of text, supervised workers, leaders, reproducible randomness,
+//! progress bars, reports, stages.
 
 #![forbid(unsafe_code)]
 
@@ -10,5 +11,6 @@ pub mod networks;
 pub mod progress;
 pub mod reports;
 pub mod splitmix;
+pub mod staging;
 pub mod supervise;
 pub mod watch;

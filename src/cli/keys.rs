@@ -220,25 +220,22 @@ impl LimitArgs {
 struct Bound(Option<u64>);
 
 fn quota(text: &str) -> Result<Bound, String> {
-    if text == "none" {
-        return Ok(Bound(None));
-    }
-    text.parse()
-        .ok()
-        .filter(|calls| *calls <= MONTHLY_QUOTA_MAX)
-        .map(|calls| Bound(Some(calls)))
-        .ok_or_else(|| format!("must be an integer between 0 and {MONTHLY_QUOTA_MAX}, or none"))
+    bound(text, 0, MONTHLY_QUOTA_MAX)
 }
 
 fn sql_limit(text: &str) -> Result<Bound, String> {
+    bound(text, 1, SQL_LIMIT_MAX.unsigned_abs())
+}
+
+fn bound(text: &str, least: u64, greatest: u64) -> Result<Bound, String> {
     if text == "none" {
         return Ok(Bound(None));
     }
-    let limit = text.parse().ok();
-    let known = limit.filter(|limit| (1..=SQL_LIMIT_MAX.unsigned_abs()).contains(limit));
-    known
-        .map(|limit| Bound(Some(limit)))
-        .ok_or_else(|| "must be a whole number from 1, or none".to_owned())
+    let number = text.parse().ok();
+    number
+        .filter(|number| (least..=greatest).contains(number))
+        .map(|number| Bound(Some(number)))
+        .ok_or_else(|| format!("must be an integer between {least} and {greatest}, or none"))
 }
 
 fn grants(text: &str) -> Result<Grants, String> {

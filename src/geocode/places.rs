@@ -85,7 +85,6 @@ pub fn key_bytes_max() -> usize {
 
 /// Places whose name these words are but for one edit; none for a short name.
 pub fn nearly_named(key: &str) -> Vec<NamedPlace> {
-    // A letter may be missing from the key.
     if key.len() > key_bytes_max() {
         return Vec::new();
     }

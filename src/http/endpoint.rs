@@ -128,6 +128,24 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// A page or file that anybody may read.
+    pub const fn page(
+        path: &'static str,
+        handler: Handler,
+        operation: Option<fn() -> Operation>,
+    ) -> Self {
+        Self {
+            method: Method::GET,
+            path,
+            access: Access::Public,
+            counting: Counting::Free,
+            body: BodyRule::None,
+            time: Time::Request,
+            handler,
+            operation,
+        }
+    }
+
     /// Whether it needs a key.
     pub fn is_protected(&self) -> bool {
         self.access != Access::Public

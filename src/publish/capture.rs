@@ -6,7 +6,7 @@
 //! order in which backups are taken. A stage shares its files with the data folder and takes no room.
 
 use std::collections::HashSet;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use super::digests::Digests;
 use super::manifest::{Content, PublishedBlock, PublishedFile};
 use super::{Error, Result};
+use toise_base::staging;
 use toise_lake::Lake;
 use toise_lake::checksums::{DataFileChecksums, SpanChecksums};
 use toise_lake::snapshot::{self, DataFileEntry, Snapshot};
@@ -82,15 +83,12 @@ impl Capture {
         if !Store::exists(data) && !data.join(LAKE).exists() {
             return Err(Error::NoData(data.to_owned()));
         }
-        let lock = lock(data)?;
+        let lock = staging::lock(data, LOCK_FILE, STAGE_PREFIX)?;
         if data.join(LAKE).exists() {
             // Moves tables of an earlier version to where the capture looks for them.
             Lake::open_existing(data)?;
         }
-        let stage = tempfile::Builder::new()
-            .prefix(STAGE_PREFIX)
-            .tempdir_in(data)
-            .map_err(Error::io(data))?;
+        let stage = staging::private_folder(STAGE_PREFIX, data)?;
         let root = stage.path();
         let parts = link_tables(data, root)?;
         link_named(data, root, MODELS, model_files)?;
@@ -136,25 +134,6 @@ impl Capture {
             None => root.join(ROWS).join(&content.blake3),
         }
     }
-}
-
-/// Takes the lock that allows one publication of a data folder at a time, and deletes what a killed one left there.
-fn lock(data: &Path) -> Result<File> {
-    let path = data.join(LOCK_FILE);
-    let lock = File::create(&path).map_err(Error::io(&path))?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(Error::Busy(path)),
-        Err(TryLockError::Error(error)) => return Err(Error::io(&path)(error)),
-    }
-    for entry in fs::read_dir(data).map_err(Error::io(data))? {
-        let entry = entry.map_err(Error::io(data))?;
-        let name = entry.file_name();
-        if name.to_string_lossy().starts_with(STAGE_PREFIX) && entry.path().is_dir() {
-            fs::remove_dir_all(entry.path()).map_err(Error::io(&entry.path()))?;
-        }
-    }
-    Ok(lock)
 }
 
 /// Links the files of every table's current snapshot; returns the data files.

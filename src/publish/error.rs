@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use toise_base::staging::StagingError;
+
 /// Result of an operation of this room.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -134,5 +136,14 @@ impl Error {
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Error::Io { path, source }
+    }
+}
+
+impl From<StagingError> for Error {
+    fn from(error: StagingError) -> Self {
+        match error {
+            StagingError::Busy(path) => Error::Busy(path),
+            StagingError::Io { path, source } => Error::Io { path, source },
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use toise_base::staging::StagingError;
 use toise_lake as lake;
 use toise_store as store;
 
@@ -69,5 +70,14 @@ impl Error {
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Error::Io { path, source }
+    }
+}
+
+impl From<StagingError> for Error {
+    fn from(error: StagingError) -> Self {
+        match error {
+            StagingError::Busy(path) => Error::Busy(path),
+            StagingError::Io { path, source } => Error::Io { path, source },
+        }
     }
 }

@@ -149,15 +149,6 @@ impl CopyError {
     }
 }
 
-/// A temporary folder that only its owner may read: a killed process leaves it behind with what it holds.
-fn private_folder(prefix: &str, beside: &Path) -> Result<tempfile::TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    builder.tempdir_in(beside).map_err(Error::io(beside))
-}
-
 /// Makes new names in a folder durable.
 fn sync_folder(folder: &Path) -> Result<()> {
     let folder = if folder.as_os_str().is_empty() {

@@ -9,8 +9,9 @@ use tempfile::TempDir;
 
 use super::{
     BUFFER_BYTES, Error, MANIFEST_FILE, Manifest, ManifestEntry, Result, copy_hashed, parent_of,
-    private_folder, sync_folder,
+    sync_folder,
 };
+use toise_base::staging;
 use toise_store::Store;
 
 /// Name of the restored folder inside its stage, which only the owner can read.
@@ -35,7 +36,7 @@ impl StagedRestore {
         refuse_unless_empty(data)?;
         let beside = parent_of(data);
         fs::create_dir_all(&beside).map_err(Error::io(&beside))?;
-        let stage = private_folder(".restore-", &beside)?;
+        let stage = staging::private_folder(".restore-", &beside)?;
         let folder = stage.path().join(INNER);
         fs::create_dir(&folder).map_err(Error::io(&folder))?;
         let source = fs::metadata(from).map_err(Error::io(from))?;

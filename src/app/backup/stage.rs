@@ -1,6 +1,6 @@
 //! Takes a backup: fills and verifies a stage, then renames it or writes it as one tar file.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -11,9 +11,10 @@ use tempfile::TempDir;
 
 use super::{
     COMPANIONS, Error, FORMAT, LAKE, MANIFEST_FILE, MODEL_IN_USE, MODELS, Manifest, ManifestEntry,
-    REPORT_CARDS, Result, copy_hashed, is_inside, parent_of, private_folder, restore, sync_folder,
+    REPORT_CARDS, Result, copy_hashed, is_inside, parent_of, restore, sync_folder,
 };
 use toise_base::clock::Clock;
+use toise_base::staging;
 use toise_lake::Lake;
 use toise_lake::snapshot::{self, Snapshot};
 use toise_store::Store;
@@ -59,7 +60,7 @@ impl StagedBackup {
         if fs::symlink_metadata(target).is_ok() {
             return Err(Error::Exists(target.to_owned()));
         }
-        let lock = lock(data)?;
+        let lock = staging::lock(data, LOCK_FILE, STAGE_PREFIX)?;
         if data.join(LAKE).exists() {
             // Moves tables of an earlier version to where the backup looks for them.
             Lake::open_existing(data)?;
@@ -73,7 +74,7 @@ impl StagedBackup {
             // Staged next to the target, so that a rename suffices. Hard links require the data folder's file system.
             (BackupTarget::Folder(target.to_owned()), parent_of(target))
         };
-        let folder = private_folder(STAGE_PREFIX, &beside)?;
+        let folder = staging::private_folder(STAGE_PREFIX, &beside)?;
         let created_at = clock.now().to_rfc3339_opts(SecondsFormat::Millis, true);
         let root = folder.path();
         copy_tables(&data.join(LAKE), &root.join(LAKE))?;
@@ -193,28 +194,6 @@ fn modified_s(metadata: &fs::Metadata) -> u32 {
         .ok()
         .and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
     since_1970.map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(0))
-}
-
-/// Takes the lock that allows one backup of a data folder at a time, and deletes what a killed backup left there.
-fn lock(data: &Path) -> Result<File> {
-    let path = data.join(LOCK_FILE);
-    let lock = File::create(&path).map_err(Error::io(&path))?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(Error::Busy(path)),
-        Err(TryLockError::Error(error)) => return Err(Error::io(&path)(error)),
-    }
-    for entry in fs::read_dir(data).map_err(Error::io(data))? {
-        let entry = entry.map_err(Error::io(data))?;
-        let is_stage = entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with(STAGE_PREFIX);
-        if is_stage && entry.path().is_dir() {
-            fs::remove_dir_all(entry.path()).map_err(Error::io(&entry.path()))?;
-        }
-    }
-    Ok(lock)
 }
 
 /// Copies every table: each folder under `lake` that holds a snapshot. Folders for other programs and former versions

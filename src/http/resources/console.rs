@@ -106,42 +106,37 @@ static FILES: LazyLock<Vec<(DocsFile, bool)>> = LazyLock::new(|| {
 
 /// The page, its files and its sessions. None is in the OpenAPI document: they are not for programs.
 pub const ENDPOINTS: &[Endpoint] = &[
-    page("/console", |_| async { Ok(to_page()) }.boxed()),
-    page("/console/", |call| {
-        async { send(call.app, "index.html", call.headers) }.boxed()
-    }),
-    page("/console/{file}", |call| {
-        async { send(call.app, call.param(0), call.headers) }.boxed()
-    }),
-    page("/console/{folder}/{file}", |call| {
-        async {
-            send(
-                call.app,
-                &format!("{}/{}", call.param(0), call.param(1)),
-                call.headers,
-            )
-        }
-        .boxed()
-    }),
+    Endpoint::page("/console", |_| async { Ok(to_page()) }.boxed(), None),
+    Endpoint::page(
+        "/console/",
+        |call| async { send(call.app, "index.html", call.headers) }.boxed(),
+        None,
+    ),
+    Endpoint::page(
+        "/console/{file}",
+        |call| async { send(call.app, call.param(0), call.headers) }.boxed(),
+        None,
+    ),
+    Endpoint::page(
+        "/console/{folder}/{file}",
+        |call| {
+            async {
+                send(
+                    call.app,
+                    &format!("{}/{}", call.param(0), call.param(1)),
+                    call.headers,
+                )
+            }
+            .boxed()
+        },
+        None,
+    ),
     session(Method::POST, SESSION_BODY, |call| begin(call).boxed()),
     session(Method::GET, BodyRule::None, |call| tell(call).boxed()),
     session(Method::DELETE, BodyRule::None, |call| {
         async { Ok(end(call)) }.boxed()
     }),
 ];
-
-const fn page(path: &'static str, handler: Handler) -> Endpoint {
-    Endpoint {
-        method: Method::GET,
-        path,
-        access: Access::Public,
-        counting: Counting::Free,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler,
-        operation: None,
-    }
-}
 
 const fn session(method: Method, body: BodyRule, handler: Handler) -> Endpoint {
     Endpoint {

@@ -10,9 +10,9 @@ use futures::FutureExt;
 use serde_json::json;
 use utoipa_swagger_ui::Config;
 use warp::http::header::LOCATION;
-use warp::http::{HeaderMap, Method, Response, StatusCode};
+use warp::http::{HeaderMap, Response, StatusCode};
 
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
+use crate::endpoint::{Endpoint, Handler};
 use crate::error::ApiError;
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::openapi::{self, Operation};
@@ -21,12 +21,12 @@ use crate::response::ApiResponse;
 
 /// The document, the page and the page's files; only the first two are in the OpenAPI document.
 pub const ENDPOINTS: &[Endpoint] = &[
-    endpoint(
+    Endpoint::page(
         DOCUMENT_PATH,
         |_| async { Ok(ApiResponse::json(DOCUMENT.clone())) }.boxed(),
         Some(|| Operation::new("openapi", "This document").with_answer(json!({"type": "object"}))),
     ),
-    endpoint(
+    Endpoint::page(
         PAGE_PATH,
         SEND,
         Some(|| {
@@ -34,9 +34,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
                 .answering_as("text/html", json!({"type": "string"}))
         }),
     ),
-    endpoint(FILES_PREFIX, SEND, None),
-    endpoint("/docs/{file}", SEND, None),
-    endpoint("/", |_| async { Ok(to_page()) }.boxed(), None),
+    Endpoint::page(FILES_PREFIX, SEND, None),
+    Endpoint::page("/docs/{file}", SEND, None),
+    Endpoint::page("/", |_| async { Ok(to_page()) }.boxed(), None),
 ];
 
 /// Leads whoever opens the service itself to its documentation.
@@ -44,23 +44,6 @@ fn to_page() -> ApiResponse {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
     ApiResponse::from(response).with_header(LOCATION, FILES_PREFIX)
-}
-
-const fn endpoint(
-    path: &'static str,
-    handler: Handler,
-    operation: Option<fn() -> Operation>,
-) -> Endpoint {
-    Endpoint {
-        method: Method::GET,
-        path,
-        access: Access::Public,
-        counting: Counting::Free,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler,
-        operation,
-    }
 }
 
 /// The document as JSON text, built once.

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use futures::FutureExt;
 use serde_json::json;
 use warp::http::header::{HeaderValue, LOCATION};
-use warp::http::{HeaderMap, Method, Response, StatusCode};
+use warp::http::{HeaderMap, Response, StatusCode};
 
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
+use crate::endpoint::{Endpoint, Handler};
 use crate::error::ApiError;
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::openapi::Operation;
@@ -75,7 +75,7 @@ const STYLE: &str = include_str!("guide.css");
 
 /// The index, which is in the OpenAPI document, and the pages.
 pub const ENDPOINTS: &[Endpoint] = &[
-    endpoint(
+    Endpoint::page(
         "/docs/guide/",
         SEND,
         Some(|| {
@@ -83,26 +83,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
                 .answering_as("text/html", json!({"type": "string"}))
         }),
     ),
-    endpoint("/docs/guide/{page}", SEND, None),
-    endpoint("/docs/guide", |_| async { Ok(to_index()) }.boxed(), None),
+    Endpoint::page("/docs/guide/{page}", SEND, None),
+    Endpoint::page("/docs/guide", |_| async { Ok(to_index()) }.boxed(), None),
 ];
-
-const fn endpoint(
-    path: &'static str,
-    handler: Handler,
-    operation: Option<fn() -> Operation>,
-) -> Endpoint {
-    Endpoint {
-        method: Method::GET,
-        path,
-        access: Access::Public,
-        counting: Counting::Free,
-        body: BodyRule::None,
-        time: Time::Request,
-        handler,
-        operation,
-    }
-}
 
 const SEND: Handler = |call| async { send(call.param(0), call.headers) }.boxed();
 

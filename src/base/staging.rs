@@ -1,0 +1,97 @@
+//! Stages: folders in which something is put together before it goes to its place, such as a backup or a publication.
+//!
+//! A stage may hold copies of the store, so nobody but its owner can read it. A process that is killed leaves its stage
+//! behind; the next one of the same kind deletes it, under a lock that allows one at a time.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// Why there is no stage.
+#[derive(Debug, thiserror::Error)]
+pub enum StagingError {
+    /// Another process holds the lock.
+    #[error("{}: locked by another process", .0.display())]
+    Busy(PathBuf),
+    /// A file or folder cannot be made, locked or deleted.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Path of the file or folder.
+        path: PathBuf,
+        /// The operating system's error.
+        source: io::Error,
+    },
+}
+
+impl StagingError {
+    fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, source }
+    }
+}
+
+/// Takes the lock file of a kind of stage in a folder, and deletes the stages there whose names begin with `prefix`: those
+/// that killed processes left. The lock is released when the file is dropped.
+///
+/// # Errors
+/// [`StagingError::Busy`] if another process holds the lock; a stage cannot be deleted.
+pub fn lock(folder: &Path, lock_file: &str, prefix: &str) -> Result<File, StagingError> {
+    let path = folder.join(lock_file);
+    let lock = File::create(&path).map_err(StagingError::io(&path))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(StagingError::Busy(path)),
+        Err(TryLockError::Error(error)) => return Err(StagingError::io(&path)(error)),
+    }
+    for entry in fs::read_dir(folder).map_err(StagingError::io(folder))? {
+        let entry = entry.map_err(StagingError::io(folder))?;
+        let is_stage = entry.file_name().to_string_lossy().starts_with(prefix);
+        if is_stage && entry.path().is_dir() {
+            fs::remove_dir_all(entry.path()).map_err(StagingError::io(&entry.path()))?;
+        }
+    }
+    Ok(lock)
+}
+
+/// Makes a stage in a folder, which only its owner can read. Dropping it deletes it.
+///
+/// # Errors
+/// The folder cannot be written to.
+pub fn private_folder(prefix: &str, beside: &Path) -> Result<TempDir, StagingError> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir_in(beside).map_err(StagingError::io(beside))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_process_at_a_time_stages_and_deletes_what_a_killed_one_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let stage = private_folder(".stage-", folder.path()).unwrap();
+        let (left, other) = (stage.keep(), folder.path().join("data"));
+        fs::create_dir(&other).unwrap();
+        let held = lock(folder.path(), "stage.lock", ".stage-").unwrap();
+        assert!(!left.exists() && other.exists());
+        let second = lock(folder.path(), "stage.lock", ".stage-");
+        assert!(matches!(second, Err(StagingError::Busy(_))));
+        drop(held);
+        assert!(lock(folder.path(), "stage.lock", ".stage-").is_ok());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_its_owner_can_read_a_stage() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let stage = private_folder(".stage-", folder.path()).unwrap();
+        let mode = fs::metadata(stage.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+}
