@@ -77,6 +77,7 @@ mod journeys {
     mod operating;
     mod operators;
     mod other_engines;
+    mod partitions;
     mod publishing;
     mod rebuilding;
     mod replicas;

@@ -3,7 +3,7 @@
 python sql.py --http URL --key KEY --modest-key KEY --data FOLDER [--flight GRPC_URL] [--pid SERVER_PID] [--limit ROWS]
 
 Each way reads the same columns of `dvf` to Arrow, several times; the best time counts. With the process id of the server,
-the most memory it held is printed too. Then a modest client searches sales at fixed times, alone and while another process
+the CPU time of both sides and the most memory that the server held are printed too. Then a modest client searches sales at fixed times, alone and while another process
 runs heavy queries without a pause; the time of a search counts from the moment it was due.
 """
 
@@ -11,6 +11,8 @@ import argparse
 import glob
 import io
 import multiprocessing
+import os
+import resource
 import threading
 import time
 
@@ -94,6 +96,37 @@ def over_flight():
             return sum(batch.num_rows for batch in cursor.fetch_record_batch())
 
 
+def message(field, content):
+    """A length-delimited field of a protocol buffer."""
+    length, digits = len(content), bytearray()
+    while length > 127:
+        digits.append(length & 127 | 128)
+        length >>= 7
+    return bytes([field << 3 | 2, *digits, length]) + content
+
+
+def over_arrow_flight():
+    """The same calls by Arrow's own client, which is C++; the ADBC driver is Go."""
+    from pyarrow import flight
+
+    kind = b"type.googleapis.com/arrow.flight.protocol.sql.CommandStatementQuery"
+    command = message(1, kind) + message(2, message(1, query.encode()))
+    options = flight.FlightCallOptions(headers=[(b"authorization", f"Bearer {arguments.key}".encode())])
+    with flight.connect(arguments.flight.replace("grpc://", "grpc+tcp://")) as client:
+        info = client.get_flight_info(flight.FlightDescriptor.for_command(command), options)
+        return sum(chunk.data.num_rows for chunk in client.do_get(info.endpoints[0].ticket, options))
+
+
+def cpu_seconds():
+    """CPU time that this process and the server have used."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    if not arguments.pid:
+        return own.ru_utime + own.ru_stime, 0.0
+    with open(f"/proc/{arguments.pid}/stat") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return own.ru_utime + own.ru_stime, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def by_duckdb():
     files = glob.glob(f"{arguments.data}/lake/dvf/*.parquet")
     assert files
@@ -103,19 +136,21 @@ def by_duckdb():
 
 ways = [("DuckDB", by_duckdb), ("HTTP, Arrow", over_http("none")), ("HTTP, Arrow zstd", over_http("zstd"))]
 if arguments.flight:
-    ways.append(("Flight SQL", over_flight))
+    ways += [("Flight SQL, ADBC", over_flight), ("Flight SQL, Arrow", over_arrow_flight)]
 results = {}
 for name, read in ways:
-    best, rows = float("inf"), 0
+    best, rows, (client, server) = float("inf"), 0, cpu_seconds()
     with Memory() as memory:
         for _ in range(RUNS):
             started = time.perf_counter()
             rows = read()
             best = min(best, time.perf_counter() - started)
     results[name] = best
+    client, server = ((after - before) / RUNS for after, before in zip(cpu_seconds(), (client, server)))
     grown = f"{memory.before:8.0f} -> {memory.most:6.0f} MiB" if arguments.pid else ""
     ratio = best / results["DuckDB"]
-    print(f"{name:18} {rows:>10,} rows {best:8.3f} s {rows / best / 1e6:7.2f} M rows/s {ratio:6.2f} x DuckDB {grown}")
+    print(f"{name:18} {rows:>10,} rows {best:8.3f} s {rows / best / 1e6:7.2f} M rows/s {ratio:6.2f} x DuckDB "
+          f"CPU {client:5.2f} s client {server:5.2f} s server {grown}")
 
 
 def ask_heavily(until):

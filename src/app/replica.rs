@@ -22,7 +22,9 @@ use toise_base::supervise::{Supervisor, Worker};
 use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
 use toise_http::replica::{AsOf, ReplicaStatus};
+use toise_lake::settings::{LakeSettings, departments};
 use toise_listings::search::projection::Projection;
+use toise_publish::holdings::Holdings;
 use toise_publish::manifest::Manifest;
 use toise_publish::metering;
 use toise_publish::remote::Remote;
@@ -91,12 +93,17 @@ pub fn as_of(manifest: &Manifest) -> AsOf {
 /// There is neither; the folder holds other data; it cannot be written.
 pub fn first(
     data: &Path,
-    url: &str,
+    settings: &LakeSettings,
     runtime: &Handle,
     bar: &ProgressBar,
 ) -> Result<(Replica, ReplicaStatus), Failure> {
-    let remote = Remote::open(url, RetryPolicy::default())?;
-    let mut replica = Replica::open(data, remote)?;
+    let remote = Remote::open(&settings.replica, RetryPolicy::default())?;
+    let holdings = Holdings {
+        departments: departments(&settings.replica_departments)
+            .ok_or("lake.replica_departments names an unknown department")?,
+        fetched_bytes_max: settings.replica_fetched_mib << 20,
+    };
+    let mut replica = Replica::open(data, remote, holdings)?;
     let store = Store::open(data)?;
     replica.recover(&store)?;
     match runtime.block_on(replica.poll(&store, bar)) {

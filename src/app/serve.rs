@@ -172,13 +172,12 @@ fn first_snapshot(
     config: &Config,
     runtime: &Handle,
 ) -> Result<Option<(Replica, ReplicaStatus)>, Failure> {
-    let url = config.lake.replica.as_str();
-    if url.is_empty() {
+    if config.lake.replica.is_empty() {
         replica::refuse_folder(data)?;
         return Ok(None);
     }
     let bar = Progress::new(false).bytes("downloading", Some(0));
-    let first = replica::first(data, url, runtime, &bar)?;
+    let first = replica::first(data, &config.lake, runtime, &bar)?;
     bar.finish_and_clear();
     Ok(Some(first))
 }

@@ -1,8 +1,12 @@
 //! The order of rows in files: by department, then along the Hilbert curve of the position, so that the rows of one
 //! place are contiguous.
 
+use std::ops::Range;
+
 use super::departments;
 
+/// Bits of a key below the department's rank.
+const PLACE_BITS: u32 = 40;
 /// Bits per axis of the curve: 2^16 cells over the covered box, about 20 m over mainland France.
 const CURVE_BITS: u32 = 16;
 const LAT_MIN: f64 = 41.0;
@@ -26,7 +30,13 @@ pub fn cluster_key(department: Option<&str>, position: Option<(f64, f64)>) -> u6
         };
         1 + hilbert_index(to_cell(x), to_cell(y))
     });
-    rank << 40 | place
+    rank << PLACE_BITS | place
+}
+
+/// The keys of all rows of a department, or of rows in none.
+pub fn places_of(department: Option<&str>) -> Range<u64> {
+    let first = cluster_key(department, None);
+    first..first + (1 << PLACE_BITS)
 }
 
 fn to_cell(fraction: f64) -> u32 {

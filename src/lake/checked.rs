@@ -19,6 +19,10 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::Error;
 use super::checksums::SpanChecksums;
+use super::partial::{self, SpanSource};
+
+/// Bytes that are fetched at once where a file has a hole, or one span: pages are small, and requests take long.
+const FETCH_BYTES: u64 = 1 << 20;
 
 /// An open file and the checksums of its spans.
 #[derive(Debug)]
@@ -28,13 +32,18 @@ pub struct CheckedFile {
     sums: SpanChecksums,
     /// Footer of a Parquet file once it is read; used to name columns in messages.
     footer: OnceLock<Arc<ParquetMetaData>>,
+    /// Where bytes come from that are not here.
+    source: Option<Arc<dyn SpanSource>>,
 }
 
 impl CheckedFile {
     /// Opens a file, whose length must be that of its checksums.
     pub fn open(path: &Path, sums: SpanChecksums) -> Result<Self, Error> {
         let wrap = |error| Error::io(path, error);
-        let file = File::open(path).map_err(wrap)?;
+        let source = partial::source_of(path);
+        let mut options = File::options();
+        let options = options.read(true).write(source.is_some());
+        let file = options.open(path).map_err(wrap)?;
         let (length, written) = (file.metadata().map_err(wrap)?.len(), sums.length());
         if length != written {
             let reason = format!("length is {length} bytes, expected {written}");
@@ -45,6 +54,7 @@ impl CheckedFile {
             path: path.to_owned(),
             sums,
             footer: OnceLock::new(),
+            source,
         })
     }
 
@@ -85,23 +95,71 @@ impl CheckedFile {
 
     /// Reads and verifies spans.
     fn spans(&self, spans: Range<usize>) -> Result<Bytes, Error> {
-        let buffer = self.unverified(&spans)?;
-        let damaged = self.sums.damaged(spans, &buffer).next();
-        match damaged {
-            None => Ok(buffer.into()),
-            Some(span) => Err(self.mismatch(span)),
+        let mut buffer = self.unverified(&spans)?;
+        let Some(first) = self.sums.damaged(spans.clone(), &buffer).next() else {
+            return Ok(buffer.into());
+        };
+        let Some(source) = &self.source else {
+            return Err(self.mismatch(first));
+        };
+        let start = self.sums.bytes_of(&spans).start;
+        let lacking: Vec<usize> = self
+            .sums
+            .damaged(first..spans.end, &buffer[self.offset(start, first)..])
+            .collect();
+        let mut fetched_to = 0;
+        for span in lacking {
+            if span < fetched_to {
+                continue;
+            }
+            let window = self.sums.window(span, FETCH_BYTES);
+            fetched_to = window.end;
+            let fetched = self.fetch(source.as_ref(), window.clone())?;
+            let from = self.sums.bytes_of(&window).start;
+            let wanted = self
+                .sums
+                .bytes_of(&(window.start..window.end.min(spans.end)));
+            let length = (wanted.end - wanted.start) as usize;
+            let to = (from - start) as usize;
+            buffer[to..to + length].copy_from_slice(&fetched[..length]);
         }
+        Ok(buffer.into())
     }
 
-    /// Returns all damage of some spans.
-    pub fn damage(&self, spans: &Range<usize>) -> Vec<Error> {
-        match self.unverified(spans) {
-            Err(error) => vec![error],
-            Ok(buffer) => {
-                let damaged = self.sums.damaged(spans.clone(), &buffer);
-                damaged.map(|span| self.mismatch(span)).collect()
-            }
+    /// Offset of a span in a buffer that starts at byte `start` of the file.
+    fn offset(&self, start: u64, span: usize) -> usize {
+        (self.sums.bytes_of(&(span..span + 1)).start - start) as usize
+    }
+
+    /// Fetches spans, verifies them and writes them to their place.
+    fn fetch(&self, source: &dyn SpanSource, spans: Range<usize>) -> Result<Bytes, Error> {
+        let bytes = self.sums.bytes_of(&spans);
+        let wrap = |error| Error::io(&self.path, error);
+        let fetched = source.fetch(&self.path, bytes.clone()).map_err(wrap)?;
+        if let Some(span) = self.sums.damaged(spans, &fetched).next() {
+            return Err(self.mismatch(span));
         }
+        self.file
+            .write_all_at(&fetched, bytes.start)
+            .map_err(wrap)?;
+        Ok(fetched)
+    }
+
+    /// Returns all damage of some spans. A hole is none where files may have holes.
+    pub fn damage(&self, spans: &Range<usize>) -> Vec<Error> {
+        let buffer = match self.unverified(spans) {
+            Err(error) => return vec![error],
+            Ok(buffer) => buffer,
+        };
+        let start = self.sums.bytes_of(spans).start;
+        let is_hole = |span: usize| {
+            let bytes = self.sums.bytes_of(&(span..span + 1));
+            let bytes = (bytes.start - start) as usize..(bytes.end - start) as usize;
+            buffer[bytes].iter().all(|byte| *byte == 0) && self.may_have_holes()
+        };
+        let damaged = self.sums.damaged(spans.clone(), &buffer);
+        let damaged = damaged.filter(|span| !is_hole(*span));
+        damaged.map(|span| self.mismatch(span)).collect()
     }
 
     fn unverified(&self, spans: &Range<usize>) -> Result<Vec<u8>, Error> {
@@ -114,8 +172,18 @@ impl CheckedFile {
     }
 
     fn mismatch(&self, span: usize) -> Error {
-        let reason = format!("{} does not match its checksum", self.name_of(span));
+        let name = self.name_of(span);
+        let reason = match self.source.is_none() && self.may_have_holes() {
+            true => format!(
+                "{name} is not on this disk, which has a replica of some departments: ask its server"
+            ),
+            false => format!("{name} does not match its checksum"),
+        };
         Error::damaged(&self.path, reason)
+    }
+
+    fn may_have_holes(&self) -> bool {
+        self.path.parent().is_some_and(partial::is_partial)
     }
 
     /// Describes the content of a span, for messages.

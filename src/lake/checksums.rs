@@ -151,6 +151,13 @@ impl SpanChecksums {
         runs
     }
 
+    /// A span and those behind it, together at most `bytes` or one span.
+    pub fn window(&self, first: usize, bytes: u64) -> Range<usize> {
+        let start = self.bytes_of(&(first..first + 1)).start;
+        let end = self.ends.partition_point(|end| *end <= start + bytes);
+        first..end.max(first + 1)
+    }
+
     /// Bytes of a span in a buffer that starts at offset `start` of the file.
     fn slice<'b>(&self, buffer: &'b [u8], start: u64, span: usize) -> &'b [u8] {
         let bytes = self.bytes_of(&(span..span + 1));

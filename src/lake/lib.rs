@@ -25,6 +25,7 @@ pub mod import;
 mod layout;
 mod locked_table;
 pub mod merge;
+pub mod partial;
 mod provenance;
 mod rewrite;
 mod rows;

@@ -1,6 +1,7 @@
 //! Settings of the lake: the section `lake` of the configuration.
 
 use serde::{Deserialize, Serialize};
+use toise_geo::departments;
 
 /// Versions of a table that are kept by default: the current one and the one before.
 pub const KEEP_VERSIONS: usize = 2;
@@ -11,6 +12,9 @@ pub const KEEP_VERSIONS_MAX: usize = 1_000;
 const PUBLISH_EVERY_S: u64 = 1;
 /// Seconds between two shipments of metered consumption, by default.
 const METERING_EVERY_S: u64 = 60;
+
+/// Space for what a replica fetches of departments that it does not hold, by default, in MiB.
+const REPLICA_FETCHED_MIB: u64 = 4_096;
 
 /// How the lake keeps its tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +33,21 @@ pub struct LakeSettings {
     pub writer_address: String,
     /// Object store whose publications a server follows as a replica; empty for a server with data of its own.
     pub replica: String,
+    /// Codes of the departments whose data files a replica holds on its disk, separated by commas; empty for all.
+    pub replica_departments: String,
+    /// Space for what a replica of some departments fetches of the others, in MiB.
+    pub replica_fetched_mib: u64,
+}
+
+/// The codes of departments in a text that separates them by commas; `None` if one is unknown.
+pub fn departments(text: &str) -> Option<Vec<String>> {
+    let codes = text
+        .split(',')
+        .map(str::trim)
+        .filter(|code| !code.is_empty());
+    codes
+        .map(|code| departments::name(code).map(|_| code.to_owned()))
+        .collect()
 }
 
 impl Default for LakeSettings {
@@ -40,6 +59,8 @@ impl Default for LakeSettings {
             metering_every_s: METERING_EVERY_S,
             writer_address: String::new(),
             replica: String::new(),
+            replica_departments: String::new(),
+            replica_fetched_mib: REPLICA_FETCHED_MIB,
         }
     }
 }

@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use super::delta::{self, FILES, FormerLog, file_name};
 use super::files::{clear, link_or_copy, make};
 use super::snapshot::{self, Snapshot};
-use super::{Error, versions};
+use super::{Error, partial, versions};
 
 const SNAPSHOT: &str = "_snapshot.json";
 /// Name in the own folder under which a shared folder is made.
@@ -43,12 +43,15 @@ fn shared_folder(own: &Path) -> Option<PathBuf> {
     Some(own.with_file_name(name.strip_prefix('_')?))
 }
 
-/// Whether the shared folder of a table shows its current snapshot; also if there is nothing to show. Costs two
+/// Whether the shared folder of a table shows its current snapshot; also if there is nothing to show. Costs three
 /// `stat` calls, or reads both snapshots where they are copies.
 pub(super) fn is_current(own: &Path) -> bool {
     let Some(shared) = shared_folder(own) else {
         return true;
     };
+    if partial::is_partial(own) {
+        return !shared.exists();
+    }
     let (ours, theirs) = (own.join(snapshot::FILE_NAME), shared.join(SNAPSHOT));
     if !ours.exists() {
         return true;
@@ -73,6 +76,9 @@ pub(super) fn refresh(own: &Path, log: DeltaLog) -> Result<(), Error> {
     let Some(shared) = shared_folder(own) else {
         return Ok(());
     };
+    if partial::is_partial(own) {
+        return clear(&shared);
+    }
     let mut versions = versions::kept(own)?;
     if versions.is_empty() {
         return Ok(());

@@ -11,11 +11,14 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{Error, Provenance};
+use toise_geo::order;
 
 /// Format version written by this version.
 pub const FORMAT: u32 = 2;
 /// Name of the snapshot in the table's folder.
 pub const FILE_NAME: &str = "snapshot.json";
+/// Hexadecimal digits of the place in a clustering key.
+const PLACE_DIGITS: usize = 16;
 /// Maximum sources in the snapshot, newest last; older ones are in the import reports.
 const SOURCES_KEPT_MAX: usize = 1_000;
 
@@ -44,6 +47,19 @@ impl DataFileEntry {
             super::id_index::file_name(&self.file),
             super::checksums::file_name(&self.file),
         ]
+    }
+
+    /// Whether the file may hold rows of one of some departments. Rows that are in no department belong to all.
+    pub fn concerns(&self, departments: &[String]) -> bool {
+        let place = |key: &str| u64::from_str_radix(key.get(..PLACE_DIGITS)?, 16).ok();
+        let (first, last) = (place(&self.key_range.0), place(&self.key_range.1));
+        let (Some(first), Some(last)) = (first, last) else {
+            return true;
+        };
+        let wanted = departments.iter().map(|code| order::places_of(Some(code)));
+        wanted
+            .chain([order::places_of(None)])
+            .any(|places| first < places.end && places.start <= last)
     }
 }
 
@@ -81,7 +97,10 @@ impl Snapshot {
     }
 
     /// Reads the file of a snapshot; `None` if there is none.
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, Error> {
+    ///
+    /// # Errors
+    /// It cannot be read, is damaged or of another format.
+    pub fn read(path: &Path) -> Result<Option<Self>, Error> {
         let text = match fs::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -173,4 +192,42 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(|error| Error::io(folder, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_concerns_the_departments_that_its_rows_lie_in() {
+        let key = |department: Option<&str>, position| {
+            format!(
+                "{:032x}",
+                u128::from(order::cluster_key(department, position)) << 64 | 7
+            )
+        };
+        let entry = |first: String, last: String| DataFileEntry {
+            file: "1.parquet".into(),
+            run: 1,
+            rows: 1,
+            bytes: 1,
+            sums: String::new(),
+            key_range: (first, last),
+        };
+        let south = entry(key(Some("13"), None), key(Some("30"), Some((43.83, 4.36))));
+        let is_of = |entry: &DataFileEntry, code: &str| entry.concerns(&[code.to_owned()]);
+        for (code, expected) in [
+            ("12", false),
+            ("13", true),
+            ("2A", true),
+            ("30", true),
+            ("31", false),
+        ] {
+            assert_eq!(is_of(&south, code), expected, "{code}");
+        }
+        let nowhere = entry(key(None, None), key(None, Some((48.0, 2.0))));
+        assert!(is_of(&nowhere, "75"));
+        let unreadable = entry("?".into(), "?".into());
+        assert!(is_of(&unreadable, "75"));
+    }
 }

@@ -15,15 +15,20 @@ use super::digests::{replace, sync_folder};
 use super::folder::{ReplicaFolder, applied_blocks};
 use super::manifest::{Content, Manifest, PublishedBlock, PublishedFile};
 use super::{Error, Result};
-use toise_lake::snapshot;
+use toise_lake::{partial, snapshot};
 use toise_store::Store;
 use toise_store::exchange::{BlockExchange, ReplicatedRows};
 
 /// Folder in which a text index is put together.
 const TEXTS_DRAFT: &str = "replica.new";
 
-/// Places the files that others name. A text index is placed once: from then on it is kept current from the rows.
-pub(crate) fn place_files(replica: &ReplicaFolder, manifest: &Manifest) -> Result<()> {
+/// Places the files that others name, those in `holes` without what they consist of. A text index is placed once: from
+/// then on it is kept current from the rows.
+pub(crate) fn place_files(
+    replica: &ReplicaFolder,
+    manifest: &Manifest,
+    holes: &HashSet<String>,
+) -> Result<()> {
     let mut folders = HashSet::new();
     for file in &manifest.files {
         if names_others(&file.path) || file.path.starts_with(TEXTS) {
@@ -34,7 +39,10 @@ pub(crate) fn place_files(replica: &ReplicaFolder, manifest: &Manifest) -> Resul
             fs::create_dir_all(folder).map_err(Error::io(folder))?;
             folders.insert(folder.to_owned());
         }
-        place(&replica.object(&file.content), &to)?;
+        match holes.contains(&file.path) {
+            true => place_hole(&replica.object(&file.content), &file.content, &to)?,
+            false => place(&replica.object(&file.content), &to)?,
+        }
     }
     for folder in folders {
         sync_folder(&folder)?;
@@ -43,10 +51,50 @@ pub(crate) fn place_files(replica: &ReplicaFolder, manifest: &Manifest) -> Resul
 }
 
 /// Whether a file is one that readers look at to find others.
-fn names_others(path: &str) -> bool {
+pub(crate) fn names_others(path: &str) -> bool {
     let is_snapshot = path.starts_with(LAKE) && path.ends_with(snapshot::FILE_NAME);
     let names = [MODELS, ADDRESSES].map(|folder| format!("{folder}/{CURRENT}"));
     is_snapshot || names.iter().any(|name| name == path)
+}
+
+/// The folder of the table whose list has a path.
+pub(crate) fn table_folder(path: &str) -> Option<&str> {
+    let folder = path.strip_suffix(snapshot::FILE_NAME)?;
+    folder
+        .strip_suffix('/')
+        .filter(|folder| folder.starts_with(LAKE))
+}
+
+/// Marks the tables whose files may have holes, so that no other program reads them.
+pub(crate) fn mark(replica: &ReplicaFolder, manifest: &Manifest, is_whole: bool) -> Result<()> {
+    for folder in manifest
+        .files
+        .iter()
+        .filter_map(|file| table_folder(&file.path))
+    {
+        let folder = replica.data().join(folder);
+        let marker = folder.join(partial::MARKER);
+        match is_whole {
+            true if !marker.exists() => continue,
+            true => fs::remove_file(&marker),
+            false => fs::write(&marker, ""),
+        }
+        .map_err(Error::io(&marker))?;
+        sync_folder(&folder)?;
+    }
+    Ok(())
+}
+
+/// Makes a hole of the length of some content, unless there is one already. Content that was held is deleted.
+fn place_hole(object: &Path, content: &Content, to: &Path) -> Result<()> {
+    let was_held = object.exists();
+    if was_held {
+        fs::remove_file(object).map_err(Error::io(object))?;
+    }
+    if !was_held && fs::metadata(to).is_ok_and(|about| about.len() == content.bytes) {
+        return Ok(());
+    }
+    partial::create_hole(to, content.bytes).map_err(Error::io(to))
 }
 
 /// Gives content the name of a file, replacing a file of other content at once. Its readers keep what they opened.

@@ -30,6 +30,9 @@ mod error;
 mod faults;
 mod folder;
 pub mod garbage;
+pub mod holdings;
+#[cfg(test)]
+mod holdings_tests;
 mod install;
 pub mod manifest;
 pub mod metering;

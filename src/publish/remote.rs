@@ -12,6 +12,7 @@ mod open;
 mod upload;
 
 use std::fs::{File, OpenOptions};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -382,6 +383,24 @@ impl Remote {
             .run(&path, || self.store.get_opts(&at, options.clone()))
             .await?;
         Ok((answer.meta.size, answer.into_stream()))
+    }
+
+    /// Some bytes of the object of some content. They may be wrong: whoever reads them verifies them.
+    ///
+    /// # Errors
+    /// There is no such object, it is shorter, or there is no answer.
+    pub(crate) async fn range(&self, content: &Content, bytes: Range<u64>) -> Result<Bytes> {
+        let path = content.path();
+        let at = self.at(&path);
+        let read = self.policy.run(&path, || async {
+            let fetched = self.store.get_range(&at, bytes.clone()).await?;
+            let (found, expected) = (fetched.len() as u64, bytes.end - bytes.start);
+            match found == expected {
+                true => Ok(fetched),
+                false => Err(cut_short(found, expected)),
+            }
+        });
+        read.await
     }
 
     /// Paths, relative to the prefix, of all objects in a folder, with what is known of them.

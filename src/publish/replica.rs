@@ -4,18 +4,21 @@
 //! objects at once, each continued where it broke off, each verified before it gets its name. Only then, [`Replica::install`]
 //! moves the files to their places, exchanges the rows of the store in one transaction, and replaces the files that name
 //! others, which is what running readers look at (`install.rs`). A snapshot with a missing or corrupt object changes
-//! nothing: the error names the file, and the former state stays.
+//! nothing: the error names the file, and the former state stays. A replica of some departments downloads the data files
+//! of these only ([`super::holdings`]).
 //!
 //! ```text
 //! replica/objects/3fa94c…      downloaded content; files of tables are second names of it
 //! replica/next.json            the manifest that is being installed: completed after a crash, without the network
 //! replica/installed.json       the manifest that is installed
+//! replica/holdings.json        the departments whose data files it holds
 //! ```
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
@@ -24,11 +27,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::capture::{LAKE, TEXTS};
 use super::digests::sync_folder;
 use super::folder::{ReplicaFolder, applied_blocks};
-use super::install;
+use super::holdings::{Holdings, RemoteSpans};
+use super::install::{self, names_others, table_folder};
 use super::manifest::{Content, Manifest, PublishedFile};
 use super::remote::{ReadPointer, Remote};
 use super::settings::OBJECTS_AT_ONCE;
 use super::{Error, Result};
+use toise_lake::partial::{self, Registration};
+use toise_lake::snapshot::Snapshot;
 use toise_store::Store;
 use toise_store::exchange::schema_version;
 
@@ -36,6 +42,8 @@ use toise_store::exchange::schema_version;
 const NEXT: &str = "next.json";
 /// The manifest that is installed.
 const INSTALLED: &str = "installed.json";
+/// What is held of it.
+const HOLDINGS: &str = "holdings.json";
 /// Held while the replica runs.
 const LOCK_FILE: &str = "lock";
 /// Times that corrupt content is fetched from its beginning: once more, in case it was damaged on its way.
@@ -51,15 +59,20 @@ pub struct Replica {
     /// The pointer whose snapshot is installed or was refused for good.
     seen: Option<ReadPointer>,
     installed: Option<Manifest>,
+    holdings: Holdings,
+    /// Whether that is what the installed snapshot was installed with.
+    is_held: bool,
+    /// Brings what is not held. It is registered for as long as the replica is.
+    spans: Option<(Arc<RemoteSpans>, Registration)>,
     _lock: File,
 }
 
 impl Replica {
-    /// Opens a data folder as a replica, creating it if need be. Sends nothing.
+    /// Opens a data folder as a replica that holds this part of publications, creating it if need be. Sends nothing.
     ///
     /// # Errors
     /// Another process is this replica; the folder holds data that did not come from a publication.
-    pub fn open(data: &Path, remote: Remote) -> Result<Self> {
+    pub fn open(data: &Path, remote: Remote, holdings: Holdings) -> Result<Self> {
         let place = ReplicaFolder::of(data);
         let folder = place.own();
         if !folder.exists() && (Store::exists(data) || data.join(LAKE).exists()) {
@@ -75,13 +88,59 @@ impl Replica {
             Err(TryLockError::Error(error)) => return Err(Error::io(&path)(error)),
         }
         let installed = read_manifest(&folder.join(INSTALLED))?;
-        Ok(Self {
+        let held = Holdings::read(&folder.join(HOLDINGS))?;
+        let spans = match holdings.is_all() && held.is_all() {
+            true => None,
+            false => {
+                let spans = RemoteSpans::start(remote.clone(), holdings.fetched_bytes_max);
+                let spans = Arc::new(spans.map_err(Error::io(data))?);
+                let registration = partial::register(data, Arc::clone(&spans) as _);
+                Some((spans, registration))
+            }
+        };
+        let replica = Self {
             folder: place,
             remote,
             seen: None,
+            is_held: held.departments == holdings.departments,
+            holdings,
+            spans,
             installed,
             _lock: lock,
-        })
+        };
+        if let Some(manifest) = &replica.installed {
+            replica.know(None, &replica.holes(manifest, &held)?);
+        }
+        Ok(replica)
+    }
+
+    /// Paths of the data files of a manifest that are not to be downloaded. Their tables' lists must be here.
+    fn holes(&self, manifest: &Manifest, holdings: &Holdings) -> Result<HashSet<String>> {
+        let mut holes = HashSet::new();
+        if holdings.is_all() {
+            return Ok(holes);
+        }
+        for file in manifest
+            .files
+            .iter()
+            .filter(|file| names_others(&file.path))
+        {
+            let Some(folder) = table_folder(&file.path) else {
+                continue;
+            };
+            if let Some(snapshot) = Snapshot::read(&self.folder.object(&file.content))? {
+                holdings.add_holes(folder, &snapshot, &mut holes);
+            }
+        }
+        Ok(holes)
+    }
+
+    /// Tells whoever fetches what is not held of the files there are: those of the installed manifest, and of the next.
+    fn know(&self, next: Option<&Manifest>, holes: &HashSet<String>) {
+        if let Some((spans, _)) = &self.spans {
+            let manifests = self.installed.iter().chain(next);
+            spans.know(self.folder.data(), manifests, holes);
+        }
     }
 
     /// Whether a data folder is a replica's.
@@ -99,15 +158,21 @@ impl Replica {
         &self.remote
     }
 
-    /// Completes an installation that a killed process left: all its content is there. Blocks.
+    /// Completes an installation that a killed process left: all its content is there, unless other departments are to be
+    /// held now. Blocks.
     ///
     /// # Errors
     /// It fails again.
     pub fn recover(&mut self, store: &Store) -> Result<()> {
         let next = self.folder.own().join(NEXT);
-        match read_manifest(&next)? {
-            Some(manifest) => self.install(manifest, store),
-            None => Ok(()),
+        let Some(manifest) = read_manifest(&next)? else {
+            return Ok(());
+        };
+        let holes = self.holes(&manifest, &self.holdings)?;
+        let lacking = self.lacking(&manifest, store, &holes)?;
+        match lacking.is_empty() {
+            true => self.install(manifest, store),
+            false => fs::remove_file(&next).map_err(Error::io(&next)),
         }
     }
 
@@ -135,7 +200,12 @@ impl Replica {
             .installed
             .as_ref()
             .map_or(0, |manifest| manifest.number);
-        if found.pointer.number <= installed {
+        let is_news = match self.is_held {
+            true => found.pointer.number > installed,
+            // What is installed has to be held in another way.
+            false => found.pointer.number >= installed,
+        };
+        if !is_news {
             // What is installed, or an answer of the past.
             if found.pointer.number == installed {
                 self.seen = Some(found);
@@ -161,33 +231,63 @@ impl Replica {
         store: &Store,
         progress: &ProgressBar,
     ) -> Result<()> {
+        if !self.holdings.is_all() {
+            // The lists of tables tell which files are held.
+            let lists = manifest
+                .files
+                .iter()
+                .filter(|file| names_others(&file.path));
+            let lists = lists.filter(|file| !self.is_here(&file.content));
+            let downloads =
+                lists.map(|file| self.fetch(file.path.clone(), &file.content, progress));
+            self.complete(downloads).await?;
+        }
+        let holes = self.holes(manifest, &self.holdings)?;
+        let lacking = self.lacking(manifest, store, &holes)?;
+        progress.set_length(lacking.iter().map(|(_, content)| content.bytes).sum());
+        let downloads = lacking
+            .into_iter()
+            .map(|(name, content)| self.fetch(name, content, progress));
+        self.complete(downloads).await?;
+        // The names are on disk before a manifest that relies on them.
+        sync_folder(&self.folder.objects())
+    }
+
+    /// Completes downloads, several at once.
+    async fn complete(
+        &self,
+        downloads: impl Iterator<Item = impl Future<Output = Result<()>>>,
+    ) -> Result<()> {
+        let downloads = stream::iter(downloads).buffer_unordered(OBJECTS_AT_ONCE);
+        downloads.try_collect().await
+    }
+
+    /// Content of a manifest that is to be held and is not here, each once, and what it is called.
+    fn lacking<'m>(
+        &self,
+        manifest: &'m Manifest,
+        store: &Store,
+        holes: &HashSet<String>,
+    ) -> Result<Vec<(String, &'m Content)>> {
         let applied = applied_blocks(store)?;
         let applied: HashSet<&Content> = applied.iter().map(|block| &block.content).collect();
         // A text index is placed once; then the rows keep it current.
         let has_texts = self.folder.has_text_index()?;
-        let is_needed = |file: &&PublishedFile| !has_texts || !file.path.starts_with(TEXTS);
-        let files = manifest.files.iter().filter(is_needed);
+        let is_held = |file: &&PublishedFile| {
+            !(has_texts && file.path.starts_with(TEXTS) || holes.contains(&file.path))
+        };
+        let files = manifest.files.iter().filter(is_held);
         let of_files = files.map(|file| (file.path.clone(), &file.content));
         let rows = manifest.rows.iter();
         let of_rows = rows
             .filter(|block| !applied.contains(&block.content))
             .map(|block| (block.name(), &block.content));
         let mut seen = HashSet::new();
-        let lacking: Vec<(String, &Content)> = of_files
-            .chain(of_rows)
+        let lacking = of_files.chain(of_rows);
+        Ok(lacking
             .filter(|(_, content)| seen.insert(*content))
             .filter(|(_, content)| !self.is_here(content))
-            .collect();
-        progress.set_length(lacking.iter().map(|(_, content)| content.bytes).sum());
-        let downloads = lacking
-            .into_iter()
-            .map(|(name, content)| self.fetch(name, content, progress));
-        stream::iter(downloads)
-            .buffer_unordered(OBJECTS_AT_ONCE)
-            .try_collect::<()>()
-            .await?;
-        // The names are on disk before a manifest that relies on them.
-        sync_folder(&self.folder.objects())
+            .collect())
     }
 
     /// Whether content was downloaded: it gets its name once it is verified and on disk.
@@ -330,9 +430,14 @@ impl Replica {
         let path = folder.join(NEXT);
         let text = super::manifest::to_json(&manifest, NEXT)?;
         super::digests::replace(&path, &text)?;
-        install::place_files(&self.folder, &manifest)?;
+        let holes = self.holes(&manifest, &self.holdings)?;
+        self.know(Some(&manifest), &holes);
+        install::place_files(&self.folder, &manifest, &holes)?;
+        install::mark(&self.folder, &manifest, self.holdings.is_all())?;
         install::exchange_rows(&self.folder, &manifest, store)?;
         install::switch(&self.folder, &manifest)?;
+        self.holdings.write(&folder.join(HOLDINGS))?;
+        self.is_held = true;
         let installed = folder.join(INSTALLED);
         fs::rename(&path, &installed).map_err(Error::io(&installed))?;
         sync_folder(&folder)?;

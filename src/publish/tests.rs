@@ -16,6 +16,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use super::capture::Capture;
 use super::faults::{FaultRates, FaultyStore};
 use super::garbage::{Mode, Retention, collect};
+use super::holdings::Holdings;
 use super::manifest::{Content, Manifest};
 use super::publisher::{Extent, Publication, Publisher, publish};
 use super::remote::Remote;
@@ -27,7 +28,7 @@ use toise_lake::schema::{Column, ColumnKind, TableSchema};
 use toise_lake::{Lake, RowSink};
 use toise_store::Store;
 
-static SALES: LazyLock<TableSchema> = LazyLock::new(|| {
+pub(super) static SALES: LazyLock<TableSchema> = LazyLock::new(|| {
     let kinds = [
         ("id", ColumnKind::Text),
         ("department", ColumnKind::Category),
@@ -54,7 +55,7 @@ static SALES: LazyLock<TableSchema> = LazyLock::new(|| {
 });
 
 /// Waits of milliseconds, and many attempts.
-fn patient() -> RetryPolicy {
+pub(super) fn patient() -> RetryPolicy {
     RetryPolicy {
         attempts_max: 16,
         backoff_first: Duration::from_millis(1),
@@ -64,7 +65,7 @@ fn patient() -> RetryPolicy {
 }
 
 /// One attempt: whoever is killed does not try again.
-fn killed() -> RetryPolicy {
+pub(super) fn killed() -> RetryPolicy {
     RetryPolicy {
         attempts_max: 1,
         ..patient()
@@ -138,7 +139,7 @@ fn train(data: &Path, version: &str) {
 }
 
 /// The first state of a data folder.
-fn first_state(data: &Path) {
+pub(super) fn first_state(data: &Path) {
     import(data, 0..40);
     store_properties(data, 1..700);
     train(data, "m1");
@@ -171,14 +172,14 @@ fn seen(data: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-async fn publish_from(data: &Path, remote: &Remote, name: &str) -> Result<Publication> {
+pub(super) async fn publish_from(data: &Path, remote: &Remote, name: &str) -> Result<Publication> {
     let bar = ProgressBar::hidden();
     publish(data, remote, &publisher(name), &Clock::system(), &bar).await
 }
 
 /// A replica of a remote in a folder; polls once and installs what is new.
 async fn follow(data: &Path, remote: &Remote) -> Result<Option<u64>> {
-    let mut replica = Replica::open(data, remote.clone())?;
+    let mut replica = Replica::open(data, remote.clone(), Holdings::default())?;
     let store = Store::open(data)?;
     replica.recover(&store)?;
     let Some(manifest) = replica.poll(&store, &ProgressBar::hidden()).await? else {
@@ -489,7 +490,7 @@ async fn an_installation_that_was_killed_is_completed_without_the_network() {
     publish_from(writer.second.path(), &remote, "a")
         .await
         .unwrap();
-    let mut replica = Replica::open(data.path(), remote.clone()).unwrap();
+    let mut replica = Replica::open(data.path(), remote.clone(), Holdings::default()).unwrap();
     let rows = Store::open(data.path()).unwrap();
     let manifest = replica
         .poll(&rows, &ProgressBar::hidden())
@@ -501,7 +502,7 @@ async fn an_installation_that_was_killed_is_completed_without_the_network() {
     // Killed when the manifest was written and nothing else.
     write_file(data.path(), "replica/next.json", &text);
     let gone = Remote::over(Arc::new(InMemory::new()), "", killed());
-    let mut replica = Replica::open(data.path(), gone.clone()).unwrap();
+    let mut replica = Replica::open(data.path(), gone.clone(), Holdings::default()).unwrap();
     let rows = Store::open(data.path()).unwrap();
     replica.recover(&rows).unwrap();
     assert_eq!(replica.installed().unwrap().number, 2);
@@ -509,7 +510,7 @@ async fn an_installation_that_was_killed_is_completed_without_the_network() {
     assert_eq!(seen(data.path()), writer.seen[1]);
     // Killed at the end of the installation, when all but the name of the manifest is done: done again.
     write_file(data.path(), "replica/next.json", &text);
-    let mut replica = Replica::open(data.path(), gone).unwrap();
+    let mut replica = Replica::open(data.path(), gone, Holdings::default()).unwrap();
     replica.recover(&Store::open(data.path()).unwrap()).unwrap();
     drop(replica);
     assert_eq!(seen(data.path()), writer.seen[1]);
@@ -520,7 +521,7 @@ async fn what_is_damaged_at_home_is_not_published_and_other_folders_are_not_over
     let (writer, store) = (Writer::new(), Arc::new(InMemory::new()));
     let remote = writer.remote(&store);
     let data = writer.first.path();
-    let refused = Replica::open(data, remote.clone()).unwrap_err();
+    let refused = Replica::open(data, remote.clone(), Holdings::default()).unwrap_err();
     assert!(matches!(refused, Error::OwnData(_)), "{refused}");
     let part = data.join("lake/_sales/000001-0000.parquet");
     let mut bytes = std::fs::read(&part).unwrap();

@@ -40,12 +40,13 @@ pub fn content(data: &Path) -> [i64; 2] {
 
 /// What a replica that begins with nothing gets.
 async fn replicated(url: &str) -> [i64; 2] {
+    use toise::publish::holdings::Holdings;
     use toise::publish::remote::Remote;
     use toise::publish::replica::Replica;
     use toise::publish::retry::RetryPolicy;
     let data = tempfile::tempdir().unwrap();
     let remote = Remote::open(url, RetryPolicy::default()).unwrap();
-    let mut replica = Replica::open(data.path(), remote).unwrap();
+    let mut replica = Replica::open(data.path(), remote, Holdings::default()).unwrap();
     let store = toise::store::Store::open(data.path()).unwrap();
     let bar = indicatif::ProgressBar::hidden();
     let manifest = replica.poll(&store, &bar).await.unwrap().unwrap();

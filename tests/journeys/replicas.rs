@@ -1,7 +1,10 @@
 //! Replicas as processes: from nothing to answers, over to news without failing a request, killed and started again.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
@@ -214,6 +217,106 @@ async fn a_replica_answers_as_its_writer_does_and_goes_over_to_news_without_fail
     std::fs::rename(&bucket, outer.path().join("away")).unwrap();
     let server = replica(&at, &url);
     assert_eq!(sales(&server, &key).await.0, after);
+}
+
+/// Clients that call at the same time.
+const CLIENTS: usize = 8;
+/// Publications while they call.
+const PUBLICATIONS: usize = 4;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_request_of_many_at_once_fails_while_a_replica_goes_over_to_news() {
+    let outer = tempfile::tempdir().unwrap();
+    let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
+    let url = url_of(&bucket);
+    import(&data, "600", "1");
+    ingest(&data, &["un", "deux"]);
+    let key = run(&data, &["keys", "create", "--rate", "100000"]);
+    let key = key["key"].as_str().unwrap().to_owned();
+    run(&data, &["publish", &url]);
+    let server = Arc::new(replica(&outer.path().join("replica"), &url));
+    let stop = Arc::<AtomicBool>::default();
+    let clients = (0..CLIENTS).map(|number| {
+        let (server, key, stop) = (Arc::clone(&server), key.clone(), Arc::clone(&stop));
+        tokio::spawn(async move {
+            let paths = [
+                ("/v2/protected/opendata/dvf/search", json!({"size": 50})),
+                ("/v2/protected/properties/search", page(Some("traversant"))),
+            ];
+            let mut seen = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                let (path, body) = paths[number % paths.len()].clone();
+                let (status, as_of, body) =
+                    call(&server, Method::POST, path, &key, Some(body)).await;
+                assert_eq!(status, 200, "{path} as of {as_of}: {body}");
+                let (_, number) = as_of.split_once("snapshot=").unwrap();
+                seen.push(number.parse::<usize>().unwrap());
+            }
+            seen
+        })
+    });
+    let clients: Vec<_> = clients.collect();
+    for round in 0..PUBLICATIONS {
+        import(&data, "200", &(round + 2).to_string());
+        ingest(&data, &[["trois", "quatre", "cinq", "six"][round]]);
+        run(&data, &["publish", &url]);
+        let (started, wanted) = (Instant::now(), format!("snapshot={}", round + 2));
+        while !sales(&server, &key).await.1.ends_with(&wanted) {
+            assert!(started.elapsed() < LONG, "no {wanted}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    for client in clients {
+        let seen = client.await.unwrap();
+        assert!(seen.is_sorted(), "went back: {seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_replica_of_some_departments_answers_for_all_and_holds_little() {
+    let outer = tempfile::tempdir().unwrap();
+    let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
+    let url = url_of(&bucket);
+    import(&data, "2000", "1");
+    let key = key_of(&data);
+    run(&data, &["publish", &url]);
+    let at = outer.path().join("replica");
+    // There are no recorded sales in Mayotte.
+    let departments = "lake.replica_departments=976";
+    let more = ["--replica", &url, "--set", departments];
+    let server = Server::start_with(&at, "serve", &more, Stdio::inherit());
+    let path = "/v2/protected/opendata/dvf/search";
+    let held = || {
+        let folder = std::fs::read_dir(at.join("lake/_dvf")).unwrap();
+        let files = folder.map(|entry| entry.unwrap().metadata().unwrap().blocks());
+        files.sum::<u64>() * 512
+    };
+    let whole = std::fs::read_dir(data.join("lake/_dvf")).unwrap();
+    let whole: u64 = whole
+        .map(|entry| entry.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!(held() < whole / 2, "{} of {whole} bytes", held());
+    let page = json!({"size": 50});
+    let (status, _, ours) = call(&server, Method::POST, path, &key, Some(page.clone())).await;
+    assert_eq!(status, 200, "{ours}");
+    let writer = Server::start(&data, "serve");
+    let (_, _, theirs) = call(&writer, Method::POST, path, &key, Some(page)).await;
+    assert_eq!(ours["data"], theirs["data"]);
+    assert_eq!(ours["total"], theirs["total"]);
+    assert_eq!(server.terminate(), Some(0));
+
+    let wrong = [
+        "serve",
+        "--replica",
+        &url,
+        "--set",
+        "lake.replica_departments=20",
+    ];
+    let output = toise(&at, &wrong).output().unwrap();
+    assert!(!output.status.success());
+    let complaint = crate::support::process::errors(&output);
+    assert!(complaint.contains("codes of departments"), "{complaint}");
 }
 
 #[tokio::test]

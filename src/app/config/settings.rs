@@ -15,7 +15,7 @@ use toise_geocode::settings::is_base_address;
 use toise_http::client_address::Networks;
 use toise_http::console_page::BaseMap;
 use toise_http::cors::AllowedOrigins;
-use toise_lake::settings::KEEP_VERSIONS_MAX;
+use toise_lake::settings::{KEEP_VERSIONS_MAX, departments};
 use toise_net::egress::AllowedHosts;
 
 /// Maximum of a setting in seconds: a day.
@@ -70,6 +70,8 @@ pub enum SettingKind {
     Networks,
     /// Origins of pages separated by commas, or `*`; empty for none.
     Origins,
+    /// Codes of departments separated by commas; empty for all.
+    Departments,
     /// `http` or `https` address of a service; empty for none.
     BaseAddress,
     /// Visible ASCII characters; empty for none.
@@ -123,7 +125,7 @@ pub const SECTIONS: [(&str, &str); 17] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 69] = [
+const ROWS: [(&str, &str, SettingKind, &str); 71] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -179,6 +181,11 @@ const ROWS: [(&str, &str, SettingKind, &str); 69] = [
         "Address of this server that its replicas name for what only it does; empty if they do not say"),
     ("lake", "replica", SettingKind::Header,
         "Object store whose publications to serve as a replica, with a data folder of its own; empty for none"),
+    ("lake", "replica_departments", SettingKind::Departments,
+        "Departments whose data files a replica holds on its disk, such as 13,2A,75; what it reads of others it fetches from \
+          the object store; empty for all"),
+    ("lake", "replica_fetched_mib", SettingKind::Whole(16, MEBIBYTES_MAX),
+        "Space for what a replica of some departments fetched of others, in MiB; past it, what was fetched longest ago goes"),
     ("limits", "test_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
         "Requests per second of a test key"),
     ("limits", "test_monthly_quota", SettingKind::Whole(0, MONTHLY_QUOTA_MAX),
@@ -342,6 +349,7 @@ impl SettingKind {
             SettingKind::Hosts => text.is_some_and(|text| AllowedHosts::parse(text).is_ok()),
             SettingKind::Networks => text.is_some_and(|text| Networks::parse(text).is_ok()),
             SettingKind::Origins => text.is_some_and(|text| AllowedOrigins::parse(text).is_ok()),
+            SettingKind::Departments => text.is_some_and(|text| departments(text).is_some()),
             SettingKind::BaseAddress => {
                 text.is_some_and(|text| text.is_empty() || is_base_address(text))
             }
@@ -387,6 +395,9 @@ impl SettingKind {
             }
             SettingKind::Origins => {
                 "origins in quotes, separated by commas, as in \"https://app.example.com\"".into()
+            }
+            SettingKind::Departments => {
+                "codes of departments in quotes, separated by commas, as in \"13,2A,75\"".into()
             }
             SettingKind::BaseAddress => {
                 "an http or https address without user and query in quotes, empty for none".into()

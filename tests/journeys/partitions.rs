@@ -1,0 +1,297 @@
+//! A simulation of writers that are partitioned by department, as `docs/scaling.md` plans them: two servers with data
+//! folders of their own and a thin router before them show what one server with everything shows.
+//!
+//! The router keeps which partition has an advert, by its URL; an advert whose address moves to another department goes
+//! offline on one side and appears on the other. It sends searches without a place to all partitions and merges their
+//! answers, and passes on what alerts tell: a receiver is told of an advert once, wherever it moved.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use toise::contract::listings::filters::ListingKind;
+
+use crate::support::alerts::{body, flat, with};
+use crate::support::draw::Draw;
+use crate::support::process::{Server, run};
+use crate::support::receiver::{Act, Receiver};
+
+/// Longest wait on a busy machine.
+const LONG: Duration = Duration::from_secs(30);
+/// Adverts that are sent, some of them of the same home on two portals.
+const ADVERTS: u64 = 40;
+/// Rounds of changes.
+const ROUNDS: usize = 6;
+/// Changes of a round: prices, and addresses that move between departments.
+const CHANGES: usize = 8;
+/// Two towns: postal code, name, position.
+const TOWNS: [(&str, &str, [f64; 2]); 2] = [
+    ("69003", "Lyon", [4.85, 45.76]),
+    ("48000", "Mende", [3.49, 44.51]),
+];
+
+/// Where a search without a place goes.
+const BOTH: [usize; 2] = [0, 1];
+
+/// A server that takes adverts and tells a receiver about flats.
+struct Writer {
+    server: Server,
+    key: String,
+    receiver: Receiver,
+    _data: tempfile::TempDir,
+}
+
+impl Writer {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let receiver = Receiver::always(Act::Status(200)).await;
+        let key = key_of(folder.path());
+        let allow = ["--allow-webhook-hosts", "127.0.0.1"];
+        let server = Server::start_with(folder.path(), "serve", &allow, Stdio::null());
+        let writer = Self {
+            server,
+            key,
+            receiver,
+            _data: folder,
+        };
+        let filter = json!({"type": ["CLASS_FLAT"]});
+        let alert = body(ListingKind::Advert, &filter, &["ALERT_MATCH_CREATED"]);
+        let alert = with(alert, json!({"webhook_url": writer.receiver.url()}));
+        writer
+            .call(Method::PUT, "adverts/search/alerts", &alert)
+            .await;
+        writer
+    }
+
+    async fn call(&self, method: Method, path: &str, body: &Value) -> Value {
+        let url = format!("{}/v2/protected/{path}", self.server.address);
+        let request = crate::support::http_client().request(method, url);
+        let request = request.header("x-api-key", &self.key).json(body);
+        let response = request.send().await.unwrap();
+        let (status, mut answer) = (response.status(), response.json::<Value>().await.unwrap());
+        assert!(status.is_success(), "{path}: {status} {answer}");
+        answer["data"].take()
+    }
+
+    async fn ingest(&self, advert: &Value) {
+        let sent = json!({"adverts": [advert]});
+        self.call(Method::POST, "admin/adverts", &sent).await;
+    }
+
+    /// All properties that are online, dearest last.
+    async fn search(&self, filter: &Value) -> Vec<Value> {
+        let mut page = json!({"size": 100, "sortBy": "PRICE", "orderBy": "ASC"});
+        page["search"] = json!({"filterProperty": filter});
+        let mut found = self.call(Method::POST, "properties/search", &page).await;
+        match found["items"].take() {
+            Value::Array(items) => items,
+            other => panic!("{other}"),
+        }
+    }
+
+    /// URLs of the adverts that its receiver was told of, each as often as it was.
+    fn told(&self) -> Vec<String> {
+        let mut urls = Vec::new();
+        for request in self.receiver.received() {
+            let body = request.json();
+            for entry in body["data"]["created"].as_array().unwrap() {
+                let adverts = entry["adverts"].as_array().unwrap().iter();
+                urls.extend(adverts.map(|advert| advert["url"].as_str().unwrap().to_owned()));
+            }
+        }
+        urls
+    }
+}
+
+fn key_of(data: &Path) -> String {
+    let key = run(data, &["keys", "create", "--scopes", "search,alerts,admin"]);
+    key["key"].as_str().unwrap().to_owned()
+}
+
+/// The partitions, in the order of [`TOWNS`], and what the router knows.
+struct Router {
+    partitions: [Writer; 2],
+    /// The partition that has an advert, and the advert as it was last sent there.
+    places: BTreeMap<String, (usize, Value)>,
+}
+
+impl Router {
+    fn partition_of(advert: &Value) -> usize {
+        let code = advert["location"]["postalCode"].as_str().unwrap();
+        TOWNS.iter().position(|town| town.0 == code).unwrap()
+    }
+
+    async fn ingest(&mut self, advert: &Value) {
+        let (url, home) = (url_of(advert), Self::partition_of(advert));
+        if let Some((former, shown)) = self.places.get(&url)
+            && *former != home
+        {
+            let seen = advert["lastSeenAt"].clone();
+            let gone = with(
+                shown.clone(),
+                json!({"isOnline": false, "lastSeenAt": seen}),
+            );
+            self.partitions[*former].ingest(&gone).await;
+        }
+        self.partitions[home].ingest(advert).await;
+        self.places.insert(url, (home, advert.clone()));
+    }
+
+    /// A search of some partitions, merged by price.
+    async fn search(&self, filter: &Value, sides: &[usize]) -> Vec<Value> {
+        let mut found = Vec::new();
+        for side in sides {
+            found.extend(self.partitions[*side].search(filter).await);
+        }
+        // What a home leaves behind where it was before it moved.
+        found.retain(|property| !urls(property).is_empty());
+        found.sort_by_key(|property| (price(property), urls(property)));
+        found
+    }
+
+    /// What a receiver behind the router is told: an advert that moved is not new.
+    fn told(&self) -> Vec<String> {
+        let told = self.partitions.iter().flat_map(Writer::told);
+        told.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
+
+fn url_of(advert: &Value) -> String {
+    advert["url"].as_str().unwrap().to_owned()
+}
+
+fn price(property: &Value) -> u64 {
+    property["price"]["latest"]["value"].as_f64().unwrap() as u64
+}
+
+/// URLs of a property's adverts that are online, sorted.
+fn urls(property: &Value) -> Vec<String> {
+    let adverts = property["adverts"].as_array().unwrap().iter();
+    let online = adverts.filter(|advert| advert["isOnline"] == true);
+    let mut urls: Vec<String> = online.map(url_of).collect();
+    urls.sort();
+    urls
+}
+
+/// What does not depend on identifiers and on adverts that went offline.
+fn shown(properties: &[Value]) -> Vec<(u64, Vec<String>, Value, Value)> {
+    let shown = properties.iter().map(|property| {
+        let town = property["location"]["postalCode"].clone();
+        let surface = property["habitation"]["surface"]["total"].clone();
+        (price(property), urls(property), town, surface)
+    });
+    let mut shown: Vec<_> = shown.collect();
+    shown.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
+    shown
+}
+
+/// An advert in a town, seen in a round. Every fifth home is shown by two portals.
+fn advert(number: u64, town: usize, price: u64, round: usize) -> Value {
+    let (portal, home) = match number % 5 {
+        4 => ("deux", number - 1),
+        _ => ("un", number),
+    };
+    let (code, name, [lon, lat]) = TOWNS[town];
+    let aside = home as f64 * 0.004;
+    let located = json!({"postalCode": code, "city": name, "locationCoordinate": {"location": [lon + aside, lat]}});
+    let changed = json!({"isOnline": true, "currentPrice": {"value": price}, "location": located,
+        "lastSeenAt": format!("2026-11-01T{:02}:{:02}:00Z", 8 + round, number)});
+    with(flat(portal, number, home), changed)
+}
+
+/// The town of a home at first: both adverts of a home are in the same.
+fn first_town(number: u64) -> usize {
+    (number / 5 % 2) as usize
+}
+
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let started = Instant::now();
+    while !holds().await {
+        assert!(started.elapsed() < LONG, "{what}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn partitions_behind_a_router_show_and_tell_what_one_writer_does() {
+    let whole = Writer::start().await;
+    let partitions = [Writer::start().await, Writer::start().await];
+    let mut router = Router {
+        partitions,
+        places: BTreeMap::new(),
+    };
+    let mut draw = Draw::new(7);
+    let mut towns: Vec<usize> = (0..ADVERTS).map(first_town).collect();
+    let mut prices: Vec<u64> = (0..ADVERTS)
+        .map(|number| 100_000 + 2_000 * (number - u64::from(number % 5 == 4)))
+        .collect();
+    for number in 0..ADVERTS {
+        let nth = number as usize;
+        let sent = advert(number, towns[nth], prices[nth], 0);
+        whole.ingest(&sent).await;
+        router.ingest(&sent).await;
+    }
+    let mut moves = 0;
+    for round in 1..=ROUNDS {
+        for _ in 0..CHANGES {
+            let nth = draw.below(ADVERTS as usize);
+            let number = nth as u64;
+            match draw.below(2) {
+                0 => prices[nth] += 1_000,
+                // A home with two adverts stays: portals that contradict each other about its town are another matter.
+                _ if number % 5 < 3 => {
+                    towns[nth] = 1 - towns[nth];
+                    moves += 1;
+                }
+                _ => {}
+            }
+            let sent = advert(number, towns[nth], prices[nth], round);
+            whole.ingest(&sent).await;
+            router.ingest(&sent).await;
+        }
+    }
+    assert!(moves > ROUNDS, "too few addresses moved");
+
+    // An advert is shown by one partition, and searches find the same with and without a place.
+    for filter in [
+        json!({}),
+        json!({"price": {"latest": {"value": {"min": 120_000, "max": 160_000}}}}),
+    ] {
+        let started = Instant::now();
+        loop {
+            let one = shown(&whole.search(&filter).await);
+            let both = shown(&router.search(&filter, &BOTH).await);
+            if !one.is_empty() && one == both {
+                break;
+            }
+            if started.elapsed() > LONG {
+                assert_eq!(one, both, "{filter}");
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    for (home, (code, ..)) in TOWNS.iter().enumerate() {
+        let filter = json!({"location": [{"postalCode": code}]});
+        let of_one = shown(&whole.search(&filter).await);
+        assert_eq!(shown(&router.search(&filter, &[home]).await), of_one);
+        assert_eq!(shown(&router.search(&filter, &[1 - home]).await), []);
+    }
+    let found = router.search(&json!({}), &BOTH).await;
+    let mut online: Vec<String> = found.iter().flat_map(urls).collect();
+    online.sort();
+    let known: Vec<String> = router.places.keys().cloned().collect();
+    assert_eq!(online, known, "each advert is online once");
+
+    // Everybody is told of each advert once.
+    until("all are told", async || {
+        whole.told().len() >= known.len() && router.told().len() >= known.len()
+    })
+    .await;
+    let mut told = whole.told();
+    told.sort();
+    assert_eq!(told, known);
+    assert_eq!(router.told(), known);
+}
