@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 68] = [
+pub const ENDPOINTS: [&str; 69] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -77,6 +77,7 @@ pub const ENDPOINTS: [&str; 68] = [
     "admin.reports",
     "admin.model",
     "admin.jobs",
+    "admin.metrics",
 ];
 
 /// Prefix of the names of the operators' endpoints.

@@ -61,7 +61,7 @@ export async function call(method, path, body, options = {}) {
 
 /** Asks the public API and returns the answer itself, for downloads. */
 export function callRaw(method, path, body, options = {}) {
-  lastCall = { method, path, body };
+  if (!options.isQuiet) lastCall = { method, path, body };
   return request(method, path, body, options);
 }
 

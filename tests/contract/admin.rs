@@ -351,3 +351,20 @@ async fn jobs_of_collection_are_listed_newest_first() {
     assert_eq!(second[0]["url"], "https://portal.example/1");
     assert_eq!(data(desk.get("jobs?skip=5").await).await, json!([]));
 }
+
+#[tokio::test]
+async fn metrics_are_for_operators_wherever_they_call_from() {
+    let desk = AdminFixture::open("admin").await;
+    let response = desk.get("metrics").await;
+    assert_eq!(response.status(), 200);
+    assert!(
+        response.headers()["content-type"]
+            .to_str()
+            .unwrap()
+            .starts_with("text/plain")
+    );
+    let metrics = response.text().await.unwrap();
+    assert!(metrics.contains("toise_http_requests_total"), "{metrics}");
+    let modest = AdminFixture::open("search").await;
+    assert_eq!(modest.get("metrics").await.status(), 403);
+}

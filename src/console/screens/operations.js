@@ -1,8 +1,8 @@
 /** Operations: health and load, tables and their freshness, imports, collected pages, the model; keys and credits. */
 
-import { call, may } from "../api.js";
+import { call, callRaw, may } from "../api.js";
 import { day, number, word } from "../language.js";
-import { Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
+import { Granted, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { Accounts, Keys } from "./keys.js";
 import { ModelCard } from "./model.js";
@@ -16,7 +16,7 @@ const CREDIT_DAYS = 30;
 const DAY_MS = 86_400_000;
 const MIB = 2 ** 20;
 
-export const Operations = () => html`<${Health} /><${Usage} />
+export const Operations = () => html`<${Granted} scope="admin"><${Health} /></${Granted}><${Usage} />
   ${may("admin") && html`<${Reports} /><${ModelCard} /><${Jobs} /><${Keys} /><${Accounts} />`}`;
 
 /** The samples of a metric: labels and value. */
@@ -68,10 +68,13 @@ function Health() {
   useEffect(() => {
     call("GET", "/version", undefined, { isQuiet: true }).then((answer) => setVersion(answer.data.version));
     const read = async () => {
-      const answer = await fetch("/metrics");
-      if (!answer.ok) return;
-      const next = reading(await answer.text());
-      setReadings((before) => [...before, next].slice(-READINGS_MAX));
+      try {
+        const answer = await callRaw("GET", `${ADMIN}/metrics`, undefined, { isQuiet: true });
+        const next = reading(await answer.text());
+        setReadings((before) => [...before, next].slice(-READINGS_MAX));
+      } catch {
+        // The server is away or the session has ended: the plots pause.
+      }
     };
     read();
     const timer = setInterval(read, METRICS_MS);

@@ -1,4 +1,4 @@
-//! What an operator looks at: reports of imports and ingestions, the model with its report card, jobs of collection.
+//! What an operator looks at: reports of imports and ingestions, the model with its report card, jobs of collection, metrics.
 
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::alerts::page_parameters;
 use crate::reports;
+use crate::resources::probes::metrics;
 use crate::response::ApiResponse;
 use toise_alerts::request::queries::parse_page;
 use toise_base::reports::FOLDER;
@@ -72,6 +73,20 @@ pub const ENDPOINTS: &[Endpoint] = &[
             )
             .with_query(page_parameters())
             .with_answer(data_list_of("Job"))
+        }),
+    },
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/admin/metrics",
+        access: operator("admin.metrics"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| metrics(call.app).boxed(),
+        operation: Some(|| {
+            Operation::new("adminMetrics", "Numbers of the service for Prometheus, for operators anywhere")
+                .with_description("The same as `/metrics`, which answers clients on the same machine, or on `admin.listen`")
+                .answering_as("text/plain", json!({"type": "string"}))
         }),
     },
 ];
