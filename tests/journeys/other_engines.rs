@@ -1,6 +1,6 @@
 //! Tables and geodata opened by the programs that data teams use, as far as they are installed.
 //!
-//! `TOISE_PYTHON` names a Python with some of pandas, pyarrow, duckdb, polars, deltalake, pyiceberg and geopandas;
+//! `TOISE_PYTHON` names a Python with some of pandas, pyarrow, duckdb, polars, deltalake, pyiceberg, pyspark and geopandas;
 //! without it `python3` is asked. What is missing is said in a line and skipped.
 
 use std::path::Path;
@@ -62,6 +62,7 @@ fn all_agree(data: &Path, table: &str, former: u64) {
     let of_log = [("rows_by_statistics", now), ("version", former as i64 + 1)];
     says(&saw, "deltalake", &[&both[..], &of_log[..]].concat());
     says(&saw, "pyiceberg", &[rows]);
+    says(&saw, "pyspark", &[rows, north]);
 }
 
 #[test]

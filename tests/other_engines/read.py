@@ -9,6 +9,7 @@ which it may skip files by their statistics, and with rows of the former version
 
 import importlib
 import json
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -82,6 +83,18 @@ def of_pyiceberg(folder, version):
         return {"rows": table.scan().to_arrow().num_rows}
 
 
+def of_pyspark(folder, version):
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    # It listens on this machine alone.
+    for name in ("spark.driver.host", "spark.driver.bindAddress"):
+        session = session.config(name, "127.0.0.1")
+    with session.getOrCreate() as spark:
+        rows = spark.read.parquet(folder)
+        return {"rows": rows.count(), "rows_north": rows.filter(rows.lat > NORTH).count()}
+
+
 READERS = {
     "pandas": of_pandas,
     "pyarrow": of_pyarrow,
@@ -89,6 +102,7 @@ READERS = {
     "polars": of_polars,
     "deltalake": of_deltalake,
     "pyiceberg": of_pyiceberg,
+    "pyspark": of_pyspark,
 }
 
 NEEDED = {
@@ -109,6 +123,8 @@ def main():
             for module in needed:
                 importlib.import_module(module)
         except ImportError:
+            continue
+        if name == "pyspark" and not shutil.which("java"):
             continue
         saw[name] = reader(folder, int(version))
     print(json.dumps(saw))
