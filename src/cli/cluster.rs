@@ -13,7 +13,7 @@ use super::Common;
 use toise_cluster::Access;
 use toise_cluster::coordinator::dispatch::{Dispatch, Shares};
 use toise_cluster::coordinator::files::JobFiles;
-use toise_cluster::coordinator::{Cluster, Tell, addresses};
+use toise_cluster::coordinator::{Cluster, Tell, WorkerReport, addresses};
 use toise_cluster::identity::Identity;
 use toise_cluster::{Job, Work};
 
@@ -110,10 +110,19 @@ pub fn print(shares: &Shares) {
     } = shares;
     println!("{parts} parts, {parts_found} of them from an earlier run");
     for worker in workers {
-        let lost = if worker.is_lost { ", lost" } else { "" };
-        println!(
-            "{}: {} rows in {} parts, {:.1} s{lost}",
-            worker.worker, worker.rows, worker.parts, worker.seconds
-        );
+        println!("{}", line(worker, "parts"));
     }
+}
+
+/// What one worker did, in a line.
+pub fn line(worker: &WorkerReport, what: &str) -> String {
+    let WorkerReport {
+        worker,
+        rows,
+        parts,
+        seconds,
+        is_lost,
+    } = worker;
+    let lost = if *is_lost { ", lost" } else { "" };
+    format!("{worker}: {rows} rows in {parts} {what}, {seconds:.1} s{lost}")
 }

@@ -65,7 +65,7 @@ pub struct GeocodeArgs {
     pub delimiter: Option<String>,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
-    pub cluster: super::cluster::ClusterArgs,
+    cluster: super::cluster::ClusterArgs,
 }
 
 /// Runs `geocode`.

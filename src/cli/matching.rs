@@ -49,7 +49,7 @@ pub struct MatchArgs {
     pub columns: Option<Vec<String>>,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
-    pub cluster: super::cluster::ClusterArgs,
+    cluster: super::cluster::ClusterArgs,
 }
 
 /// An open-data table.

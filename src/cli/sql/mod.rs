@@ -114,7 +114,7 @@ pub struct SqlArgs {
     pub audit: Option<usize>,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
-    pub cluster: crate::cluster::ClusterArgs,
+    cluster: crate::cluster::ClusterArgs,
 }
 
 /// Output format of the rows.

@@ -8,7 +8,7 @@ use url::Url;
 use super::Failure;
 use super::source::{LocalSource, Rows};
 use crate::Common;
-use crate::cluster::tell;
+use crate::cluster::{line, tell};
 use toise_base::clock::Clock;
 use toise_cluster::Access;
 use toise_cluster::coordinator::query::{Distribution, QueryTerms};
@@ -21,6 +21,7 @@ pub(super) struct Workers {
     access: Access,
     urls: Vec<Url>,
     terms: QueryTerms,
+    as_json: bool,
     cluster: OnceCell<Arc<Cluster>>,
 }
 
@@ -36,6 +37,7 @@ impl Workers {
             access: Access::new(&config.cluster)?,
             urls: addresses(list)?,
             terms,
+            as_json: common.json,
             cluster: OnceCell::new(),
         })
     }
@@ -54,6 +56,13 @@ impl Workers {
             source.planned(statement, &adapt).await
         };
         let rows = cluster.query(&self.terms, prepare).await?;
+        for worker in &rows.workers {
+            match self.as_json {
+                // Standard output has the rows.
+                true => eprintln!("{}", serde_json::to_string(worker)?),
+                false => eprintln!("{}", line(worker, "tasks")),
+            }
+        }
         Ok(Rows {
             schema: rows.schema,
             batches: rows.batches,

@@ -3,6 +3,7 @@
 //! Every worker is asked who it is before work begins; one with other data is an error, one that does not answer is left
 //! out. A worker that fails later is dropped for the rest of the command, which says so; its work goes to the others.
 
+mod counted;
 pub mod dispatch;
 pub mod files;
 pub mod geocode;
@@ -46,11 +47,11 @@ pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct WorkerReport {
     /// Its address.
     pub worker: String,
-    /// Rows that it answered.
+    /// Rows that it answered, or gave from its tasks of a query.
     pub rows: u64,
-    /// Parts that it answered.
+    /// Parts that it answered, or tasks.
     pub parts: u64,
-    /// Time it worked on them, seconds.
+    /// Time it worked on them, seconds; times of parts at once add up.
     pub seconds: f64,
     /// Whether it failed meanwhile.
     pub is_lost: bool,
@@ -295,10 +296,8 @@ impl Cluster {
             self.give_back(place);
             let reason = match answer.map(&read) {
                 Ok(Ok((about, answer))) => {
-                    link.rows.fetch_add(about.rows, Ordering::Relaxed);
-                    link.parts.fetch_add(1, Ordering::Relaxed);
-                    let busy_ms = (about.seconds * 1e3) as u64;
-                    link.busy_ms.fetch_add(busy_ms, Ordering::Relaxed);
+                    let time = Duration::try_from_secs_f64(about.seconds).unwrap_or_default();
+                    link.count(about.rows, time);
                     return Ok((about, answer));
                 }
                 Ok(Err(error)) => error.to_string(),

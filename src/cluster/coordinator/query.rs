@@ -8,7 +8,7 @@ use std::fs::File;
 use std::future::Future;
 use std::io::{BufReader, BufWriter, Seek};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -23,19 +23,24 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::DataFrame;
-use datafusion_distributed::{DistributedExt, SessionStateBuilderExt, WorkerResolver};
+use datafusion_distributed::{
+    DistributedExec, DistributedExt, SessionStateBuilderExt, WorkerResolver,
+};
 use futures::{StreamExt, TryStreamExt};
 use tonic::codegen::http::{HeaderMap, HeaderName};
 use url::Url;
 
-use super::Cluster;
+use super::counted::CountedChannels;
+use super::{Cluster, WorkerReport};
+use crate::Error;
 pub use crate::protocol::QueryTerms;
 use crate::protocol::TERMS;
-use crate::{Access, Error};
 use toise_engine::session::{STORE, Session};
 
 /// Bytes of a scan for which a task is worth its while: whoever names workers wants all of them.
 const SCAN_BYTES_PER_TASK: usize = 1;
+/// Maximum wait for what workers tell of their tasks after the last row.
+const METRICS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What a query may fail with.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -43,8 +48,7 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// How the session of a query differs from one without workers.
 #[derive(Clone)]
 pub struct Distribution {
-    workers: Vec<Url>,
-    access: Access,
+    channels: CountedChannels,
     headers: HeaderMap,
 }
 
@@ -57,9 +61,10 @@ impl Distribution {
         &self,
         builder: SessionStateBuilder,
     ) -> datafusion::error::Result<SessionStateBuilder> {
+        let workers = self.channels.links.iter().map(|link| link.url.clone());
         Ok(builder
-            .with_distributed_worker_resolver(Workers(self.workers.clone()))
-            .with_distributed_channel_resolver(self.access.clone())
+            .with_distributed_worker_resolver(Workers(workers.collect()))
+            .with_distributed_channel_resolver(self.channels.clone())
             .with_distributed_passthrough_headers(self.headers.clone())?
             .with_distributed_file_scan_config_bytes_per_partition(SCAN_BYTES_PER_TASK)?
             .with_distributed_planner())
@@ -78,6 +83,8 @@ impl WorkerResolver for Workers {
 pub struct QueryRows {
     /// The columns.
     pub schema: SchemaRef,
+    /// What each worker did; none if the query was run here.
+    pub workers: Vec<WorkerReport>,
     /// The rows.
     pub batches: futures::stream::BoxStream<'static, Result<RecordBatch, Failure>>,
 }
@@ -146,23 +153,28 @@ impl Cluster {
         );
         let started = Instant::now();
         loop {
-            let workers: Vec<Url> = self.left().iter().map(|link| link.url.clone()).collect();
-            if workers.is_empty() {
+            let links = self.left();
+            if links.is_empty() {
                 return Err(Error::NoWorkers("no worker is left to run the query".into()).into());
             }
-            let count = workers.len();
+            links.iter().for_each(|link| link.count_anew());
             let distribution = Distribution {
-                workers,
-                access: self.access.clone(),
+                channels: CountedChannels {
+                    access: self.access.clone(),
+                    links: links.clone(),
+                },
                 headers: headers.clone(),
             };
             let (session, frame) = prepare(Some(distribution)).await?;
             let answered = answered(&session, frame).await;
             let error = match answered {
                 Ok(rows) => {
-                    let seconds = started.elapsed().as_secs_f64();
+                    let (count, seconds) = (links.len(), started.elapsed().as_secs_f64());
                     (self.tell)(&format!("answered with {count} workers in {seconds:.1} s"));
-                    return Ok(rows);
+                    return Ok(QueryRows {
+                        workers: self.report(),
+                        ..rows
+                    });
                 }
                 Err(error) => error,
             };
@@ -183,6 +195,7 @@ fn as_they_come(session: Session, rows: SendableRecordBatchStream) -> QueryRows 
     });
     QueryRows {
         schema,
+        workers: Vec::new(),
         batches: batches.boxed(),
     }
 }
@@ -191,11 +204,15 @@ fn as_they_come(session: Session, rows: SendableRecordBatchStream) -> QueryRows 
 async fn answered(session: &Session, frame: DataFrame) -> Result<QueryRows, Failure> {
     let task = session.context().task_ctx();
     let plan = frame.create_physical_plan().await?;
-    let mut rows = execute_stream(plan, task)?;
+    let mut rows = execute_stream(Arc::clone(&plan), task)?;
     let schema = rows.schema();
     let mut spool = StreamWriter::try_new(BufWriter::new(tempfile::tempfile()?), &schema)?;
     while let Some(batch) = rows.try_next().await.map_err(readable)? {
         spool.write(&batch)?;
+    }
+    if let Some(distributed) = plan.downcast_ref::<DistributedExec>() {
+        // Metrics come after the last row; a report without some of them is no failure.
+        let _ = tokio::time::timeout(METRICS_TIMEOUT, distributed.wait_for_metrics()).await;
     }
     let spool = spool.into_inner()?;
     let mut file: File = spool.into_inner().map_err(|error| error.into_error())?;
@@ -204,6 +221,7 @@ async fn answered(session: &Session, frame: DataFrame) -> Result<QueryRows, Fail
     let batches = futures::stream::iter(reader).map(|batch| batch.map_err(Failure::from));
     Ok(QueryRows {
         schema,
+        workers: Vec::new(),
         batches: batches.boxed(),
     })
 }
