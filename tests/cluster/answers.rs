@@ -1,11 +1,16 @@
 //! Answers of workers, compared with those of one machine: files byte for byte, rows of queries in any order.
 
 use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::folders::{bytes, data, file, homes, list, outcome, report, worker};
-use crate::process::{errors, run};
+use crate::process::{Server, errors, run};
+
+/// Longest wait for news on a busy machine.
+const LONG: Duration = Duration::from_secs(120);
 
 /// Runs a bulk command here and on workers, and compares the outputs. Gives the report of the workers.
 fn compared(arguments: &[&str], workers: &str, folder: &Path, output: &str) -> Value {
@@ -221,4 +226,50 @@ fn input_and_output_may_be_objects() {
         "{}",
         errors(&again)
     );
+}
+
+/// Imports sales of a seed.
+fn import(data: &Path, seed: &str) {
+    let files = tempfile::tempdir().unwrap();
+    let output = files.path().to_str().unwrap();
+    run(
+        data,
+        &["synth", "--dvf", "300", "--seed", seed, "--output", output],
+    );
+    let sales = files.path().join("dvf-synth.csv");
+    run(data, &["import", "dvf", sales.to_str().unwrap()]);
+}
+
+#[test]
+fn a_worker_of_a_replica_follows_its_writer_and_refuses_while_it_is_behind() {
+    let outer = tempfile::tempdir().unwrap();
+    let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
+    let url = format!("file://{}", bucket.display());
+    import(&data, "1");
+    run(&data, &["publish", &url]);
+    let replica = outer.path().join("replica");
+    let follower = Server::start_with(&replica, "worker", &["--replica", &url], Stdio::inherit());
+    let query = "select insee_code, count(*) n from dvf group by 1 order by 1";
+    let asked = || outcome(&data, &["sql", query, "--workers", &follower.address]);
+    let expected = || run(&data, &["sql", query]);
+    let rows = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).unwrap();
+    assert_eq!(rows(&asked()), expected());
+    import(&data, "2");
+    let behind = asked();
+    assert!(!behind.status.success());
+    assert!(
+        errors(&behind).contains("its table dvf is"),
+        "{}",
+        errors(&behind)
+    );
+    run(&data, &["publish", &url]);
+    let published = Instant::now();
+    let answered = loop {
+        let answered = asked();
+        if answered.status.success() {
+            break answered;
+        }
+        assert!(published.elapsed() < LONG, "{}", errors(&answered));
+    };
+    assert_eq!(rows(&answered), expected());
 }

@@ -5,7 +5,8 @@
 //! never otherwise. When the output is complete, the answers are deleted, and a manifest says what it was made of.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -51,6 +52,8 @@ pub(super) struct Manifest {
 pub(super) struct PartStore {
     remote: Remote,
     folder: String,
+    /// The folder on disk, if it is there.
+    disk: Option<PathBuf>,
     /// Names of the answers that were there at the beginning.
     found: Arc<BTreeMap<String, ()>>,
     /// Names of the answers that belong to the output, by number.
@@ -77,7 +80,11 @@ impl PartStore {
         })?;
         let name = absolute.file_name().unwrap_or_default().to_string_lossy();
         let remote = Remote::open(url.as_str(), RetryPolicy::default())?;
-        Self::open(remote, &name).await
+        let disk = folder.join(format!("{name}{SUFFIX}"));
+        Ok(Self {
+            disk: Some(disk),
+            ..Self::open(remote, &name).await?
+        })
     }
 
     /// The answers beside an output on object storage.
@@ -91,6 +98,7 @@ impl PartStore {
         Ok(Self {
             remote,
             folder,
+            disk: None,
             found: Arc::new(found.collect()),
             used: Arc::default(),
         })
@@ -163,6 +171,57 @@ impl PartStore {
                 self.remote.remove(&path).await?;
             }
         }
-        Ok(())
+        self.disk.as_deref().map_or(Ok(()), remove_drafts)
+    }
+}
+
+/// Deletes what a killed command left half written; only the manifest stays.
+fn remove_drafts(folder: &Path) -> Result<()> {
+    for file in fs::read_dir(folder).map_err(Error::io(folder))? {
+        let path = file.map_err(Error::io(folder))?.path();
+        if path.file_name().is_some_and(|name| name != MANIFEST) {
+            fs::remove_file(&path).map_err(Error::io(&path))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_is_found_for_its_question_alone_and_only_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("valued.csv");
+        let first = PartStore::beside(&output).await.unwrap();
+        assert_eq!(first.find(0, b"question").await.unwrap(), None);
+        first.keep(0, b"question", b"answer").await.unwrap();
+        first.keep(1, b"other", b"cut short").await.unwrap();
+        let parts = folder.path().join("valued.csv.parts");
+        let cut = parts.join(name(1, b"other"));
+        let whole = fs::read(&cut).unwrap();
+        fs::write(&cut, &whole[..whole.len() - 1]).unwrap();
+        fs::write(parts.join("draft#1"), b"half").unwrap();
+
+        let next = PartStore::beside(&output).await.unwrap();
+        let found = |number, question: &'static [u8]| next.find(number, question);
+        assert_eq!(
+            found(0, b"question").await.unwrap().as_deref(),
+            Some(&b"answer"[..])
+        );
+        assert_eq!(found(0, b"another question").await.unwrap(), None);
+        assert_eq!(found(1, b"question").await.unwrap(), None);
+        assert_eq!(found(1, b"other").await.unwrap(), None);
+        let manifest = Manifest {
+            job: "job".into(),
+            output: "digest".into(),
+            bytes: 1,
+            report: serde_json::json!({"rows": 1}),
+            parts: next.used(),
+        };
+        next.finish(&manifest).await.unwrap();
+        assert_eq!(next.manifest().await.unwrap(), Some(manifest));
+        assert_eq!(fs::read_dir(&parts).unwrap().count(), 1);
     }
 }
