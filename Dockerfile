@@ -10,7 +10,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
 COPY . .
 # The folder of the build outlives it, so that a second build only builds what changed.
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/source/target \
-    cargo auditable build --locked --profile dist --bin toise && cp target/dist/toise /toise
+    cargo auditable build --locked --profile dist --features cluster --bin toise && cp target/dist/toise /toise
 
 FROM debian:bookworm-slim
 # hadolint ignore=DL3008

@@ -328,8 +328,12 @@ async fn bind(wanted: &str) -> Result<TcpListener, Failure> {
     listener.map_err(|error| format!("cannot listen on {wanted}: {error}").into())
 }
 
+/// Resolves at SIGTERM or Ctrl-C.
+///
+/// # Errors
+/// The system gives no handler.
 #[cfg(unix)]
-fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
+pub fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -341,16 +345,23 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
     })
 }
 
+/// Resolves at Ctrl-C.
+///
+/// # Errors
+/// None.
 #[cfg(not(unix))]
-fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
+pub fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
     Ok(async {
         let _ = tokio::signal::ctrl_c().await;
     })
 }
 
 /// Reloads the certificate on every SIGHUP; has no effect without TLS.
+///
+/// # Errors
+/// The system gives no handler.
 #[cfg(unix)]
-fn reload_tls_on_sighup(supervisor: &Supervisor, tls: Option<Tls>) -> std::io::Result<()> {
+pub fn reload_tls_on_sighup(supervisor: &Supervisor, tls: Option<Tls>) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangup = signal(SignalKind::hangup())?;
     let renewing = async move {
@@ -368,7 +379,11 @@ fn reload_tls_on_sighup(supervisor: &Supervisor, tls: Option<Tls>) -> std::io::R
     Ok(())
 }
 
+/// There is no such signal here.
+///
+/// # Errors
+/// None.
 #[cfg(not(unix))]
-fn reload_tls_on_sighup(_supervisor: &Supervisor, _tls: Option<Tls>) -> std::io::Result<()> {
+pub fn reload_tls_on_sighup(_supervisor: &Supervisor, _tls: Option<Tls>) -> std::io::Result<()> {
     Ok(())
 }

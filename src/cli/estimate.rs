@@ -1,5 +1,7 @@
 //! `toise estimate`: values each home of a portfolio.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -54,6 +56,9 @@ pub struct EstimateArgs {
     /// Skip adjustments for what sales do not record (balcony, lift, condition, …) [default: the configured setting]
     #[arg(long)]
     no_adjustments: bool,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    cluster: super::cluster::ClusterArgs,
 }
 
 /// Runs `estimate`.
@@ -63,8 +68,6 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
         true => Adjustments::Off,
         false => settings.adjustments(),
     };
-    let model = Model::open(&common.data.join(store::FOLDER))?;
-    let valuer = Valuer::new(Arc::new(model), adjustments);
     let options = BulkEstimateOptions {
         input: arguments.input.clone(),
         output: arguments.output.clone(),
@@ -77,6 +80,12 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
         geocoder: LazyGeocoder::new(common.data.clone()),
         progress: Progress::new(common.json),
     };
+    #[cfg(feature = "cluster")]
+    if let Some(workers) = &arguments.cluster.workers {
+        return run_shared(common, workers, options, adjustments);
+    }
+    let model = Model::open(&common.data.join(store::FOLDER))?;
+    let valuer = Valuer::new(Arc::new(model), adjustments);
     let report = bulk::run(&valuer, &options)?;
     if common.json {
         println!("{}", serde_json::to_string(&report)?);
@@ -86,19 +95,64 @@ pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
     Ok(())
 }
 
+/// Runs `estimate` on workers.
+#[cfg(feature = "cluster")]
+fn run_shared(
+    common: &Common,
+    workers: &str,
+    options: BulkEstimateOptions,
+    adjustments: Adjustments,
+) -> CommandResult {
+    use super::cluster::{self, Workers};
+    use toise_cluster::Work;
+    use toise_cluster::coordinator::jobs::share;
+    use toise_cluster::identity::Identity;
+
+    let workers = Workers::connect(common, workers, Identity::for_estimates)?;
+    let question = serde_json::json!({
+        "estimate": options.output.extension().and_then(|extension| extension.to_str()),
+        "renames": options.renames,
+        "comparables": options.detail.comparables,
+        "contributions": options.detail.has_contributions,
+        "adjustments": adjustments == Adjustments::On,
+        "today": options.today,
+    });
+    let (input, output) = (options.input.clone(), options.output.clone());
+    let shared = workers.run((&input, &output), &question, |files, dispatch| {
+        let options = BulkEstimateOptions {
+            input: files.input.clone(),
+            output: files.output.clone(),
+            ..options
+        };
+        let mut shares = None;
+        let report = bulk::run_elsewhere(adjustments, &options, |job, blocks, answers| {
+            let mut dispatch = dispatch(Work::Estimate(job.clone()));
+            let shared = share(&mut dispatch, blocks, answers);
+            shares = Some(dispatch.shares());
+            shared
+        })?;
+        Ok((report, shares.unwrap_or_default()))
+    })?;
+    if common.json {
+        println!("{}", serde_json::to_string(&shared)?);
+    } else {
+        print(&shared.report, &output);
+        cluster::print(&shared.cluster);
+    }
+    Ok(())
+}
+
 fn print(report: &BulkEstimateReport, output: &Path) {
     println!(
         "{} rows in {:.1} s ({:.0} rows/s): {} valued, {} in error",
         report.rows, report.seconds, report.rows_per_second, report.valued, report.errors
     );
-    let listed = |counts: Vec<(&str, u64)>| {
-        let counts = counts
-            .into_iter()
-            .map(|(name, count)| format!("{count} {name}"));
-        counts.collect::<Vec<_>>().join(", ")
-    };
-    let by = |counts: &std::collections::BTreeMap<&'static str, u64>| {
-        listed(counts.iter().map(|(name, count)| (*name, *count)).collect())
+    let by = |counts: &BTreeMap<Cow<'static, str>, u64>| {
+        let counts = counts.iter();
+        let counts: Vec<String> = counts
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        counts.join(", ")
     };
     if report.valued > 0 {
         println!(

@@ -8,8 +8,12 @@ use super::{CommandResult, Common};
 use toise_base::progress::Progress;
 use toise_geocode::file::bulk::{self, FileJob, FileReport};
 use toise_geocode::file::request::FileRequest;
+use toise_geocode::file::rows::RowAnswers;
 use toise_geocode::folder as index;
 use toise_geocode::request::Operation;
+
+/// What the command may fail with.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Arguments of `geocode`.
 #[derive(Args, Debug)]
@@ -59,17 +63,13 @@ pub struct GeocodeArgs {
     /// Delimiter of a CSV file: one character, or tab [default: detected]
     #[arg(long, value_name = "CHARACTER")]
     pub delimiter: Option<String>,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    cluster: super::cluster::ClusterArgs,
 }
 
 /// Runs `geocode`.
 pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
-    let geocoder = index::open(&common.data)?;
-    if geocoder.segments().is_empty() {
-        eprintln!(
-            "no addresses are imported: only communes will be found. Import them first, for example: \
-             toise import ban --departments 48"
-        );
-    }
     let request = FileRequest {
         operation: match arguments.reverse {
             true => Operation::Reverse,
@@ -89,25 +89,77 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
         Some(output) => output.clone(),
         None => default_output(&arguments.file),
     };
-    let length = std::fs::metadata(&arguments.file).map_err(|error| {
-        let path = arguments.file.display();
-        format!("{path}: {error}")
-    })?;
-    let name = arguments.file.display().to_string();
-    let is_packed = name.ends_with(".gz");
-    let bar = Progress::new(common.json).bytes(&name, (!is_packed).then_some(length.len()));
-    let job = FileJob {
-        input: &arguments.file,
-        output: &output,
-        request: &request,
-        progress: &|bytes| bar.inc(bytes),
-    };
-    let report = bulk::run(&job, &geocoder);
-    bar.finish_and_clear();
-    let report = report?;
+    #[cfg(feature = "cluster")]
+    if let Some(workers) = &arguments.cluster.workers {
+        return run_shared(common, workers, (&arguments.file, &output), &request);
+    }
+    let geocoder = index::open(&common.data)?;
+    if geocoder.segments().is_empty() {
+        eprintln!(
+            "no addresses are imported: only communes will be found. Import them first, for example: \
+             toise import ban --departments 48"
+        );
+    }
+    let report = geocode(common, (&arguments.file, &output), &request, &geocoder)?;
     match common.json {
         true => println!("{}", serde_json::to_string(&report)?),
         false => print(&report, &output),
+    }
+    Ok(())
+}
+
+/// Geocodes a file with whoever answers its rows.
+fn geocode(
+    common: &Common,
+    (input, output): (&Path, &Path),
+    request: &FileRequest,
+    answers: &impl RowAnswers,
+) -> Result<FileReport, Failure> {
+    let length = std::fs::metadata(input);
+    let length = length.map_err(|error| format!("{}: {error}", input.display()))?;
+    let name = input.display().to_string();
+    let is_packed = name.ends_with(".gz");
+    let bar = Progress::new(common.json).bytes(&name, (!is_packed).then_some(length.len()));
+    let job = FileJob {
+        input,
+        output,
+        request,
+        progress: &|bytes| bar.inc(bytes),
+    };
+    let report = bulk::run(&job, answers);
+    bar.finish_and_clear();
+    Ok(report?)
+}
+
+/// Runs `geocode` on workers.
+#[cfg(feature = "cluster")]
+fn run_shared(
+    common: &Common,
+    workers: &str,
+    places: (&Path, &Path),
+    request: &FileRequest,
+) -> CommandResult {
+    use super::cluster::{self, Workers};
+    use toise_cluster::Work;
+    use toise_cluster::coordinator::geocode::SharedRows;
+    use toise_cluster::identity::Identity;
+
+    let workers = Workers::connect(common, workers, Identity::for_addresses)?;
+    let question = serde_json::json!({"geocode": request});
+    let shared = workers.run(places, &question, |files, dispatch| {
+        let rows = SharedRows::new(dispatch(Work::Geocode {
+            operation: request.operation,
+            result_columns: request.result_columns.clone(),
+        }));
+        let report = geocode(common, (&files.input, &files.output), request, &rows)?;
+        Ok((report, rows.into_dispatch().shares()))
+    })?;
+    match common.json {
+        true => println!("{}", serde_json::to_string(&shared)?),
+        false => {
+            print(&shared.report, places.1);
+            cluster::print(&shared.cluster);
+        }
     }
     Ok(())
 }

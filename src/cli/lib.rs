@@ -7,6 +7,8 @@ mod alerts;
 mod audit;
 mod backup;
 mod check;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod common;
 mod compact;
 mod completions;
@@ -44,6 +46,8 @@ mod tables;
 pub mod train;
 mod usage;
 mod webhook;
+#[cfg(feature = "cluster")]
+mod worker;
 
 use std::process::ExitCode;
 
@@ -83,6 +87,9 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Serve the API over HTTP
     Serve(serve::ServeArgs),
+    /// Answer shares of bulk commands and queries of other machines
+    #[cfg(feature = "cluster")]
+    Worker(worker::WorkerArgs),
     /// Serve the tools of the Model Context Protocol to an agent, on standard input and output
     Mcp(mcp::McpArgs),
     /// Run a read-only SQL query
@@ -150,6 +157,8 @@ pub fn main() -> ExitCode {
         Command::Mcp(arguments) => mcp::run(common, &arguments),
         Command::Sql(arguments) => sql::run(common, &arguments),
         Command::Serve(arguments) => serve::run(common, &arguments),
+        #[cfg(feature = "cluster")]
+        Command::Worker(arguments) => worker::run(common, &arguments),
         Command::Geocode(arguments) => geocode::run(common, &arguments),
         Command::Match(arguments) => matching::run(common, &arguments),
         Command::Market(arguments) => market::run(common, &arguments),

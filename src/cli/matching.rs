@@ -47,6 +47,9 @@ pub struct MatchArgs {
     /// Columns of the record to add to the output, separated by commas; `record` is the whole record as JSON
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    cluster: super::cluster::ClusterArgs,
 }
 
 /// An open-data table.
@@ -77,7 +80,6 @@ pub(super) fn rename(argument: &str) -> Result<(String, String), String> {
 
 /// Runs `match`.
 pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
-    let open_data = OpenData::open(&common.data, common.budget()?)?;
     let options = BulkOptions {
         dataset: arguments.table.into(),
         input: arguments.input.clone(),
@@ -89,11 +91,58 @@ pub fn run(common: &Common, arguments: &MatchArgs) -> CommandResult {
         geocoder: LazyGeocoder::new(common.data.clone()),
         progress: Progress::new(common.json),
     };
+    #[cfg(feature = "cluster")]
+    if let Some(workers) = &arguments.cluster.workers {
+        return run_shared(common, workers, options);
+    }
+    let open_data = OpenData::open(&common.data, common.budget()?)?;
     let report = bulk::run(&open_data, &options)?;
     if common.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
         print(&report, &arguments.output);
+    }
+    Ok(())
+}
+
+/// Runs `match` on workers.
+#[cfg(feature = "cluster")]
+fn run_shared(common: &Common, workers: &str, options: BulkOptions) -> CommandResult {
+    use super::cluster::{self, Workers};
+    use toise_cluster::Work;
+    use toise_cluster::coordinator::jobs::share;
+
+    let dataset = options.dataset;
+    let workers = Workers::connect(common, workers, |own| own.for_matches(dataset))?;
+    let question = serde_json::json!({
+        "match": options.output.extension().and_then(|extension| extension.to_str()),
+        "dataset": dataset,
+        "renames": options.renames,
+        "keys": options.keys,
+        "size": options.size,
+        "columns": options.columns,
+    });
+    let (input, output) = (options.input.clone(), options.output.clone());
+    let shared = workers.run((&input, &output), &question, |files, dispatch| {
+        let options = BulkOptions {
+            input: files.input.clone(),
+            output: files.output.clone(),
+            ..options
+        };
+        let mut shares = None;
+        let report = bulk::run_elsewhere(&options, |job, blocks, answers| {
+            let mut dispatch = dispatch(Work::Match(job.clone()));
+            let shared = share(&mut dispatch, blocks, answers);
+            shares = Some(dispatch.shares());
+            shared
+        })?;
+        Ok((report, shares.unwrap_or_default()))
+    })?;
+    if common.json {
+        println!("{}", serde_json::to_string(&shared)?);
+    } else {
+        print(&shared.report, &output);
+        cluster::print(&shared.cluster);
     }
     Ok(())
 }

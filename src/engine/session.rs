@@ -23,7 +23,7 @@ use super::view::TableView;
 use super::{Engine, Error, functions};
 
 /// URL of the session's tables in DataFusion.
-const STORE: &str = "toise://lake/";
+pub const STORE: &str = "toise://lake/";
 
 /// The version of a table that a session reads.
 #[derive(Clone, Debug, PartialEq, Eq)]

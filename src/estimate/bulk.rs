@@ -7,37 +7,36 @@
 //! A row may give an address instead of a position. If only its town is found, it is valued from the town's centre, and
 //! its confidence is LOW: `address_precision` tells such rows.
 
-use std::collections::BTreeMap;
+mod report;
+mod table;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::{ArrayRef, Int64Builder, RecordBatch, StringBuilder};
-use arrow::datatypes::{DataType, Field as Column, Schema, SchemaRef};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use chrono::NaiveDate;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::json::{comparables, contributions};
-use super::valuer::Valuer;
-use super::{Detail, Estimate, EstimateWarning};
+use super::valuer::{Adjustments, Valuer};
+use super::{Detail, Estimate};
 use crate::request::fields::{HomeField, POSITION_COLUMNS, REQUIRED_COLUMNS, columns};
 use crate::request::parse_cells;
+pub use report::BulkEstimateReport;
+use table::{EstimateTableBuilder, schema};
 use toise_base::progress::Progress;
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::{LazyGeocoder, RepeatedAddresses, Resolved};
 use toise_opendata::portfolio::{
-    self, ADDRESS_FIELDS, AddressAnswerBuilder, AddressColumns, Error, InputRows, OpenPortfolio,
-    Portfolio, PortfolioColumns, PortfolioOutput, RowFault, STATUS, STATUS_OK,
+    self, ADDRESS_FIELDS, AddressColumns, Answers, Blocks, Error, InputRows, OpenPortfolio,
+    Portfolio, PortfolioColumns, PortfolioOutput, RowFault,
 };
 
 /// Maximum comparables per row.
 pub const COMPARABLES_MAX: usize = 5;
 /// Column that identifies a row; rows are numbered if it is absent.
 const ID: &str = "id";
-/// Maximum distinct error reasons in a report; further ones are counted together.
-const REASONS_MAX: usize = 50;
-/// Reason under which errors beyond [`REASONS_MAX`] are counted.
-const OTHER_REASONS: &str = "other reasons";
 
 /// Options of a bulk estimate.
 #[derive(Clone, Debug)]
@@ -58,108 +57,75 @@ pub struct BulkEstimateOptions {
     pub progress: Progress,
 }
 
-/// Result of a bulk estimate.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct BulkEstimateReport {
-    /// Rows read from the portfolio.
-    pub rows: u64,
-    /// Rows with a price.
-    pub valued: u64,
-    /// Rows that could not be valued.
-    pub errors: u64,
-    /// Rows that could not be valued, by reason.
-    pub errors_by_reason: BTreeMap<String, u64>,
-    /// Rows that could not be valued, by status: `outside_france`, `coordinates_swapped?`, `error`.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub status: BTreeMap<&'static str, u64>,
-    /// Valued rows by confidence.
-    pub confidence: BTreeMap<&'static str, u64>,
-    /// Valued rows by fallback.
-    pub fallback: BTreeMap<&'static str, u64>,
-    /// Valued rows by warning.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub warning: BTreeMap<&'static str, u64>,
-    /// Rows located by their address, by precision.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub located: BTreeMap<&'static str, u64>,
-    /// Portfolio columns that were ignored.
-    pub ignored_columns: Vec<String>,
-    /// Elapsed time from opening the portfolio until the output is on disk, in seconds.
-    pub seconds: f64,
-    /// Portfolio rows processed per second.
-    pub rows_per_second: f64,
+/// What a bulk estimate asks of whoever answers its rows elsewhere. Together with a model and an index of addresses it
+/// decides every answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EstimateJob {
+    /// Columns of the portfolio.
+    pub names: Vec<String>,
+    /// Pairs of input column and the home column it stands for.
+    pub renames: Vec<(String, String)>,
+    /// Comparables of each result.
+    pub comparables: usize,
+    /// Whether each result has its contributions.
+    pub has_contributions: bool,
+    /// Whether what sales do not record adjusts prices.
+    pub has_adjustments: bool,
+    /// Valuation date of rows that give none.
+    pub today: NaiveDate,
 }
 
-impl BulkEstimateReport {
-    fn price(&mut self, estimate: &Estimate) {
-        self.valued += 1;
-        let confidence = estimate.confidence.as_str();
-        *self.confidence.entry(confidence).or_default() += 1;
-        let fallback = estimate.fallback.as_str();
-        *self.fallback.entry(fallback).or_default() += 1;
-        if let Some(warning) = estimate.warning {
-            *self.warning.entry(warning.as_str()).or_default() += 1;
-        }
-    }
-
-    fn error(&mut self, error: &str, count: u64) {
-        self.errors += count;
-        // Unreadable rows: the message starts with the row's location, which is not part of the reason.
-        let reason = match error
-            .strip_prefix("line ")
-            .and_then(|rest| rest.split_once(": "))
-        {
-            Some((_, reason)) => reason,
-            None => error,
-        };
-        let is_known = self.errors_by_reason.contains_key(reason);
-        let reason = match is_known || self.errors_by_reason.len() < REASONS_MAX {
-            true => reason,
-            false => OTHER_REASONS,
-        };
-        *self.errors_by_reason.entry(reason.to_owned()).or_default() += count;
-    }
-
-    fn add(&mut self, other: &BulkEstimateReport) {
-        self.rows += other.rows;
-        self.valued += other.valued;
-        for (reason, count) in &other.errors_by_reason {
-            self.error(reason, *count);
-        }
-        for (status, count) in &other.status {
-            *self.status.entry(status).or_default() += count;
-        }
-        for (confidence, count) in &other.confidence {
-            *self.confidence.entry(confidence).or_default() += count;
-        }
-        for (fallback, count) in &other.fallback {
-            *self.fallback.entry(fallback).or_default() += count;
-        }
-        for (warning, count) in &other.warning {
-            *self.warning.entry(warning).or_default() += count;
-        }
-        for (precision, count) in &other.located {
-            *self.located.entry(precision).or_default() += count;
+impl EstimateJob {
+    /// The options of the model's use.
+    pub fn adjustments(&self) -> Adjustments {
+        match self.has_adjustments {
+            true => Adjustments::On,
+            false => Adjustments::Off,
         }
     }
 }
 
-/// State shared by the threads of one run.
-struct EstimateRun {
-    valuer: Valuer,
-    detail: Detail,
-    today: NaiveDate,
-    schema: SchemaRef,
+/// What the columns of a portfolio say.
+struct EstimateColumns {
     /// Input column that holds the id.
     id: Option<usize>,
     /// Input columns that say something of a home.
     fields: Vec<(usize, &'static HomeField)>,
-    /// Input columns of addresses, and what locates them; `None` if there are none.
-    addresses: Option<(AddressColumns, Arc<Geocoder>)>,
+    /// Input columns of addresses; `None` if there are none.
+    addresses: Option<AddressColumns>,
+}
+
+/// Values the rows of a portfolio; threads share it.
+pub struct EstimateRun {
+    valuer: Valuer,
+    detail: Detail,
+    today: NaiveDate,
+    schema: SchemaRef,
+    columns: EstimateColumns,
+    /// Locates addresses, if there are columns of them.
+    geocoder: Option<Arc<Geocoder>>,
 }
 
 /// A row's estimate or why there is none, and what its address was understood as.
 type RowAnswer = (Result<Estimate, RowFault>, Option<Resolved>);
+
+/// The portfolio that options describe.
+fn portfolio_of(input: PathBuf, renames: Vec<(String, String)>) -> Portfolio {
+    let names = columns().map(|field| field.column.to_owned());
+    Portfolio {
+        input,
+        what: "a home".into(),
+        fields: [ID.to_owned()]
+            .into_iter()
+            .chain(names)
+            .chain(ADDRESS_FIELDS.map(str::to_owned))
+            .collect(),
+        only_if_named: ADDRESS_FIELDS.map(str::to_owned).to_vec(),
+        renames,
+        keys: Vec::new(),
+        default_keys: &[],
+    }
+}
 
 /// Values every row of a portfolio. Returns once the complete output is on disk. Blocks and computes on the global
 /// rayon pool, so it must not be called from one of its workers.
@@ -169,27 +135,13 @@ type RowAnswer = (Result<Estimate, RowFault>, Option<Resolved>);
 /// See [`Error`]; no output file is left in that case. A row that cannot be valued is not an error.
 pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimateReport, Error> {
     let started = Instant::now();
-    let names = columns().map(|field| field.column.to_owned());
-    let portfolio = Portfolio {
-        input: options.input.clone(),
-        what: "a home".into(),
-        fields: [ID.to_owned()]
-            .into_iter()
-            .chain(names)
-            .chain(ADDRESS_FIELDS.map(str::to_owned))
-            .collect(),
-        only_if_named: ADDRESS_FIELDS.map(str::to_owned).to_vec(),
-        renames: options.renames.clone(),
-        keys: Vec::new(),
-        default_keys: &[],
-    };
+    let portfolio = portfolio_of(options.input.clone(), options.renames.clone());
     let opened = OpenPortfolio::new(&portfolio)?;
-    let run = EstimateRun::new(valuer, options, &opened.columns)?;
+    let (detail, today) = (options.detail, options.today);
+    let columns = EstimateColumns::new(&opened.columns)?;
+    let run = EstimateRun::new(valuer, detail, today, columns, &options.geocoder)?;
     let output = PortfolioOutput::create(&options.output, &run.schema)?;
-    let mut report = BulkEstimateReport {
-        ignored_columns: opened.columns.ignored.clone(),
-        ..BulkEstimateReport::default()
-    };
+    let mut report = BulkEstimateReport::ignoring(&opened);
     portfolio::run(
         &portfolio,
         opened,
@@ -198,18 +150,53 @@ pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimat
         move |rows| run.answer(rows),
         |counts| report.add(&counts),
     )?;
-    report.seconds = started.elapsed().as_secs_f64();
-    report.rows_per_second = report.rows as f64 / report.seconds.max(f64::MIN_POSITIVE);
-    Ok(report)
+    Ok(report.took(started))
 }
 
-impl EstimateRun {
-    fn new(
-        valuer: &Valuer,
-        options: &BulkEstimateOptions,
-        found: &PortfolioColumns,
-    ) -> Result<Self, Error> {
-        // The first name of the portfolio is the id, then come the fields in their order and the parts of an address.
+/// Like [`run`], but `answer` has the blocks answered elsewhere, by an [`EstimateRun`] of the job it is told. The model and
+/// the index of addresses are not opened here.
+///
+/// # Errors
+///
+/// As for [`run`], and those of `answer`.
+pub fn run_elsewhere(
+    adjustments: Adjustments,
+    options: &BulkEstimateOptions,
+    answer: impl FnOnce(
+        &EstimateJob,
+        &mut Blocks<'_>,
+        &mut Answers<'_, BulkEstimateReport>,
+    ) -> Result<(), Error>,
+) -> Result<BulkEstimateReport, Error> {
+    let started = Instant::now();
+    let portfolio = portfolio_of(options.input.clone(), options.renames.clone());
+    let opened = OpenPortfolio::new(&portfolio)?;
+    let columns = EstimateColumns::new(&opened.columns)?;
+    let schema = schema(options.detail, columns.addresses.is_some());
+    let output = PortfolioOutput::create(&options.output, &schema)?;
+    let mut report = BulkEstimateReport::ignoring(&opened);
+    let job = EstimateJob {
+        names: opened.names.clone(),
+        renames: options.renames.clone(),
+        comparables: options.detail.comparables,
+        has_contributions: options.detail.has_contributions,
+        has_adjustments: adjustments == Adjustments::On,
+        today: options.today,
+    };
+    portfolio::run_elsewhere(
+        &portfolio,
+        opened,
+        output,
+        options.progress,
+        |blocks, answers| answer(&job, blocks, answers),
+        |counts| report.add(&counts),
+    )?;
+    Ok(report.took(started))
+}
+
+impl EstimateColumns {
+    /// The first name of the portfolio is the id, then come the fields in their order and the parts of an address.
+    fn new(found: &PortfolioColumns) -> Result<Self, Error> {
         let known: Vec<&'static HomeField> = columns().collect();
         let mut id = None;
         let mut fields = Vec::new();
@@ -223,35 +210,72 @@ impl EstimateRun {
         }
         let addresses = AddressColumns::find(of_address.iter().copied());
         require_columns(&fields, addresses)?;
-        let addresses = match addresses.are_given() {
-            true => {
-                let geocoder = options.geocoder.get().map_err(Error::Addresses)?;
-                Some((addresses, Arc::clone(geocoder)))
-            }
-            false => None,
+        Ok(Self {
+            id,
+            fields,
+            addresses: Some(addresses).filter(|addresses| addresses.are_given()),
+        })
+    }
+}
+
+impl EstimateRun {
+    /// Opens the index of addresses if there are columns of them.
+    fn new(
+        valuer: &Valuer,
+        detail: Detail,
+        today: NaiveDate,
+        columns: EstimateColumns,
+        geocoder: &LazyGeocoder,
+    ) -> Result<Self, Error> {
+        let geocoder = match columns.addresses {
+            Some(_) => Some(Arc::clone(geocoder.get().map_err(Error::Addresses)?)),
+            None => None,
         };
         Ok(Self {
             valuer: valuer.clone(),
-            detail: options.detail,
-            today: options.today,
-            schema: schema(options.detail, addresses.is_some()),
-            id,
-            fields,
-            addresses,
+            detail,
+            today,
+            schema: schema(detail, columns.addresses.is_some()),
+            columns,
+            geocoder,
         })
     }
 
+    /// The answers to the blocks of a job.
+    ///
+    /// # Errors
+    /// The columns of the job are not those of homes, or the index of addresses cannot be read.
+    pub fn of_job(
+        valuer: &Valuer,
+        job: &EstimateJob,
+        geocoder: &LazyGeocoder,
+    ) -> Result<Self, Error> {
+        let portfolio = portfolio_of(PathBuf::new(), job.renames.clone());
+        let found = PortfolioColumns::new(&portfolio, &job.names)?;
+        let detail = Detail {
+            comparables: job.comparables.min(COMPARABLES_MAX),
+            has_contributions: job.has_contributions,
+        };
+        let columns = EstimateColumns::new(&found)?;
+        Self::new(valuer, detail, job.today, columns, geocoder)
+    }
+
+    /// The schema of answers.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
     /// Values the rows of a block. CPU-bound.
-    fn answer(&self, rows: &InputRows) -> Result<(RecordBatch, BulkEstimateReport), Error> {
+    ///
+    /// # Errors
+    /// The columns cannot be built.
+    pub fn answer(&self, rows: &InputRows) -> Result<(RecordBatch, BulkEstimateReport), Error> {
         let mut table = EstimateTableBuilder::default();
         let mut counts = BulkEstimateReport::default();
-        let mut addresses = self
-            .addresses
-            .as_ref()
-            .map(|(_, geocoder)| RepeatedAddresses::new(geocoder));
+        let mut addresses = self.geocoder.as_deref().map(RepeatedAddresses::new);
         for row in 0..rows.block.len() {
             counts.rows += 1;
-            match self.id {
+            match self.columns.id {
                 Some(column) => table.ids.append_value(rows.block.cell(row, column)),
                 None => table
                     .ids
@@ -262,14 +286,15 @@ impl EstimateRun {
             match value {
                 Ok(estimate) => {
                     if let Some(found) = address {
-                        *counts.located.entry(found.precision.name()).or_default() += 1;
+                        let precision = found.precision.name();
+                        *counts.located.entry(precision.into()).or_default() += 1;
                     }
                     counts.price(&estimate);
                     table.price(&estimate);
                 }
                 Err(fault) => {
                     counts.error(&fault.to_string(), 1);
-                    *counts.status.entry(fault.status()).or_default() += 1;
+                    *counts.status.entry(fault.status().into()).or_default() += 1;
                     table.error(&fault);
                 }
             }
@@ -292,7 +317,7 @@ impl EstimateRun {
             Some(Ok(found)) => Some(found),
             Some(Err((reason, best))) => return (Err(RowFault::Other(reason)), best),
         };
-        let cells = self.fields.iter();
+        let cells = self.columns.fields.iter();
         let cells = cells.map(|(column, field)| (*field, rows.block.cell(row, *column)));
         let position = address.as_ref().map(Resolved::position);
         let home = parse_cells(cells, position, self.today);
@@ -311,9 +336,8 @@ impl EstimateRun {
         row: usize,
         addresses: &mut Option<RepeatedAddresses<'_, 'b>>,
     ) -> Option<Result<Resolved, (String, Option<Resolved>)>> {
-        let (columns, _) = self.addresses.as_ref()?;
-        let address = columns.of_row(&rows.block, row);
-        let has_position = self.fields.iter().any(|(column, field)| {
+        let address = self.columns.addresses.as_ref()?.of_row(&rows.block, row);
+        let has_position = self.columns.fields.iter().any(|(column, field)| {
             POSITION_COLUMNS.contains(&field.column)
                 && !rows.block.cell(row, *column).trim().is_empty()
         });
@@ -347,106 +371,4 @@ fn require_columns(
         )));
     }
     Ok(())
-}
-
-/// Columns of the output.
-fn schema(detail: Detail, has_addresses: bool) -> SchemaRef {
-    let mut columns = vec![
-        Column::new(ID, DataType::Utf8, false),
-        Column::new("price", DataType::Int64, true),
-        Column::new("lower", DataType::Int64, true),
-        Column::new("upper", DataType::Int64, true),
-        Column::new("confidence", DataType::Utf8, true),
-        Column::new("fallback", DataType::Utf8, true),
-        Column::new("warning", DataType::Utf8, true),
-        Column::new("error", DataType::Utf8, true),
-    ];
-    if detail.comparables > 0 {
-        columns.push(Column::new("comparables", DataType::Utf8, true));
-    }
-    if detail.has_contributions {
-        columns.push(Column::new("contributions", DataType::Utf8, true));
-    }
-    if has_addresses {
-        columns.extend(AddressAnswerBuilder::fields());
-    }
-    columns.push(Column::new(STATUS, DataType::Utf8, false));
-    Arc::new(Schema::new(columns))
-}
-
-/// The output columns under construction.
-#[derive(Default)]
-struct EstimateTableBuilder {
-    ids: StringBuilder,
-    /// Price, lower end and upper end, in EUR.
-    euros: [Int64Builder; 3],
-    confidences: StringBuilder,
-    fallbacks: StringBuilder,
-    warnings: StringBuilder,
-    errors: StringBuilder,
-    comparables: StringBuilder,
-    contributions: StringBuilder,
-    addresses: AddressAnswerBuilder,
-    statuses: StringBuilder,
-}
-
-impl EstimateTableBuilder {
-    fn price(&mut self, estimate: &Estimate) {
-        self.statuses.append_value(STATUS_OK);
-        let euros = [estimate.price, estimate.lower, estimate.upper];
-        for (column, eur) in self.euros.iter_mut().zip(euros) {
-            column.append_value(eur as i64);
-        }
-        self.confidences.append_value(estimate.confidence.as_str());
-        self.fallbacks.append_value(estimate.fallback.as_str());
-        self.warnings
-            .append_option(estimate.warning.map(EstimateWarning::as_str));
-        self.errors.append_null();
-        let texts = [
-            (&mut self.comparables, comparables(&estimate.comparables)),
-            (
-                &mut self.contributions,
-                contributions(&estimate.contributions),
-            ),
-        ];
-        for (column, value) in texts {
-            column.append_value(value.to_string());
-        }
-    }
-
-    fn error(&mut self, fault: &RowFault) {
-        self.statuses.append_value(fault.status());
-        self.euros.iter_mut().for_each(Int64Builder::append_null);
-        self.confidences.append_null();
-        self.fallbacks.append_null();
-        self.warnings.append_null();
-        self.errors.append_value(fault.to_string());
-        self.comparables.append_null();
-        self.contributions.append_null();
-    }
-
-    fn finish(mut self, run: &EstimateRun) -> Result<RecordBatch, Error> {
-        let [price, lower, upper] = &mut self.euros;
-        let mut columns: Vec<ArrayRef> = vec![
-            Arc::new(self.ids.finish()),
-            Arc::new(price.finish()),
-            Arc::new(lower.finish()),
-            Arc::new(upper.finish()),
-            Arc::new(self.confidences.finish()),
-            Arc::new(self.fallbacks.finish()),
-            Arc::new(self.warnings.finish()),
-            Arc::new(self.errors.finish()),
-        ];
-        if run.detail.comparables > 0 {
-            columns.push(Arc::new(self.comparables.finish()));
-        }
-        if run.detail.has_contributions {
-            columns.push(Arc::new(self.contributions.finish()));
-        }
-        if run.addresses.is_some() {
-            columns.extend(self.addresses.finish());
-        }
-        columns.push(Arc::new(self.statuses.finish()));
-        Ok(RecordBatch::try_new(Arc::clone(&run.schema), columns)?)
-    }
 }

@@ -5,7 +5,8 @@
 //! may be omitted, and null means unknown. Arguments are parsed like the rows of a portfolio: an invalid row has no
 //! price, and an error in the struct.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use arrow::array::{
@@ -45,9 +46,23 @@ static ANSWER: LazyLock<Fields> = LazyLock::new(|| {
 
 /// The functions over the model of a data folder; the first query that calls one opens the model.
 pub fn scalar_functions(data: &Path, adjustments: Adjustments, today: NaiveDate) -> Vec<ScalarUDF> {
+    let folder = data.join(FOLDER);
+    functions_from(
+        move || {
+            let model = Model::open(&folder).map_err(|error| error.to_string())?;
+            Ok(Arc::new(Valuer::new(Arc::new(model), adjustments)))
+        },
+        today,
+    )
+}
+
+/// The functions over what `open` gives to the first query that calls one.
+pub fn functions_from(
+    open: impl Fn() -> std::result::Result<Arc<Valuer>, String> + Send + Sync + 'static,
+    today: NaiveDate,
+) -> Vec<ScalarUDF> {
     over(ValuerSource {
-        folder: data.join(FOLDER),
-        adjustments,
+        open: Box::new(open),
         today,
         valuer: OnceLock::new(),
     })
@@ -56,12 +71,7 @@ pub fn scalar_functions(data: &Path, adjustments: Adjustments, today: NaiveDate)
 /// The functions over the model that a server uses now; they fail if it has none.
 pub fn live_functions(models: &LiveModel, today: NaiveDate) -> Vec<ScalarUDF> {
     let valuer = models.valuer().ok_or_else(|| NO_MODEL.to_owned());
-    over(ValuerSource {
-        folder: PathBuf::new(),
-        adjustments: Adjustments::On,
-        today,
-        valuer: OnceLock::from(valuer),
-    })
+    functions_from(move || valuer.clone(), today)
 }
 
 fn over(source: ValuerSource) -> Vec<ScalarUDF> {
@@ -72,21 +82,28 @@ fn over(source: ValuerSource) -> Vec<ScalarUDF> {
         .collect()
 }
 
+/// A model with its options, or why there is none.
+type OpenValuer = std::result::Result<Arc<Valuer>, String>;
+
 /// Opens the model on first use.
-#[derive(Debug)]
 struct ValuerSource {
-    folder: PathBuf,
-    adjustments: Adjustments,
+    open: Box<dyn Fn() -> OpenValuer + Send + Sync>,
     today: NaiveDate,
-    valuer: OnceLock<std::result::Result<Arc<Valuer>, String>>,
+    valuer: OnceLock<OpenValuer>,
+}
+
+impl fmt::Debug for ValuerSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ValuerSource")
+            .field("today", &self.today)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ValuerSource {
     fn valuer(&self) -> Result<&Valuer> {
-        let opened = self.valuer.get_or_init(|| {
-            let model = Model::open(&self.folder).map_err(|error| error.to_string())?;
-            Ok(Arc::new(Valuer::new(Arc::new(model), self.adjustments)))
-        });
+        let opened = self.valuer.get_or_init(&self.open);
         opened
             .as_deref()
             .map_err(|error| DataFusionError::Execution(error.clone()))

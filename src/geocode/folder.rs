@@ -104,7 +104,7 @@ pub fn folder(data: &Path) -> PathBuf {
 }
 
 /// Path of the file that names the segments of the current edition.
-pub(crate) fn current(data: &Path) -> PathBuf {
+pub fn current(data: &Path) -> PathBuf {
     folder(data).join(CURRENT)
 }
 

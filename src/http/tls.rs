@@ -1,13 +1,16 @@
-//! TLS from two PEM files. They can be reloaded, so a renewed certificate needs no restart.
+//! TLS from two PEM files, and a third where callers show certificates too. They can be reloaded, so a renewed certificate
+//! needs no restart.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
 /// Protocols offered, preferred first.
@@ -48,6 +51,8 @@ pub struct Tls(Arc<TlsInner>);
 struct TlsInner {
     certificate: PathBuf,
     key: PathBuf,
+    /// The authority that signs the certificates of callers; `None` if they show none.
+    authority: Option<PathBuf>,
     current: ArcSwap<ServerConfig>,
 }
 
@@ -57,10 +62,23 @@ impl Tls {
     /// # Errors
     /// The files cannot be read or do not belong together.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
+        Self::load_asking(certificate, key, None)
+    }
+
+    /// Like [`Tls::load`]; with the certificates of an authority, callers must show one that it signed.
+    ///
+    /// # Errors
+    /// As for [`Tls::load`].
+    pub fn load_asking(
+        certificate: &Path,
+        key: &Path,
+        authority: Option<&Path>,
+    ) -> Result<Self, TlsError> {
         Ok(Self(Arc::new(TlsInner {
-            current: ArcSwap::new(read(certificate, key)?),
+            current: ArcSwap::new(read(certificate, key, authority)?),
             certificate: certificate.to_owned(),
             key: key.to_owned(),
+            authority: authority.map(Path::to_owned),
         })))
     }
 
@@ -69,7 +87,8 @@ impl Tls {
     /// # Errors
     /// As for [`Tls::load`].
     pub fn reload(&self) -> Result<(), TlsError> {
-        let renewed = read(&self.0.certificate, &self.0.key)?;
+        let authority = self.0.authority.as_deref();
+        let renewed = read(&self.0.certificate, &self.0.key, authority)?;
         self.0.current.store(renewed);
         Ok(())
     }
@@ -80,18 +99,48 @@ impl Tls {
     }
 }
 
-fn read(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
-    let unreadable = |path: &Path| {
-        let path = path.display().to_string();
-        move |source| TlsError::Pem { path, source }
-    };
-    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)
-        .and_then(Iterator::collect)
-        .map_err(unreadable(certificate))?;
-    if chain.is_empty() {
-        let path = certificate.display().to_string();
-        return Err(TlsError::NoCertificate { path });
+fn unreadable(path: &Path) -> impl Fn(pem::Error) -> TlsError + '_ {
+    |source| TlsError::Pem {
+        path: path.display().to_string(),
+        source,
     }
+}
+
+/// The certificates of a file, at least one.
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect)
+        .map_err(unreadable(path))?;
+    match chain.is_empty() {
+        true => Err(TlsError::NoCertificate {
+            path: path.display().to_string(),
+        }),
+        false => Ok(chain),
+    }
+}
+
+/// Refuses callers without a certificate that the authority signed.
+fn asking(authority: &Path) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+    let refused = |source| TlsError::Refused {
+        certificate: authority.display().to_string(),
+        source,
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(authority)? {
+        roots.add(certificate).map_err(refused)?;
+    }
+    let provider = Arc::new(ring::default_provider());
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        .build()
+        .map_err(|error| refused(rustls::Error::General(error.to_string())))
+}
+
+fn read(
+    certificate: &Path,
+    key: &Path,
+    authority: Option<&Path>,
+) -> Result<Arc<ServerConfig>, TlsError> {
+    let chain = certificates(certificate)?;
     let private = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key))?;
     let refused = |source| TlsError::Refused {
         certificate: certificate.display().to_string(),
@@ -99,12 +148,14 @@ fn read(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
     };
     // The provider is passed explicitly, so that nothing depends on one installed for the process.
     let provider = Arc::new(ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
+    let builder = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(refused)?
-        .with_no_client_auth()
-        .with_single_cert(chain, private)
         .map_err(refused)?;
+    let builder = match authority {
+        Some(authority) => builder.with_client_cert_verifier(asking(authority)?),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_single_cert(chain, private).map_err(refused)?;
     config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
     Ok(Arc::new(config))
 }

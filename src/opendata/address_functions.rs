@@ -230,7 +230,8 @@ impl ScalarUDFImpl for AddressFunction {
         };
         let columns = FIELDS.iter().map(|(_, column)| *column).collect();
         let mut answered = RowGeocoder::new(operation, columns);
-        let answers = answered.answer(self.source.geocoder()?, &self.cells(&arguments, rows));
+        let cells = self.cells(&arguments, rows);
+        let answers = answered.answer(self.source.geocoder()?, &cells)?;
         let values: Vec<&[String]> = answers.iter().map(|one| one.values.as_slice()).collect();
         Ok(ColumnarValue::Array(structs(&values)))
     }

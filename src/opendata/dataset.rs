@@ -1,10 +1,13 @@
 //! The tables of open data, by name: those that are searched and matched, and all that are imported.
 
 use super::{dpe, dvf};
+use serde::{Deserialize, Serialize};
+
 use toise_lake::schema::TableSchema;
 
 /// Which open-data table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Dataset {
     /// Recorded sales.
     Dvf,

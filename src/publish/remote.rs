@@ -8,6 +8,7 @@
 //! A folder (`file://`) knows no conditional update: there the exchange holds a lock file of the folder, and what is
 //! written is flushed.
 
+mod files;
 mod open;
 mod upload;
 

@@ -1,4 +1,4 @@
-//! The settings of SQL over the network: the `[sql]` and `[flight]` sections.
+//! The settings of SQL over the network, and of workers: the `[sql]`, `[flight]` and `[cluster]` sections.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,4 +55,32 @@ impl SqlSettings {
 pub struct FlightSettings {
     /// `HOST:PORT`; empty for off.
     pub listen: String,
+}
+
+/// `[cluster]`: for executables built with the feature `cluster`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterSettings {
+    /// What callers show to workers; empty for certificates instead.
+    pub token: String,
+    /// PEM file with the certificate of this process; empty for none.
+    pub certificate: String,
+    /// PEM file with its private key.
+    pub key: String,
+    /// PEM file with the certificate of who signed those of workers and callers.
+    pub ca: String,
+    /// Rows of a part of a bulk job.
+    pub part_rows: usize,
+}
+
+impl Default for ClusterSettings {
+    fn default() -> Self {
+        Self {
+            token: String::new(),
+            certificate: String::new(),
+            key: String::new(),
+            ca: String::new(),
+            part_rows: 8_192,
+        }
+    }
 }

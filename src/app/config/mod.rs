@@ -28,7 +28,7 @@ use toise_geocode::settings::GeocodingSettings;
 use toise_http::settings::{AdminSettings, CompatSettings, ConsoleSettings, ServerSettings};
 use toise_lake::settings::LakeSettings;
 use toise_mcp::settings::McpSettings;
-use toise_sql::settings::{FlightSettings, SqlSettings};
+use toise_sql::settings::{ClusterSettings, FlightSettings, SqlSettings};
 use toise_telemetry::logs::LogSettings;
 
 /// Name of the configuration file in the data folder.
@@ -93,6 +93,8 @@ pub struct Config {
     pub sql: SqlSettings,
     /// Arrow Flight SQL.
     pub flight: FlightSettings,
+    /// Workers.
+    pub cluster: ClusterSettings,
     /// Model Context Protocol.
     pub mcp: McpSettings,
     /// What differs for clients of the original service.
@@ -119,6 +121,7 @@ impl Default for Config {
             geocoding: GeocodingSettings::default(),
             sql: SqlSettings::default(),
             flight: FlightSettings::default(),
+            cluster: ClusterSettings::default(),
             mcp: McpSettings::default(),
             compat: CompatSettings::default(),
             console: ConsoleSettings::default(),

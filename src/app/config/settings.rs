@@ -98,7 +98,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 17] = [
+pub const SECTIONS: [(&str, &str); 18] = [
     ("server", "Connections and requests"),
     (
         "admin",
@@ -118,6 +118,10 @@ pub const SECTIONS: [(&str, &str); 17] = [
     ("geocoding", "Addresses to positions and back"),
     ("sql", "SQL over the network, for keys with the scope sql"),
     ("flight", "Arrow Flight SQL, beside HTTP"),
+    (
+        "cluster",
+        "Workers, for executables built with the feature cluster",
+    ),
     ("mcp", "Model Context Protocol, for agents"),
     ("compat", "What differs for clients of the original service"),
     ("console", "The page at /console"),
@@ -125,7 +129,7 @@ pub const SECTIONS: [(&str, &str); 17] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 71] = [
+const ROWS: [(&str, &str, SettingKind, &str); 76] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -265,6 +269,16 @@ const ROWS: [(&str, &str, SettingKind, &str); 71] = [
         "Retention of the audit log of queries, in days"),
     ("flight", "listen", SettingKind::AddressOrNone,
         "Address of Arrow Flight SQL, HOST:PORT, with the certificate of the server; empty for off"),
+    ("cluster", "token", SettingKind::Header,
+        "What callers show to workers, over TLS or on loopback; empty for certificates of both sides instead"),
+    ("cluster", "certificate", SettingKind::Path,
+        "PEM file with the certificate of this worker or caller, leaf first; empty for none"),
+    ("cluster", "key", SettingKind::Path,
+        "PEM file with the private key of that certificate"),
+    ("cluster", "ca", SettingKind::Path,
+        "PEM file with the certificate of the authority that signed those of workers and callers; empty for none"),
+    ("cluster", "part_rows", SettingKind::Whole(1, 1_000_000),
+        "Rows after which a part of a bulk job ends: what is answered again at most when a worker dies"),
     ("mcp", "enabled", SettingKind::Flag,
         "Whether the server answers agents at /mcp, with the keys, limits and credits of HTTP"),
     ("compat", "vendor_source", SettingKind::Flag,

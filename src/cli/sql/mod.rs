@@ -5,6 +5,8 @@
 
 mod audit;
 mod remote;
+#[cfg(feature = "cluster")]
+mod shared;
 mod shell;
 mod show;
 mod source;
@@ -110,6 +112,9 @@ pub struct SqlArgs {
     /// List the last N queries that keys have sent to a server of this data folder, newest first
     #[arg(long, value_name = "N", conflicts_with_all = ["query", "from", "url", "output"])]
     pub audit: Option<usize>,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    cluster: crate::cluster::ClusterArgs,
 }
 
 /// Output format of the rows.

@@ -6,16 +6,20 @@ use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use datafusion::prelude::DataFrame;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 
 use super::remote::RemoteSource;
+#[cfg(feature = "cluster")]
+use super::shared;
 use super::{Failure, SqlArgs};
 use crate::Common;
 use crate::indicators::market_over;
 use toise_app::config::Config;
 use toise_base::clock::Clock;
 use toise_contract::listings::filters::ListingKind;
+use toise_engine::session::Session;
 use toise_engine::{Budget, Engine};
 use toise_estimate as estimate;
 use toise_geocode::table::schema as addresses;
@@ -26,6 +30,7 @@ use toise_listings::search::projection::sql_tables;
 use toise_market::table::{self, MarketTable};
 use toise_opendata::{address_functions, dpe, dvf, functions};
 use toise_sql::SqlError;
+use toise_sql::context::Adapt;
 use toise_sql::files::{self, FileTable};
 use toise_sql::limits::QueryLimits;
 use toise_sql::plan::plan;
@@ -60,6 +65,11 @@ impl SqlSource {
                 config: common.configuration(Vec::new())?.config,
                 files: arguments.files.clone(),
                 as_of: arguments.as_of.clone(),
+                #[cfg(feature = "cluster")]
+                workers: match &arguments.cluster.workers {
+                    Some(list) => Some(shared::Workers::new(common, list)?),
+                    None => None,
+                },
             }))),
         }
     }
@@ -79,27 +89,17 @@ pub(super) struct LocalSource {
     config: Config,
     files: Vec<FileTable>,
     as_of: Vec<(String, u64)>,
+    #[cfg(feature = "cluster")]
+    workers: Option<shared::Workers>,
 }
 
 impl LocalSource {
     async fn ask(&self, statement: &str) -> Result<Rows, Failure> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let tables = self.tables(statement, threads)?;
-        let limits = QueryLimits {
-            rows_max: u64::MAX,
-            bytes_max: u64::MAX,
-            memory_mib: self.config.engine.sql_memory_mib,
-            spill_mib: SPILL_MIB,
-            time_max: Duration::MAX,
-        };
-        let mut session = tables.open(statement, limits, threads).map_err(explain)?;
-        for (table, version) in &self.as_of {
-            session.set_version(table, *version)?;
+        #[cfg(feature = "cluster")]
+        if let Some(workers) = &self.workers {
+            return workers.ask(self, statement).await;
         }
-        for file in &self.files {
-            files::register(session.context(), file).await?;
-        }
-        let frame = plan(&session, statement, None).await.map_err(explain)?;
+        let (session, frame) = self.planned(statement, &Ok).await?;
         let rows = frame.execute_stream().await?;
         let schema = rows.schema();
         // The session holds the files that the rows are read from.
@@ -111,6 +111,33 @@ impl LocalSource {
             schema,
             batches: batches.boxed(),
         })
+    }
+
+    /// A session over all tables, and the plan of a statement in it.
+    pub(super) async fn planned(
+        &self,
+        statement: &str,
+        adapt: Adapt<'_>,
+    ) -> Result<(Session, DataFrame), Failure> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let tables = self.tables(statement, threads)?;
+        let limits = QueryLimits {
+            rows_max: u64::MAX,
+            bytes_max: u64::MAX,
+            memory_mib: self.config.engine.sql_memory_mib,
+            spill_mib: SPILL_MIB,
+            time_max: Duration::MAX,
+        };
+        let session = tables.open_adapted(statement, limits, threads, adapt);
+        let mut session = session.map_err(explain)?;
+        for (table, version) in &self.as_of {
+            session.set_version(table, *version)?;
+        }
+        for file in &self.files {
+            files::register(session.context(), file).await?;
+        }
+        let frame = plan(&session, statement, None).await.map_err(explain)?;
+        Ok((session, frame))
     }
 
     /// The tables with all changes committed so far. A listing table with many changes is compacted first.

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use flate2::read::MultiGzDecoder;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::csv::{self, CsvPlan, RowCounts, next_block};
 use super::request::FileRequest;
+use super::rows::RowAnswers;
 use super::text::TextEncoding;
 use super::{ndjson, parquet};
-use crate::search::Geocoder;
 use toise_contract::Fault;
 
 /// Bytes read or written at a time.
@@ -71,7 +71,7 @@ pub enum FileKind {
 }
 
 /// What became of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileReport {
     /// Rows.
     pub rows: u64,
@@ -149,12 +149,12 @@ impl FileJob<'_> {
     }
 }
 
-/// Geocodes a file.
+/// Geocodes a file; `answers` is the index, or whoever answers elsewhere.
 ///
 /// # Errors
-/// It cannot be read, the request does not fit it, or the result cannot be written. No file of the result's name is then
+/// It cannot be read, the request does not fit it, nobody answers, or the result cannot be written. No file of the result's name is then
 /// left behind.
-pub fn run(job: &FileJob<'_>, geocoder: &Geocoder) -> Result<FileReport, Error> {
+pub fn run(job: &FileJob<'_>, answers: &(impl RowAnswers + ?Sized)) -> Result<FileReport, Error> {
     let started = Instant::now();
     job.request.check().map_err(|fault| job.misfit(fault))?;
     let kind = job.kind()?;
@@ -163,9 +163,9 @@ pub fn run(job: &FileJob<'_>, geocoder: &Geocoder) -> Result<FileReport, Error> 
     let draft = PathBuf::from(name);
     let output = File::create(&draft).map_err(|error| job.writing(error))?;
     let written = match kind {
-        FileKind::Csv => run_csv(job, geocoder, &output),
-        FileKind::NdJson => ndjson::run(job, geocoder, &output),
-        FileKind::Parquet => parquet::run(job, geocoder, &output),
+        FileKind::Csv => run_csv(job, answers, &output),
+        FileKind::NdJson => ndjson::run(job, answers, &output),
+        FileKind::Parquet => parquet::run(job, answers, &output),
     };
     let finished = written.and_then(|counts| {
         let renamed = output
@@ -187,7 +187,11 @@ pub fn run(job: &FileJob<'_>, geocoder: &Geocoder) -> Result<FileReport, Error> 
     })
 }
 
-fn run_csv(job: &FileJob<'_>, geocoder: &Geocoder, output: &File) -> Result<RowCounts, Error> {
+fn run_csv(
+    job: &FileJob<'_>,
+    answers: &(impl RowAnswers + ?Sized),
+    output: &File,
+) -> Result<RowCounts, Error> {
     let encoding = TextEncoding::detect(job.open()?).map_err(|error| job.reading(error))?;
     let failed = |error| match error {
         csv::Error::Request(fault) => job.misfit(fault),
@@ -206,7 +210,7 @@ fn run_csv(job: &FileJob<'_>, geocoder: &Geocoder, output: &File) -> Result<RowC
         .map_err(|error| job.writing(error))?;
     let (mut counts, mut read) = (RowCounts::default(), 0);
     while let Some(block) =
-        next_block(&plan, &mut records, &mut rows, geocoder).map_err(|error| job.reading(error))?
+        next_block(&plan, &mut records, &mut rows, answers).map_err(|error| job.reading(error))?
     {
         output
             .write_all(&block.text)

@@ -1,5 +1,7 @@
 //! The columns that results are written to.
 
+use serde::{Deserialize, Serialize};
+
 use crate::address::Address;
 use crate::request::Operation;
 use toise_contract::Fault;
@@ -196,7 +198,7 @@ impl ResultColumn {
 }
 
 /// What became of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RowStatus {
     /// It has a result.
     Ok,

@@ -6,9 +6,8 @@ use std::io::{self, Read};
 use super::columns::RowStatus;
 use super::records::{Record, RecordReader, cells};
 use super::request::{FileRequest, InputColumns};
-use super::rows::{RowCells, RowGeocoder};
+use super::rows::{RowAnswers, RowCells, RowGeocoder};
 use super::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
-use crate::search::Geocoder;
 use toise_base::delimiter::detect_delimiter;
 use toise_contract::Fault;
 
@@ -240,7 +239,7 @@ pub fn next_block<R: Read>(
     plan: &CsvPlan,
     records: &mut RecordReader<R>,
     rows: &mut RowGeocoder,
-    geocoder: &Geocoder,
+    answers: &(impl RowAnswers + ?Sized),
 ) -> io::Result<Option<CsvBlock>> {
     let mut originals: Vec<u8> = Vec::new();
     let mut ends: Vec<(usize, usize, bool)> = Vec::new();
@@ -268,7 +267,7 @@ pub fn next_block<R: Read>(
     if ends.is_empty() {
         return Ok(None);
     }
-    let mut answers = rows.answer(geocoder, &asked).into_iter();
+    let mut answers = rows.answer(answers, &asked)?.into_iter();
     let mut block = CsvBlock {
         position: records.position(),
         ..CsvBlock::default()

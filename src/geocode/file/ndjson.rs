@@ -11,9 +11,8 @@ use super::bulk::{Error, FileJob};
 use super::columns::ResultColumn;
 use super::csv::RowCounts;
 use super::request::{FileRequest, InputColumns};
-use super::rows::{RowAnswer, RowCells, RowGeocoder};
+use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use crate::request::Operation;
-use crate::search::Geocoder;
 
 /// Lines of a block.
 const BLOCK_LINES: usize = 4_096;
@@ -21,7 +20,7 @@ const BLOCK_LINES: usize = 4_096;
 /// Geocodes a file of JSON objects, one a line. A line that is none becomes an object with the line and its status.
 pub(super) fn run(
     job: &FileJob<'_>,
-    geocoder: &Geocoder,
+    answers: &(impl RowAnswers + ?Sized),
     output: &File,
 ) -> Result<RowCounts, Error> {
     let operation = job.request.operation;
@@ -44,7 +43,8 @@ pub(super) fn run(
             .iter()
             .map(|line| row_cells(job.request, line))
             .collect();
-        let answers = rows.answer(geocoder, &asked);
+        let answered = rows.answer(answers, &asked);
+        let answers = answered.map_err(|error| job.reading(error))?;
         for (line, answer) in block.iter().zip(&answers) {
             counts.count(answer.status);
             let text = with_results(line, rows.appended(), answer, operation);

@@ -18,8 +18,7 @@ use super::bulk::{Error, FileJob};
 use super::columns::ResultColumn;
 use super::csv::RowCounts;
 use super::request::InputColumns;
-use super::rows::{RowAnswer, RowCells, RowGeocoder};
-use crate::search::Geocoder;
+use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 
 /// Rows of a block.
 const BLOCK_ROWS: usize = 8_192;
@@ -27,7 +26,7 @@ const BLOCK_ROWS: usize = 8_192;
 /// Geocodes a Parquet file.
 pub(super) fn run(
     job: &FileJob<'_>,
-    geocoder: &Geocoder,
+    answers: &(impl RowAnswers + ?Sized),
     output: &File,
 ) -> Result<RowCounts, Error> {
     let read_failed = |source: ParquetError| Error::Parquet {
@@ -79,7 +78,8 @@ pub(super) fn run(
     for batch in batches {
         let batch = batch.map_err(cast_failed)?;
         let asked = row_cells(&batch, &columns).map_err(cast_failed)?;
-        let answers = rows.answer(geocoder, &asked);
+        let answered = rows.answer(answers, &asked);
+        let answers = answered.map_err(|error| job.reading(error))?;
         for answer in &answers {
             counts.count(answer.status);
         }

@@ -1,9 +1,13 @@
 //! Answers the rows of a file: each distinct question once, all cores at work.
+//!
+//! Who answers is a [`RowAnswers`]: the index that this process has open, or workers elsewhere.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::columns::{ResultColumn, RowStatus};
 use super::request::InputColumns;
@@ -18,7 +22,7 @@ const ANSWERS_MAX: usize = 50_000;
 const RESULTS: usize = 2;
 
 /// The cells of a row that its question is made of.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RowCells {
     /// The address.
     pub text: String,
@@ -64,7 +68,7 @@ impl RowCells {
 }
 
 /// The answer to a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowAnswer {
     /// What became of it.
     pub status: RowStatus,
@@ -72,34 +76,72 @@ pub struct RowAnswer {
     pub values: Vec<String>,
 }
 
+/// What is asked of every row of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowQuestion {
+    /// What the rows ask.
+    pub operation: Operation,
+    /// The columns to append.
+    pub appended: Vec<ResultColumn>,
+}
+
+/// Answers rows.
+pub trait RowAnswers {
+    /// One answer to each row, in order.
+    ///
+    /// # Errors
+    /// Whoever answers cannot be reached.
+    fn answer(&self, question: &RowQuestion, rows: &[&RowCells])
+    -> io::Result<Vec<Arc<RowAnswer>>>;
+}
+
+impl RowAnswers for Geocoder {
+    /// Computes on the global rayon pool; has no errors.
+    fn answer(
+        &self,
+        question: &RowQuestion,
+        rows: &[&RowCells],
+    ) -> io::Result<Vec<Arc<RowAnswer>>> {
+        let rows = rows.par_iter();
+        Ok(rows
+            .map(|cells| Arc::new(question.answer_one(self, cells)))
+            .collect())
+    }
+}
+
 /// Answers rows, and remembers what it answered.
 pub struct RowGeocoder {
-    operation: Operation,
-    appended: Vec<ResultColumn>,
+    question: RowQuestion,
     answers: HashMap<RowCells, Arc<RowAnswer>>,
 }
 
 impl RowGeocoder {
     /// Answers with these columns.
     pub fn new(operation: Operation, appended: Vec<ResultColumn>) -> Self {
-        Self {
+        let question = RowQuestion {
             operation,
             appended,
+        };
+        Self {
+            question,
             answers: HashMap::new(),
         }
     }
 
     /// The columns it appends.
     pub fn appended(&self) -> &[ResultColumn] {
-        &self.appended
+        &self.question.appended
     }
 
     /// Answers rows in order; `None` stands for a row that cannot be read.
+    ///
+    /// # Errors
+    /// Whoever answers cannot be reached.
     pub fn answer(
         &mut self,
-        geocoder: &Geocoder,
+        answers: &(impl RowAnswers + ?Sized),
         rows: &[Option<RowCells>],
-    ) -> Vec<Arc<RowAnswer>> {
+    ) -> io::Result<Vec<Arc<RowAnswer>>> {
         if self.answers.len() > ANSWERS_MAX {
             self.answers.clear();
         }
@@ -110,21 +152,20 @@ impl RowGeocoder {
             .collect();
         let mut seen = std::collections::HashSet::with_capacity(fresh.len());
         fresh.retain(|cells| seen.insert(*cells));
-        let found: Vec<Arc<RowAnswer>> = fresh
-            .par_iter()
-            .map(|cells| Arc::new(self.answer_one(geocoder, cells)))
-            .collect();
+        let found = answers.answer(&self.question, &fresh)?;
         let found: Vec<(RowCells, Arc<RowAnswer>)> =
             fresh.into_iter().cloned().zip(found).collect();
         self.answers.extend(found);
-        let broken = Arc::new(self.without_result(RowStatus::Error));
+        let broken = Arc::new(self.question.without_result(RowStatus::Error));
         let known = |row: &Option<RowCells>| {
             let answer = row.as_ref().and_then(|cells| self.answers.get(cells));
             Arc::clone(answer.unwrap_or(&broken))
         };
-        rows.iter().map(known).collect()
+        Ok(rows.iter().map(known).collect())
     }
+}
 
+impl RowQuestion {
     fn answer_one(&self, geocoder: &Geocoder, cells: &RowCells) -> RowAnswer {
         let addresses = match self.operation {
             Operation::Search if cells.text.is_empty() => {

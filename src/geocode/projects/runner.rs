@@ -238,7 +238,7 @@ impl OpenProject {
             geocoder,
             ..
         } = self;
-        let block = pool.install(|| next_block(plan, records, rows, geocoder))?;
+        let block = pool.install(|| next_block(plan, records, rows, &**geocoder))?;
         let is_end = block.is_none();
         if let Some(block) = block {
             self.output.write_all(&block.text)?;

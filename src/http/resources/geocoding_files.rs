@@ -209,7 +209,7 @@ async fn next_piece(
                 &answer.plan,
                 &mut answer.records,
                 &mut answer.rows,
-                &answer.geocoder,
+                &*answer.geocoder,
             )
         };
         match app.pool.run(client, Load::Batch, job).await {

@@ -455,7 +455,7 @@ pub(super) fn answer(run: &MatchRun, rows: &InputRows) -> Result<(RecordBatch, B
             Ok(request) => request,
             Err((fault, best)) => {
                 counts.errors += 1;
-                *counts.status.entry(fault.status()).or_default() += 1;
+                *counts.status.entry(fault.status().into()).or_default() += 1;
                 table.start(rows, row, best.as_ref());
                 table.empty(None, Some(&fault));
                 continue;

@@ -7,14 +7,20 @@
 mod answer;
 mod plan;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde::Serialize;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use serde::{Deserialize, Serialize};
 
-use super::portfolio::{self, Error, OpenPortfolio, Portfolio, PortfolioOutput};
+use super::portfolio::{
+    self, Answers, Blocks, Error, InputRows, OpenPortfolio, Portfolio, PortfolioColumns,
+    PortfolioOutput,
+};
 use super::{Dataset, OpenData};
 use answer::AnswerLayout;
 use plan::PortfolioPlan;
@@ -50,7 +56,8 @@ pub struct BulkOptions {
 }
 
 /// Result of a bulk match.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct BulkReport {
     /// Rows read from the portfolio.
     pub rows: u64,
@@ -62,12 +69,12 @@ pub struct BulkReport {
     pub errors: u64,
     /// Invalid rows by status: `outside_france`, `coordinates_swapped?`, `error`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub status: BTreeMap<&'static str, u64>,
+    pub status: BTreeMap<Cow<'static, str>, u64>,
     /// Best candidates by confidence.
     pub confidence: ByConfidence,
     /// Rows located by their address, by precision.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub located: BTreeMap<&'static str, u64>,
+    pub located: BTreeMap<Cow<'static, str>, u64>,
     /// Portfolio columns that were ignored because they name no body field.
     pub ignored_columns: Vec<String>,
     /// Elapsed time from opening the portfolio until the output is on disk, in seconds.
@@ -77,7 +84,7 @@ pub struct BulkReport {
 }
 
 /// Counts by confidence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the contract's four words")]
 pub struct ByConfidence {
     pub high: u64,
@@ -99,9 +106,17 @@ impl ByConfidence {
 }
 
 impl BulkReport {
+    /// The report on what began then and has ended.
+    fn took(mut self, started: Instant) -> Self {
+        self.seconds = started.elapsed().as_secs_f64();
+        self.rows_per_second = self.rows as f64 / self.seconds.max(f64::MIN_POSITIVE);
+        self
+    }
+
     fn count_located(&mut self, found: Option<&Resolved>) {
         if let Some(found) = found {
-            *self.located.entry(found.precision.name()).or_default() += 1;
+            let precision = found.precision.name();
+            *self.located.entry(precision.into()).or_default() += 1;
         }
     }
 
@@ -110,11 +125,13 @@ impl BulkReport {
         self.matched += other.matched;
         self.without_candidates += other.without_candidates;
         self.errors += other.errors;
-        for (status, count) in &other.status {
-            *self.status.entry(status).or_default() += count;
-        }
-        for (precision, count) in &other.located {
-            *self.located.entry(precision).or_default() += count;
+        for (own, added) in [
+            (&mut self.status, &other.status),
+            (&mut self.located, &other.located),
+        ] {
+            for (word, count) in added {
+                *own.entry(word.clone()).or_default() += count;
+            }
         }
         self.confidence.high += other.confidence.high;
         self.confidence.medium += other.confidence.medium;
@@ -123,14 +140,59 @@ impl BulkReport {
     }
 }
 
-/// State shared by the threads of one run.
-struct MatchRun {
+/// What a bulk match asks of whoever answers its rows elsewhere. Together with the table and an index of addresses it
+/// decides every answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MatchJob {
+    /// The table to match against.
+    pub dataset: Dataset,
+    /// Columns of the portfolio.
+    pub names: Vec<String>,
+    /// Pairs of input column and the body field it stands for.
+    pub renames: Vec<(String, String)>,
+    /// Input columns to copy to the output.
+    pub keys: Vec<String>,
+    /// Candidates per row unless the row gives a size.
+    pub size: Option<usize>,
+    /// Record columns to output.
+    pub columns: Option<Vec<String>>,
+}
+
+/// Matches the rows of a portfolio; threads share it.
+pub struct MatchRun {
     open_data: OpenData,
     view: Arc<engine::view::TableView>,
     plan: PortfolioPlan,
     layout: AnswerLayout,
     /// Locates addresses, if there are columns of them.
     geocoder: Option<Arc<Geocoder>>,
+}
+
+/// The portfolio that a job describes.
+fn portfolio_of(job: &MatchJob, input: PathBuf) -> Portfolio {
+    Portfolio {
+        input,
+        what: format!("a {} match", job.dataset.name()),
+        fields: plan::field_names(job.dataset),
+        only_if_named: plan::address_names(job.dataset),
+        renames: job.renames.clone(),
+        keys: job.keys.clone(),
+        default_keys: &DEFAULT_KEYS,
+    }
+}
+
+impl BulkOptions {
+    /// The job, but for the names of the columns of the portfolio.
+    fn job(&self) -> MatchJob {
+        MatchJob {
+            dataset: self.dataset,
+            names: Vec::new(),
+            renames: self.renames.clone(),
+            keys: self.keys.clone(),
+            size: self.size,
+            columns: self.columns.clone(),
+        }
+    }
 }
 
 /// Matches every row of a portfolio. Returns once the complete output is on disk. Blocks and computes on the global
@@ -141,49 +203,104 @@ struct MatchRun {
 /// See [`Error`]; no output file is left in that case.
 pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Error> {
     let started = Instant::now();
-    let dataset = options.dataset;
-    let view = open_data.engine().view(dataset.schema())?;
-    // Computed once here, so that the first rows of several threads do not all compute it.
-    view.superseded().map_err(engine::Error::from)?;
-    let portfolio = Portfolio {
-        input: options.input.clone(),
-        what: format!("a {} match", dataset.name()),
-        fields: plan::field_names(dataset),
-        only_if_named: plan::address_names(dataset),
-        renames: options.renames.clone(),
-        keys: options.keys.clone(),
-        default_keys: &DEFAULT_KEYS,
-    };
+    let mut job = options.job();
+    let portfolio = portfolio_of(&job, options.input.clone());
     let opened = OpenPortfolio::new(&portfolio)?;
-    let plan = PortfolioPlan::new(options, opened.columns.clone())?;
-    let geocoder = match plan.has_addresses() {
-        true => Some(Arc::clone(
-            options.geocoder.get().map_err(Error::Addresses)?,
-        )),
-        false => None,
-    };
-    let layout = AnswerLayout::new(&plan, options.columns.as_deref())?;
-    let output = PortfolioOutput::create(&options.output, layout.schema())?;
+    job.names.clone_from(&opened.names);
+    let run = MatchRun::of_job(open_data, &job, &options.geocoder)?;
+    let output = PortfolioOutput::create(&options.output, run.schema())?;
     let mut report = BulkReport {
-        ignored_columns: plan.columns.ignored.clone(),
+        ignored_columns: opened.columns.ignored.clone(),
         ..BulkReport::default()
-    };
-    let run = MatchRun {
-        open_data: open_data.clone(),
-        view,
-        plan,
-        layout,
-        geocoder,
     };
     portfolio::run(
         &portfolio,
         opened,
         output,
         options.progress,
-        move |rows| answer::answer(&run, rows),
+        move |rows| run.answer(rows),
         |counts| report.add(&counts),
     )?;
-    report.seconds = started.elapsed().as_secs_f64();
-    report.rows_per_second = report.rows as f64 / report.seconds.max(f64::MIN_POSITIVE);
-    Ok(report)
+    Ok(report.took(started))
+}
+
+/// Like [`run`], but `answer` has the blocks answered elsewhere, by a [`MatchRun`] of the job it is told. The table and the
+/// index of addresses are not opened here.
+///
+/// # Errors
+///
+/// As for [`run`], and those of `answer`.
+pub fn run_elsewhere(
+    options: &BulkOptions,
+    answer: impl FnOnce(&MatchJob, &mut Blocks<'_>, &mut Answers<'_, BulkReport>) -> Result<(), Error>,
+) -> Result<BulkReport, Error> {
+    let started = Instant::now();
+    let mut job = options.job();
+    let portfolio = portfolio_of(&job, options.input.clone());
+    let opened = OpenPortfolio::new(&portfolio)?;
+    job.names.clone_from(&opened.names);
+    let plan = PortfolioPlan::new(&job, opened.columns.clone())?;
+    let layout = AnswerLayout::new(&plan, job.columns.as_deref())?;
+    let output = PortfolioOutput::create(&options.output, layout.schema())?;
+    let mut report = BulkReport {
+        ignored_columns: opened.columns.ignored.clone(),
+        ..BulkReport::default()
+    };
+    portfolio::run_elsewhere(
+        &portfolio,
+        opened,
+        output,
+        options.progress,
+        |blocks, answers| answer(&job, blocks, answers),
+        |counts| report.add(&counts),
+    )?;
+    Ok(report.took(started))
+}
+
+impl MatchRun {
+    /// The answers to the blocks of a job, as of the table's current snapshot.
+    ///
+    /// # Errors
+    /// The columns of the job are not those of a match, or the table or the index of addresses cannot be read.
+    pub fn of_job(
+        open_data: &OpenData,
+        job: &MatchJob,
+        geocoder: &LazyGeocoder,
+    ) -> Result<Self, Error> {
+        let view = open_data.engine().view(job.dataset.schema())?;
+        // Computed once here, so that the first rows of several threads do not all compute it.
+        view.superseded().map_err(engine::Error::from)?;
+        let portfolio = portfolio_of(job, PathBuf::new());
+        let plan = PortfolioPlan::new(job, PortfolioColumns::new(&portfolio, &job.names)?)?;
+        let geocoder = match plan.has_addresses() {
+            true => Some(Arc::clone(geocoder.get().map_err(Error::Addresses)?)),
+            false => None,
+        };
+        let layout = AnswerLayout::new(&plan, job.columns.as_deref())?;
+        Ok(Self {
+            open_data: open_data.clone(),
+            view,
+            plan,
+            layout,
+            geocoder,
+        })
+    }
+
+    /// The snapshot that answers are of.
+    pub fn view(&self) -> &engine::view::TableView {
+        &self.view
+    }
+
+    /// The schema of answers.
+    pub fn schema(&self) -> &SchemaRef {
+        self.layout.schema()
+    }
+
+    /// Matches the rows of a block. CPU-bound.
+    ///
+    /// # Errors
+    /// The table cannot be read.
+    pub fn answer(&self, rows: &InputRows) -> Result<(RecordBatch, BulkReport), Error> {
+        answer::answer(self, rows)
+    }
 }

@@ -10,7 +10,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::BulkOptions;
+use super::MatchJob;
 use crate::portfolio::{ADDRESS_FIELDS, AddressColumns, Error, PortfolioColumns, RowFault};
 use crate::request::address::{ADDRESS, PLACE_PATH, commune_column};
 use crate::request::bodies::bodies;
@@ -131,9 +131,9 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
 
 impl PortfolioPlan {
     /// Maps the columns of a portfolio to fields.
-    pub(super) fn new(options: &BulkOptions, columns: PortfolioColumns) -> Result<Self, Error> {
-        let dataset = options.dataset;
-        if let Some(size) = options.size {
+    pub(super) fn new(job: &MatchJob, columns: PortfolioColumns) -> Result<Self, Error> {
+        let dataset = job.dataset;
+        if let Some(size) = job.size {
             parse_match(dataset, &serde_json::json!({ "size": size }))
                 .map_err(|fault| Error::Option(format!("--{fault}")))?;
         }
@@ -156,7 +156,7 @@ impl PortfolioPlan {
         });
         Ok(Self {
             dataset,
-            size: options.size,
+            size: job.size,
             fields,
             addresses,
             columns,

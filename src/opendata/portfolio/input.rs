@@ -45,6 +45,8 @@ pub struct OpenPortfolio {
     pub columns: PortfolioColumns,
     /// Size of the file in bytes, if known.
     pub bytes: Option<u64>,
+    /// Names of its columns.
+    pub names: Vec<String>,
     name: String,
 }
 
@@ -121,6 +123,7 @@ impl OpenPortfolio {
         };
         Ok(Self {
             columns: PortfolioColumns::new(portfolio, &columns)?,
+            names: columns,
             form,
             bytes,
             name,

@@ -8,6 +8,7 @@ mod addresses;
 mod columns;
 mod input;
 mod output;
+mod sent_rows;
 mod status;
 
 use std::collections::VecDeque;
@@ -83,7 +84,15 @@ pub enum Error {
     /// A thread ended unexpectedly.
     #[error("a worker stopped: {0}")]
     Worker(&'static str),
+    /// Those who answer the rows elsewhere do not.
+    #[error("{0}")]
+    Elsewhere(Box<dyn std::error::Error + Send + Sync>),
 }
+
+/// The blocks of a portfolio in order.
+pub type Blocks<'b> = dyn Iterator<Item = Result<InputRows, Error>> + 'b;
+/// Takes the answers to blocks, in order, with their statistics.
+pub type Answers<'a, C> = dyn FnMut(&RecordBatch, C) -> Result<(), Error> + 'a;
 
 type PendingAnswer<C> = Receiver<Result<(RecordBatch, C), Error>>;
 
@@ -138,6 +147,41 @@ pub fn run<C: Send + 'static>(
         reader
             .join()
             .map_err(|_| Error::Worker("reader of the portfolio"))
+    })?;
+    output.finish()?;
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// Processes a portfolio whose blocks are answered elsewhere: `answer` takes the blocks and hands over as many answers, in
+/// the same order. Returns once the complete output is on disk. Blocks.
+///
+/// # Errors
+///
+/// See [`Error`]; no output file is left in that case.
+pub fn run_elsewhere<C>(
+    portfolio: &Portfolio,
+    opened: OpenPortfolio,
+    mut output: PortfolioOutput,
+    progress: Progress,
+    answer: impl FnOnce(&mut Blocks<'_>, &mut Answers<'_, C>) -> Result<(), Error>,
+    mut count: impl FnMut(C),
+) -> Result<(), Error> {
+    let (sender, rows) = sync_channel::<Result<InputRows, Error>>(BLOCKS_WAITING);
+    let bar = progress.bytes(&portfolio.input.display().to_string(), opened.bytes);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| input::read(opened, portfolio, &bar, sender));
+        let mut blocks = rows.into_iter();
+        let answered = answer(&mut blocks, &mut |batch, counts| {
+            count(counts);
+            output.write(batch)
+        });
+        // A reader that still has rows ends when nobody takes them.
+        drop(blocks);
+        let read = reader
+            .join()
+            .map_err(|_| Error::Worker("reader of the portfolio"));
+        answered.and(read)
     })?;
     output.finish()?;
     bar.finish_and_clear();

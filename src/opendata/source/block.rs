@@ -82,6 +82,14 @@ impl Block {
         &self.text[start..self.ends[index] as usize]
     }
 
+    /// The cells of a row, as many as it has.
+    pub fn cells(&self, row: usize) -> impl Iterator<Item = &str> {
+        let first = self.first_cells[row] as usize;
+        let next = self.first_cells.get(row + 1);
+        let after = next.map_or(self.ends.len(), |next| *next as usize);
+        (0..after - first).map(move |column| self.cell(row, column))
+    }
+
     /// Starts a row, to which [`Block::push_cell`] adds cells.
     pub fn start_row(&mut self, line: u64) {
         self.first_cells.push(self.ends.len() as u32);

@@ -1,0 +1,128 @@
+//! `--workers`: what commands share with workers, and how they report it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::Args;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use super::Common;
+use toise_cluster::Access;
+use toise_cluster::coordinator::dispatch::{Dispatch, Shares};
+use toise_cluster::coordinator::files::JobFiles;
+use toise_cluster::coordinator::{Cluster, Tell, WorkerReport, addresses};
+use toise_cluster::identity::Identity;
+use toise_cluster::{Job, Work};
+
+/// What a command may fail with.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Arguments of commands that workers can help with.
+#[derive(Args, Clone, Debug)]
+pub struct ClusterArgs {
+    /// Share the work among these workers (toise worker), which have the same data; input and output may then be objects
+    /// (s3://bucket/file.csv, gs://, az://), and a job that was interrupted goes on where it was
+    #[arg(long, value_name = "URL,URL")]
+    pub workers: Option<String>,
+}
+
+/// A report of a command, and how the work was shared.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SharedReport<R> {
+    /// The report of the command.
+    #[serde(flatten)]
+    pub report: R,
+    /// How the work was shared.
+    pub cluster: Shares,
+}
+
+/// Messages on standard error, one a line.
+pub fn tell() -> Tell {
+    Arc::new(|line| eprintln!("{line}"))
+}
+
+/// The workers of a command.
+pub struct Workers {
+    runtime: Runtime,
+    cluster: Arc<Cluster>,
+}
+
+impl Workers {
+    /// Asks the workers of a list who they are. `needs` are the parts of the data folder that answers depend on.
+    pub fn connect(
+        common: &Common,
+        list: &str,
+        needs: impl Fn(&Identity) -> Identity,
+    ) -> Result<Self, Failure> {
+        let config = common.configuration(Vec::new())?.config;
+        let access = Access::new(&config.cluster)?;
+        let identity = needs(&Identity::of(&common.data)?);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()?;
+        let urls = addresses(list)?;
+        let connected = Cluster::connect(access, &urls, identity, tell());
+        let cluster = runtime.block_on(connected)?;
+        Ok(Self { runtime, cluster })
+    }
+
+    /// Runs a bulk job: `run` is given its files and what shares a job, and returns the report and the parts.
+    /// `question` is all that decides the output besides the input and the data.
+    pub fn run<R: Serialize + DeserializeOwned>(
+        &self,
+        (input, output): (&Path, &Path),
+        question: &Value,
+        run: impl FnOnce(&JobFiles, &dyn Fn(Work) -> Dispatch) -> Result<(R, Shares), Failure>,
+    ) -> Result<SharedReport<R>, Failure> {
+        let question = (question, self.cluster.identity());
+        let files = JobFiles::open(input, output, &question);
+        let files = self.runtime.block_on(files)?;
+        if let Some(report) = self.runtime.block_on(files.done())? {
+            eprintln!("nothing is missing: this job is done, and its output is there");
+            return Ok(serde_json::from_value(report)?);
+        }
+        let dispatch = |work| {
+            let job = Job {
+                identity: self.cluster.identity().clone(),
+                work,
+            };
+            Dispatch::new(&self.cluster, &files, self.runtime.handle().clone(), job)
+        };
+        let (report, cluster) = run(&files, &dispatch).map_err(|error| {
+            let kept = "what is answered is kept beside the output: run the command again to go on";
+            Failure::from(format!("{error}; {kept}"))
+        })?;
+        let report = SharedReport { report, cluster };
+        self.runtime.block_on(files.finish(&report))?;
+        Ok(report)
+    }
+}
+
+/// Prints how the work was shared.
+pub fn print(shares: &Shares) {
+    let Shares {
+        parts,
+        parts_found,
+        workers,
+    } = shares;
+    println!("{parts} parts, {parts_found} of them from an earlier run");
+    for worker in workers {
+        println!("{}", line(worker, "parts"));
+    }
+}
+
+/// What one worker did, in a line.
+pub fn line(worker: &WorkerReport, what: &str) -> String {
+    let WorkerReport {
+        worker,
+        rows,
+        parts,
+        seconds,
+        is_lost,
+    } = worker;
+    let lost = if *is_lost { ", lost" } else { "" };
+    format!("{worker}: {rows} rows in {parts} {what}, {seconds:.1} s{lost}")
+}

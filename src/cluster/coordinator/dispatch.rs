@@ -1,0 +1,131 @@
+//! Parts on their way: asked of workers in any order, handed over in the order of their numbers.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use super::files::JobFiles;
+use super::parts::PartStore;
+use super::{Cluster, PARTS_PER_WORKER, WorkerReport};
+use crate::protocol::{AboutPart, Job, pack, unpack};
+use crate::{Error, Result};
+
+/// Parts in memory for each that a worker is given: while one is slow, others go on.
+const PARTS_AHEAD: usize = 3;
+
+/// How a job was shared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Shares {
+    /// Parts of the job.
+    pub parts: u64,
+    /// Parts that were answered by an earlier run.
+    pub parts_found: u64,
+    /// What each worker did.
+    pub workers: Vec<WorkerReport>,
+}
+
+/// The answer to a part.
+pub struct Answer {
+    /// What is told of it.
+    pub about: AboutPart,
+    /// Its bytes.
+    pub payload: Bytes,
+}
+
+/// The parts of one job.
+pub struct Dispatch {
+    cluster: Arc<Cluster>,
+    store: PartStore,
+    runtime: Handle,
+    job: Job,
+    waiting: VecDeque<JoinHandle<Result<Answer>>>,
+    asked: u64,
+    found: Arc<AtomicU64>,
+}
+
+impl Dispatch {
+    /// Begins a job with the answers that are there. Its methods block, on threads that are none of the runtime.
+    pub fn new(cluster: &Arc<Cluster>, files: &JobFiles, runtime: Handle, job: Job) -> Self {
+        Self {
+            cluster: Arc::clone(cluster),
+            store: files.parts.clone(),
+            runtime,
+            job,
+            waiting: VecDeque::new(),
+            asked: 0,
+            found: Arc::default(),
+        }
+    }
+
+    /// Rows after which a part ends.
+    pub fn part_rows(&self) -> usize {
+        self.cluster.part_rows()
+    }
+
+    /// Whether an answer has to be taken before the next part is asked.
+    pub fn is_full(&self) -> bool {
+        let places = PARTS_PER_WORKER * self.cluster.left().len().max(1);
+        self.waiting.len() >= PARTS_AHEAD * places
+    }
+
+    /// Asks the next part.
+    ///
+    /// # Errors
+    /// The job cannot be written as JSON.
+    pub fn ask(&mut self, payload: &[u8]) -> Result<()> {
+        let question = pack(&self.job, payload)?;
+        let number = self.asked;
+        self.asked += 1;
+        let (cluster, store) = (Arc::clone(&self.cluster), self.store.clone());
+        let found = Arc::clone(&self.found);
+        let answer = async move {
+            if let Some(known) = store.find(number, &question).await?
+                && let Ok((about, payload)) = unpack(&known)
+            {
+                found.fetch_add(1, Ordering::Relaxed);
+                return Ok(Answer { about, payload });
+            }
+            let read = |answer: Bytes| {
+                let (about, payload) = unpack::<AboutPart>(&answer)?;
+                Ok((about, (answer, payload)))
+            };
+            let (about, (answer, payload)) = cluster.answer(number, &question, read).await?;
+            store.keep(number, &question, &answer).await?;
+            Ok(Answer { about, payload })
+        };
+        self.waiting.push_back(self.runtime.spawn(answer));
+        Ok(())
+    }
+
+    /// The answer to the first part that was asked and not taken; `None` if there is none. Blocks.
+    ///
+    /// # Errors
+    /// Nobody can answer it.
+    pub fn take(&mut self) -> Option<Result<Answer>> {
+        let next = self.waiting.pop_front()?;
+        let answer = self.runtime.block_on(next);
+        Some(answer.unwrap_or_else(|error| Err(Error::Part(error.to_string()))))
+    }
+
+    /// How the job was shared so far.
+    pub fn shares(&self) -> Shares {
+        Shares {
+            parts: self.asked,
+            parts_found: self.found.load(Ordering::Relaxed),
+            workers: self.cluster.report(),
+        }
+    }
+}
+
+impl Drop for Dispatch {
+    fn drop(&mut self) {
+        for waiting in &self.waiting {
+            waiting.abort();
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Input and output of a bulk job: local files, or objects that are read to and sent from temporary ones.
+//!
+//! A job that was done already, with the same question, input and output, is not done again.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::parts::{Manifest, PartStore};
+use crate::{Error, Result};
+use toise_publish::remote::Remote;
+use toise_publish::retry::RetryPolicy;
+
+/// What tells the URL of an object from the path of a file.
+const SCHEME_END: &str = "://";
+
+/// The files of a job.
+pub struct JobFiles {
+    /// Where the input can be read.
+    pub input: PathBuf,
+    /// Where the output is to be written.
+    pub output: PathBuf,
+    pub(super) parts: PartStore,
+    /// BLAKE3 of the question.
+    job: String,
+    destination: Option<(Remote, String)>,
+    _scratch: TempDir,
+}
+
+fn is_object(path: &Path) -> Option<&str> {
+    path.to_str().filter(|text| text.contains(SCHEME_END))
+}
+
+/// The digest of a file, after some text, and its length.
+fn digest(before: &[u8], path: &Path) -> Result<(String, u64)> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(before);
+    let mut file = File::open(path).map_err(Error::io(path))?;
+    hasher.update_reader(&mut file).map_err(Error::io(path))?;
+    let bytes = file.metadata().map_err(Error::io(path))?.len();
+    Ok((hasher.finalize().to_hex().to_string(), bytes))
+}
+
+impl JobFiles {
+    /// Reads the input here if it is an object. `question` is all that decides the output besides the input.
+    ///
+    /// # Errors
+    /// A URL is wrong, or a file or an object cannot be read.
+    pub async fn open(input: &Path, output: &Path, question: &impl Serialize) -> Result<Self> {
+        let scratch = TempDir::new().map_err(Error::io(&std::env::temp_dir()))?;
+        let object = |url: &str| Remote::of_object(url, RetryPolicy::default());
+        let input = match is_object(input) {
+            Some(url) => {
+                let (remote, name) = object(url)?;
+                let local = scratch.path().join(format!("input-{name}"));
+                remote.download(&name, &local, &|_| ()).await?;
+                local
+            }
+            None => input.to_owned(),
+        };
+        let (output, destination) = match is_object(output) {
+            Some(url) => {
+                let (remote, name) = object(url)?;
+                (scratch.path().join(&name), Some((remote, name)))
+            }
+            None => (output.to_owned(), None),
+        };
+        let parts = match &destination {
+            Some((remote, name)) => PartStore::open(remote.clone(), name).await?,
+            None => PartStore::beside(&output).await?,
+        };
+        let (job, _) = digest(&serde_json::to_vec(question)?, &input)?;
+        Ok(Self {
+            input,
+            output,
+            parts,
+            job,
+            destination,
+            _scratch: scratch,
+        })
+    }
+
+    /// What was reported of this very job, if its output is there, complete and unchanged.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn done(&self) -> Result<Option<Value>> {
+        let manifest = self.parts.manifest().await?;
+        let Some(manifest) = manifest.filter(|manifest| manifest.job == self.job) else {
+            return Ok(None);
+        };
+        let is_there = match &self.destination {
+            // Object stores keep checksums of their own.
+            Some((remote, name)) => remote.length(name).await? == Some(manifest.bytes),
+            None => digest(b"", &self.output).is_ok_and(|(digest, _)| digest == manifest.output),
+        };
+        Ok(is_there.then_some(manifest.report))
+    }
+
+    /// Brings a complete output to its place, and deletes the answers it was made of.
+    ///
+    /// # Errors
+    /// It cannot be read, or the store does not answer.
+    pub async fn finish(&self, report: &impl Serialize) -> Result<()> {
+        let (output, bytes) = digest(b"", &self.output)?;
+        if let Some((remote, name)) = &self.destination {
+            remote.store_file(name, &self.output).await?;
+        }
+        let manifest = Manifest {
+            job: self.job.clone(),
+            output,
+            bytes,
+            report: serde_json::to_value(report)?,
+            parts: self.parts.used(),
+        };
+        self.parts.finish(&manifest).await
+    }
+}

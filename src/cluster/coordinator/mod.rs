@@ -1,0 +1,344 @@
+//! The side of a command: its workers, and what becomes of them.
+//!
+//! Every worker is asked who it is before work begins; one with other data is an error, one that does not answer is left
+//! out. A worker that fails later is dropped for the rest of the command, which says so; its work goes to the others.
+
+mod counted;
+pub mod dispatch;
+pub mod files;
+pub mod geocode;
+pub mod jobs;
+mod parts;
+pub mod query;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use arrow_flight::Action;
+use arrow_flight::flight_service_client::FlightServiceClient;
+use bytes::Bytes;
+use datafusion_distributed::grpc::BoxCloneSyncChannel;
+use futures::TryStreamExt;
+use futures::future::join_all;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use tonic::{Code, Status};
+use url::Url;
+
+use crate::identity::Identity;
+use crate::protocol::{AboutPart, IDENTIFY, Introduction, MESSAGE_BYTES_MAX, PART};
+use crate::{Access, Error, Result};
+
+/// Maximum wait for a worker to say who it is.
+const IDENTIFY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum wait for the answer to a part.
+const PART_TIMEOUT: Duration = Duration::from_secs(600);
+/// Parts that a worker is given at once: it works on one while the next arrives.
+const PARTS_PER_WORKER: usize = 2;
+
+/// Tells the user something, in a line.
+pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What one worker did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkerReport {
+    /// Its address.
+    pub worker: String,
+    /// Rows that it answered, or gave from its tasks of a query.
+    pub rows: u64,
+    /// Parts that it answered, or tasks.
+    pub parts: u64,
+    /// Time it worked on them, seconds; times of parts at once add up.
+    pub seconds: f64,
+    /// Whether it failed meanwhile.
+    pub is_lost: bool,
+}
+
+/// One worker.
+#[derive(Debug)]
+struct Link {
+    url: Url,
+    client: FlightServiceClient<BoxCloneSyncChannel>,
+    process: String,
+    is_lost: AtomicBool,
+    rows: AtomicU64,
+    parts: AtomicU64,
+    busy_ms: AtomicU64,
+}
+
+impl Link {
+    fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
+    }
+
+    /// Asks for an action, whose answer is one message.
+    async fn ask(
+        &self,
+        action: &'static str,
+        body: Bytes,
+        timeout: Duration,
+    ) -> std::result::Result<Bytes, Status> {
+        let mut client = self.client.clone();
+        let action = Action {
+            r#type: action.into(),
+            body,
+        };
+        let asked = async {
+            let mut answer = client.do_action(action).await?.into_inner();
+            let found = answer.try_next().await?;
+            found
+                .map(|result| result.body)
+                .ok_or_else(|| Status::unavailable("an empty answer"))
+        };
+        match tokio::time::timeout(timeout, asked).await {
+            Ok(answer) => answer,
+            Err(_elapsed) => Err(Status::deadline_exceeded(format!(
+                "no answer within {} s",
+                timeout.as_secs()
+            ))),
+        }
+    }
+
+    async fn identify(&self) -> std::result::Result<Introduction, Status> {
+        let said = self.ask(IDENTIFY, Bytes::new(), IDENTIFY_TIMEOUT).await?;
+        serde_json::from_slice(&said).map_err(|error| {
+            Status::failed_precondition(format!("another version of toise: {error}"))
+        })
+    }
+}
+
+/// The workers of a command.
+pub struct Cluster {
+    access: Access,
+    identity: Identity,
+    links: Vec<Arc<Link>>,
+    /// Places for parts on workers, by the worker's index.
+    places: Mutex<VecDeque<usize>>,
+    /// That there is a place, or no worker.
+    changed: Notify,
+    tell: Tell,
+}
+
+/// The addresses of a list separated by commas.
+///
+/// # Errors
+/// One is no URL.
+pub fn addresses(list: &str) -> Result<Vec<Url>> {
+    let mut found = Vec::new();
+    for text in list.split(',').map(str::trim) {
+        if text.is_empty() {
+            continue;
+        }
+        let url = Url::parse(text).map_err(|error| Error::Address {
+            address: text.to_owned(),
+            reason: error.to_string(),
+        })?;
+        if !found.contains(&url) {
+            found.push(url);
+        }
+    }
+    Ok(found)
+}
+
+impl Cluster {
+    /// Asks every worker who it is; the data of all must be that of `identity`.
+    ///
+    /// # Errors
+    /// An address is refused, a worker refuses or has other data, or none answers.
+    pub async fn connect(
+        access: Access,
+        urls: &[Url],
+        identity: Identity,
+        tell: Tell,
+    ) -> Result<Arc<Self>> {
+        let mut asked = Vec::with_capacity(urls.len());
+        for url in urls {
+            let client = FlightServiceClient::new(access.channel(url)?)
+                .max_decoding_message_size(MESSAGE_BYTES_MAX)
+                .max_encoding_message_size(MESSAGE_BYTES_MAX);
+            asked.push(Link {
+                url: url.clone(),
+                client,
+                process: String::new(),
+                is_lost: AtomicBool::new(false),
+                rows: AtomicU64::new(0),
+                parts: AtomicU64::new(0),
+                busy_ms: AtomicU64::new(0),
+            });
+        }
+        let said = join_all(asked.iter().map(Link::identify)).await;
+        let mut links = Vec::with_capacity(asked.len());
+        for (mut link, said) in asked.into_iter().zip(said) {
+            let refused = |reason: String| Error::Refused {
+                worker: link.url.to_string(),
+                reason,
+            };
+            match said {
+                Ok(said) => {
+                    if let Some(reason) = said.identity.difference(&identity) {
+                        return Err(refused(reason));
+                    }
+                    link.process = said.process;
+                    links.push(Arc::new(link));
+                }
+                Err(status) if is_refusal(&status) => {
+                    return Err(refused(status.message().to_owned()));
+                }
+                Err(status) => tell(&format!(
+                    "the worker {} does not answer and is left out: {}",
+                    link.url,
+                    status.message()
+                )),
+            }
+        }
+        if links.is_empty() {
+            return Err(Error::NoWorkers("no worker answers".into()));
+        }
+        let places = (0..PARTS_PER_WORKER).flat_map(|_| 0..links.len()).collect();
+        Ok(Arc::new(Self {
+            access,
+            identity,
+            links,
+            places: Mutex::new(places),
+            changed: Notify::new(),
+            tell,
+        }))
+    }
+
+    /// What the workers and this command have.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Rows after which a part ends.
+    fn part_rows(&self) -> usize {
+        self.access.part_rows()
+    }
+
+    /// What each worker did so far.
+    pub fn report(&self) -> Vec<WorkerReport> {
+        let report = |link: &Arc<Link>| WorkerReport {
+            worker: link.url.to_string(),
+            rows: link.rows.load(Ordering::Relaxed),
+            parts: link.parts.load(Ordering::Relaxed),
+            seconds: link.busy_ms.load(Ordering::Relaxed) as f64 / 1e3,
+            is_lost: link.is_lost(),
+        };
+        self.links.iter().map(report).collect()
+    }
+
+    /// Workers that did not fail.
+    fn left(&self) -> Vec<Arc<Link>> {
+        let left = self.links.iter().filter(|link| !link.is_lost());
+        left.cloned().collect()
+    }
+
+    /// Gives a worker no more work.
+    fn drop_worker(&self, link: &Link, reason: &str) {
+        if link.is_lost.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let left = self.left().len();
+        (self.tell)(&format!(
+            "the worker {} failed and is dropped ({reason}); its work goes to the {left} left",
+            link.url
+        ));
+        self.changed.notify_waiters();
+    }
+
+    /// Waits for a place on a worker; `None` if no worker is left.
+    async fn place(&self) -> Option<usize> {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // From here on, a notification is not missed.
+            changed.as_mut().enable();
+            {
+                let mut places = self.places.lock();
+                places.retain(|place| !self.links[*place].is_lost());
+                if let Some(place) = places.pop_front() {
+                    return Some(place);
+                }
+            }
+            if self.left().is_empty() {
+                return None;
+            }
+            changed.await;
+        }
+    }
+
+    fn give_back(&self, place: usize) {
+        self.places.lock().push_back(place);
+        self.changed.notify_waiters();
+    }
+
+    /// Has a part answered, by another worker if one fails. `read` takes the answer; one that cannot be read is a failure.
+    ///
+    /// # Errors
+    /// No worker is left, or a worker says that none could answer.
+    async fn answer<T>(
+        &self,
+        number: u64,
+        part: &Bytes,
+        read: impl Fn(Bytes) -> Result<(AboutPart, T)>,
+    ) -> Result<(AboutPart, T)> {
+        loop {
+            let Some(place) = self.place().await else {
+                return Err(Error::NoWorkers(format!(
+                    "no worker is left, and part {number} is not answered"
+                )));
+            };
+            let link = &self.links[place];
+            let answer = link.ask(PART, part.clone(), PART_TIMEOUT).await;
+            self.give_back(place);
+            let reason = match answer.map(&read) {
+                Ok(Ok((about, answer))) => {
+                    let time = Duration::try_from_secs_f64(about.seconds).unwrap_or_default();
+                    link.count(about.rows, time);
+                    return Ok((about, answer));
+                }
+                Ok(Err(error)) => error.to_string(),
+                Err(status) if status.code() == Code::InvalidArgument => {
+                    return Err(Error::Part(format!("part {number}: {}", status.message())));
+                }
+                Err(status) => status.message().to_owned(),
+            };
+            self.drop_worker(link, &reason);
+        }
+    }
+
+    /// Asks all workers again who they are, and drops those that do not answer, were started anew or have other data.
+    /// Returns whether any was dropped.
+    async fn examine(&self) -> bool {
+        let left = self.left();
+        let said = join_all(left.iter().map(|link| link.identify())).await;
+        let mut any = false;
+        for (link, said) in left.iter().zip(said) {
+            let reason = match said {
+                Ok(said) if said.process != link.process => "it was started anew".to_owned(),
+                Ok(said) => match said.identity.difference(&self.identity) {
+                    Some(reason) => reason,
+                    None => continue,
+                },
+                Err(status) => status.message().to_owned(),
+            };
+            self.drop_worker(link, &reason);
+            any = true;
+        }
+        any
+    }
+}
+
+/// Whether a worker answers, but not to this command.
+fn is_refusal(status: &Status) -> bool {
+    matches!(
+        status.code(),
+        Code::Unauthenticated
+            | Code::PermissionDenied
+            | Code::FailedPrecondition
+            | Code::Unimplemented
+    )
+}

@@ -1,0 +1,227 @@
+//! Answers of parts that are there already: a folder beside the output, on disk or on object storage.
+//!
+//! An answer is an object whose name has the number of the part and the digest of the question: job and rows. It is created
+//! whole or not at all, and its content ends with a digest of its own, so that it is used when the same is asked again and
+//! never otherwise. When the output is complete, the answers are deleted, and a manifest says what it was made of.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::protocol::MESSAGE_BYTES_MAX;
+use crate::{Error, Result};
+use toise_publish::remote::Remote;
+use toise_publish::retry::RetryPolicy;
+
+/// What is added to the name of an output.
+const SUFFIX: &str = ".parts";
+/// Extension of answers.
+const EXTENSION: &str = "part";
+/// Name of the manifest.
+const MANIFEST: &str = "manifest.json";
+/// Maximum bytes of a manifest: fifty for each part.
+const MANIFEST_BYTES_MAX: u64 = 64 << 20;
+/// Bytes of a digest.
+const DIGEST_BYTES: usize = blake3::OUT_LEN;
+/// Hexadecimal digits of a digest in a name.
+const NAME_DIGITS: usize = 32;
+
+/// What an output was made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    /// BLAKE3 of the question: job and input.
+    pub job: String,
+    /// BLAKE3 of the output.
+    pub output: String,
+    /// Length of the output.
+    pub bytes: u64,
+    /// What was reported of it.
+    pub report: serde_json::Value,
+    /// Names of the answers in their order: number and digest of the question.
+    pub parts: Vec<String>,
+}
+
+/// The answers of one output.
+#[derive(Clone)]
+pub(super) struct PartStore {
+    remote: Remote,
+    folder: String,
+    /// The folder on disk, if it is there.
+    disk: Option<PathBuf>,
+    /// Names of the answers that were there at the beginning.
+    found: Arc<BTreeMap<String, ()>>,
+    /// Names of the answers that belong to the output, by number.
+    used: Arc<Mutex<BTreeMap<u64, String>>>,
+}
+
+/// The name of the answer to a part.
+fn name(number: u64, question: &[u8]) -> String {
+    let digest = blake3::hash(question).to_hex();
+    format!("{number:08}-{}.{EXTENSION}", &digest[..NAME_DIGITS])
+}
+
+impl PartStore {
+    /// The answers beside an output on disk.
+    ///
+    /// # Errors
+    /// The folder cannot be made or read.
+    pub async fn beside(output: &Path) -> Result<Self> {
+        let absolute = std::path::absolute(output).map_err(Error::io(output))?;
+        let folder = absolute.parent().unwrap_or(&absolute);
+        let url = Url::from_directory_path(folder).map_err(|()| Error::Address {
+            address: folder.display().to_string(),
+            reason: "not the path of a folder".into(),
+        })?;
+        let name = absolute.file_name().unwrap_or_default().to_string_lossy();
+        let remote = Remote::open(url.as_str(), RetryPolicy::default())?;
+        let disk = folder.join(format!("{name}{SUFFIX}"));
+        Ok(Self {
+            disk: Some(disk),
+            ..Self::open(remote, &name).await?
+        })
+    }
+
+    /// The answers beside an output on object storage.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    pub async fn open(remote: Remote, output: &str) -> Result<Self> {
+        let folder = format!("{output}{SUFFIX}");
+        let names = remote.names(&folder).await?.into_iter();
+        let found = names.filter_map(|path| Some((path.rsplit_once('/')?.1.to_owned(), ())));
+        Ok(Self {
+            remote,
+            folder,
+            disk: None,
+            found: Arc::new(found.collect()),
+            used: Arc::default(),
+        })
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.folder)
+    }
+
+    /// The answer to a part, if it is there and whole.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn find(&self, number: u64, question: &[u8]) -> Result<Option<Bytes>> {
+        let name = name(number, question);
+        self.used.lock().insert(number, name.clone());
+        if !self.found.contains_key(&name) {
+            return Ok(None);
+        }
+        let path = self.path(&name);
+        let found = self.remote.whole(&path, MESSAGE_BYTES_MAX as u64).await?;
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let Some((content, digest)) = found.split_last_chunk::<DIGEST_BYTES>() else {
+            return Ok(None);
+        };
+        let is_whole = blake3::hash(content) == *digest;
+        Ok(is_whole.then(|| found.slice(..content.len())))
+    }
+
+    /// Keeps the answer to a part; durable when it returns.
+    ///
+    /// # Errors
+    /// The store does not take it.
+    pub async fn keep(&self, number: u64, question: &[u8], answer: &[u8]) -> Result<()> {
+        let mut content = BytesMut::with_capacity(answer.len() + DIGEST_BYTES);
+        content.extend_from_slice(answer);
+        content.extend_from_slice(blake3::hash(answer).as_bytes());
+        let path = self.path(&name(number, question));
+        Ok(self.remote.replace(&path, &content.freeze()).await?)
+    }
+
+    /// The manifest that a complete output left.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn manifest(&self) -> Result<Option<Manifest>> {
+        let path = self.path(MANIFEST);
+        let found = self.remote.whole(&path, MANIFEST_BYTES_MAX).await?;
+        Ok(found.and_then(|text| serde_json::from_slice(&text).ok()))
+    }
+
+    /// Names of the answers that belong to the output, in their order.
+    pub fn used(&self) -> Vec<String> {
+        self.used.lock().values().cloned().collect()
+    }
+
+    /// Writes the manifest of a complete output, and deletes all answers.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn finish(&self, manifest: &Manifest) -> Result<()> {
+        let text = serde_json::to_vec_pretty(manifest)?;
+        self.remote
+            .replace(&self.path(MANIFEST), &text.into())
+            .await?;
+        for path in self.remote.names(&self.folder).await? {
+            if path.ends_with(EXTENSION) {
+                self.remote.remove(&path).await?;
+            }
+        }
+        self.disk.as_deref().map_or(Ok(()), remove_drafts)
+    }
+}
+
+/// Deletes what a killed command left half written; only the manifest stays.
+fn remove_drafts(folder: &Path) -> Result<()> {
+    for file in fs::read_dir(folder).map_err(Error::io(folder))? {
+        let path = file.map_err(Error::io(folder))?.path();
+        if path.file_name().is_some_and(|name| name != MANIFEST) {
+            fs::remove_file(&path).map_err(Error::io(&path))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_is_found_for_its_question_alone_and_only_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("valued.csv");
+        let first = PartStore::beside(&output).await.unwrap();
+        assert_eq!(first.find(0, b"question").await.unwrap(), None);
+        first.keep(0, b"question", b"answer").await.unwrap();
+        first.keep(1, b"other", b"cut short").await.unwrap();
+        let parts = folder.path().join("valued.csv.parts");
+        let cut = parts.join(name(1, b"other"));
+        let whole = fs::read(&cut).unwrap();
+        fs::write(&cut, &whole[..whole.len() - 1]).unwrap();
+        fs::write(parts.join("draft#1"), b"half").unwrap();
+
+        let next = PartStore::beside(&output).await.unwrap();
+        let found = |number, question: &'static [u8]| next.find(number, question);
+        assert_eq!(
+            found(0, b"question").await.unwrap().as_deref(),
+            Some(&b"answer"[..])
+        );
+        assert_eq!(found(0, b"another question").await.unwrap(), None);
+        assert_eq!(found(1, b"question").await.unwrap(), None);
+        assert_eq!(found(1, b"other").await.unwrap(), None);
+        let manifest = Manifest {
+            job: "job".into(),
+            output: "digest".into(),
+            bytes: 1,
+            report: serde_json::json!({"rows": 1}),
+            parts: next.used(),
+        };
+        next.finish(&manifest).await.unwrap();
+        assert_eq!(next.manifest().await.unwrap(), Some(manifest));
+        assert_eq!(fs::read_dir(&parts).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,161 @@
+//! What answers depend on besides the question: the version, the snapshots of tables, the model, the index of addresses.
+//!
+//! The command that shares its work and every worker compare theirs before anything is answered, so that all rows of an
+//! answer come from one state of the data.
+
+use std::collections::BTreeMap;
+use std::env::consts::ARCH;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+use toise_estimate::store as models;
+use toise_geocode::{folder as addresses, table as ban};
+use toise_lake::Lake;
+use toise_lake::snapshot::Snapshot;
+use toise_opendata::{Dataset, dpe, dvf};
+
+/// What stands for something that is not there.
+const NONE: &str = "none";
+/// Hexadecimal digits of digests in messages.
+const DIGITS_SHOWN: usize = 12;
+/// Part of an identity: the version.
+const VERSION: &str = "version";
+/// Part of an identity: the model.
+const MODEL: &str = "model";
+/// Part of an identity: the index of addresses.
+const ADDRESSES: &str = "address index";
+
+/// Names of parts (`version`, `table dvf`, …) and what identifies each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity(BTreeMap<String, String>);
+
+/// The name of a table's part.
+fn table(name: &str) -> String {
+    format!("table {name}")
+}
+
+/// Version and architecture: another one may round in another way.
+fn version() -> String {
+    format!("{} on {ARCH}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The digest of a small file that names others; `none` if it is missing.
+fn digest(path: &Path) -> Result<String> {
+    match fs::read(path) {
+        Ok(text) => Ok(blake3::hash(&text).to_hex().to_string()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(NONE.to_owned()),
+        Err(error) => Err(Error::io(path)(error)),
+    }
+}
+
+impl Identity {
+    /// The state of a data folder.
+    ///
+    /// # Errors
+    /// A file that names a part of it cannot be read.
+    pub fn of(data: &Path) -> Result<Self> {
+        let lake = Lake::open(data)?;
+        let mut parts = BTreeMap::from([(VERSION.to_owned(), version())]);
+        for schema in [dvf::schema(), dpe::schema(), ban::schema()] {
+            let snapshot = Snapshot::load(&lake.folder(schema))?;
+            parts.insert(table(schema.name), part_of(&snapshot));
+        }
+        let current = data.join(models::FOLDER).join(models::CURRENT);
+        parts.insert(MODEL.to_owned(), digest(&current)?);
+        parts.insert(ADDRESSES.to_owned(), digest(&addresses::current(data))?);
+        Ok(Self(parts))
+    }
+
+    /// What estimates depend on.
+    pub fn for_estimates(&self) -> Self {
+        self.only(&[MODEL.to_owned(), ADDRESSES.to_owned()])
+    }
+
+    /// What matches depend on.
+    pub fn for_matches(&self, dataset: Dataset) -> Self {
+        self.only(&[table(dataset.schema().name), ADDRESSES.to_owned()])
+    }
+
+    /// What geocoding depends on.
+    pub fn for_addresses(&self) -> Self {
+        self.only(&[ADDRESSES.to_owned()])
+    }
+
+    fn only(&self, names: &[String]) -> Self {
+        let kept = self.0.iter();
+        let kept = kept.filter(|(name, _)| *name == VERSION || names.contains(name));
+        Self(
+            kept.map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        )
+    }
+
+    /// The same with the snapshots of tables that are open.
+    pub(crate) fn with_tables<'s>(
+        mut self,
+        open: impl Iterator<Item = (&'s str, &'s Snapshot)>,
+    ) -> Self {
+        for (name, snapshot) in open {
+            self.0.insert(table(name), part_of(snapshot));
+        }
+        self
+    }
+
+    /// What differs from the parts that a command asks for, in words; `None` if nothing does.
+    pub fn difference(&self, wanted: &Self) -> Option<String> {
+        let differing = wanted.0.iter().find_map(|(name, wanted)| {
+            let own = self.0.get(name).map_or(NONE, String::as_str);
+            (own != wanted).then_some((name, own, wanted))
+        });
+        let (name, own, wanted) = differing?;
+        let shown = |value: &str| match name == VERSION {
+            true => value.to_owned(),
+            false => value.chars().take(DIGITS_SHOWN).collect(),
+        };
+        let (own, wanted) = (shown(own), shown(wanted));
+        Some(format!("its {name} is {own}, that of the command {wanted}"))
+    }
+}
+
+fn part_of(snapshot: &Snapshot) -> String {
+    match snapshot.checksum.is_empty() {
+        true => NONE.to_owned(),
+        false => snapshot.checksum.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_told_by_name_and_only_in_what_is_asked_for() {
+        let of = |model: &str, dvf: &str| {
+            let parts = [
+                (VERSION, version()),
+                (MODEL, model.to_owned()),
+                ("table dvf", dvf.to_owned()),
+            ];
+            Identity(
+                parts
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .into_iter()
+                    .collect(),
+            )
+        };
+        let own = of("0123456789abcdef", "aa");
+        assert_eq!(own.difference(&own), None);
+        let other = of("fedcba9876543210", "aa");
+        assert_eq!(
+            own.difference(&other).unwrap(),
+            "its model is 0123456789ab, that of the command fedcba987654"
+        );
+        assert_eq!(own.difference(&other.for_matches(Dataset::Dvf)), None);
+        let without = Identity::default();
+        assert!(without.difference(&own).unwrap().contains("is none"));
+    }
+}

@@ -1,0 +1,64 @@
+//! A worker: answers parts of bulk jobs and plans of SQL for commands on other machines.
+//!
+//! It holds the data of a folder ([`Held`]). Plans are run by `datafusion-distributed`, in sessions with the tables and
+//! functions of this folder (`sessions`); parts of bulk jobs by the code of the local commands (`parts`). A replica's
+//! worker follows the publications of its writer (`follow`).
+
+mod follow;
+mod held;
+mod parts;
+mod service;
+mod sessions;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use arrow_flight::flight_service_server::FlightServiceServer;
+use datafusion_distributed::Worker;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tonic::service::Routes;
+use tonic::service::interceptor::InterceptedService;
+use tonic::{Request, Status};
+
+use crate::Access;
+use crate::protocol::MESSAGE_BYTES_MAX;
+pub use follow::follow;
+pub use held::Held;
+use service::WorkService;
+use sessions::Sessions;
+use toise_http::server::{ServerLimits, accept};
+use toise_http::tls::Tls;
+use toise_telemetry::Metrics;
+
+/// Serves commands until `stop` resolves, then finishes what runs within the drain timeout.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Option<Tls>,
+    access: Access,
+    held: Arc<Held>,
+    (limits, metrics): (ServerLimits, Metrics),
+    stop: impl Future<Output = ()> + Send,
+) {
+    let sessions = Sessions::new(Arc::clone(&held), access.clone());
+    let plans = Worker::from_session_builder(sessions).with_version(env!("CARGO_PKG_VERSION"));
+    let parts = FlightServiceServer::new(WorkService::new(held))
+        .max_decoding_message_size(MESSAGE_BYTES_MAX)
+        .max_encoding_message_size(MESSAGE_BYTES_MAX);
+    let routes = Routes::new(parts).add_service(plans.into_worker_server());
+    let guarded = InterceptedService::new(routes, move |request: Request<()>| {
+        match access.admits(request.metadata()) {
+            true => Ok(request),
+            false => Err(Status::unauthenticated("the token is another")),
+        }
+    });
+    accept(
+        listener,
+        tls,
+        metrics,
+        limits,
+        TowerToHyperService::new(guarded),
+        stop,
+    )
+    .await;
+}

@@ -1,0 +1,144 @@
+//! The sessions in which a worker runs its share of queries: the functions and data files of its folder.
+//!
+//! A plan names files of the lake and functions; tables are not needed. Files are read through the descriptors of the
+//! views that are open, and no other store is registered: a plan cannot read the disk of the worker.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::error::DataFusionError;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::ScalarUDF;
+use datafusion_distributed::{DistributedExt, WorkerQueryContext, WorkerSessionBuilder};
+use parking_lot::Mutex;
+use tonic::codegen::http::HeaderMap;
+use url::Url;
+
+use super::Held;
+use crate::protocol::{QueryTerms, TERMS};
+use crate::{Access, Error, Result};
+use toise_engine::session::Session;
+use toise_estimate::functions as estimates;
+use toise_estimate::valuer::Adjustments;
+use toise_geocode::folder;
+use toise_opendata::{address_functions, functions};
+use toise_sql::tables::SqlTables;
+
+/// Sessions that stay open: those of a few snapshots or days.
+const SESSIONS_OPEN_MAX: usize = 2;
+/// The store that DataFusion has from the beginning: the disk.
+const DISK: &str = "file:///";
+
+/// The sessions of one worker.
+#[derive(Clone)]
+pub(super) struct Sessions {
+    held: Arc<Held>,
+    access: Access,
+    open: Arc<Mutex<VecDeque<(QueryTerms, Arc<Session>)>>>,
+}
+
+impl Sessions {
+    pub(super) fn new(held: Arc<Held>, access: Access) -> Self {
+        Self {
+            held,
+            access,
+            open: Arc::default(),
+        }
+    }
+
+    /// The session of a query. Blocks.
+    fn session(&self, terms: &QueryTerms) -> Result<Arc<Session>> {
+        let mut open = self.open.lock();
+        if let Some((_, session)) = open.iter().find(|(known, _)| known == terms) {
+            return Ok(Arc::clone(session));
+        }
+        let session = self
+            .held
+            .opened(&terms.identity, || self.open_session(terms))?;
+        let session = Arc::new(session);
+        open.truncate(SESSIONS_OPEN_MAX - 1);
+        open.push_front((terms.clone(), Arc::clone(&session)));
+        Ok(session)
+    }
+
+    fn open_session(&self, terms: &QueryTerms) -> Result<Session> {
+        let failed = |error: &dyn std::fmt::Display| Error::Query(error.to_string());
+        let functions = self.functions(terms)?;
+        let tables = SqlTables {
+            engine: Arc::clone(self.held.engine()),
+            listings: None,
+            functions: Arc::new(move || functions.clone()),
+            derived: Vec::new(),
+        };
+        let (limits, threads) = self.held.limits();
+        let session = tables
+            .open("", limits, threads)
+            .map_err(|error| failed(&error))?;
+        let disk = Url::parse(DISK).map_err(|error| failed(&error))?;
+        let runtime = session.context().runtime_env();
+        runtime
+            .deregister_object_store(&disk)
+            .map_err(|error| failed(&error))?;
+        Ok(session)
+    }
+
+    fn functions(&self, terms: &QueryTerms) -> Result<Vec<ScalarUDF>> {
+        let adjustments = match terms.has_adjustments {
+            true => Adjustments::On,
+            false => Adjustments::Off,
+        };
+        let mut all = functions::scalar_functions();
+        let geocoder = folder::open(self.held.data());
+        let geocoder = geocoder.map_err(|error| Error::Query(error.to_string()))?;
+        all.extend(address_functions::live_functions(Arc::new(geocoder)));
+        let (held, identity) = (Arc::clone(&self.held), terms.identity.clone());
+        let open = move || {
+            let valuer = held.valuer(&identity, adjustments);
+            valuer.map(Arc::new).map_err(|error| error.to_string())
+        };
+        all.extend(estimates::functions_from(open, terms.today));
+        Ok(all)
+    }
+}
+
+fn terms_of(headers: &HeaderMap) -> Result<QueryTerms> {
+    let terms = headers.get(TERMS).and_then(|terms| terms.to_str().ok());
+    let terms = terms.ok_or_else(|| Error::Query("the plan does not say what it is of".into()))?;
+    Ok(serde_json::from_str(terms)?)
+}
+
+#[async_trait]
+impl WorkerSessionBuilder for Sessions {
+    async fn build_session_state(
+        &self,
+        context: WorkerQueryContext,
+    ) -> datafusion::error::Result<SessionState> {
+        let failed = |error: Error| DataFusionError::Execution(error.to_string());
+        let WorkerQueryContext { builder, headers } = context;
+        let terms = terms_of(&headers).map_err(failed)?;
+        let sessions = self.clone();
+        let opened = tokio::task::spawn_blocking(move || sessions.session(&terms)).await;
+        let session = opened.map_err(|error| DataFusionError::External(error.into()))?;
+        let session = session.map_err(failed)?;
+        let state = session.context().state();
+        // What this worker asks of others is of the same query.
+        let mut passed = HeaderMap::new();
+        passed.extend(headers.get(TERMS).cloned().map(|terms| (TERMS_NAME, terms)));
+        let functions = state.scalar_functions().values().cloned().collect();
+        let aggregates = state.aggregate_functions().values().cloned().collect();
+        let windows = state.window_functions().values().cloned().collect();
+        let builder = builder
+            .with_runtime_env(Arc::clone(state.runtime_env()))
+            .with_scalar_functions(functions)
+            .with_aggregate_functions(aggregates)
+            .with_window_functions(windows)
+            .with_distributed_channel_resolver(self.access.clone())
+            .with_distributed_passthrough_headers(passed)?;
+        Ok(builder.build())
+    }
+}
+
+/// The header of [`TERMS`].
+const TERMS_NAME: tonic::codegen::http::HeaderName =
+    tonic::codegen::http::HeaderName::from_static(TERMS);
