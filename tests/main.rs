@@ -20,6 +20,7 @@ mod contract {
     mod checks;
     mod collecting;
     mod collecting_politeness;
+    mod collecting_shares;
     mod connections;
     mod console;
     mod credits;
@@ -69,6 +70,8 @@ mod journeys {
     mod dying_workers;
     #[cfg(unix)]
     mod foreign_readers;
+    #[cfg(target_os = "linux")]
+    mod full_disk;
     mod geocoding;
     mod ingesting;
     mod maintenance;

@@ -1,9 +1,11 @@
 //! The state that all requests share, and whether the service accepts them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use super::addresses::ReceiverChecker;
@@ -13,6 +15,7 @@ use super::client_address::Networks;
 use super::console_page::ConsolePage;
 use super::cors::AllowedOrigins;
 use super::idempotency::IdempotencyClaims;
+use super::refused_keys::RefusedKeys;
 use super::replica::ReplicaStatus;
 use super::sessions::Sessions;
 use toise_accounts::ledger::Ledger;
@@ -66,6 +69,8 @@ pub struct App {
     pub ingesting: Arc<Semaphore>,
     /// Repeatable calls that are running.
     pub claims: IdempotencyClaims,
+    /// Texts that were no keys, by address.
+    pub refused_keys: RefusedKeys,
     /// Verifies keys.
     pub verifier: KeyVerifier,
     /// Signs and verifies cursors.
@@ -111,12 +116,17 @@ pub struct App {
 }
 
 /// Whether the service accepts requests, as reported by `/healthz`. It begins as starting. A service with a dead
-/// worker is never ready. Cheap to clone.
+/// worker is never ready, and one with an obstacle is not ready while that lasts. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     phase: Arc<AtomicU8>,
+    /// What keeps the service from working, such as a full disk.
+    obstacle: Arc<Mutex<Option<String>>>,
     supervisor: Supervisor,
 }
+
+/// Why a service is not ready that has no obstacle.
+pub(crate) const STARTING_OR_DRAINING: &str = "starting or draining";
 
 const READY: u8 = 1;
 const DRAINING: u8 = 2;
@@ -126,6 +136,7 @@ impl Readiness {
     pub fn of(supervisor: &Supervisor) -> Self {
         Self {
             phase: Arc::default(),
+            obstacle: Arc::default(),
             supervisor: supervisor.clone(),
         }
     }
@@ -146,8 +157,21 @@ impl Readiness {
         self.phase.store(DRAINING, Ordering::Release);
     }
 
-    /// Whether it is neither starting nor draining and all workers are alive.
+    /// Sets what keeps the service from working, until it is set to `None`.
+    pub fn set_obstacle(&self, obstacle: Option<String>) {
+        *self.obstacle.lock() = obstacle;
+    }
+
+    /// Whether it is neither starting nor draining, all workers are alive and nothing keeps it from working.
     pub fn is_ready(&self) -> bool {
-        self.phase.load(Ordering::Acquire) == READY && self.supervisor.is_well()
+        self.refusal().is_none()
+    }
+
+    /// Why it is not ready; `None` if it is.
+    pub fn refusal(&self) -> Option<Cow<'static, str>> {
+        if self.phase.load(Ordering::Acquire) != READY || !self.supervisor.is_well() {
+            return Some(STARTING_OR_DRAINING.into());
+        }
+        self.obstacle.lock().clone().map(Cow::Owned)
     }
 }

@@ -119,6 +119,11 @@ impl Store {
         &self.ledger
     }
 
+    /// Store and ledger with their names.
+    pub fn databases(&self) -> [(&'static str, &Database); 2] {
+        [("store", &self.database), ("ledger", &self.ledger)]
+    }
+
     /// The data folder that contains it.
     pub fn folder(&self) -> &Path {
         let path = self.database.paths().path();
@@ -253,6 +258,32 @@ mod tests {
             })
             .unwrap();
         assert_eq!(count, 50);
+    }
+
+    #[test]
+    fn a_full_file_is_told_until_a_write_succeeds() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let [(_, database), (_, ledger)] = store.databases();
+        // It may not grow, as on a full disk.
+        let limit = |transaction: &Transaction<'_>| {
+            let pages: i64 =
+                transaction.pragma_query_value(None, "page_count", |row| row.get(0))?;
+            transaction.pragma_query_value(None, &format!("max_page_count({pages})"), |row| {
+                row.get::<_, i64>(0)
+            })
+        };
+        database.write(limit).unwrap();
+        let fill = |transaction: &Transaction<'_>| {
+            transaction.execute_batch(
+                "CREATE TABLE filler (bytes BLOB); INSERT INTO filler VALUES (zeroblob(1000000))",
+            )
+        };
+        database.write(fill).unwrap_err();
+        assert!(database.last_failure().is_some());
+        assert_eq!(ledger.last_failure(), None);
+        database.try_write().unwrap();
+        assert_eq!(database.last_failure(), None);
     }
 
     #[derive(Debug)]
