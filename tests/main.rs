@@ -57,6 +57,7 @@ mod engine {
     mod sql;
     mod valuing;
 }
+mod fuzz;
 mod journeys {
     mod addressed_homes;
     mod addresses;
@@ -103,3 +104,5 @@ mod real {
     mod open_data;
 }
 mod support;
+#[cfg(target_os = "linux")]
+mod torture;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use warp::http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use warp::http::{Response, StatusCode};
 
-use super::app::STARTING_OR_DRAINING;
+use super::readiness::STARTING_OR_DRAINING;
 use toise_accounts::ledger::LedgerError;
 use toise_accounts::meter::LimitExceeded;
 use toise_accounts::scopes::Scope;

@@ -261,25 +261,18 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_is_told_until_a_write_succeeds() {
+    fn a_failed_commit_is_told_until_one_succeeds() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let [(_, database), (_, ledger)] = store.databases();
-        // It may not grow, as on a full disk.
-        let limit = |transaction: &Transaction<'_>| {
-            let pages: i64 =
-                transaction.pragma_query_value(None, "page_count", |row| row.get(0))?;
-            transaction.pragma_query_value(None, &format!("max_page_count({pages})"), |row| {
-                row.get::<_, i64>(0)
-            })
-        };
-        database.write(limit).unwrap();
-        let fill = |transaction: &Transaction<'_>| {
+        let orphan = |transaction: &Transaction<'_>| {
             transaction.execute_batch(
-                "CREATE TABLE filler (bytes BLOB); INSERT INTO filler VALUES (zeroblob(1000000))",
+                "CREATE TABLE parents (id INTEGER PRIMARY KEY);
+                 CREATE TABLE children (parent REFERENCES parents DEFERRABLE INITIALLY DEFERRED);
+                 INSERT INTO children VALUES (1)",
             )
         };
-        database.write(fill).unwrap_err();
+        database.write(orphan).unwrap_err();
         assert!(database.last_failure().is_some());
         assert_eq!(ledger.last_failure(), None);
         database.try_write().unwrap();
