@@ -1,5 +1,7 @@
 //! The rooms of toise under one name, for programs that embed it; [`architecture`] is the map.
 
+#![forbid(unsafe_code)]
+
 #[doc = include_str!("ARCHITECTURE.md")]
 pub mod architecture {}
 

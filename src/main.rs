@@ -1,5 +1,7 @@
 //! The `toise` executable: everything is in the rooms; see `toise --help`.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 #[global_allocator]

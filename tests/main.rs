@@ -20,6 +20,7 @@ mod contract {
     mod checks;
     mod collecting;
     mod collecting_politeness;
+    mod collecting_shares;
     mod connections;
     mod console;
     mod credits;
@@ -56,6 +57,7 @@ mod engine {
     mod sql;
     mod valuing;
 }
+mod fuzz;
 mod journeys {
     mod addressed_homes;
     mod addresses;
@@ -69,6 +71,8 @@ mod journeys {
     mod dying_workers;
     #[cfg(unix)]
     mod foreign_readers;
+    #[cfg(target_os = "linux")]
+    mod full_disk;
     mod geocoding;
     mod ingesting;
     mod maintenance;
@@ -101,3 +105,5 @@ mod real {
     mod open_data;
 }
 mod support;
+#[cfg(target_os = "linux")]
+mod torture;

@@ -1,8 +1,9 @@
 //! Usage of each key while the process runs: rate, calls in the month, concurrent estimates.
 //!
 //! Rates are a leaky bucket (GCRA) that holds the calls of one second. Quotas count the same calls as the ledger: the
-//! sum of the month is read once from the store and then maintained in memory. Each call in flight holds a reservation,
-//! so concurrent calls cannot exceed a quota together.
+//! sum of the month is read from the store once a second, because other processes may count calls of the same key, and
+//! maintained in memory meanwhile. Each call in flight holds a reservation, so concurrent calls of one process cannot exceed
+//! a quota together; those of several can exceed it by what they count within that second.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -27,6 +28,8 @@ use toise_store::{self as store, Store};
 const ESTIMATES_WAITING_MAX: usize = 8;
 /// Maximum wait of an estimate for a slot.
 const ESTIMATE_WAIT_MAX: Duration = Duration::from_secs(5);
+/// How old the month's calls may be before they are read again.
+const MONTH_READ_EVERY: Duration = Duration::from_secs(1);
 /// Percentages of a quota from which responses carry a warning.
 const WARNING_PERCENTS: [u64; 2] = [90, 75];
 
@@ -67,8 +70,16 @@ pub struct LimitExceeded {
 struct MonthlyUsage {
     /// First day of the month; `None` if not yet read from the store.
     first: Option<NaiveDate>,
-    /// Calls counted and reserved.
-    calls: u64,
+    /// Calls counted, by any process, as far as is known here.
+    counted: u64,
+    /// Calls in flight, of this process.
+    reserved: u64,
+    /// Calls that this process ever counted.
+    committed: u64,
+    /// When the calls were last read, or began to be, as monotonic time.
+    read_at: Duration,
+    /// Whether the next [`KeyMeter::reserve`] reads them.
+    is_due: bool,
 }
 
 /// Usage of one key.
@@ -96,7 +107,14 @@ pub struct Reservation {
 impl Reservation {
     /// Keeps the reservation, because the call counts.
     pub fn commit(mut self) {
-        self.month = None;
+        if let Some(month) = self.month.take() {
+            let mut month = month.lock();
+            month.committed += 1;
+            if month.first == Some(self.first) {
+                month.reserved = month.reserved.saturating_sub(1);
+                month.counted += 1;
+            }
+        }
     }
 }
 
@@ -105,7 +123,7 @@ impl Drop for Reservation {
         if let Some(month) = &self.month {
             let mut month = month.lock();
             if month.first == Some(self.first) {
-                month.calls = month.calls.saturating_sub(1);
+                month.reserved = month.reserved.saturating_sub(1);
             }
         }
     }
@@ -189,8 +207,8 @@ impl KeyMeter {
         }
     }
 
-    /// Reserves a place in the month's quota; `None` if the month's calls are not read yet (use
-    /// [`KeyMeter::reserve`]). Does not block.
+    /// Reserves a place in the month's quota; `None` if the month's calls have to be read (use [`KeyMeter::reserve`]). Does
+    /// not block.
     pub fn reserve_known(&self, now: DateTime<Utc>) -> Option<Result<Reservation, LimitExceeded>> {
         let first = first_of_month(now);
         let Some(quota) = self.allowance.monthly_quota else {
@@ -201,17 +219,25 @@ impl KeyMeter {
             }));
         };
         let mut month = self.month.lock();
+        let clock_now = self.limiter.clock().0.monotonic();
         if month.first != Some(first) {
             return None;
         }
-        if month.calls >= quota {
+        if clock_now >= month.read_at + MONTH_READ_EVERY {
+            // This call reads them; others go on with what is known.
+            month.read_at = clock_now;
+            month.is_due = true;
+            return None;
+        }
+        let calls = month.counted + month.reserved;
+        if calls >= quota {
             let wait = (first_of_next_month(first) - now).num_seconds();
             return Some(Err(LimitExceeded {
                 retry_after_s: u64::try_from(wait).unwrap_or(0) + 1,
             }));
         }
-        month.calls += 1;
-        let percent = month.calls.saturating_mul(100) / quota;
+        month.reserved += 1;
+        let percent = (calls + 1).saturating_mul(100) / quota;
         let warned = WARNING_PERCENTS.iter().any(|bound| percent >= *bound);
         Some(Ok(Reservation {
             month: Some(Arc::clone(&self.month)),
@@ -220,26 +246,32 @@ impl KeyMeter {
         }))
     }
 
-    /// Reserves a place in the month's quota and reads the month's calls if needed. Blocks on two indexed reads at
-    /// a key's first call of a month.
+    /// Reserves a place in the month's quota and reads the month's calls if needed. Blocks on two indexed reads, at
+    /// most once a second.
     pub fn reserve(
         &self,
         store: &Store,
         now: DateTime<Utc>,
     ) -> store::Result<Result<Reservation, LimitExceeded>> {
+        let first = first_of_month(now);
         loop {
-            if let Some(reserved) = self.reserve_known(now) {
+            let is_due = std::mem::take(&mut self.month.lock().is_due);
+            if !is_due && let Some(reserved) = self.reserve_known(now) {
                 return Ok(reserved);
             }
-            let first = first_of_month(now);
-            // Read without the lock, because callers that must not block take it. Concurrent readers read the same
-            // number: no call of the month is counted before one of them has stored what it read.
+            // Read without the lock, because callers that must not block take it.
+            let committed = self.month.lock().committed;
             let calls = ledger::calls_of_month(store, self.key_id, now)?;
             let mut month = self.month.lock();
             if month.first != Some(first) {
-                month.calls = calls;
+                // Reservations of another month are not released into this one.
                 month.first = Some(first);
+                month.reserved = 0;
             }
+            // What was committed during the reading may or may not be in it: counted twice until the next one.
+            month.counted = calls + (month.committed - committed);
+            month.read_at = self.limiter.clock().0.monotonic();
+            month.is_due = false;
         }
     }
 
@@ -379,6 +411,51 @@ mod tests {
         clock.advance_ms(60_000);
         drop(fourth);
         assert_eq!(reserve().unwrap().warning_percent, None);
+    }
+
+    #[tokio::test]
+    async fn two_processes_on_a_store_share_a_quota() {
+        let folder = tempfile::tempdir().unwrap();
+        let stores = [(); 2].map(|()| Store::open(folder.path()).unwrap());
+        let clock = Clock::steered(Utc.with_ymd_and_hms(2026, 11, 23, 12, 0, 0).unwrap());
+        let (account_id, key_id) = (Uuid::now_v7(), Uuid::now_v7());
+        let meters =
+            [(); 2].map(|()| KeyMeters::new(clock.clone()).of(key_id, allowance(5, Some(10))));
+        let call = async |process: usize| {
+            let meter = &meters[process];
+            let reserved = match meter.reserve_known(clock.now()) {
+                Some(known) => known,
+                None => meter.reserve(&stores[process], clock.now()).unwrap(),
+            };
+            let Ok(reservation) = reserved else {
+                return false;
+            };
+            let entry = LedgerEntry {
+                request_id: Uuid::now_v7(),
+                account_id,
+                key_id,
+                consumption: Consumption::OpendataDvfSearch,
+                credits: 0,
+                at: clock.now(),
+            };
+            let record = CallRecord {
+                account_id,
+                at: clock.now(),
+                entry: Some(entry),
+                answer: None,
+            };
+            Ledger::new(&stores[process]).record(record).await.unwrap();
+            reservation.commit();
+            true
+        };
+        let mut taken = 0;
+        for turn in 0..20 {
+            if call(turn % 2).await {
+                taken += 1;
+            }
+            clock.advance_ms(1_000);
+        }
+        assert_eq!(taken, 10);
     }
 
     #[tokio::test]

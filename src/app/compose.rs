@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::Failure;
 use crate::config::Config;
+use crate::disk;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::meter::KeyMeters;
 use toise_accounts::prices::Prices;
@@ -30,6 +31,7 @@ use toise_http::addresses::ReceiverChecker;
 use toise_http::body_budget::BodyBudget;
 use toise_http::console_page::ConsolePage;
 use toise_http::idempotency::IdempotencyClaims;
+use toise_http::refused_keys::RefusedKeys;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
 use toise_http::resources::geocoding_files::FILES_AT_ONCE_MAX;
 use toise_http::resources::opendata::OpenDataBackend;
@@ -80,6 +82,10 @@ const SQL_BYTES: Metric<Counter> = Metric::counter(
 const STORE_BYTES: Metric<Gauge> = Metric::gauge(
     "toise_store_bytes",
     "Bytes of the store, its write-ahead log included.",
+);
+const DISK_FREE_BYTES: Metric<Gauge> = Metric::gauge(
+    "toise_disk_free_bytes",
+    "Bytes that the disk of the data folder has left.",
 );
 const ACTIVE_ALERTS: Metric<Gauge> = Metric::gauge(
     "toise_active_alerts",
@@ -180,6 +186,7 @@ pub fn app(
         ),
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
         claims: IdempotencyClaims::default(),
+        refused_keys: RefusedKeys::default(),
         verifier: KeyVerifier::new(store.clone(), clock.clone())?,
         cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
         market,
@@ -290,6 +297,9 @@ pub(crate) fn register_gauges(app: &App, store: Store, open_data: OpenData) {
     let properties = Arc::clone(&app.properties);
     app.metrics.register_gauges(move |gauges| {
         gauges.set(STORE_BYTES, &[], store.bytes() as f64);
+        if let Ok(free) = disk::free_bytes(store.folder()) {
+            gauges.set(DISK_FREE_BYTES, &[], free as f64);
+        }
         // Alerts change in other processes too. What cannot be read now is told as it was last.
         let _ = properties.listings().load_alerts();
         let active = properties.listings().active_alerts();

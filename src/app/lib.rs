@@ -6,6 +6,7 @@ pub mod backup;
 pub mod compose;
 pub mod config;
 pub mod contours;
+pub(crate) mod disk;
 pub mod publishing;
 pub mod replica;
 pub mod serve;

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::compose::{Sources, app, deliveries, register_gauges};
 use crate::config::Config;
+use crate::disk::DiskLook;
 use crate::replica::{self, Shown};
 use crate::{Failure, contours, publishing};
 use toise_alerts::dispatch::Dispatcher;
@@ -137,6 +138,13 @@ pub fn run_service(
         &clock,
         config,
     )?;
+    let disk = DiskLook::new(
+        &store,
+        config.server.disk_free_min_mib << 20,
+        &app.readiness,
+    );
+    disk.look();
+    runtime.spawn(supervisor.watch("disk-look", disk.run()));
     register_gauges(&app, store, open_data);
     let workers = match following {
         None => Workers::of_writer(data, &supervisor, &app, config, addresses, runtime.handle())?,

@@ -19,6 +19,8 @@ const KEPT_DAYS: i64 = 7;
 const ALIAS_DAYS: i64 = 30;
 /// Maximum number of remembered rejections and aliases; beyond it the oldest are deleted.
 const REMEMBERED_MAX: i64 = 1_000_000;
+/// How far the clocks of processes that share a store may differ, in milliseconds.
+const CLOCK_DIFFERENCE_MS: i64 = 60_000;
 const DAY_MS: i64 = 24 * 3_600_000;
 
 /// Why a page is collected.
@@ -48,6 +50,8 @@ pub struct NewJob {
     pub id: Uuid,
     /// Account that requested it.
     pub account: Uuid,
+    /// Whether the alerts of other accounts may match what the page says in any case; otherwise the settings decide.
+    pub is_shared: bool,
     /// Reason for the collection.
     pub kind: JobKind,
     /// Digest of the identifying parts of the URL.
@@ -129,8 +133,8 @@ pub fn insert(
     }
     transaction
         .prepare_cached(
-            "INSERT INTO jobs (job_id, account_id, kind, url_digest, url, host, created_at_ms, due_at_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)",
+            "INSERT INTO jobs (job_id, account_id, kind, url_digest, url, host, created_at_ms, due_at_ms, is_shared)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)",
         )?
         .execute((
             job.id.as_bytes(),
@@ -140,6 +144,7 @@ pub fn insert(
             &job.url,
             &job.host,
             now_ms,
+            job.is_shared,
         ))?;
     Ok(true)
 }
@@ -155,23 +160,21 @@ pub fn check_waits(connection: &Connection, digest: &UrlDigest) -> rusqlite::Res
         .query_row([digest], |row| row.get(0))
 }
 
-/// Unfinished jobs of an account for a requested URL, oldest first.
-pub fn waiting_for(
-    connection: &Connection,
-    account: Uuid,
-    digest: &UrlDigest,
-) -> rusqlite::Result<Vec<Uuid>> {
+/// Unfinished jobs that are like another one, of its account and for its URL, oldest first.
+pub fn waiting_like(connection: &Connection, job: &NewJob) -> rusqlite::Result<Vec<Uuid>> {
     let sql = "SELECT job_id FROM jobs WHERE url_digest = ?1 AND account_id = ?2 AND kind = 'url'
-         AND due_at_ms IS NOT NULL ORDER BY job";
+         AND is_shared = ?3 AND due_at_ms IS NOT NULL ORDER BY job";
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map((digest, account.as_bytes()), |row| id(row, 0))?;
+    let rows = statement.query_map((job.digest, job.account.as_bytes(), job.is_shared), |row| {
+        id(row, 0)
+    })?;
     rows.collect()
 }
 
 /// The oldest `limit` unfinished jobs after a row number.
 pub fn after(connection: &Connection, number: i64, limit: usize) -> rusqlite::Result<Vec<Job>> {
     let sql =
-        "SELECT job, job_id, account_id, kind, url_digest, url, host, due_at_ms, attempts FROM jobs
+        "SELECT job, job_id, account_id, kind, url_digest, url, host, due_at_ms, attempts, is_shared FROM jobs
          WHERE job > ?1 AND due_at_ms IS NOT NULL ORDER BY job LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map((number, limit as i64), |row| {
@@ -181,6 +184,7 @@ pub fn after(connection: &Connection, number: i64, limit: usize) -> rusqlite::Re
             what: NewJob {
                 id: id(row, 1)?,
                 account: id(row, 2)?,
+                is_shared: row.get(9)?,
                 kind: if kind == JobKind::Url.as_str() {
                     JobKind::Url
                 } else {
@@ -297,9 +301,11 @@ pub fn rejection(
 ) -> rusqlite::Result<Option<(Rejected, i64)>> {
     connection
         .prepare_cached(
-            "SELECT reason, rejected_at_ms FROM rejections WHERE url_digest = ?1 AND until_ms > ?2",
+            "SELECT reason, rejected_at_ms FROM rejections
+             WHERE url_digest = ?1 AND until_ms > ?2 AND rejected_at_ms <= ?3",
         )?
-        .query_row((digest, now_ms), |row| {
+        // One from the future was dated by a clock that was wrong, and would last until then.
+        .query_row((digest, now_ms, now_ms + CLOCK_DIFFERENCE_MS), |row| {
             Ok((Rejected::stored(row.get(0)?), row.get(1)?))
         })
         .optional()

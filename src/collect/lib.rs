@@ -52,6 +52,7 @@ use toise_base::leader::{self, Inbox, Notifier};
 use toise_base::supervise::Supervisor;
 use toise_contract::listings::codes::FlxId;
 use toise_listings::adverts::identity::UrlDigest;
+use toise_listings::adverts::incoming::CLOCK_SKEW_MAX;
 use toise_listings::{self as listings, Listings};
 use toise_net::egress::EgressGuard;
 use toise_net::fetch::Fetcher;
@@ -133,6 +134,15 @@ pub struct Collector {
     messages: Arc<Mutex<Option<Inbox<RunnerMessage>>>>,
 }
 
+/// Who asks for a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// The account.
+    pub account: Uuid,
+    /// Whether the key is a test key.
+    pub is_test: bool,
+}
+
 impl Collector {
     /// Creates a collector over listings and their store. Its jobs run once a collector is started, in this or another
     /// process.
@@ -201,6 +211,7 @@ impl Collector {
                 listings: self.listings.clone(),
                 clock: self.clock.clone(),
                 rejected_for: Duration::from_secs(self.settings.rejected_for_s),
+                share: self.settings.share,
                 pages: (!pages_kept_for.is_zero()).then(|| data.join(PAGES_FOLDER)),
                 readers: ReaderPool::start(supervisor)?,
             },
@@ -246,7 +257,7 @@ impl Collector {
     /// The store fails.
     pub async fn collect(
         &self,
-        account: Uuid,
+        asker: Asker,
         url: &str,
         deadline: Instant,
         stopping: impl Fn() -> bool,
@@ -274,7 +285,8 @@ impl Collector {
         }
         let job = NewJob {
             id: Uuid::now_v7(),
-            account,
+            account: asker.account,
+            is_shared: !asker.is_test,
             kind: JobKind::Url,
             digest,
             url: listing.address().to_owned(),
@@ -320,7 +332,11 @@ impl Collector {
         })?;
         let known = self.listings.known(&target)?;
         let fresh_ms = self.settings.fresh_s as i64 * 1_000;
-        let fresh = known.filter(|known| now_ms - known.observed_at_ms < fresh_ms);
+        // One seen further in the future than senders may say was dated by a clock that was wrong.
+        let latest_ms = now_ms + CLOCK_SKEW_MAX.num_milliseconds();
+        let fresh = known.filter(|known| {
+            now_ms - known.observed_at_ms < fresh_ms && known.observed_at_ms <= latest_ms
+        });
         // A rejection of an unreadable page does not affect a fresh advert; a listing that is gone does.
         let rejected = rejection.filter(|(reason, rejected_at_ms)| {
             let is_newer = known.is_none_or(|known| known.observed_at_ms <= *rejected_at_ms);
@@ -336,10 +352,9 @@ impl Collector {
     /// Takes the place at a job whose caller went away, or creates a job for this call; `None` if the account has the
     /// maximum number of waiting jobs. Blocks.
     fn begin(&self, job: NewJob) -> Result<Option<WaiterSlot>> {
-        let (account, digest) = (job.account, job.digest);
         let left = self
             .store
-            .read(|connection| jobs::waiting_for(connection, account, &digest))?;
+            .read(|connection| jobs::waiting_like(connection, &job))?;
         if let Some(place) = left.into_iter().find_map(|left| self.waiting.take(left)) {
             return Ok(Some(place));
         }
@@ -392,7 +407,7 @@ impl Collector {
     ///
     /// # Errors
     /// The store fails.
-    pub fn check(&self, account: Uuid, addresses: &[String]) -> Result<Option<usize>> {
+    pub fn check(&self, asker: Asker, addresses: &[String]) -> Result<Option<usize>> {
         let mut count = 0;
         for address in addresses {
             let Some(listing) = self.listings.listing_url(address) else {
@@ -415,7 +430,8 @@ impl Collector {
             }
             let job = NewJob {
                 id: Uuid::now_v7(),
-                account,
+                account: asker.account,
+                is_shared: !asker.is_test,
                 kind: JobKind::Check,
                 digest,
                 url: listing.address().to_owned(),

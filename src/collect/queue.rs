@@ -194,6 +194,7 @@ mod tests {
         Job {
             number,
             what: NewJob {
+                is_shared: true,
                 id: Uuid::from_u128(number as u128),
                 account: Uuid::from_u128(account),
                 kind,

@@ -246,7 +246,9 @@ impl RunnerLoop {
                 job.attempts += 1;
                 job.trail = RedirectTrail::default();
                 let wait_ms = u64::try_from(due_at_ms - now_ms).unwrap_or(0);
-                self.queue.push(job, now + Duration::from_millis(wait_ms));
+                // The clock may have been set back since the attempt ended.
+                let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
+                self.queue.push(job, now + wait);
             }
         }
     }

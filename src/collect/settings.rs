@@ -27,6 +27,19 @@ pub enum Hosts {
     Portals,
 }
 
+/// Which pages that a test key asks for reach the alerts of other accounts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Share {
+    /// None.
+    None,
+    /// Those of portals with rules.
+    #[default]
+    Portals,
+    /// All.
+    All,
+}
+
 /// `[collect]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +50,8 @@ pub struct CollectSettings {
     pub plain_http: PlainHttp,
     /// `any` or `portals`.
     pub hosts: Hosts,
+    /// `none`, `portals` or `all`.
+    pub share: Share,
     /// Seconds.
     pub fresh_s: u64,
     /// Maximum wait of a call for its page, in seconds.
@@ -65,6 +80,7 @@ impl Default for CollectSettings {
             allow_hosts: String::new(),
             plain_http: PlainHttp::default(),
             hosts: Hosts::default(),
+            share: Share::default(),
             fresh_s: 6 * 3_600,
             wait_s: 45,
             page_timeout_s: 30,

@@ -1,5 +1,6 @@
 //! Runs a job: fetches its page, reads it, and ingests the advert or records why there is none.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use super::jobs::{AttemptOutcome, Job, JobOutcome};
 use super::portals::Portals;
 use super::readers::ReaderPool;
 use super::rejected::{Rejected, RejectionCode};
+use super::settings::Share;
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::Timestamp;
 use toise_listings::{self as listings, Listings};
@@ -50,6 +52,8 @@ pub struct PageWorker {
     pub listings: Listings,
     /// The clock.
     pub clock: Clock,
+    /// Which pages that test keys ask for reach the alerts of other accounts.
+    pub share: Share,
     /// How long a rejection is remembered.
     pub rejected_for: Duration,
     /// Folder for stored pages; `None` if they are not stored.
@@ -166,7 +170,10 @@ impl PageWorker {
             .iter()
             .map(|(path, finding)| (path.to_owned(), json!(finding.origin)))
             .collect();
-        let mut outcomes = match self.listings.ingest(vec![Value::Object(advert)]) {
+        let mut outcomes = match self
+            .listings_for(job, final_url)
+            .ingest(vec![Value::Object(advert)])
+        {
             Ok(outcomes) => outcomes,
             Err(error) => return self.retry(job, error.to_string(), None),
         };
@@ -181,6 +188,22 @@ impl PageWorker {
                 self.rejected_for,
             ),
             None => self.retry(job, "the store took nothing".into(), None),
+        }
+    }
+
+    /// The listings, of which what this job finds at an address reaches the alerts that it may: whoever holds a test key
+    /// may have written the page, unless it is a portal's.
+    fn listings_for(&self, job: &Job, address: &str) -> Cow<'_, Listings> {
+        let is_of_portal = |address: &str| self.portals.find_by_url(address).is_some();
+        let is_shared = job.what.is_shared
+            || match self.share {
+                Share::All => true,
+                Share::Portals => is_of_portal(address) && is_of_portal(&job.what.url),
+                Share::None => false,
+            };
+        match is_shared {
+            true => Cow::Borrowed(&self.listings),
+            false => Cow::Owned(self.listings.for_alerts_of(job.what.account)),
         }
     }
 
@@ -214,7 +237,7 @@ impl PageWorker {
         if is_known {
             let sighting =
                 json!({"url": job.what.url, "isOnline": false, "lastSeenAt": Timestamp::new(now)});
-            match self.listings.ingest(vec![sighting]) {
+            match self.listings_for(job, &job.what.url).ingest(vec![sighting]) {
                 Ok(_) => {}
                 Err(error) => return self.retry(job, error.to_string(), None),
             }

@@ -377,4 +377,16 @@ mod tests {
             assert!(key.decode(text, &digest("id")).is_err());
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_payload_is_a_position_or_refused(
+            state in 0_u8..3, tag in proptest::sample::select(vec![b'0', b'n', b'd', b't', b'x']),
+            rest in proptest::collection::vec(proptest::num::u8::ANY, 0..40),
+        ) {
+            for payload in [rest.clone(), [&[state, tag][..], &rest].concat(), [&[0, tag][..], &rest].concat()] {
+                read_position(&payload);
+            }
+        }
+    }
 }

@@ -73,11 +73,8 @@ pub(super) async fn key_of(
     text: &str,
     client: IpAddr,
 ) -> Result<Arc<KeyRecord>, Status> {
-    let key = app.verifier.verify(text).await;
-    let key = key.map_err(|error| status(ApiError::internal(error)))?;
-    let key = key.ok_or_else(|| {
-        Status::unauthenticated("the API key must be known, not revoked and not expired")
-    })?;
+    let key = auth::verify(app, Some(text), Some(client)).await;
+    let key = key.map_err(status)?;
     if !key.may_come_from(Some(client)) {
         return Err(status(ApiError::WrongAddress));
     }

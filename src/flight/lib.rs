@@ -8,6 +8,8 @@
 //!
 //! Everything here runs on the threads of queries, which are of low priority: encoding rows never delays HTTP.
 
+#![forbid(unsafe_code)]
+
 mod catalog;
 mod gate;
 mod prepared;

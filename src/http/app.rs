@@ -1,7 +1,6 @@
-//! The state that all requests share, and whether the service accepts them.
+//! The state that all requests share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -13,6 +12,8 @@ use super::client_address::Networks;
 use super::console_page::ConsolePage;
 use super::cors::AllowedOrigins;
 use super::idempotency::IdempotencyClaims;
+use super::readiness::Readiness;
+use super::refused_keys::RefusedKeys;
 use super::replica::ReplicaStatus;
 use super::sessions::Sessions;
 use toise_accounts::ledger::Ledger;
@@ -23,7 +24,6 @@ use toise_accounts::uses::KeyUses;
 use toise_accounts::verify::KeyVerifier;
 use toise_alerts::AlertRegistry;
 use toise_base::clock::Clock;
-use toise_base::supervise::Supervisor;
 use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
 use toise_engine::pool::QueryPool;
@@ -66,6 +66,8 @@ pub struct App {
     pub ingesting: Arc<Semaphore>,
     /// Repeatable calls that are running.
     pub claims: IdempotencyClaims,
+    /// Texts that were no keys, by address.
+    pub refused_keys: RefusedKeys,
     /// Verifies keys.
     pub verifier: KeyVerifier,
     /// Signs and verifies cursors.
@@ -108,46 +110,4 @@ pub struct App {
     pub replica: Option<ReplicaStatus>,
     /// Maximum duration of a request, including its body.
     pub request_timeout: Duration,
-}
-
-/// Whether the service accepts requests, as reported by `/healthz`. It begins as starting. A service with a dead
-/// worker is never ready. Cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct Readiness {
-    phase: Arc<AtomicU8>,
-    supervisor: Supervisor,
-}
-
-const READY: u8 = 1;
-const DRAINING: u8 = 2;
-
-impl Readiness {
-    /// The readiness of a service with these workers.
-    pub fn of(supervisor: &Supervisor) -> Self {
-        Self {
-            phase: Arc::default(),
-            supervisor: supervisor.clone(),
-        }
-    }
-
-    /// The workers it depends on.
-    pub fn supervisor(&self) -> &Supervisor {
-        &self.supervisor
-    }
-
-    /// Marks the service as accepting requests.
-    pub fn set_ready(&self) {
-        self.phase.store(READY, Ordering::Release);
-        self.supervisor.set_ready();
-    }
-
-    /// Marks the service as draining: it finishes running requests and accepts no new ones.
-    pub fn set_draining(&self) {
-        self.phase.store(DRAINING, Ordering::Release);
-    }
-
-    /// Whether it is neither starting nor draining and all workers are alive.
-    pub fn is_ready(&self) -> bool {
-        self.phase.load(Ordering::Acquire) == READY && self.supervisor.is_well()
-    }
 }

@@ -1,6 +1,7 @@
 //! Authentication and authorisation: resolves the `x-api-key` header to a key that may use the endpoint, or 401 or
 //! 403.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use warp::http::header::AUTHORIZATION;
@@ -10,7 +11,7 @@ use super::App;
 use super::endpoint::Access;
 use super::error::ApiError;
 use toise_accounts::key::KeyRecord;
-use toise_accounts::verify::KeyVerifier;
+use toise_telemetry::Refusal;
 
 /// What a key must be.
 const INVALID: &str = "must be a key that is known, not revoked and not expired";
@@ -33,6 +34,7 @@ pub async fn authenticate_call(
     app: &App,
     method: &Method,
     headers: &HeaderMap,
+    client: Option<IpAddr>,
 ) -> Result<Arc<KeyRecord>, ApiError> {
     if key_text(headers).is_none()
         && let Some(text) = app.sessions.key(method, headers)?
@@ -44,22 +46,50 @@ pub async fn authenticate_call(
             .map_err(ApiError::internal)?;
         return key.ok_or(ApiError::Unauthorised(INVALID));
     }
-    authenticate(&app.verifier, headers).await
+    authenticate(app, headers, client).await
 }
 
-/// Returns the valid key in the header of a request; the caller checks where it comes from.
+/// Returns the valid key in the header of a request; the caller checks where it comes from. A text that is no key counts
+/// against the client's address.
 pub async fn authenticate(
-    verifier: &KeyVerifier,
+    app: &App,
     headers: &HeaderMap,
+    client: Option<IpAddr>,
 ) -> Result<Arc<KeyRecord>, ApiError> {
     let text = key_text(headers).ok_or(ApiError::Unauthorised(
         "is required, or the same key as bearer token in authorization",
     ))?;
-    let key = match std::str::from_utf8(text) {
-        Ok(text) => verifier.verify(text).await.map_err(ApiError::internal)?,
-        Err(_) => None,
+    let text = std::str::from_utf8(text).ok();
+    verify(app, text, client).await
+}
+
+/// Returns the valid key with a text, if it is one. Otherwise that counts against the client's address.
+///
+/// # Errors
+/// The text is no key, or the address sent too many of those; the store cannot be read.
+pub async fn verify(
+    app: &App,
+    text: Option<&str>,
+    client: Option<IpAddr>,
+) -> Result<Arc<KeyRecord>, ApiError> {
+    let key = match text {
+        Some(text) => app
+            .verifier
+            .verify(text)
+            .await
+            .map_err(ApiError::internal)?,
+        None => None,
     };
-    key.ok_or(ApiError::Unauthorised(INVALID))
+    if let Some(key) = key {
+        return Ok(key);
+    }
+    if let Some(client) = client
+        && let Err(refused) = app.refused_keys.count(client, app.clock.monotonic())
+    {
+        app.metrics.record_refusal(Refusal::Keys);
+        return Err(ApiError::TooManyRefused(refused));
+    }
+    Err(ApiError::Unauthorised(INVALID))
 }
 
 /// Checks whether a key may use an endpoint with this access.

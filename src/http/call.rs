@@ -3,6 +3,7 @@
 //! CPU work runs on the pool ([`Call::on_pool`]), work that waits for the store on a blocking thread
 //! ([`Call::blocking`]); neither runs on the reactor.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -40,6 +41,8 @@ pub struct Call<'a> {
     pub headers: &'a HeaderMap,
     /// The way in.
     pub door: Door,
+    /// The client's address; `None` if this process calls itself.
+    pub(crate) client: Option<IpAddr>,
     /// The complete body; empty where the handler reads it.
     pub body: Bytes,
     /// The body that the handler reads piece by piece.

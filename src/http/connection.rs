@@ -1,19 +1,27 @@
-//! Timeouts of one connection, by phase: request head, idle.
+//! Timeouts of one connection, by phase: request head, idle; and the body of what hyper answers by itself.
 //!
 //! hyper limits the request head and the idle time before it with one timeout, and has none before the first byte.
 //! Here they are separate: a head that has begun must be complete within a short time, while a connection between
 //! requests may wait longer. [`TimedStream`] records when bytes are read and written, [`Activity::request`] when
 //! requests run, and [`Activity::timed_out`] resolves once the connection has exceeded its time.
+//!
+//! What hyper cannot parse it answers without asking anybody, with a head and no body. Such an answer is recognised by its
+//! moment: no request runs, and every answer was written and flushed before. [`super::parser_errors`] says what is sent in
+//! its place.
 
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 use warp::http::Version;
+
+use super::parser_errors;
 
 /// Maximum bytes of one HTTP/2 control write: a ping, an acknowledgement, a window update.
 const UPKEEP_BYTES_MAX: usize = 64;
@@ -35,6 +43,12 @@ pub(super) struct Activity(Arc<Mutex<ActivityState>>);
 struct ActivityState {
     /// Requests in progress; over HTTP/2 there may be several.
     running: usize,
+    /// Answers whose bodies are not written yet.
+    answering: usize,
+    /// Whether everything that was answered has been flushed: what is written now, hyper says by itself.
+    is_quiet: bool,
+    /// The client.
+    peer: IpAddr,
     /// When the current phase began.
     since: Instant,
     phase: ConnectionPhase,
@@ -52,9 +66,12 @@ enum ConnectionPhase {
 
 impl Activity {
     /// A connection that was just accepted.
-    pub(super) fn begin(now: Instant) -> Self {
+    pub(super) fn begin(peer: IpAddr, now: Instant) -> Self {
         Self(Arc::new(Mutex::new(ActivityState {
             running: 0,
+            answering: 0,
+            is_quiet: true,
+            peer,
             since: now,
             phase: ConnectionPhase::Head,
             bytes_begin_heads: true,
@@ -65,8 +82,18 @@ impl Activity {
     pub(super) fn request(&self, version: Version) -> RunningRequest {
         let mut state = self.state();
         state.running += 1;
+        state.is_quiet = false;
         state.bytes_begin_heads = version < Version::HTTP_2;
         RunningRequest(self.clone())
+    }
+
+    /// Marks an answer as being written for as long as the returned body lives.
+    pub(super) fn answer<B>(&self, body: B) -> TrackedBody<B> {
+        self.state().answering += 1;
+        TrackedBody {
+            body: Box::pin(body),
+            activity: self.clone(),
+        }
     }
 
     /// Resolves when the connection has exceeded its time; never while a request runs.
@@ -116,6 +143,20 @@ impl Activity {
         state.since = now;
     }
 
+    /// hyper flushes when it has handed over all that it had to write.
+    fn flushed(&self) {
+        let mut state = self.state();
+        state.is_quiet = state.running == 0 && state.answering == 0;
+    }
+
+    /// What to send in place of bytes that are about to be written, if hyper says them by itself.
+    fn replaced(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let state = self.state();
+        let peer = state.is_quiet.then_some(state.peer)?;
+        drop(state);
+        parser_errors::replacement(bytes, peer)
+    }
+
     fn state(&self) -> MutexGuard<'_, ActivityState> {
         // Nothing panics while the state is held, so a poisoned one is still sound.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -132,16 +173,83 @@ impl Drop for RunningRequest {
     }
 }
 
+/// The body of an answer, which notes when it ends.
+pub(super) struct TrackedBody<B> {
+    body: Pin<Box<B>>,
+    activity: Activity,
+}
+
+impl<B: Body> Body for TrackedBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        self.body.as_mut().poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl<B> Drop for TrackedBody<B> {
+    fn drop(&mut self) {
+        let mut state = self.activity.state();
+        state.answering = state.answering.saturating_sub(1);
+    }
+}
+
 /// A stream that records when bytes are read and written.
 #[derive(Debug)]
 pub(super) struct TimedStream<S> {
     stream: S,
     activity: Activity,
+    /// What is sent in place of bytes of hyper's own, and how many those are.
+    replacing: Option<(Vec<u8>, usize)>,
 }
 
 impl<S> TimedStream<S> {
     pub(super) fn new(stream: S, activity: Activity) -> Self {
-        Self { stream, activity }
+        Self {
+            stream,
+            activity,
+            replacing: None,
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> TimedStream<S> {
+    /// Sends what stands in place of bytes, if something does; the outcome is that of writing the bytes themselves.
+    fn poll_replace(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Option<Poll<io::Result<usize>>> {
+        if self.replacing.is_none() {
+            let replacement = self.activity.replaced(bytes)?;
+            self.replacing = Some((replacement, bytes.len()));
+        }
+        let (left, stands_for) = self.replacing.as_mut()?;
+        while !left.is_empty() {
+            match Pin::new(&mut self.stream).poll_write(context, left) {
+                Poll::Ready(Ok(0)) => {
+                    return Some(Poll::Ready(Err(io::ErrorKind::WriteZero.into())));
+                }
+                Poll::Ready(Ok(written)) => drop(left.drain(..written)),
+                Poll::Ready(Err(error)) => return Some(Poll::Ready(Err(error))),
+                Poll::Pending => return Some(Poll::Pending),
+            }
+        }
+        let stands_for = *stands_for;
+        self.replacing = None;
+        Some(Poll::Ready(Ok(stands_for)))
     }
 }
 
@@ -166,6 +274,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if let Some(replaced) = self.poll_replace(context, bytes) {
+            return replaced;
+        }
         let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
         if let Poll::Ready(Ok(bytes)) = &outcome {
             self.activity.bytes_written(*bytes, Instant::now());
@@ -178,6 +289,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         context: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        // hyper's own answer is one piece.
+        if let [only] = bytes
+            && let Some(replaced) = self.poll_replace(context, only)
+        {
+            return replaced;
+        }
         let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
         if let Poll::Ready(Ok(bytes)) = &outcome {
             self.activity.bytes_written(*bytes, Instant::now());
@@ -190,6 +307,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.activity.flushed();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
@@ -202,6 +320,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
 mod tests {
     use super::*;
 
+    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
     const TIMEOUTS: Timeouts = Timeouts {
         head: Duration::from_secs(30),
         idle: Duration::from_secs(75),
@@ -219,7 +338,7 @@ mod tests {
     #[test]
     fn a_head_and_an_idle_connection_have_separate_timeouts() {
         let start = Instant::now();
-        let activity = Activity::begin(start);
+        let activity = Activity::begin(PEER, start);
         activity.bytes_read(after(start, 10));
         assert_eq!(until_s(&activity, start), 30);
 
@@ -236,7 +355,7 @@ mod tests {
     #[test]
     fn a_connection_does_not_time_out_while_a_request_runs_or_a_response_is_written() {
         let start = Instant::now();
-        let activity = Activity::begin(start);
+        let activity = Activity::begin(PEER, start);
         let _running = activity.request(Version::HTTP_11);
         let late = after(start, 10_000);
         assert!(activity.deadline(TIMEOUTS, late) > late);
@@ -245,10 +364,38 @@ mod tests {
         assert_eq!(until_s(&activity, start), 145);
     }
 
+    #[tokio::test]
+    async fn only_what_hyper_says_by_itself_is_replaced() {
+        use tokio::io::AsyncWriteExt;
+        const REFUSAL: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
+        let activity = Activity::begin(PEER, Instant::now());
+        let mut stream = TimedStream::new(Vec::new(), activity.clone());
+        let running = activity.request(Version::HTTP_11);
+        let body = activity.answer(());
+        stream.flush().await.unwrap();
+        stream.write_all(REFUSAL).await.unwrap();
+        drop(running);
+        stream.flush().await.unwrap();
+        stream.write_all(REFUSAL).await.unwrap();
+        drop(body);
+        // Not flushed since.
+        stream.write_all(REFUSAL).await.unwrap();
+        assert_eq!(stream.stream, REFUSAL.repeat(3));
+        stream.flush().await.unwrap();
+        stream.write_all(b"settings of HTTP/2").await.unwrap();
+        stream.stream.clear();
+        stream.write_all(REFUSAL).await.unwrap();
+        let said = String::from_utf8(stream.stream).unwrap();
+        assert!(
+            said.contains("x-request-id") && said.ends_with("}}"),
+            "{said}"
+        );
+    }
+
     #[test]
     fn pings_between_requests_of_http2_do_not_change_the_idle_time() {
         let start = Instant::now();
-        let activity = Activity::begin(start);
+        let activity = Activity::begin(PEER, start);
         let _running = activity.request(Version::HTTP_2);
         activity.request_ended(start);
         activity.bytes_read(after(start, 40));

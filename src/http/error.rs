@@ -1,11 +1,14 @@
 //! Every error response of an endpoint, and the one place that maps errors to HTTP.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde_json::json;
 use uuid::Uuid;
 use warp::http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use warp::http::{Response, StatusCode};
 
+use super::readiness::STARTING_OR_DRAINING;
 use toise_accounts::ledger::LedgerError;
 use toise_accounts::meter::LimitExceeded;
 use toise_accounts::scopes::Scope;
@@ -30,6 +33,14 @@ pub enum ApiError {
     /// The request is one that HTTP forbids.
     #[error("{0}")]
     Malformed(&'static str),
+    /// The head of the request exceeds what the library reads.
+    #[error("{what}")]
+    HeadTooLarge {
+        /// Status that the library chose.
+        status: StatusCode,
+        /// What is wrong.
+        what: &'static str,
+    },
     /// The path contains a `%` that is not followed by two hexadecimal digits.
     #[error("path: percent-encoding is broken")]
     BrokenEncoding,
@@ -50,6 +61,9 @@ pub enum ApiError {
         /// Grant for this endpoint alone.
         endpoint: &'static str,
     },
+    /// The client's address has sent too many texts that are no keys.
+    #[error("x-api-key: too many invalid keys from this address; retry after {} s", .0.retry_after_s)]
+    TooManyRefused(LimitExceeded),
     /// The key has exceeded its rate limit.
     #[error("too many calls a second for this key; retry after {} s", .0.retry_after_s)]
     RateLimited(LimitExceeded),
@@ -108,9 +122,9 @@ pub enum ApiError {
         /// Time after which it may be asked again, in seconds.
         retry_after_s: u32,
     },
-    /// The service is starting or draining.
-    #[error("not ready: starting or draining")]
-    NotReady,
+    /// The service is starting or draining, or something keeps it from working.
+    #[error("not ready: {0}")]
+    NotReady(Cow<'static, str>),
     /// Only the writer does this, and this is a replica.
     #[error("this is a replica, and only the writer does this{}", at_writer(.0.as_deref()))]
     WriterOnly(Option<String>),
@@ -136,7 +150,7 @@ impl ApiError {
         while let Some(here) = cause {
             if here.is::<store::ReplacedFile>() {
                 tracing::error!(%error, "request failed");
-                return ApiError::NotReady;
+                return ApiError::NotReady(STARTING_OR_DRAINING.into());
             }
             cause = here.source();
         }
@@ -154,20 +168,22 @@ impl ApiError {
             ApiError::Unauthorised(_) => (StatusCode::UNAUTHORIZED, 10001),
             ApiError::Forbidden { .. } | ApiError::WrongAddress => (StatusCode::FORBIDDEN, 10004),
             ApiError::NoRoute | ApiError::NotFound(_) => (StatusCode::NOT_FOUND, 10003),
-            ApiError::RateLimited(_) | ApiError::TooManyAtOnce(_) | ApiError::StillWaiting(_) => {
-                (StatusCode::TOO_MANY_REQUESTS, 10005)
-            }
+            ApiError::TooManyRefused(_)
+            | ApiError::RateLimited(_)
+            | ApiError::TooManyAtOnce(_)
+            | ApiError::StillWaiting(_) => (StatusCode::TOO_MANY_REQUESTS, 10005),
             ApiError::QuotaReached(_) => (StatusCode::TOO_MANY_REQUESTS, 10006),
             ApiError::IdempotencyConflict | ApiError::WrongState(_) => {
                 (StatusCode::CONFLICT, 10008)
             }
             ApiError::WriterOnly(_) => (StatusCode::MISDIRECTED_REQUEST, 10009),
+            ApiError::HeadTooLarge { status, .. } => (*status, 10007),
             ApiError::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, 10007),
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 10007),
             ApiError::UnsupportedMediaType(_) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, 10007),
             ApiError::BodyInterrupted => (StatusCode::REQUEST_TIMEOUT, 10007),
             ApiError::Overloaded
-            | ApiError::NotReady
+            | ApiError::NotReady(_)
             | ApiError::TimedOut
             | ApiError::NoModel
             | ApiError::UpstreamUnavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, 10000),
@@ -200,7 +216,8 @@ impl ApiError {
                     headers.insert(ALLOW, methods);
                 }
             }
-            ApiError::RateLimited(refused)
+            ApiError::TooManyRefused(refused)
+            | ApiError::RateLimited(refused)
             | ApiError::QuotaReached(refused)
             | ApiError::TooManyAtOnce(refused) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(refused.retry_after_s));
@@ -211,7 +228,10 @@ impl ApiError {
             ApiError::StillWaiting(_) => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(BUSY_RETRY_AFTER_S));
             }
-            ApiError::Overloaded | ApiError::NotReady | ApiError::TimedOut | ApiError::NoModel => {
+            ApiError::Overloaded
+            | ApiError::NotReady(_)
+            | ApiError::TimedOut
+            | ApiError::NoModel => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(OVERLOAD_RETRY_AFTER_S));
             }
             _ => {}
@@ -292,7 +312,7 @@ mod tests {
             ApiError::from(by_ledger),
             ApiError::internal(nested),
         ] {
-            assert!(matches!(error, ApiError::NotReady), "{error}");
+            assert!(matches!(error, ApiError::NotReady(_)), "{error}");
             assert_eq!(error.into_response(Uuid::now_v7()).status(), 503);
         }
     }

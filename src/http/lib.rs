@@ -34,8 +34,11 @@ mod limits;
 pub mod malformed;
 pub mod openapi;
 mod operation;
+mod parser_errors;
 mod pieces;
 pub mod pipeline;
+mod readiness;
+pub mod refused_keys;
 pub mod replica;
 mod reports;
 mod request_line;
@@ -49,4 +52,5 @@ pub mod settings;
 pub mod tls;
 mod vendor_sources;
 
-pub use app::{App, Readiness};
+pub use app::App;
+pub use readiness::Readiness;

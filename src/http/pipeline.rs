@@ -248,7 +248,8 @@ async fn refuse(
     trace: &mut RequestTrace,
 ) -> Result<BilledResponse, ApiError> {
     if is_protected(head.path.as_str())
-        && let Ok(key) = auth::authenticate_call(app, &head.method, &head.headers).await
+        && let Ok(key) =
+            auth::authenticate_call(app, &head.method, &head.headers, trace.client).await
     {
         let meter = app.meters.of(key.key_id, key.allowance);
         trace.key = Some(key);
@@ -354,6 +355,7 @@ async fn handle_unbilled(
         query,
         headers: &head.headers,
         door: head.door,
+        client: trace.client,
         body: bytes,
         upload: Mutex::new(body),
         key: trace.key.clone(),
@@ -378,7 +380,7 @@ async fn admit(
         body::check_headers(endpoint.body, &head.headers)?;
         return Ok(None);
     }
-    let key = auth::authenticate_call(app, &head.method, &head.headers).await?;
+    let key = auth::authenticate_call(app, &head.method, &head.headers, trace.client).await?;
     let meter = app.meters.of(key.key_id, key.allowance);
     trace.key = Some(Arc::clone(&key));
     trace.rate = Some(meter.rate());

@@ -299,7 +299,7 @@ async fn serve<T, S, B>(
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let activity = Activity::begin(Instant::now());
+    let activity = Activity::begin(peer, Instant::now());
     let audience = limits.audience;
     let tracked = {
         let activity = activity.clone();
@@ -312,9 +312,11 @@ async fn serve<T, S, B>(
             extensions.insert(PeerAddress(peer));
             extensions.insert(audience);
             let running = activity.request(request.version());
+            let answered = activity.clone();
             let answer = service.call(request);
             async move {
                 let answer = answer.await;
+                let answer = answer.map(|answer| answer.map(|body| answered.answer(body)));
                 drop(running);
                 answer
             }

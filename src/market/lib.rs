@@ -7,6 +7,8 @@
 //! Reports are cached under the versions of what they were made from; so are the grouped sales alone, because listings
 //! change all the time and sales a few times a year.
 
+#![forbid(unsafe_code)]
+
 pub mod asking;
 mod index;
 pub mod period;

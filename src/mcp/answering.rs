@@ -111,7 +111,7 @@ impl Answer {
 }
 
 fn failed(message: &str) -> Answer {
-    let code = ApiError::NotReady.status_and_code().1;
+    let code = ApiError::NotReady(Default::default()).status_and_code().1;
     Answer {
         is_success: false,
         body: json!({"error": {"message": message, "code": code}}),

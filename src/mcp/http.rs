@@ -129,7 +129,7 @@ async fn receive(
     if !headers.contains_key(auth::KEY_HEADER) {
         return Err(ApiError::Unauthorised(NO_KEY));
     }
-    let key = auth::authenticate(&app.verifier, &headers).await?;
+    let key = auth::authenticate(app, &headers, client).await?;
     if !key.may_come_from(client) {
         return Err(ApiError::WrongAddress);
     }

@@ -184,4 +184,23 @@ mod tests {
         assert!(files.0.weighted_size() <= BYTES_MAX);
         assert!(rules_of(0).await.is_some(), "the first was forgotten");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_file_gives_rules_that_answer(
+            lines in proptest::collection::vec(
+                ("(?i)user-agent|allow|disallow|crawl-delay|sitemap|.{0,6}", "[ :]{0,2}", "[a-z/*$?%\\x00-\\xff]{0,60}"),
+                0..40,
+            ),
+            path in "[a-z/%]{0,60}",
+        ) {
+            let text: String = lines.iter().map(|(key, mark, value)| format!("{key}{mark}{value}\n")).collect();
+            let RobotsRules::Known(known) = RobotsRules::parse(text.as_bytes(), "toise") else {
+                return Ok(());
+            };
+            known.allow(&format!("https://portal.example/{path}").parse().unwrap());
+            let rules = RobotsRules::Known(known);
+            proptest::prop_assert!(rules.crawl_delay().is_none_or(|delay| delay <= CRAWL_DELAY_MAX));
+        }
+    }
 }

@@ -23,6 +23,8 @@
 //! later one sends new files and changed blocks, the manifest and the pointer. A replica that has nothing to do asks for
 //! the pointer once a second, 2.6 million conditional requests a month.
 
+#![forbid(unsafe_code)]
+
 pub mod capture;
 mod digests;
 mod error;

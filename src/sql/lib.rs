@@ -10,6 +10,8 @@
 //!
 //! What no key may see, such as accounts, secrets and alerts, is not a table here.
 
+#![forbid(unsafe_code)]
+
 pub mod audit;
 pub mod context;
 pub mod csv_cells;

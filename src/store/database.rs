@@ -21,6 +21,9 @@ use toise_base::supervise::Supervisor;
 /// Idle reader connections kept open, 2 MiB each at most: opening one costs as much as twenty reads by identifier.
 const IDLE_READERS_MAX: usize = 16;
 
+/// The pragma of the schema version; SQLite writes it even where it stays the same.
+const VERSION_PRAGMA: &str = "user_version";
+
 /// What a change survives once it is reported as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
@@ -229,6 +232,25 @@ impl Database {
                 }
                 (_, Err(error)) => done(Err(error)),
             }
+        })
+    }
+
+    /// Why the last commit of this process failed, if it did: the disk is full, read-only or broken, or another process
+    /// kept the file locked. `None` again once a commit succeeds.
+    pub fn last_failure(&self) -> Option<String> {
+        self.shared.writer.last_failure()
+    }
+
+    /// Writes the file's schema version once more, which changes nothing but goes all the way to the disk: the way to find
+    /// out whether writes succeed again. Blocks.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn try_write(&self) -> Result<()> {
+        self.write(|transaction| {
+            let version: i64 =
+                transaction.pragma_query_value(None, VERSION_PRAGMA, |row| row.get(0))?;
+            transaction.pragma_update(None, VERSION_PRAGMA, version)
         })
     }
 

@@ -3,7 +3,8 @@
 //!
 //! If commits only write the log, a killed process loses none of them, but a machine that stops loses those not
 //! flushed since. One flush serves all requests waiting at that time, and no commit waits for it. A log that is no
-//! longer in its place is a failure: what it holds ends with this process.
+//! longer in its place is a failure: what it holds ends with this process. A sync that fails is the end of the worker, and
+//! so of the service: no later one can make up for it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -86,6 +87,11 @@ fn flush_all(pulse: &Pulse, files: &OpenFiles, waiting: &Receiver<Option<FlushCa
             .collect();
         let flushed = flush(files);
         due = None;
+        if let Err(Unacknowledged::Failed(reason)) = &flushed {
+            // The system may have forgotten what it could not write, and a later sync would not notice: what is
+            // acknowledged then would stand behind a gap. When the database is closed, all of it goes to the file.
+            pulse.fail(&format!("the log cannot be synced: {reason}"));
+        }
         if let (true, Err(refused)) = (all.is_empty(), &flushed) {
             let error = refused.to_error();
             tracing::error!(%error, "flush failed; committed data may be lost if the machine stops");

@@ -119,6 +119,11 @@ impl Store {
         &self.ledger
     }
 
+    /// Store and ledger with their names.
+    pub fn databases(&self) -> [(&'static str, &Database); 2] {
+        [("store", &self.database), ("ledger", &self.ledger)]
+    }
+
     /// The data folder that contains it.
     pub fn folder(&self) -> &Path {
         let path = self.database.paths().path();
@@ -253,6 +258,25 @@ mod tests {
             })
             .unwrap();
         assert_eq!(count, 50);
+    }
+
+    #[test]
+    fn a_failed_commit_is_told_until_one_succeeds() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let [(_, database), (_, ledger)] = store.databases();
+        let orphan = |transaction: &Transaction<'_>| {
+            transaction.execute_batch(
+                "CREATE TABLE parents (id INTEGER PRIMARY KEY);
+                 CREATE TABLE children (parent REFERENCES parents DEFERRABLE INITIALLY DEFERRED);
+                 INSERT INTO children VALUES (1)",
+            )
+        };
+        database.write(orphan).unwrap_err();
+        assert!(database.last_failure().is_some());
+        assert_eq!(ledger.last_failure(), None);
+        database.try_write().unwrap();
+        assert_eq!(database.last_failure(), None);
     }
 
     #[derive(Debug)]

@@ -9,7 +9,7 @@ use super::error::{Error, Result};
 pub(super) type Steps<'s> = [&'s str];
 
 /// Migrations of the store.
-pub(super) const STORE: [&str; 8] = [
+pub(super) const STORE: [&str; 9] = [
     include_str!("migrations/store_0001.sql"),
     include_str!("migrations/store_0002.sql"),
     include_str!("migrations/store_0003.sql"),
@@ -18,6 +18,7 @@ pub(super) const STORE: [&str; 8] = [
     include_str!("migrations/store_0006.sql"),
     include_str!("migrations/store_0007_checksums.sql"),
     include_str!("migrations/store_0008_keys_audit_sealing.sql"),
+    include_str!("migrations/store_0009_shares_and_waits.sql"),
 ];
 
 /// Migrations of the ledger.

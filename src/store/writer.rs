@@ -98,7 +98,11 @@ pub(super) struct WriteQueue {
     _worker: Worker,
     queue: SyncSender<Box<dyn QueuedWrite>>,
     listeners: Arc<Mutex<Vec<CommitListener>>>,
+    failure: LastFailure,
 }
+
+/// Why the last commit failed; `None` once one succeeds.
+pub(super) type LastFailure = Arc<Mutex<Option<String>>>;
 
 impl fmt::Debug for WriteQueue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -117,14 +121,29 @@ impl WriteQueue {
         let (queue, waiting) = sync_channel(QUEUE_MAX);
         let listeners: Arc<Mutex<Vec<CommitListener>>> = Arc::default();
         let notified = Arc::clone(&listeners);
+        let failure = LastFailure::default();
+        let failing = Arc::clone(&failure);
         let worker = supervisor.spawn(name, move |pulse| {
-            write_all(pulse, connection, &checkpoints, &waiting, &notified);
+            write_all(
+                pulse,
+                connection,
+                &checkpoints,
+                &waiting,
+                &notified,
+                &failing,
+            );
         })?;
         Ok(Self {
             _worker: worker,
             queue,
             listeners,
+            failure,
         })
+    }
+
+    /// Why the last commit failed, if it did.
+    pub(super) fn last_failure(&self) -> Option<String> {
+        self.failure.lock().clone()
     }
 
     /// Calls `listener` after every further commit.
@@ -242,6 +261,7 @@ fn write_all(
     checkpoints: &Checkpointer,
     waiting: &Receiver<Box<dyn QueuedWrite>>,
     listeners: &Mutex<Vec<CommitListener>>,
+    failure: &LastFailure,
 ) {
     loop {
         let first = match pulse.recv_within(waiting, CHECK_EVERY) {
@@ -256,6 +276,10 @@ fn write_all(
         let mut group = vec![first];
         group.extend(waiting.try_iter().take(GROUP_MAX - 1));
         let commit = connection.commit(pulse, &mut group);
+        *failure.lock() = commit
+            .as_ref()
+            .err()
+            .map(|refused| refused.to_error().to_string());
         for change in group {
             change.conclude(commit.as_ref().copied());
         }

@@ -8,6 +8,8 @@
 //!
 //! [`outlines`] is the base map, which needs no data.
 
+#![forbid(unsafe_code)]
+
 pub mod areas;
 mod error;
 mod hexagons;

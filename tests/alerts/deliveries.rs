@@ -412,3 +412,38 @@ async fn one_process_dispatches_at_a_time_and_the_next_takes_over() {
     received(&receiver, 3).await;
     drop(second);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_waits_as_long_when_the_clock_is_set_meanwhile() {
+    let day_ms = 24 * 3_600_000;
+    for jump_ms in [-day_ms, day_ms] {
+        let sending = DispatcherFixture::start();
+        let receiver = Receiver::first(vec![Act::Status(500)]).await;
+        let alert = sending.property_alert(&receiver.url());
+        sending.tell(alert, Branch::Created, 1);
+        sending.delivery(alert, DeliveryStatus::Failed, 1).await;
+        sending.clock.jump_ms(jump_ms);
+        // Neither at once after a jump forward ...
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(receiver.count(), 1, "{jump_ms}");
+        // ... nor a day later after one back.
+        sending.clock.advance_ms(6_001);
+        assert_eq!(received(&receiver, 2).await.len(), 2, "{jump_ms}");
+        sending.delivery(alert, DeliveryStatus::Delivered, 2).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_waits_as_long_when_the_clock_is_set_while_no_server_runs() {
+    let mut sending = DispatcherFixture::start();
+    let receiver = Receiver::first(vec![Act::Status(500)]).await;
+    let alert = sending.property_alert(&receiver.url());
+    sending.tell(alert, Branch::Created, 1);
+    sending.delivery(alert, DeliveryStatus::Failed, 1).await;
+    sending.pause();
+    // The clock was a day ahead, and is right again when the next server starts.
+    sending.clock.jump_ms(-24 * 3_600_000);
+    sending.resume("127.0.0.1");
+    sending.clock.advance_ms(6_001);
+    assert_eq!(received(&receiver, 2).await.len(), 2);
+}

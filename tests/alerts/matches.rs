@@ -337,7 +337,7 @@ fn alerts_in_memory_neither_run_ahead_of_the_store_nor_fall_back_to_an_older_rea
     let percolator = Arc::new(Percolator::new(properties(), adverts()));
     let older = fixture.store.connect_reader().unwrap();
     let begin = |connection: &Connection| {
-        let turn = percolator.begin(connection).unwrap();
+        let turn = percolator.begin(connection, None).unwrap();
         turn.is_some_and(|turn| turn.has_property_alerts())
     };
     older
@@ -356,7 +356,7 @@ fn alerts_in_memory_neither_run_ahead_of_the_store_nor_fall_back_to_an_older_rea
                search_name, '{\"filterAd\": {}}', webhook_url, match_kinds, context, 0, 0, change + 1 FROM alerts",
             [],
         )?;
-        let turn = seen.begin(transaction)?;
+        let turn = seen.begin(transaction, None)?;
         assert!(turn.is_some_and(|turn| turn.has_advert_alerts()));
         Err::<(), _>(rusqlite::Error::QueryReturnedNoRows)
     });

@@ -380,3 +380,25 @@ async fn a_malformed_call_gets_an_ordinary_error() {
         "{portals}"
     );
 }
+
+#[tokio::test]
+async fn what_a_clock_that_was_wrong_has_dated_does_not_last_until_then() {
+    let portal = Portal::start().await;
+    let service = service(|_| {}).await;
+    let year_ms = 365 * 24 * 3_600_000;
+    portal.set("/flat", flat_page(1, 350_000));
+    portal.set("/later", Act::Status(410, ""));
+    service.clock.jump_ms(year_ms);
+    told(get(&service, "adverts", &portal.url("/flat")).await, 200).await;
+    told(get(&service, "adverts", &portal.url("/later")).await, 422).await;
+    service.clock.jump_ms(-year_ms);
+    portal.set("/flat", flat_page(1, 340_000));
+    portal.set("/later", flat_page(2, 200_000));
+    let (_, advert) = told(get(&service, "adverts", &portal.url("/flat")).await, 200).await;
+    assert_eq!(advert["currentPrice"]["value"], 340_000);
+    let (_, advert) = told(get(&service, "adverts", &portal.url("/later")).await, 200).await;
+    assert_eq!(advert["currentPrice"]["value"], 200_000);
+    // From then on it is known and fresh.
+    told(get(&service, "adverts", &portal.url("/flat")).await, 200).await;
+    assert_eq!(portal.asked("/flat"), 2);
+}

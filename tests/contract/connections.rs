@@ -238,3 +238,63 @@ async fn requests_that_http_forbids_are_refused_with_our_body() {
     }
     assert!(service.readiness.is_ready());
 }
+
+#[tokio::test]
+async fn what_the_library_cannot_parse_is_refused_with_our_body() {
+    let service = Service::start_with(quick(), ServerLimits::default(), |_| {}).await;
+    let long = "x".repeat(1 << 20);
+    let ask = String::from_utf8_lossy(ASK);
+    for (request, status, code) in [
+        ("nonsense\r\n\r\n".to_owned(), 400, 10002),
+        (
+            "GET /version SMTP\r\nhost: a\r\n\r\n".to_owned(),
+            400,
+            10002,
+        ),
+        (
+            "GET /version HTTP/1.1\r\nhost a\r\n\r\n".to_owned(),
+            400,
+            10002,
+        ),
+        (
+            format!("GET /{} HTTP/1.1\r\nhost: a\r\n\r\n", &long[..70_000]),
+            414,
+            10007,
+        ),
+        (
+            format!("GET /version HTTP/1.1\r\nhost: a\r\nx: {long}\r\n\r\n"),
+            431,
+            10007,
+        ),
+        // After an answered request on the same connection.
+        (format!("{ask}\0\r\n\r\n"), 400, 10002),
+    ] {
+        let shown = &request[..request.len().min(60)];
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        let mut request = request.as_bytes();
+        if let Some(rest) = request.strip_prefix(ASK) {
+            stream.write_all(ASK).await.unwrap();
+            let mut first = vec![0; 4_096];
+            let read = stream.read(&mut first).await.unwrap();
+            assert!(first[..read].starts_with(b"HTTP/1.1 200"));
+            request = rest;
+        }
+        // The service may close before it has read all of it.
+        let _ = stream.write_all(request).await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        let answer = String::from_utf8_lossy(&answer);
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+        let first = format!("HTTP/1.1 {status} ");
+        assert!(head.starts_with(&first), "{shown}: {answer}");
+        let has = |header: &str| head.lines().any(|line| line.starts_with(header));
+        assert!(has("x-request-id: "), "{shown}: {head}");
+        assert!(has("content-type: application/json"), "{shown}: {head}");
+        assert!(
+            has(&format!("content-length: {}", body.len())),
+            "{shown}: {head}"
+        );
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["error"]["code"], code, "{shown}: {body}");
+    }
+}

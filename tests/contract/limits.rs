@@ -8,7 +8,9 @@ use reqwest::{Method, Response};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::key::KeyChange;
 use toise::accounts::keys::{self, KeyKind};
+use toise::accounts::secret;
 use toise::http::body_budget::BodyBudget;
+use toise::http::refused_keys::BURST;
 use toise::http::server::ServerLimits;
 
 use crate::support::{InMemoryTables, Service, error_of};
@@ -189,4 +191,30 @@ async fn refusals_of_route_method_size_and_type_say_what_is_left_of_the_rate() {
         assert!(number(&response, "ratelimit-limit") > number(&response, "ratelimit-remaining"));
         assert_eq!(number(&response, "x-credits"), 0);
     }
+}
+
+#[tokio::test]
+async fn an_address_that_sends_many_invalid_keys_is_limited_and_its_valid_key_works_on() {
+    let service = Service::start().await;
+    for number in 0..BURST {
+        // Some are well formed, others are nothing like a key.
+        let key = match number % 2 {
+            0 => secret::generate_with_hash(KeyKind::Production).0,
+            _ => format!("guess {number}"),
+        };
+        assert_eq!(ask(&service, &key).await.status(), 401);
+    }
+    let forged = secret::generate_with_hash(KeyKind::Production).0;
+    let refused = ask(&service, &forged).await;
+    assert_eq!(number(&refused, "retry-after"), 1);
+    let (status, code, message) = error_of(refused).await;
+    assert_eq!((status, code), (429, 10005));
+    assert!(message.contains("invalid keys"), "{message}");
+    assert_eq!(ask(&service, &service.key).await.status(), 200);
+    // A request without a key is no guess.
+    let unkeyed = service.ask(Method::POST, PATH).body("{}").send().await;
+    assert_eq!(unkeyed.unwrap().status(), 401);
+    service.clock.advance_ms(500);
+    assert_eq!(ask(&service, &forged).await.status(), 401);
+    assert_eq!(ask(&service, &forged).await.status(), 429);
 }

@@ -316,3 +316,61 @@ fn no_other_code_opens_the_files_of_the_store() {
         }
     }
 }
+
+/// Takes the write lock of a file, says so, and holds it until its input ends.
+const PYTHON_WRITER: &str = "
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
+connection.execute('BEGIN IMMEDIATE')
+print('locked', flush=True)
+sys.stdin.read()
+connection.execute('ROLLBACK')
+connection.close()";
+
+#[tokio::test]
+async fn a_call_waits_for_a_foreign_lock_no_longer_than_for_anything_else() {
+    if !is_installed("python3") {
+        println!("skipped: python3 is not installed");
+        return;
+    }
+    let (folder, key) = filled();
+    let data = folder.path();
+    let more = [
+        "--set",
+        "server.request_timeout_s=2",
+        "--price",
+        "API_OPENDATA_DVF_SEARCH=1",
+    ];
+    let server = Server::start_with(data, "serve", &more, Stdio::null());
+    let client = crate::support::http_client();
+    let call = async || {
+        let url = format!("{}/v2/protected/opendata/dvf/search", server.address);
+        let request = client.post(url).header("x-api-key", &key);
+        let answer = request.json(&json!({"size": 1})).send().await.unwrap();
+        let status = answer.status().as_u16();
+        (status, answer.json::<Value>().await.unwrap())
+    };
+    assert_eq!(call().await.0, 200);
+    let mut writer = Command::new("python3")
+        .args(["-c", PYTHON_WRITER])
+        .arg(data.join("ledger.sqlite"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = [0; 7];
+    std::io::Read::read_exact(writer.stdout.as_mut().unwrap(), &mut line).unwrap();
+    assert_eq!(&line, b"locked\n");
+    // The lock is held until this is answered.
+    let (status, refused) = call().await;
+    assert_eq!(status, 503, "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("took too long"), "{message}");
+    drop(writer.stdin.take());
+    assert!(writer.wait().unwrap().success());
+    // Calls are answered again as soon as the writer has gone on.
+    let since = std::time::Instant::now();
+    while call().await.0 != 200 {
+        assert!(since.elapsed() < ENDS_WITHIN);
+    }
+}

@@ -105,7 +105,7 @@ impl<'t> DispatchRecorder<'t> {
             .transaction
             .prepare_cached(
                 "UPDATE deliveries SET status = ?2, attempts = ?3, next_attempt_at_ms = ?4, leased_until_ms = NULL,
-                     delivered_at_ms = ?5, last_status = ?6, last_error = ?7
+                     delivered_at_ms = ?5, last_status = ?6, last_error = ?7, waits_since_ms = ?8
                  WHERE delivery = ?1 AND next_attempt_at_ms IS NOT NULL",
             )?
             .execute((
@@ -116,6 +116,7 @@ impl<'t> DispatchRecorder<'t> {
                 delivered_at,
                 result.status,
                 &result.error,
+                self.now_ms,
             ))?;
         match result.verdict {
             AttemptVerdict::Delivered => {
@@ -263,8 +264,10 @@ impl<'t> DispatchRecorder<'t> {
     /// Delays a delivery until its endpoint may have capacity.
     pub(super) fn postpone(&self, delivery: i64, until_ms: i64) -> rusqlite::Result<()> {
         self.transaction
-            .prepare_cached("UPDATE deliveries SET next_attempt_at_ms = ?2 WHERE delivery = ?1")?
-            .execute((delivery, until_ms))?;
+            .prepare_cached(
+                "UPDATE deliveries SET next_attempt_at_ms = ?2, waits_since_ms = ?3 WHERE delivery = ?1",
+            )?
+            .execute((delivery, until_ms, self.now_ms))?;
         Ok(())
     }
 
@@ -326,17 +329,26 @@ pub(super) fn release_leases(transaction: &Transaction<'_>) -> rusqlite::Result<
 /// Shifts the moments that open deliveries wait for, after the clock was set forward by `by_ms`.
 pub(super) fn shift_waits(transaction: &Transaction<'_>, by_ms: i64) -> rusqlite::Result<usize> {
     transaction.execute(
-        "UPDATE deliveries SET next_attempt_at_ms = next_attempt_at_ms + ?1, leased_until_ms = leased_until_ms + ?1
+        "UPDATE deliveries SET next_attempt_at_ms = next_attempt_at_ms + ?1, leased_until_ms = leased_until_ms + ?1,
+           waits_since_ms = waits_since_ms + ?1
          WHERE next_attempt_at_ms IS NOT NULL",
         [by_ms],
     )
 }
 
-/// Lets no delivery wait beyond a moment: the clock may have been set back while no process dispatched.
+/// Lets deliveries wait as long as they were to, if the clock was set back while no process dispatched: those whose wait
+/// began in the future begin it now, and none waits longer than any wait is.
 pub(super) fn bound_waits(
     transaction: &Transaction<'_>,
-    latest_ms: i64,
+    now_ms: i64,
+    longest_ms: i64,
 ) -> rusqlite::Result<usize> {
+    transaction.execute(
+        "UPDATE deliveries SET next_attempt_at_ms = ?1 + max(next_attempt_at_ms - waits_since_ms, 0), waits_since_ms = ?1
+         WHERE next_attempt_at_ms IS NOT NULL AND waits_since_ms > ?1",
+        [now_ms],
+    )?;
+    let latest_ms = now_ms + longest_ms;
     transaction.execute(
         "UPDATE deliveries SET next_attempt_at_ms = ?1 WHERE next_attempt_at_ms > ?1",
         [latest_ms],

@@ -62,9 +62,9 @@ impl Duty for DispatchWorker {
 
     /// Takes over from the process that dispatched before.
     fn begin(&mut self) -> store::Result<()> {
-        let latest_ms = self.setup.clock.now().timestamp_millis() + schedule::wait_max_ms();
+        let now_ms = self.setup.clock.now().timestamp_millis();
         let voided = self.setup.store.write(move |transaction| {
-            bound_waits(transaction, latest_ms)?;
+            bound_waits(transaction, now_ms, schedule::wait_max_ms())?;
             release_leases(transaction)
         })?;
         if voided > 0 {

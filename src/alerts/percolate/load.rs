@@ -2,6 +2,8 @@
 //!
 //! Searches are parsed on all cores, and a clause that another alert has is not compiled again.
 
+use std::collections::BTreeSet;
+
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rusqlite::{Connection, Row};
 use serde_json::Value;
@@ -136,4 +138,11 @@ fn apply(state: &mut CompiledAlerts, stored: &StoredAlert, parsed: Result<Parsed
             "cannot parse an alert; it matches nothing until it is changed"
         );
     }
+}
+/// The active alerts of an account.
+pub(super) fn active_of(connection: &Connection, account: Uuid) -> rusqlite::Result<BTreeSet<i64>> {
+    let sql = "SELECT alert FROM alerts WHERE account_id = ?1 AND activated = 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let alerts = statement.query_map([account.to_string()], |row| row.get(0))?;
+    alerts.collect()
 }

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
+use uuid::Uuid;
 
 use super::alert::last_change;
 use index::AlertIndex;
@@ -125,11 +126,12 @@ impl Percolator {
         outcome
     }
 
-    /// The alerts as they are inside a transaction; `None` if none is active. Holds a lock until the turn is dropped,
-    /// so no other thread percolates.
+    /// The alerts as they are inside a transaction, those of one account if it is given; `None` if none is active. Holds a
+    /// lock until the turn is dropped, so no other thread percolates.
     pub fn begin(
         &self,
         connection: &Connection,
+        of_account: Option<Uuid>,
     ) -> rusqlite::Result<Option<TransactionPercolator<'_>>> {
         let mut state = self.state();
         if last_change(connection)? < state.change {
@@ -140,7 +142,11 @@ impl Percolator {
         self.publish_counts(&state);
         outcome?;
         let is_idle = state.properties.is_empty() && state.adverts.is_empty();
-        Ok((!is_idle).then(|| TransactionPercolator::new(state)))
+        let reached = match of_account {
+            Some(account) if !is_idle => Some(load::active_of(connection, account)?),
+            _ => None,
+        };
+        Ok((!is_idle).then(|| TransactionPercolator::new(state, reached)))
     }
 
     /// Removes all alerts, to load them again. To be called if a transaction fails after [`Self::begin`], because

@@ -14,6 +14,7 @@
 //! change is ignored: adverts are sighted again and again, so a new alert would otherwise soon be notified of all the
 //! old ones that its search matches. An inactive alert is not notified and records no matches.
 
+use std::collections::BTreeSet;
 use std::sync::MutexGuard;
 
 use arrow::array::RecordBatch;
@@ -68,11 +69,15 @@ pub struct AdvertWritten {
 /// Percolates the writes of one transaction against the alerts as they are inside it. Holds the lock on the alerts.
 pub struct TransactionPercolator<'p> {
     state: MutexGuard<'p, CompiledAlerts>,
+    reached: Reached,
 }
 
+/// The alerts that may match; `None` for all.
+type Reached = Option<BTreeSet<i64>>;
+
 impl<'p> TransactionPercolator<'p> {
-    pub(super) fn new(state: MutexGuard<'p, CompiledAlerts>) -> Self {
-        Self { state }
+    pub(super) fn new(state: MutexGuard<'p, CompiledAlerts>, reached: Reached) -> Self {
+        Self { state, reached }
     }
 
     /// Whether there is an active alert on properties.
@@ -98,7 +103,7 @@ impl<'p> TransactionPercolator<'p> {
         at_ms: i64,
     ) -> Result<()> {
         let index = &mut self.state.properties;
-        let matched = matched(index, rows)?;
+        let matched = matched(index, rows, &self.reached)?;
         for (row, property) in written.iter().enumerate() {
             let matching = of_row(&matched, row);
             // Read only where it decides something: a new property has no former matches, and a mere change notifies
@@ -111,7 +116,7 @@ impl<'p> TransactionPercolator<'p> {
             let notify =
                 |alert, branch| enqueue(transaction, alert, branch, property.id, None, at_ms);
             if property.trigger == PropertyTrigger::AdvertJoined {
-                for alert in followers(index, &known) {
+                for alert in followers(index, &known, &self.reached) {
                     notify(alert, Branch::Updated)?;
                 }
             }
@@ -139,7 +144,7 @@ impl<'p> TransactionPercolator<'p> {
         at_ms: i64,
     ) -> Result<()> {
         let index = &mut self.state.adverts;
-        let matched = matched(index, rows)?;
+        let matched = matched(index, rows, &self.reached)?;
         for (row, advert) in written.iter().enumerate() {
             let matching = of_row(&matched, row);
             // Read only where it decides something: if an advert that is not new matches now or has events.
@@ -151,7 +156,7 @@ impl<'p> TransactionPercolator<'p> {
             let notify = |alert, branch, snapshot| {
                 enqueue(transaction, alert, branch, id, Some(snapshot), at_ms)
             };
-            let mut following = followers(index, &known).peekable();
+            let mut following = followers(index, &known, &self.reached).peekable();
             if following.peek().is_some() {
                 let following: Vec<i64> = following.collect();
                 for event in &advert.events {
@@ -184,10 +189,18 @@ fn required(id: Option<FlxId>) -> Result<FlxId> {
     id.ok_or(Error::NoAdvertId)
 }
 
-/// The alerts whose searches match the rows, sorted by row.
-fn matched(index: &mut AlertIndex, rows: RecordBatch) -> Result<Vec<AlertMatch>> {
+/// The alerts that are reached and whose searches match the rows, sorted by row.
+fn matched(
+    index: &mut AlertIndex,
+    rows: RecordBatch,
+    reached: &Reached,
+) -> Result<Vec<AlertMatch>> {
     let batch = DecodedBatch::new(index.schema(), rows)?;
-    Ok(index.matches(&batch)?)
+    let mut matches = index.matches(&batch)?;
+    if let Some(reached) = reached {
+        matches.retain(|one| reached.contains(&one.alert));
+    }
+    Ok(matches)
 }
 
 /// The matches of one row; `matched` is sorted by row.
@@ -203,10 +216,16 @@ fn newly_matched<'a>(matching: &'a [AlertMatch], known: &'a [i64]) -> impl Itera
     alerts.filter(|alert| known.binary_search(alert).is_err())
 }
 
-/// The alerts in `known` that are active and want to be notified of events.
-fn followers(index: &AlertIndex, known: &[i64]) -> impl Iterator<Item = i64> {
+/// The alerts in `known` that are reached, active and want to be notified of events.
+fn followers(index: &AlertIndex, known: &[i64], reached: &Reached) -> impl Iterator<Item = i64> {
+    let is_reached = |alert: &i64| {
+        reached
+            .as_ref()
+            .is_none_or(|reached| reached.contains(alert))
+    };
     let wants = |alert: &i64| index.wants(*alert).is_some_and(|wants| wants.followed);
-    known.iter().copied().filter(wants)
+    let alerts = known.iter().copied();
+    alerts.filter(move |alert| is_reached(alert) && wants(alert))
 }
 
 /// Stores what a notification delivers, and returns the number of the snapshot.

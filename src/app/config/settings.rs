@@ -129,7 +129,7 @@ pub const SECTIONS: [(&str, &str); 18] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 76] = [
+const ROWS: [(&str, &str, SettingKind, &str); 78] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -150,6 +150,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 76] = [
          empty for none"),
     ("server", "bodies_mib", SettingKind::Whole(64, MEBIBYTES_MAX),
         "Maximum memory of request bodies that are received or answered, in MiB; a key and an address have a quarter each"),
+    ("server", "disk_free_min_mib", SettingKind::Whole(0, MEBIBYTES_MAX),
+        "Free space of the data folder's disk below which the service is not ready (/healthz), in MiB"),
     ("server", "header_read_timeout_s", SettingKind::Whole(1, SECONDS_MAX),
         "Maximum time to receive a request head, from the start of the connection or the head, in seconds"),
     ("server", "keep_alive_idle_s", SettingKind::Whole(1, SECONDS_MAX),
@@ -221,6 +223,9 @@ const ROWS: [(&str, &str, SettingKind, &str); 76] = [
         "Whether pages are fetched over plain http; if refused, they are requested over https"),
     ("collect", "hosts", SettingKind::OneOf(&["any", "portals"]),
         "any for every public host, portals for hosts of portals with rules"),
+    ("collect", "share", SettingKind::OneOf(&["none", "portals", "all"]),
+        "Which pages that a test key asks for reach the alerts of other accounts: none, those of portals with rules, or all. \
+         Pages that production keys ask for always do"),
     ("collect", "fresh_s", SettingKind::Whole(0, COLLECT_SECONDS_MAX),
         "Age up to which an advert is returned without fetching its page again, in seconds"),
     ("collect", "wait_s", SettingKind::Whole(0, 600),

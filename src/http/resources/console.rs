@@ -189,11 +189,7 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         "of the code must not be used up or too old",
     ))?;
     // Where the key may be used from is checked with each call of the session.
-    let verified = call.app.verifier.verify(&text).await;
-    let key = verified.map_err(ApiError::internal)?;
-    let key = key.ok_or(ApiError::Unauthorised(
-        "must be a key that is known, not revoked and not expired",
-    ))?;
+    let key = crate::auth::verify(call.app, Some(&text), call.client).await?;
     let new = call.app.sessions.begin(text);
     let cookie = set_cookie(call.app, &new.cookie, SESSION_LASTS);
     let answer = ApiResponse::data(about(call.app, &key, &new.token, new.ends_at));
@@ -207,7 +203,8 @@ async fn tell(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let Some((token, ends_at)) = call.app.sessions.of(call.headers) else {
         return Ok(ApiResponse::data(Value::Null));
     };
-    let key = crate::auth::authenticate_call(call.app, &Method::GET, call.headers).await?;
+    let key =
+        crate::auth::authenticate_call(call.app, &Method::GET, call.headers, call.client).await?;
     Ok(ApiResponse::data(about(call.app, &key, &token, ends_at)))
 }
 

@@ -12,11 +12,12 @@ use crate::limits::CHECKED_MAX;
 use crate::openapi::admin::data_of;
 use crate::openapi::{Operation, collect as schemas, enveloped, reference};
 use crate::response::ApiResponse;
+use toise_accounts::key::KeyKind;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_collect::reports::{self, NewReport};
 use toise_collect::request::{URL_PARAMETER, parse_report, parse_url};
-use toise_collect::{self as collect, RETRY_AFTER_S};
+use toise_collect::{self as collect, Asker, RETRY_AFTER_S};
 use toise_contract::Fault;
 use toise_contract::enums::EnumAdvertReportReason as Reason;
 use toise_contract::listings::codes::FlxId;
@@ -134,13 +135,13 @@ async fn by_url(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
     if ListingUrl::parse(&url).is_none() {
         return Err(Fault::new(URL_PARAMETER, URL_RULE).into());
     }
-    let account = call.key()?.account_id;
+    let asker = asker(call)?;
     let app = call.app;
     let deadline = Instant::from_std(call.received) + app.collector.wait();
     let stopping = || !app.readiness.is_ready();
     let advert = match app
         .collector
-        .collect(account, &url, deadline, stopping)
+        .collect(asker, &url, deadline, stopping)
         .await?
     {
         collect::CollectOutcome::Known(advert) => advert,
@@ -165,6 +166,15 @@ async fn by_url(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
     .await
 }
 
+/// Who makes a call.
+fn asker(call: &Call<'_>) -> Result<Asker, ApiError> {
+    let key = call.key()?;
+    Ok(Asker {
+        account: key.account_id,
+        is_test: key.kind == KeyKind::Test,
+    })
+}
+
 fn unpaid(status: StatusCode, data: Value) -> ApiResponse {
     ApiResponse::data(data).with_status(status).free_of_charge()
 }
@@ -172,7 +182,7 @@ fn unpaid(status: StatusCode, data: Value) -> ApiResponse {
 /// `POST …/{flxId}/check`: schedules a check of a listing's pages. The result arrives like any other change.
 async fn check(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id(name(listing))?;
-    let account = call.key()?.account_id;
+    let asker = asker(call)?;
     call.blocking(move |app| {
         let addresses = addresses(
             app.properties.listings(),
@@ -182,7 +192,7 @@ async fn check(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Api
         )?;
         let scheduled = app
             .collector
-            .check(account, &addresses)?
+            .check(asker, &addresses)?
             .ok_or(ApiError::Overloaded)?;
         let result = if scheduled > 0 {
             "check_scheduled"
@@ -199,7 +209,7 @@ async fn check(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Api
 /// `POST …/{flxId}/report`: stores an account's report and checks the pages if they can confirm it.
 async fn report(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id(name(listing))?;
-    let account = call.key()?.account_id;
+    let asker = asker(call)?;
     let body = call.body.clone();
     call.blocking(move |app| {
         let request = parse_report(&read_json(&body)?)?;
@@ -209,7 +219,7 @@ async fn report(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
         };
         let addresses = addresses(app.properties.listings(), listing, id, which)?;
         let report = NewReport {
-            account,
+            account: asker.account,
             listing,
             item: id,
             reason: request.reason,
@@ -219,7 +229,7 @@ async fn report(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
         let report_id = reports::insert(&app.store, report)?.ok_or(ApiError::Overloaded)?;
         if !matches!(request.reason, Reason::Duplicate | Reason::Other) {
             // The report is valid even if the queue is full.
-            app.collector.check(account, &addresses)?;
+            app.collector.check(asker, &addresses)?;
         }
         Ok(ApiResponse::data(
             json!({"report_id": report_id, "reason": request.reason}),

@@ -30,7 +30,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| healthz(call.app).boxed(),
         operation: Some(|| {
             let not_ready = json!({
-                "description": "Starting or draining",
+                "description": "Starting or draining, or the disk is full or cannot be written",
                 "content": content(reference("Error")),
             });
             Operation::new("healthz", "Readiness of the service")
@@ -80,10 +80,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
 ];
 
 async fn healthz(app: &App) -> Result<ApiResponse, ApiError> {
-    if app.readiness.is_ready() {
-        Ok(ApiResponse::from(Response::new(Bytes::new())))
-    } else {
-        Err(ApiError::NotReady)
+    match app.readiness.refusal() {
+        None => Ok(ApiResponse::from(Response::new(Bytes::new()))),
+        Some(reason) => Err(ApiError::NotReady(reason)),
     }
 }
 

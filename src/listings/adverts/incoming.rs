@@ -14,7 +14,7 @@ use toise_contract::listings::codes::Timestamp;
 use toise_contract::read::read;
 
 /// How far in the future an observation may lie. Clocks differ, but one set to next year would block later updates.
-const CLOCK_SKEW_MAX: Duration = Duration::hours(24);
+pub const CLOCK_SKEW_MAX: Duration = Duration::hours(24);
 
 /// Fields that toise derives. They are ignored on arrival, so that a record read from the service can be sent back.
 const DERIVED_FIELDS: [&str; 6] = [

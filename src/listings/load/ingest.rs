@@ -186,9 +186,9 @@ impl Listings {
     fn write_group(&self, group: IngestGroup) -> Result<Vec<IngestOutcome>> {
         let places = self.places()?;
         let percolator = Arc::clone(&self.percolator);
-        let now_ms = self.clock.now().timestamp_millis();
+        let (only, now_ms) = (self.alerts_of, self.clock.now().timestamp_millis());
         let written = self.store.write_with(move |transaction| -> Result<_> {
-            let percolation = PercolationBuffer::begin(&percolator, transaction, now_ms)?;
+            let percolation = PercolationBuffer::begin(&percolator, transaction, only, now_ms)?;
             let mut tables =
                 ListingsWriter::begin(transaction, percolation)?.with_baseline(group.basis)?;
             let mut group = group;

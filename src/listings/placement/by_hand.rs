@@ -39,7 +39,7 @@ impl Listings {
                 (None, _) => return Ok(Err(format!("no property {one}"))),
                 (_, None) => return Ok(Err(format!("no property {other}"))),
             };
-            let percolation = PercolationBuffer::begin(&percolator, transaction, now_ms)?;
+            let percolation = PercolationBuffer::begin(&percolator, transaction, None, now_ms)?;
             let mut tables = ListingsWriter::begin(transaction, percolation)?;
             tables.clear_distinct(first, second)?;
             tables.redirect(second, first)?;
@@ -92,7 +92,7 @@ impl Listings {
                 let rule = "name some of the property's adverts, but not all";
                 return Ok(Err(format!("nothing to split: {rule}")));
             }
-            let percolation = PercolationBuffer::begin(&percolator, transaction, now_ms)?;
+            let percolation = PercolationBuffer::begin(&percolator, transaction, None, now_ms)?;
             let mut tables = ListingsWriter::begin(transaction, percolation)?;
             let id = tables.split(number, &leaving)?;
             tables.end()?;

@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use uuid::Uuid;
+
 use crate::adverts::identity::{IdentityRules, ListingUrl};
 use crate::adverts::locating::PlaceSources;
 use crate::columns;
@@ -79,6 +81,7 @@ pub struct Listings {
     pub(crate) percolator: Arc<Percolator>,
     pub(crate) addresses: Option<LiveGeocoder>,
     pub(crate) identity: Arc<IdentityRules>,
+    pub(crate) alerts_of: Option<Uuid>,
 }
 
 /// The contours and the addresses that complete the places of a group of adverts.
@@ -128,6 +131,16 @@ impl Listings {
             percolator: Arc::new(Percolator::new(columns::properties(), columns::adverts())),
             addresses: None,
             identity: Arc::default(),
+            alerts_of: None,
+        }
+    }
+
+    /// The same listings, of which what is ingested reaches the alerts of one account alone: for what comes from somebody
+    /// whom others need not believe.
+    pub fn for_alerts_of(&self, account: Uuid) -> Self {
+        Self {
+            alerts_of: Some(account),
+            ..self.clone()
         }
     }
 

@@ -4,6 +4,7 @@
 //! change. Without an active alert nothing is buffered, at no cost.
 
 use rusqlite::{Connection, Transaction};
+use uuid::Uuid;
 
 use crate::columns::{AdvertRows, PropertyRows};
 use crate::properties::record_key::RecordKey;
@@ -32,13 +33,15 @@ impl<'p> PercolationBuffer<'p> {
         Self(None)
     }
 
-    /// Starts with the alerts as they are inside a transaction; matches are dated `at_ms`.
+    /// Starts with the alerts as they are inside a transaction, those of one account if it is given; matches are dated
+    /// `at_ms`.
     pub fn begin(
         percolator: &'p Percolator,
         connection: &Connection,
+        of_account: Option<Uuid>,
         at_ms: i64,
     ) -> rusqlite::Result<Self> {
-        let turn = percolator.begin(connection)?;
+        let turn = percolator.begin(connection, of_account)?;
         Ok(Self(turn.map(|turn| BufferedRows {
             turn,
             at_ms,

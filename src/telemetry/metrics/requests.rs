@@ -48,6 +48,8 @@ pub enum Refusal {
     Overload,
     /// More open connections of one address than it may have.
     Connections,
+    /// More texts of one address that are no keys than it may send.
+    Keys,
 }
 
 impl Refusal {
@@ -58,6 +60,7 @@ impl Refusal {
             Refusal::Concurrency => "concurrency",
             Refusal::Overload => "overload",
             Refusal::Connections => "connections",
+            Refusal::Keys => "keys",
         }
     }
 }

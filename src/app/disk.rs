@@ -1,0 +1,151 @@
+//! What readiness looks at beside the workers: whether the data folder's disk has room and takes writes, and whether
+//! store and ledger can be written.
+//!
+//! A look costs one system call, and every tenth one a small file that is written, synced and deleted. Store and ledger
+//! say themselves why their last commit failed; until one succeeds, each look tries one. So an idle service writes nothing
+//! to them, and one that no load balancer asks any more finds out that there is room again.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+
+use toise_http::Readiness;
+use toise_store::Store;
+
+/// Pause between two looks.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Looks between two trial writes.
+const LOOKS_PER_TRIAL: u32 = 10;
+/// Name of the file of trial writes in the data folder.
+const TRIAL_FILE: &str = ".writable";
+/// Length of a trial write: a page, so that it needs a block of its own.
+const TRIAL_BYTES: usize = 4_096;
+
+/// Looks at the disk of a data folder.
+#[derive(Clone, Debug)]
+pub(crate) struct DiskLook {
+    data: PathBuf,
+    store: Store,
+    free_min_bytes: u64,
+    readiness: Readiness,
+}
+
+impl DiskLook {
+    /// Will look at the disk of the store's data folder, which must have that many bytes free.
+    pub(crate) fn new(store: &Store, free_min_bytes: u64, readiness: &Readiness) -> Self {
+        Self {
+            data: store.folder().to_owned(),
+            store: store.clone(),
+            free_min_bytes,
+            readiness: readiness.clone(),
+        }
+    }
+
+    /// Looks once, and tells readiness what it finds. Blocks.
+    pub(crate) fn look(&self) {
+        self.readiness.set_obstacle(self.obstacle(true));
+    }
+
+    /// Looks again and again until it is dropped, and tells readiness what it finds.
+    pub(crate) async fn run(self) {
+        let mut ticks = tokio::time::interval(LOOK_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut looks, mut before) = (0_u32, None);
+        loop {
+            ticks.tick().await;
+            let tries = before.is_some() || looks.is_multiple_of(LOOKS_PER_TRIAL);
+            looks = looks.wrapping_add(1);
+            let look = self.clone();
+            let found = tokio::task::spawn_blocking(move || look.obstacle(tries)).await;
+            // What cannot be looked at now is as it was.
+            let Ok(found) = found else { continue };
+            if found != before {
+                match &found {
+                    Some(obstacle) => tracing::error!(obstacle, "not ready"),
+                    None => tracing::info!("ready again"),
+                }
+            }
+            before.clone_from(&found);
+            self.readiness.set_obstacle(found);
+        }
+    }
+
+    /// What keeps the service from writing; `None` if nothing does. With `tries`, a trial file is written too. Blocks.
+    fn obstacle(&self, tries: bool) -> Option<String> {
+        if let Ok(free) = free_bytes(&self.data)
+            && free < self.free_min_bytes
+        {
+            // In whole steps, so that the log does not tell every block.
+            let least_mib = self.free_min_bytes >> 20;
+            return Some(format!(
+                "the disk of the data folder has less than {least_mib} MiB free (server.disk_free_min_mib)"
+            ));
+        }
+        for (name, database) in self.store.databases() {
+            if database.last_failure().is_some()
+                && let Err(error) = database.try_write()
+            {
+                tracing::warn!(name, %error, "cannot be written");
+                return Some(format!("the {name} cannot be written"));
+            }
+        }
+        if tries && let Err(error) = write_trial(&self.data) {
+            tracing::warn!(%error, "the data folder cannot be written");
+            return Some("the data folder cannot be written".to_owned());
+        }
+        None
+    }
+}
+
+/// Bytes that the file system of a folder has left for this process.
+///
+/// # Errors
+/// The folder is gone.
+pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(folder)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+fn write_trial(data: &Path) -> io::Result<()> {
+    let path = data.join(TRIAL_FILE);
+    let written = File::create(&path).and_then(|mut file| {
+        file.write_all(&[0; TRIAL_BYTES])?;
+        file.sync_data()
+    });
+    // Deleted also after a failure; what is left is overwritten by the next trial.
+    let deleted = fs::remove_file(&path);
+    written.and(deleted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_space_is_an_obstacle_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let readiness = Readiness::default();
+        let look = DiskLook::new(&store, 0, &readiness);
+        assert_eq!(look.obstacle(true), None);
+        assert!(!folder.path().join(TRIAL_FILE).exists());
+
+        let greedy = DiskLook::new(&store, u64::MAX, &readiness);
+        let found = greedy.obstacle(false).unwrap();
+        assert!(found.contains("server.disk_free_min_mib"), "{found}");
+    }
+
+    #[tokio::test]
+    async fn readiness_comes_back_when_the_obstacle_is_gone() {
+        let readiness = Readiness::default();
+        readiness.set_ready();
+        readiness.set_obstacle(Some("the disk is full".to_owned()));
+        assert!(!readiness.is_ready());
+        assert_eq!(readiness.refusal().as_deref(), Some("the disk is full"));
+        readiness.set_obstacle(None);
+        assert!(readiness.is_ready());
+    }
+}

@@ -1,0 +1,70 @@
+//! Whether the service accepts requests: its phase, its workers, and what keeps it from working.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use parking_lot::Mutex;
+
+use toise_base::supervise::Supervisor;
+
+/// Whether the service accepts requests, as reported by `/healthz`. It begins as starting. A service with a dead
+/// worker is never ready, and one with an obstacle is not ready while that lasts. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Readiness {
+    phase: Arc<AtomicU8>,
+    /// What keeps the service from working, such as a full disk.
+    obstacle: Arc<Mutex<Option<String>>>,
+    supervisor: Supervisor,
+}
+
+/// Why a service is not ready that has no obstacle.
+pub(crate) const STARTING_OR_DRAINING: &str = "starting or draining";
+
+const READY: u8 = 1;
+const DRAINING: u8 = 2;
+
+impl Readiness {
+    /// The readiness of a service with these workers.
+    pub fn of(supervisor: &Supervisor) -> Self {
+        Self {
+            phase: Arc::default(),
+            obstacle: Arc::default(),
+            supervisor: supervisor.clone(),
+        }
+    }
+
+    /// The workers it depends on.
+    pub fn supervisor(&self) -> &Supervisor {
+        &self.supervisor
+    }
+
+    /// Marks the service as accepting requests.
+    pub fn set_ready(&self) {
+        self.phase.store(READY, Ordering::Release);
+        self.supervisor.set_ready();
+    }
+
+    /// Marks the service as draining: it finishes running requests and accepts no new ones.
+    pub fn set_draining(&self) {
+        self.phase.store(DRAINING, Ordering::Release);
+    }
+
+    /// Sets what keeps the service from working, until it is set to `None`.
+    pub fn set_obstacle(&self, obstacle: Option<String>) {
+        *self.obstacle.lock() = obstacle;
+    }
+
+    /// Whether it is neither starting nor draining, all workers are alive and nothing keeps it from working.
+    pub fn is_ready(&self) -> bool {
+        self.refusal().is_none()
+    }
+
+    /// Why it is not ready; `None` if it is.
+    pub fn refusal(&self) -> Option<Cow<'static, str>> {
+        if self.phase.load(Ordering::Acquire) != READY || !self.supervisor.is_well() {
+            return Some(STARTING_OR_DRAINING.into());
+        }
+        self.obstacle.lock().clone().map(Cow::Owned)
+    }
+}

@@ -1,0 +1,72 @@
+//! What the holder of a test key has collected, and whose alerts it reaches.
+
+use serde_json::json;
+use toise::accounts::account;
+use toise::accounts::keys::KeyKind;
+use toise::alerts::AlertRegistry;
+use toise::alerts::request::parse_alert;
+use toise::alerts::settings::AlertLimits;
+use toise::collect::settings::Share;
+use toise::contract::listings::filters::ListingKind;
+use uuid::Uuid;
+
+use crate::support::Service;
+use crate::support::alerts::body;
+use crate::support::collecting::{get_with, service, told};
+use crate::support::portal::{Portal, flat_page};
+
+/// Creates an account with an alert on all flats of a kind of listing; returns the account's identifier.
+fn alerted(service: &Service, name: &str) -> Uuid {
+    let owner = account::find_or_create(&service.store, &service.clock, name).unwrap();
+    let limits = AlertLimits::default();
+    let alerts = AlertRegistry::new(service.store.clone(), service.clock.clone(), limits);
+    let filter = json!({"type": ["CLASS_FLAT"]});
+    for listing in [ListingKind::Advert, ListingKind::Property] {
+        let alert = parse_alert(listing, &body(listing, &filter, &["ALERT_MATCH_CREATED"]));
+        alerts
+            .create(owner.account_id, listing, alert.unwrap())
+            .unwrap();
+    }
+    owner.account_id
+}
+
+/// Notifications for an account.
+fn notified(service: &Service, account: Uuid) -> i64 {
+    let query = format!(
+        "SELECT count(*) FROM outbox JOIN alerts USING (alert) WHERE account_id = '{account}'"
+    );
+    service.stored(&query)[0]
+}
+
+#[tokio::test]
+async fn pages_of_a_test_key_reach_the_alerts_of_others_only_as_far_as_is_shared() {
+    for (share, is_shared) in [
+        (Share::None, false),
+        (Share::Portals, false),
+        (Share::All, true),
+    ] {
+        let portal = Portal::start().await;
+        let service = service(|settings| settings.share = share).await;
+        let (own, other) = (alerted(&service, "own"), alerted(&service, "other"));
+        let key = |kind| service.new_key(kind, "refetch", "own").key;
+        let (test, production) = (key(KeyKind::Test), key(KeyKind::Production));
+        let collect = async |key: &str, path: &str| {
+            let url = portal.url(path);
+            told(get_with(&service, key, "adverts", &url, None).await, 200).await
+        };
+        portal.set("/1", flat_page(1, 350_000));
+        collect(&test, "/1").await;
+        let expected = if is_shared { 2 } else { 0 };
+        let both = (notified(&service, own), notified(&service, other));
+        assert_eq!(both, (2, expected), "{share:?}");
+        // What a production key asks for reaches all, and so does the first page once it is confirmed.
+        portal.set("/2", flat_page(40, 200_000));
+        collect(&production, "/2").await;
+        let both = (notified(&service, own), notified(&service, other));
+        assert_eq!(both, (4, expected + 2), "{share:?}");
+        service.clock.advance_ms(24 * 3_600_000);
+        portal.set("/1", flat_page(1, 340_000));
+        collect(&production, "/1").await;
+        assert_eq!(notified(&service, other), 4, "{share:?}");
+    }
+}

@@ -1,0 +1,276 @@
+//! Comparisons of data folders, deliveries and answers with the model.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use toise::store::Store;
+
+use super::REPEATING;
+use super::model::{Model, Prices};
+use crate::support::process::run;
+use crate::support::receiver::Receiver;
+
+/// Longest wait for the last deliveries. Retries wait seconds to minutes.
+const DELIVERED_WITHIN: Duration = Duration::from_secs(180);
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Calls a second of the clients' keys.
+const RATE: &str = "1000";
+
+/// The keys of the clients.
+pub struct Keys {
+    /// Ingests, creates keys, reads.
+    pub admin: String,
+    /// Makes charged calls.
+    pub caller: String,
+    caller_id: String,
+    /// Makes charged calls under idempotency keys.
+    pub repeater: String,
+    repeater_id: String,
+}
+
+impl Keys {
+    /// Creates them.
+    pub fn make(data: &Path) -> Self {
+        let make = |scopes: &str| {
+            let made = run(
+                data,
+                &["keys", "create", "--scopes", scopes, "--rate", RATE],
+            );
+            let text = |name: &str| made[name].as_str().unwrap().to_owned();
+            (text("key"), text("key_id"))
+        };
+        let (admin, _) = make("admin,search,alerts");
+        let (caller, caller_id) = make("search");
+        let (repeater, repeater_id) = make("search");
+        Self {
+            admin,
+            caller,
+            caller_id,
+            repeater,
+            repeater_id,
+        }
+    }
+}
+
+/// What was acknowledged at one moment, of what is in store and ledger.
+pub struct Acknowledged {
+    keys: Vec<String>,
+    calls: Vec<String>,
+    adverts: Vec<String>,
+    repeated: u64,
+}
+
+/// What has been acknowledged so far.
+pub fn acknowledged(model: &Model) -> Acknowledged {
+    let adverts = model.adverts.values();
+    Acknowledged {
+        keys: model.keys.clone(),
+        calls: model.calls.clone(),
+        adverts: adverts.filter_map(|prices| prices.id.clone()).collect(),
+        repeated: model.repeated,
+    }
+}
+
+/// Looks for everything acknowledged in a data folder.
+///
+/// # Errors
+/// Something is lost or twice there.
+pub fn compare_stored(data: &Path, expected: &Acknowledged) -> Result<(), String> {
+    let store = Store::open(data).map_err(|error| error.to_string())?;
+    let texts = |sql: &'static str| {
+        move |connection: &rusqlite::Connection| {
+            let mut statement = connection.prepare(sql)?;
+            let texts = statement.query_map([], |row| row.get(0))?;
+            texts.collect::<Result<HashSet<String>, _>>()
+        }
+    };
+    let fail = |error: toise::store::Error| error.to_string();
+    let keys = store.read(texts("SELECT key_id FROM keys")).map_err(fail)?;
+    let adverts = store
+        .read(texts("SELECT lower(hex(advert_id)) FROM adverts"))
+        .map_err(fail)?;
+    let calls = store
+        .ledger()
+        .read(texts("SELECT lower(hex(request_id)) FROM ledger"))
+        .map_err(fail)?;
+    let plain = |id: &String| id.replace('-', "").to_lowercase();
+    for (what, expected, found) in [
+        ("keys", expected.keys.clone(), keys),
+        ("calls", expected.calls.clone(), calls),
+        (
+            "adverts",
+            expected.adverts.iter().map(plain).collect(),
+            adverts,
+        ),
+    ] {
+        let lost = expected.iter().filter(|id| !found.contains(*id)).count();
+        if lost > 0 {
+            return Err(format!("{lost} of {} {what} are lost", expected.len()));
+        }
+    }
+    Ok(())
+}
+
+/// Compares the charges of the callers' keys; `now` tells the calls made, answered or not, and the repeated calls
+/// answered, after the ledger was read.
+///
+/// # Errors
+/// Something was charged twice, or not at all.
+pub fn compare_charges(
+    data: &Path,
+    keys: &Keys,
+    before: &Acknowledged,
+    now: impl FnOnce() -> (u64, u64),
+) -> Result<(), String> {
+    let store = Store::open(data).map_err(|error| error.to_string())?;
+    let charges = |key_id: &str| {
+        let key_id = key_id.replace('-', "").to_uppercase();
+        let sql = "SELECT count(*), count(DISTINCT request_id) FROM ledger WHERE hex(key_id) = ?1";
+        let counted = store.ledger().read(|connection| {
+            connection.query_row(sql, [key_id], |row| {
+                Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64))
+            })
+        });
+        counted.map_err(|error| error.to_string())
+    };
+    let (calls, distinct_calls) = charges(&keys.caller_id)?;
+    let (repeated, _) = charges(&keys.repeater_id)?;
+    let (made, answered) = now();
+    // Those in flight may have been charged and are not counted as made yet.
+    if calls != distinct_calls || calls > made + super::CALLING {
+        return Err(format!("{calls} charges for {made} calls"));
+    }
+    if repeated < before.repeated || repeated > answered + REPEATING {
+        return Err(format!(
+            "{repeated} charges for {answered} calls that were repeated"
+        ));
+    }
+    Ok(())
+}
+
+/// Compares the prices that a server tells with those acknowledged.
+///
+/// # Errors
+/// A price is neither the last one acknowledged nor one asked for since.
+pub async fn compare_prices(
+    address: &str,
+    key: &str,
+    adverts: &BTreeMap<u64, Prices>,
+) -> Result<(), String> {
+    let client = crate::support::http_client();
+    for (number, prices) in adverts {
+        let (Some(id), Some(acknowledged)) = (&prices.id, prices.acknowledged) else {
+            continue;
+        };
+        let url = format!("{address}/v2/protected/adverts/{id}");
+        let answer = client.get(url).header("x-api-key", key).send().await;
+        let answer = answer.map_err(|error| error.to_string())?;
+        let status = answer.status();
+        let record: Value = answer.json().await.map_err(|error| error.to_string())?;
+        let price = record["data"]["currentPrice"]["value"].as_u64();
+        let is_right =
+            price.is_some_and(|price| price == acknowledged || prices.asked.contains(&price));
+        if !is_right {
+            return Err(format!(
+                "advert {number} ({status}): {price:?} in place of {acknowledged}: {record}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What came of deliveries.
+pub struct Delivered {
+    /// Adverts delivered.
+    pub adverts: usize,
+    /// Adverts whose delivery waits for its next attempt.
+    pub waiting: usize,
+    /// Requests beyond the first under an identifier.
+    pub repeated: usize,
+}
+
+/// Waits until every advert acknowledged was delivered.
+///
+/// # Errors
+/// One was not, or two deliveries told of it.
+pub async fn compare_deliveries(
+    data: &Path,
+    receiver: &Receiver,
+    adverts: &BTreeMap<u64, Prices>,
+) -> Result<Delivered, String> {
+    let acknowledged: HashSet<&String> = adverts
+        .values()
+        .filter_map(|prices| prices.id.as_ref())
+        .collect();
+    let since = Instant::now();
+    loop {
+        let mut by_item: HashMap<String, HashSet<String>> = HashMap::new();
+        let mut bodies: HashMap<String, Vec<u8>> = HashMap::new();
+        let requests = receiver.received();
+        for request in &requests {
+            let id = request.id().to_owned();
+            if let Some(before) = bodies.insert(id.clone(), request.body.clone())
+                && before != request.body
+            {
+                return Err(format!("delivery {id} was repeated with another body"));
+            }
+            for item in request.items("created") {
+                by_item.entry(item).or_default().insert(id.clone());
+            }
+        }
+        if let Some((item, ids)) = by_item.iter().find(|(_, ids)| ids.len() > 1) {
+            return Err(format!("advert {item} was delivered twice: {ids:?}"));
+        }
+        let missing = acknowledged.iter().filter(|id| !by_item.contains_key(**id));
+        let missing = missing.count();
+        let waiting = waiting(data)?;
+        if missing == 0 || (since.elapsed() > DELIVERED_WITHIN && missing <= waiting) {
+            return Ok(Delivered {
+                adverts: by_item.len(),
+                waiting: missing,
+                repeated: requests.len() - bodies.len(),
+            });
+        }
+        if since.elapsed() > DELIVERED_WITHIN {
+            return Err(format!(
+                "{missing} adverts were never delivered, {waiting} wait"
+            ));
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Notifications that are still to be delivered.
+fn waiting(data: &Path) -> Result<usize, String> {
+    let store = Store::open(data).map_err(|error| error.to_string())?;
+    let sql = "SELECT count(*) FROM outbox LEFT JOIN deliveries USING (delivery)
+               WHERE deliveries.status IS NULL OR deliveries.status IN ('pending', 'failed')";
+    let count = store.read(|connection| connection.query_row(sql, [], |row| row.get::<_, i64>(0)));
+    Ok(count.map_err(|error| error.to_string())? as usize)
+}
+
+const QUERY: &str = "select count(*) from sqlite_master";
+const PYTHON_READER: &str = "
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute(sys.argv[2]).fetchone()
+connection.close()";
+
+/// Reads the files with programs from outside, as far as they are installed.
+pub fn read_from_outside(data: &Path) {
+    for name in ["store.sqlite", "ledger.sqlite"] {
+        let file = data.join(name);
+        let mut sqlite = Command::new("sqlite3");
+        sqlite.arg(&file).arg(QUERY);
+        let mut python = Command::new("python3");
+        python.args(["-c", PYTHON_READER]).arg(&file).arg(QUERY);
+        let mut copy = Command::new("cp");
+        copy.arg(&file).arg("/dev/null");
+        for command in [&mut sqlite, &mut python, &mut copy] {
+            let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        }
+    }
+}

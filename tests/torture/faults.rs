@@ -1,0 +1,104 @@
+//! Faults of the operating system: a library preloaded into servers (`faults.c`), compiled where the test runs, and the
+//! file that steers it.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Words of the steering file, in the order of `faults.c`.
+#[derive(Clone, Copy, Debug)]
+pub enum Word {
+    /// Whether writes fail for want of space.
+    Full,
+    /// One write in so many fails.
+    WriteErrors,
+    /// One sync in so many fails.
+    SyncErrors,
+    /// How far the wall clock is off, in milliseconds.
+    ClockMs,
+    /// How much longer a write takes, in microseconds.
+    SlowUs,
+    /// Faults made so far.
+    Made,
+    /// State of the generator of random numbers.
+    Random,
+}
+
+const WORDS: u64 = Word::Random as u64 + 1;
+const WORD_BYTES: u64 = 8;
+
+/// The library and its steering file.
+pub struct Faults {
+    library: PathBuf,
+    steering: PathBuf,
+    file: File,
+}
+
+impl Faults {
+    /// Compiles the library into a folder; `None`, with a line that says so, where there is no C compiler.
+    pub fn compile(into: &Path, seed: u64) -> Option<Self> {
+        let library = into.join("faults.so");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/torture/faults.c");
+        let compiled = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-o"])
+            .args([&library, &source])
+            .arg("-ldl")
+            .stdout(Stdio::null())
+            .status();
+        match compiled {
+            Ok(status) => assert!(status.success(), "faults.c does not compile"),
+            Err(error) => {
+                println!("skipped: there is no C compiler for tests/torture/faults.c ({error})");
+                return None;
+            }
+        }
+        let steering = into.join("faults");
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(true).read(true).write(true);
+        let file = options.open(&steering).unwrap();
+        file.set_len(WORDS * WORD_BYTES).unwrap();
+        let faults = Self {
+            library,
+            steering,
+            file,
+        };
+        faults.set(Word::Random, seed as i64);
+        Some(faults)
+    }
+
+    /// Preloads the library into a process, whose files below `folder` it makes fail.
+    pub fn preload(&self, command: &mut Command, folder: &Path) {
+        command
+            .env("LD_PRELOAD", &self.library)
+            .env("TOISE_TORTURE_FAULTS", &self.steering)
+            .env("TOISE_TORTURE_FOLDER", folder);
+    }
+
+    /// Sets a word; processes under way see it at once.
+    pub fn set(&self, word: Word, value: i64) {
+        let at = word as u64 * WORD_BYTES;
+        self.file.write_all_at(&value.to_ne_bytes(), at).unwrap();
+    }
+
+    /// Reads a word.
+    pub fn get(&self, word: Word) -> i64 {
+        let mut bytes = [0; WORD_BYTES as usize];
+        let at = word as u64 * WORD_BYTES;
+        self.file.read_exact_at(&mut bytes, at).unwrap();
+        i64::from_ne_bytes(bytes)
+    }
+
+    /// Ends all faults.
+    pub fn end(&self) {
+        for word in [
+            Word::Full,
+            Word::WriteErrors,
+            Word::SyncErrors,
+            Word::ClockMs,
+            Word::SlowUs,
+        ] {
+            self.set(word, 0);
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! Torture: servers under load while their machine fails, against a model of what was acknowledged.
+//!
+//! Clients ingest adverts, create keys and make charged calls, some under idempotency keys; a receiver takes the
+//! deliveries of an alert. Meanwhile faults drawn from a seed are done to the servers ([`plan`]). Whatever was
+//! acknowledged must be there, nothing may be charged or delivered twice, no answer may be wrong, and the server must be
+//! ready again after each fault.
+//!
+//! `TOISE_TORTURE_SECONDS` says how long, 20 by default; `TOISE_TORTURE_SEED` repeats the faults of a run. A failure is
+//! shrunk: the run is repeated with fewer faults as long as it still fails, `TOISE_TORTURE_SHRINK` times at most.
+
+mod checks;
+mod faults;
+mod model;
+mod plan;
+mod servers;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toise::contract::listings::filters::ListingKind;
+
+use self::checks::Keys;
+use self::faults::{Faults, Word};
+use self::model::{Client, Load, Model, acknowledge, sighting};
+use self::plan::{Fault, Step};
+use self::servers::Servers;
+use crate::support::alerts::{body, with};
+use crate::support::draw::Draw;
+use crate::support::process::{run, toise};
+use crate::support::receiver::{Act, Receiver};
+
+/// Seconds of a run, unless `TOISE_TORTURE_SECONDS` overrides it.
+const SECONDS: u64 = 20;
+/// Repetitions that shrink a failure, unless `TOISE_TORTURE_SHRINK` overrides it.
+const SHRINKS: u64 = 12;
+/// Clients of each kind.
+const INGESTING: u64 = 2;
+const CALLING: u64 = 3;
+/// Clients that repeat their calls, each with one in flight.
+pub const REPEATING: u64 = 2;
+/// Steps between two comparisons with the model.
+const COMPARE_EVERY: usize = 20;
+/// Adverts of a file, and the number of the first one.
+const FILE_ADVERTS: u64 = 5;
+const FILE_ADVERTS_FROM: u64 = 1_000_000;
+/// Descriptors a server may have without a fault.
+const DESCRIPTORS: &str = "4096:";
+
+fn variable(name: &str, otherwise: u64) -> u64 {
+    let given = std::env::var(name).ok();
+    given.map_or(otherwise, |text| text.parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_acknowledged_is_lost_whatever_the_machine_does() {
+    let seconds = variable("TOISE_TORTURE_SECONDS", SECONDS);
+    let seed = variable("TOISE_TORTURE_SEED", std::process::id().into());
+    println!("TOISE_TORTURE_SEED={seed} TOISE_TORTURE_SECONDS={seconds}");
+    let (mut draw, until) = (
+        Draw::new(seed),
+        Instant::now() + Duration::from_secs(seconds),
+    );
+    let mut steps = Vec::new();
+    let drawn = std::iter::from_fn(|| {
+        let step = (Instant::now() < until).then(|| plan::draw(&mut draw))?;
+        steps.push(step);
+        Some(step)
+    });
+    let Err(failure) = tortured(seed, drawn).await else {
+        return;
+    };
+    println!("failed after {} faults: {failure}", steps.len());
+    let (steps, failure) = shrunk(seed, steps, failure).await;
+    panic!("seed {seed}, {} faults {steps:?}: {failure}", steps.len());
+}
+
+/// Leaves faults out as long as the run still fails.
+async fn shrunk(seed: u64, mut steps: Vec<Step>, mut failure: String) -> (Vec<Step>, String) {
+    let mut left = variable("TOISE_TORTURE_SHRINK", SHRINKS);
+    let mut piece = steps.len().div_ceil(2);
+    let mut from = 0;
+    while left > 0 && steps.len() > 1 && piece > 0 {
+        left -= 1;
+        let to = (from + piece).min(steps.len());
+        let fewer: Vec<Step> = [&steps[..from], &steps[to..]].concat();
+        match tortured(seed, fewer.iter().copied()).await {
+            Err(again) => {
+                println!("{} faults are enough: {again}", fewer.len());
+                (steps, failure) = (fewer, again);
+            }
+            Ok(()) => from = to,
+        }
+        if from >= steps.len() {
+            (from, piece) = (0, piece / 2);
+        }
+    }
+    (steps, failure)
+}
+
+/// One run.
+///
+/// # Errors
+/// What was lost, wrong or did not come back.
+async fn tortured(seed: u64, steps: impl Iterator<Item = Step>) -> Result<(), String> {
+    let outer = tempfile::tempdir().unwrap();
+    let Some(faults) = Faults::compile(outer.path(), seed) else {
+        return Ok(());
+    };
+    let outer_path = outer.path().canonicalize().unwrap();
+    let data = outer_path.join("data");
+    run(&data, &["synth", "--lake", "--dvf", "200"]);
+    let keys = Keys::make(&data);
+    let mut servers = Servers::new(data, outer_path.join("log"), Arc::new(faults));
+    servers.start().await?;
+    let receiver = Receiver::always(Act::Status(200)).await;
+    subscribe(&servers.running[0].address, &keys.admin, &receiver).await;
+    let expected = baseline(&servers.running[0].address, &keys.caller).await;
+
+    let load = Load {
+        addresses: servers.addresses(),
+        model: Arc::default(),
+        goes_on: Arc::new(AtomicBool::new(true)),
+        sightings: Arc::new(AtomicU64::new(0)),
+        began_ms: (chrono::Utc::now() - chrono::Duration::days(2)).timestamp_millis(),
+    };
+    // The first call of the caller's key was the baseline's.
+    load.model.lock().unwrap().unanswered = 1;
+    let clients = clients(&load, &keys, seed, &expected);
+    let mut torture = Torture {
+        servers,
+        load: load.clone(),
+        keys,
+        draw: Draw::new(!seed),
+        folder: outer_path,
+        files: 0,
+        counts: BTreeMap::new(),
+    };
+    let mut outcome = torture.take(steps).await;
+    load.goes_on.store(false, Ordering::Release);
+    if outcome.is_err() {
+        // Clients that repeat a call until it is answered would not end.
+        clients.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+    for client in clients {
+        if let Err(error) = client.await
+            && error.is_panic()
+            && outcome.is_ok()
+        {
+            outcome = Err(format!("a client failed: {error}"));
+        }
+    }
+    outcome?;
+    torture.finish(&receiver).await
+}
+
+/// Starts the clients.
+fn clients(
+    load: &Load,
+    keys: &Keys,
+    seed: u64,
+    expected: &Value,
+) -> Vec<tokio::task::JoinHandle<()>> {
+    let mut clients = Vec::new();
+    for own in 0..INGESTING {
+        let client = Client::new(load, &keys.admin, seed ^ (own + 1));
+        clients.push(tokio::spawn(client.ingest(own, INGESTING)));
+    }
+    for own in 0..CALLING {
+        let client = Client::new(load, &keys.caller, seed ^ (own + 101));
+        clients.push(tokio::spawn(client.call(expected.clone())));
+    }
+    for own in 0..REPEATING {
+        let client = Client::new(load, &keys.repeater, seed ^ (own + 201));
+        clients.push(tokio::spawn(client.repeat(expected.clone())));
+    }
+    let client = Client::new(load, &keys.admin, seed ^ 301);
+    clients.push(tokio::spawn(client.make_keys()));
+    clients
+}
+
+/// Creates the alert whose deliveries are compared.
+async fn subscribe(address: &str, key: &str, receiver: &Receiver) {
+    let filter = json!({"type": ["CLASS_FLAT"]});
+    let alert = body(ListingKind::Advert, &filter, &["ALERT_MATCH_CREATED"]);
+    let alert = with(alert, json!({"webhook_url": receiver.url()}));
+    let url = format!("{address}/v2/protected/adverts/search/alerts");
+    let request = crate::support::http_client()
+        .put(url)
+        .header("x-api-key", key);
+    let answer = request.json(&alert).send().await.unwrap();
+    assert!(answer.status().is_success(), "{:?}", answer.text().await);
+}
+
+/// What the charged call answers.
+async fn baseline(address: &str, key: &str) -> Value {
+    let url = format!("{address}/v2/protected/opendata/dvf/search");
+    let request = crate::support::http_client()
+        .post(url)
+        .header("x-api-key", key);
+    let answer = request.json(&json!({"size": 3})).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    answer.json().await.unwrap()
+}
+
+/// A run under way.
+struct Torture {
+    servers: Servers,
+    load: Load,
+    keys: Keys,
+    draw: Draw,
+    folder: std::path::PathBuf,
+    files: u64,
+    counts: BTreeMap<&'static str, usize>,
+}
+
+impl Torture {
+    async fn take(&mut self, steps: impl Iterator<Item = Step>) -> Result<(), String> {
+        for (count, step) in steps.enumerate() {
+            let at = |error: String| format!("at fault {count}, {step:?}: {error}");
+            self.apply(step).await.map_err(at)?;
+            self.servers.faults.end();
+            let may_end = matches!(step.fault, Fault::SyncErrors(_));
+            self.servers.revive(may_end).await.map_err(at)?;
+            *self.counts.entry(step.fault.name()).or_default() += 1;
+            if count % COMPARE_EVERY == COMPARE_EVERY - 1 {
+                self.compare().map_err(at)?;
+            }
+            let violations = std::mem::take(&mut self.model().violations);
+            if let Some(first) = violations.first() {
+                return Err(at(first.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn model(&self) -> std::sync::MutexGuard<'_, Model> {
+        self.load.model.lock().unwrap()
+    }
+
+    async fn apply(&mut self, step: Step) -> Result<(), String> {
+        let lasts = Duration::from_millis(step.ms);
+        match step.fault {
+            Fault::Kill => {
+                tokio::time::sleep(lasts).await;
+                self.servers.kill(0);
+                self.servers.start().await?;
+            }
+            Fault::Terminate => {
+                tokio::time::sleep(lasts).await;
+                let code = self.servers.terminate(0).await?;
+                if code != Some(0) {
+                    let log = self.servers.logged();
+                    return Err(format!("SIGTERM ended with {code:?}: {log}"));
+                }
+                self.servers.start().await?;
+            }
+            Fault::Stop => {
+                self.servers.running[0].signal("-STOP");
+                tokio::time::sleep(lasts).await;
+                self.servers.running[0].signal("-CONT");
+            }
+            Fault::DiskFull => self.with(Word::Full, 1, lasts).await,
+            Fault::WriteErrors(one_in) => self.with(Word::WriteErrors, one_in, lasts).await,
+            Fault::SyncErrors(one_in) => self.with(Word::SyncErrors, one_in, lasts).await,
+            Fault::SlowDisk(us) => self.with(Word::SlowUs, us, lasts).await,
+            Fault::Clock(ms) => self.with(Word::ClockMs, ms, lasts).await,
+            Fault::ClockThenKill(ms) => {
+                self.servers.faults.set(Word::ClockMs, ms);
+                tokio::time::sleep(lasts).await;
+                self.servers.kill(0);
+                self.servers.faults.end();
+                self.servers.start().await?;
+            }
+            Fault::Descriptors(most) => {
+                self.limit_descriptors(&format!("{most}:"));
+                tokio::time::sleep(lasts).await;
+                self.limit_descriptors(DESCRIPTORS);
+            }
+            Fault::SecondServer => {
+                self.servers.start().await?;
+                tokio::time::sleep(lasts).await;
+                let place = self.draw.below(2);
+                self.servers.kill(place);
+            }
+            Fault::ForeignReaders => checks::read_from_outside(&self.servers.data),
+            Fault::Backup => self.back_up()?,
+            Fault::KilledBackup => self.kill_backup(lasts / 8).await?,
+            Fault::Ingest => self.ingest_file()?,
+            Fault::Check => self.succeed(&["check"])?,
+        }
+        Ok(())
+    }
+
+    async fn with(&self, word: Word, value: i64, lasts: Duration) {
+        self.servers.faults.set(word, value);
+        tokio::time::sleep(lasts).await;
+        self.servers.faults.end();
+    }
+
+    fn limit_descriptors(&self, limit: &str) {
+        let process = self.servers.running[0].id().to_string();
+        let mut command = Command::new("prlimit");
+        command.args(["--pid", &process, &format!("--nofile={limit}")]);
+        // Where there is no prlimit, this fault is none.
+        let _ = command.stderr(Stdio::null()).status();
+    }
+
+    /// Runs a command on the data folder, which must succeed.
+    fn succeed(&self, arguments: &[&str]) -> Result<(), String> {
+        succeed(&self.servers.data, arguments)
+    }
+
+    /// Ingests a file; its adverts are acknowledged once the command succeeds.
+    fn ingest_file(&mut self) -> Result<(), String> {
+        self.files += 1;
+        let path = self.folder.join(format!("adverts-{}.ndjson", self.files));
+        let mut lines = String::new();
+        let mut asked = Vec::new();
+        for place in 0..FILE_ADVERTS {
+            let number = FILE_ADVERTS_FROM + self.files % 7 * FILE_ADVERTS + place;
+            let advert = sighting(&self.load, number, &mut self.draw);
+            let price = advert["currentPrice"]["value"].as_u64().unwrap();
+            let mut model = self.model();
+            model.adverts.entry(number).or_default().asked.insert(price);
+            asked.push((number, price));
+            lines.push_str(&format!("{advert}\n"));
+        }
+        std::fs::write(&path, lines).unwrap();
+        self.succeed(&["ingest", path.to_str().unwrap()])?;
+        std::fs::remove_file(&path).unwrap();
+        for (number, price) in asked {
+            acknowledge(&self.load, number, price, None);
+        }
+        Ok(())
+    }
+
+    /// Backs up, restores, and looks for what was acknowledged before.
+    fn back_up(&mut self) -> Result<(), String> {
+        self.files += 1;
+        let archive = self.folder.join(format!("backup-{}.tar", self.files));
+        let restored = self.folder.join(format!("restored-{}", self.files));
+        let before = checks::acknowledged(&self.model());
+        self.succeed(&["backup", archive.to_str().unwrap()])?;
+        succeed(&restored, &["restore", archive.to_str().unwrap()])?;
+        checks::compare_stored(&restored, &before)?;
+        std::fs::remove_dir_all(&restored).unwrap();
+        std::fs::remove_file(&archive).unwrap();
+        Ok(())
+    }
+
+    /// Kills a backup; nobody else may read what it leaves.
+    async fn kill_backup(&mut self, after: Duration) -> Result<(), String> {
+        use std::os::unix::fs::PermissionsExt;
+        self.files += 1;
+        let beside = self.folder.join(format!("backups-{}", self.files));
+        std::fs::create_dir(&beside).unwrap();
+        let to = beside.join("backup");
+        let mut command = toise(&self.servers.data, &["backup", to.to_str().unwrap()]);
+        let mut backup = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        tokio::time::sleep(after).await;
+        let _ = backup.kill();
+        backup.wait().unwrap();
+        for entry in std::fs::read_dir(&beside).unwrap() {
+            let entry = entry.unwrap();
+            let metadata = entry.metadata().unwrap();
+            if metadata.is_dir() && metadata.permissions().mode() & 0o077 != 0 {
+                let path = entry.path();
+                return Err(format!("others may read {}", path.display()));
+            }
+        }
+        std::fs::remove_dir_all(&beside).unwrap();
+        Ok(())
+    }
+
+    /// Compares store and ledger with the model while clients go on.
+    fn compare(&self) -> Result<(), String> {
+        let before = checks::acknowledged(&self.model());
+        checks::compare_stored(&self.servers.data, &before)?;
+        checks::compare_charges(&self.servers.data, &self.keys, &before, || {
+            let model = self.model();
+            (model.calls.len() as u64 + model.unanswered, model.repeated)
+        })
+    }
+
+    /// Compares everything, once the clients have ended.
+    async fn finish(mut self, receiver: &Receiver) -> Result<(), String> {
+        self.compare()?;
+        let address = self.servers.running[0].address.clone();
+        let adverts = self.model().adverts.clone();
+        checks::compare_prices(&address, &self.keys.admin, &adverts).await?;
+        let delivered = checks::compare_deliveries(&self.servers.data, receiver, &adverts).await?;
+        match self.servers.terminate(0).await? {
+            Some(0) => {}
+            code => return Err(format!("SIGTERM ended with {code:?}")),
+        }
+        self.succeed(&["check"])?;
+        self.summarise(&delivered);
+        Ok(())
+    }
+
+    fn summarise(&self, delivered: &checks::Delivered) {
+        let mut table = comfy_table::Table::new();
+        table.set_header(["fault", "times"]);
+        for (name, count) in &self.counts {
+            table.add_row([(*name).to_owned(), count.to_string()]);
+        }
+        let total: usize = self.counts.values().sum();
+        table.add_row(["all".to_owned(), total.to_string()]);
+        println!("{table}");
+        let model = self.model();
+        let mut table = comfy_table::Table::new();
+        table.set_header(["acknowledged", "number", "lost", "twice"]);
+        let acknowledged = |prices: &&model::Prices| prices.acknowledged.is_some();
+        let adverts = model.adverts.values().filter(acknowledged).count();
+        for (name, number) in [
+            ("adverts, last price of each", adverts),
+            ("adverts delivered", delivered.adverts),
+            ("charged calls", model.calls.len()),
+            ("calls under an idempotency key", model.repeated as usize),
+            ("keys", model.keys.len()),
+        ] {
+            table.add_row([name, &number.to_string(), "0", "0"]);
+        }
+        println!("{table}");
+        println!(
+            "{total} faults, {} system calls that failed; {} starts, the longest of {:?}; {} answers refused, {} calls without one; {} calls \
+             repeated; {} deliveries repeated under their identifier, {} adverts still to be delivered; at most {} MiB of \
+             memory",
+            self.servers.faults.get(Word::Made),
+            self.servers.starts,
+            self.servers.longest_start,
+            model.refused,
+            model.unanswered,
+            model.repetitions,
+            delivered.repeated,
+            delivered.waiting,
+            self.servers.memory_kib >> 10,
+        );
+    }
+}
+
+/// Runs a command that must succeed.
+fn succeed(data: &Path, arguments: &[&str]) -> Result<(), String> {
+    let output = toise(data, arguments).output().unwrap();
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        )),
+    }
+}

@@ -1,0 +1,104 @@
+//! What is done to the servers: steps drawn from a seed.
+
+use crate::support::draw::Draw;
+
+/// Something done to the servers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fault {
+    /// SIGKILL, and a new server.
+    Kill,
+    /// SIGTERM, and a new server.
+    Terminate,
+    /// SIGSTOP, and SIGCONT at the end.
+    Stop,
+    /// Writes fail for want of space.
+    DiskFull,
+    /// One write in so many fails.
+    WriteErrors(i64),
+    /// One sync in so many fails; the server may end and is started again.
+    SyncErrors(i64),
+    /// Every write takes so many microseconds longer.
+    SlowDisk(i64),
+    /// The wall clock is off by so many milliseconds, and right again at the end.
+    Clock(i64),
+    /// The wall clock is off by so many milliseconds, and right again while the server is killed.
+    ClockThenKill(i64),
+    /// Only so many descriptors may be open.
+    Descriptors(u64),
+    /// A second server on the folder; one of the two is killed at the end.
+    SecondServer,
+    /// Programs that read the files from outside.
+    ForeignReaders,
+    /// A backup, restored into a folder of its own and compared with what was acknowledged before it.
+    Backup,
+    /// A backup that is killed; what it leaves is for its owner alone.
+    KilledBackup,
+    /// A file of adverts ingested by the command beside the server.
+    Ingest,
+    /// `toise check`.
+    Check,
+}
+
+impl Fault {
+    /// Its name in the summary.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fault::Kill => "SIGKILL",
+            Fault::Terminate => "SIGTERM",
+            Fault::Stop => "SIGSTOP, SIGCONT",
+            Fault::DiskFull => "disk full",
+            Fault::WriteErrors(_) => "EIO at writes",
+            Fault::SyncErrors(_) => "EIO at syncs",
+            Fault::SlowDisk(_) => "slow disk",
+            Fault::Clock(_) => "clock jump",
+            Fault::ClockThenKill(_) => "clock jump, SIGKILL",
+            Fault::Descriptors(_) => "descriptors",
+            Fault::SecondServer => "second server",
+            Fault::ForeignReaders => "foreign readers",
+            Fault::Backup => "backup, restore",
+            Fault::KilledBackup => "killed backup",
+            Fault::Ingest => "ingest beside",
+            Fault::Check => "check",
+        }
+    }
+}
+
+/// A fault and how long it lasts.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// The fault.
+    pub fault: Fault,
+    /// How long it lasts, or how long before it comes, in milliseconds.
+    pub ms: u64,
+}
+
+/// Longest jump of the clock, in milliseconds: both ways together less than responses are stored for.
+const JUMP_MS_MAX: usize = 11 * 3_600_000;
+
+/// Draws a step.
+pub fn draw(draw: &mut Draw) -> Step {
+    let jump = |draw: &mut Draw| {
+        let far = 60_000 + draw.below(JUMP_MS_MAX) as i64;
+        if draw.once_in(2) { -far } else { far }
+    };
+    let fault = match draw.below(36) {
+        0..8 => Fault::Kill,
+        8 => Fault::Terminate,
+        9..12 => Fault::Stop,
+        12..15 => Fault::DiskFull,
+        15..18 => Fault::WriteErrors(2 + draw.below(60) as i64),
+        18..20 => Fault::SyncErrors(2 + draw.below(30) as i64),
+        20..22 => Fault::SlowDisk(200 + draw.below(5_000) as i64),
+        22..25 => Fault::Clock(jump(draw)),
+        25..27 => Fault::ClockThenKill(jump(draw)),
+        27..29 => Fault::Descriptors(40 + draw.below(60) as u64),
+        29..31 => Fault::SecondServer,
+        31 => Fault::ForeignReaders,
+        32 => Fault::Backup,
+        33 => Fault::KilledBackup,
+        34 => Fault::Ingest,
+        _ => Fault::Check,
+    };
+    let ms = 30 + draw.below(900) as u64;
+    Step { fault, ms }
+}
