@@ -22,7 +22,10 @@ use super::alert::last_change;
 use index::AlertIndex;
 use toise_lake::schema::TableSchema;
 use toise_store::{self as store, document};
-pub use transaction::{AdvertWritten, PropertyTrigger, PropertyWritten, TransactionPercolator};
+pub use transaction::{
+    AdvertTrigger, AdvertWritten, FormerRecord, FormerRows, PropertyTrigger, PropertyWritten,
+    TransactionPercolator,
+};
 
 /// Why what a transaction wrote could not be tested against the alerts.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +39,9 @@ pub enum Error {
     /// The record that a notification contains cannot be stored.
     #[error("store: {0}")]
     Document(#[from] document::Error),
+    /// Former records cannot be converted to rows.
+    #[error("store: {0}")]
+    FormerRows(#[from] arrow::error::ArrowError),
     /// An advert or its property has no identifier.
     #[error("store: an advert has no identifier")]
     NoAdvertId,

@@ -3,16 +3,21 @@
 //! Rows are buffered until a full percolation batch is reached, or until the state they are compared with is about to
 //! change. Without an active alert nothing is buffered, at no cost.
 
+use arrow::array::RecordBatch;
 use rusqlite::{Connection, Transaction};
+use serde::de::DeserializeOwned;
 
+use crate::adverts::prepare::notified;
 use crate::columns::{AdvertRows, PropertyRows};
 use crate::properties::record_key::RecordKey;
 use crate::{Error, Result};
 use toise_alerts::percolate::index::ROWS_MAX;
 use toise_alerts::percolate::{
-    AdvertWritten, Percolator, PropertyTrigger, PropertyWritten, TransactionPercolator,
+    self as percolate, AdvertWritten, FormerRecord, Percolator, PropertyTrigger, PropertyWritten,
+    TransactionPercolator,
 };
-use toise_contract::listings::Property;
+use toise_contract::listings::{Advert, Property};
+use toise_store::document;
 
 /// Written rows that are not percolated yet; `None` without an active alert.
 pub(crate) struct PercolationBuffer<'p>(Option<BufferedRows<'p>>);
@@ -56,13 +61,36 @@ impl<'p> PercolationBuffer<'p> {
             .is_some_and(|buffered| buffered.turn.has_advert_alerts())
     }
 
-    /// Buffers a property whose record was written.
+    /// Whether an alert on properties is active.
+    pub fn has_property_alerts(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|buffered| buffered.turn.has_property_alerts())
+    }
+
+    /// Whether an active alert on properties asks for moments.
+    pub fn has_property_alerts_on_moments(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|buffered| buffered.turn.has_property_alerts_on_moments())
+    }
+
+    /// Whether an active alert on adverts asks for moments.
+    pub fn has_advert_alerts_on_moments(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|buffered| buffered.turn.has_advert_alerts_on_moments())
+    }
+
+    /// Buffers a property whose record was written; `former` is its record before, with those of properties that were
+    /// joined to it.
     pub fn property(
         &mut self,
         transaction: &Transaction<'_>,
         property: i64,
         record: &Property,
         trigger: PropertyTrigger,
+        former: Vec<FormerRecord>,
     ) -> Result<()> {
         let Some(buffered) = &mut self.0 else {
             return Ok(());
@@ -78,6 +106,7 @@ impl<'p> PercolationBuffer<'p> {
             property,
             id,
             trigger,
+            former,
         });
         match buffered.properties.len() < ROWS_MAX {
             true => Ok(()),
@@ -124,7 +153,7 @@ impl BufferedRows<'_> {
         let written = std::mem::take(&mut self.properties);
         let rows = self.property_rows.finish()?;
         self.turn
-            .properties(transaction, rows, &written, self.at_ms)?;
+            .properties(transaction, rows, &written, &former_properties, self.at_ms)?;
         Ok(())
     }
 
@@ -134,7 +163,43 @@ impl BufferedRows<'_> {
         }
         let written = std::mem::take(&mut self.adverts);
         let rows = self.advert_rows.finish()?;
-        self.turn.adverts(transaction, rows, &written, self.at_ms)?;
+        self.turn
+            .adverts(transaction, rows, &written, &former_adverts, self.at_ms)?;
         Ok(())
     }
+}
+
+/// Makes rows of the former records of properties.
+fn former_properties(former: &[FormerRecord]) -> percolate::Result<RecordBatch> {
+    let mut rows = PropertyRows::default();
+    for record in former.iter().filter_map(read_former::<Property>) {
+        // A key that no search asks for; a record without an identifier was never one.
+        let _ = rows.push(RecordKey(0), &record);
+    }
+    Ok(rows.finish()?)
+}
+
+/// Makes rows of the former records of adverts.
+fn former_adverts(former: &[FormerRecord]) -> percolate::Result<RecordBatch> {
+    let mut rows = AdvertRows::default();
+    for one in former {
+        let record = read_former::<Advert>(one);
+        if let (Some(record), Some(property)) = (record, one.property) {
+            let _ = rows.push(&notified(record, property));
+        }
+    }
+    Ok(rows.finish()?)
+}
+
+/// Reads a former record; `None` if it is damaged, which is logged. What replaces it was written in full, so damage to
+/// it must not stop the write.
+fn read_former<R: DeserializeOwned>(former: &FormerRecord) -> Option<R> {
+    let text = document::decode(&former.document).map_err(|error| error.to_string());
+    let record =
+        text.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
+    record
+        .inspect_err(|error| {
+            tracing::error!(%error, "cannot read what a record was before; alerts count it as new");
+        })
+        .ok()
 }
