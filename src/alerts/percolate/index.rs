@@ -17,9 +17,11 @@ use super::clauses::{ClauseBits, ClauseId, ClauseTable, asks_for_moments, cost};
 use super::keys::{CELL_DEGREES, GridCell, IndexKey, cell_of, keys};
 pub use crate::alert::Subscription;
 use toise_contract::filter::{Clause, Filter};
+use toise_contract::listings::filters::ListingSearch;
 use toise_engine::Error;
 use toise_engine::batch::DecodedBatch;
 use toise_engine::select::ColumnSource;
+use toise_engine::texts::{RecordTexts, TextPredicate};
 use toise_lake::schema::{ColumnKind, TableSchema};
 
 /// Position of an alert in an index.
@@ -59,6 +61,8 @@ struct IndexedAlert {
     wants: Subscription,
     /// Its clauses, all of which must hold.
     clauses: Box<[ClauseId]>,
+    /// What it asks of texts, which must hold too.
+    texts: Option<Box<TextPredicate>>,
     /// Whether one of them asks for a moment.
     is_on_moments: bool,
 }
@@ -124,15 +128,39 @@ impl AlertIndex {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// Adds an alert, or replaces it if it has changed.
+    /// Adds an alert without texts, or replaces it if it has changed.
     ///
     /// # Errors
-    /// The filter uses a column that the table does not have; the alert is then not in the index.
+    /// As for [`Self::upsert_search`].
     pub fn upsert(
         &mut self,
         alert: i64,
         wants: Subscription,
         filter: &Filter,
+    ) -> Result<(), DataFusionError> {
+        self.upsert_compiled(alert, wants, filter, None)
+    }
+
+    /// Adds an alert, or replaces it if it has changed.
+    ///
+    /// # Errors
+    /// The filter uses a column that the table does not have; the alert is then not in the index.
+    pub fn upsert_search(
+        &mut self,
+        alert: i64,
+        wants: Subscription,
+        search: &ListingSearch,
+    ) -> Result<(), DataFusionError> {
+        let texts = TextPredicate::compile(&search.keywords, &search.full_texts);
+        self.upsert_compiled(alert, wants, &search.filter, texts.map(Box::new))
+    }
+
+    fn upsert_compiled(
+        &mut self,
+        alert: i64,
+        wants: Subscription,
+        filter: &Filter,
+        texts: Option<Box<TextPredicate>>,
     ) -> Result<(), DataFusionError> {
         self.remove(alert);
         let mut ordered: Vec<&Clause> = filter.iter().collect();
@@ -153,6 +181,7 @@ impl AlertIndex {
             alert,
             wants,
             clauses: clauses.into(),
+            texts,
             is_on_moments,
         });
         let slot = match self.free.pop() {
@@ -231,21 +260,23 @@ impl AlertIndex {
     }
 
     /// The alerts that match rows of a batch of at most [`ROWS_MAX`] rows, sorted by row and alert, without duplicates.
+    /// The rows have no texts, so alerts that ask for some match none.
     ///
     /// # Errors
     /// The batch is too large or of another table, or an expression cannot be evaluated.
     pub fn matches(&mut self, batch: &DecodedBatch) -> Result<Vec<AlertMatch>, Error> {
-        self.matches_of(batch, 0)
+        self.matches_of(batch, &[], 0)
     }
 
-    /// What [`Self::matches`] returns, without the alerts that do not ask for moments on the rows in the bitset
-    /// `sighted`, of which only moments changed.
+    /// What [`Self::matches`] returns for rows with these texts, without the alerts that do not ask for moments on the
+    /// rows in the bitset `sighted`, of which only moments changed.
     ///
     /// # Errors
     /// As for [`Self::matches`].
     pub(super) fn matches_of(
         &mut self,
         batch: &DecodedBatch,
+        texts: &[RecordTexts],
         sighted: u128,
     ) -> Result<Vec<AlertMatch>, Error> {
         all_rows(batch)?;
@@ -254,6 +285,7 @@ impl AlertIndex {
         let mut found = MatchCollector {
             index: self,
             batch,
+            texts,
             sighted,
             words: &mut words,
             matches: Vec::new(),
@@ -268,7 +300,7 @@ impl AlertIndex {
         Ok(matches)
     }
 
-    /// Those of some alerts that match any row of a batch of at most [`ROWS_MAX`] rows. Costs the clauses of these
+    /// Those of some alerts that match any row of a batch of at most [`ROWS_MAX`] rows with these texts. Costs the clauses of these
     /// alerts, each once.
     ///
     /// # Errors
@@ -277,6 +309,7 @@ impl AlertIndex {
         &mut self,
         alerts: &[i64],
         batch: &DecodedBatch,
+        texts: &[RecordTexts],
     ) -> Result<Vec<i64>, Error> {
         let all = all_rows(batch)?;
         let mut words = std::mem::take(&mut self.words);
@@ -288,7 +321,7 @@ impl AlertIndex {
             let Some(kept) = slot.and_then(|slot| self.kept(*slot)) else {
                 continue;
             };
-            match self.rows_of(kept, all, batch, &mut words) {
+            match self.rows_of(kept, all, (batch, texts), &mut words) {
                 Ok(0) => {}
                 Ok(_) => matching.push(*alert),
                 Err(error) => {
@@ -301,12 +334,12 @@ impl AlertIndex {
         outcome.map(|()| matching)
     }
 
-    /// Those of some rows on which all clauses of an alert are true.
+    /// Those of some rows on which all clauses of an alert are true, and whose texts it asks for.
     fn rows_of(
         &self,
         kept: &IndexedAlert,
         rows: u128,
-        batch: &DecodedBatch,
+        (batch, texts): (&DecodedBatch, &[RecordTexts]),
         words: &mut ClauseBits,
     ) -> Result<u128, Error> {
         let mut left = rows;
@@ -316,7 +349,12 @@ impl AlertIndex {
             }
             left &= self.clauses.bits(*clause, batch, words)?;
         }
-        Ok(left)
+        let Some(predicate) = &kept.texts else {
+            return Ok(left);
+        };
+        let has_texts = |row: &usize| texts.get(*row).is_some_and(|own| predicate.matches(own));
+        let rows = (0..ROWS_MAX).filter(|row| left & 1 << row != 0);
+        Ok(rows.filter(has_texts).fold(0, |rows, row| rows | 1 << row))
     }
 }
 
@@ -336,6 +374,7 @@ fn all_rows(batch: &DecodedBatch) -> Result<u128, Error> {
 struct MatchCollector<'a> {
     index: &'a AlertIndex,
     batch: &'a DecodedBatch,
+    texts: &'a [RecordTexts],
     /// The rows of which only moments changed.
     sighted: u128,
     words: &'a mut ClauseBits,
@@ -426,7 +465,7 @@ impl MatchCollector<'_> {
                 true => rows,
                 false => rows & !self.sighted,
             };
-            let mut left = index.rows_of(kept, rows, self.batch, self.words)?;
+            let mut left = index.rows_of(kept, rows, (self.batch, self.texts), self.words)?;
             while left != 0 {
                 let row = left.trailing_zeros() as usize;
                 left &= left - 1;

@@ -23,8 +23,8 @@ use index::AlertIndex;
 use toise_lake::schema::TableSchema;
 use toise_store::{self as store, document};
 pub use transaction::{
-    AdvertTrigger, AdvertWritten, FormerRecord, FormerRows, PropertyTrigger, PropertyWritten,
-    TransactionPercolator,
+    AdvertTrigger, AdvertWritten, FormerRecord, FormerRows, PercolatedRows, PropertyTrigger,
+    PropertyWritten, TransactionPercolator,
 };
 
 /// Why what a transaction wrote could not be tested against the alerts.

@@ -33,6 +33,7 @@ use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::deliveries::{AdvertEvent, AdvertUpdate};
 use toise_engine::batch::DecodedBatch;
+use toise_engine::texts::RecordTexts;
 use toise_store::document;
 
 /// A record as it was before a write, to be parsed only if an alert asks for it.
@@ -46,7 +47,16 @@ pub struct FormerRecord {
 
 /// Makes rows of former records, in their order. A record that cannot be read is left out: its item then counts as one
 /// that did not match, and is announced rather than lost.
-pub type FormerRows<'a> = &'a dyn Fn(&[FormerRecord]) -> Result<RecordBatch>;
+pub type FormerRows<'a> = &'a dyn Fn(&[FormerRecord]) -> Result<PercolatedRows>;
+
+/// Records to be tested: their rows, and their texts, which are no columns.
+#[derive(Debug)]
+pub struct PercolatedRows {
+    /// The rows.
+    pub rows: RecordBatch,
+    /// The texts of each row.
+    pub texts: Vec<RecordTexts>,
+}
 
 /// What happened to a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +149,7 @@ impl<'p> TransactionPercolator<'p> {
     pub fn properties(
         &mut self,
         transaction: &Transaction<'_>,
-        rows: RecordBatch,
+        rows: PercolatedRows,
         written: &[PropertyWritten],
         former_rows: FormerRows<'_>,
         at_ms: i64,
@@ -194,7 +204,7 @@ impl<'p> TransactionPercolator<'p> {
     pub fn adverts(
         &mut self,
         transaction: &Transaction<'_>,
-        rows: RecordBatch,
+        rows: PercolatedRows,
         written: &[AdvertWritten],
         former_rows: FormerRows<'_>,
         at_ms: i64,
@@ -271,8 +281,9 @@ impl FirstMatches {
             if news.is_empty() {
                 break;
             }
-            let batch = DecodedBatch::new(index.schema(), former_rows(former)?)?;
-            let matching = index.matching_any(&news, &batch)?;
+            let PercolatedRows { rows, texts } = former_rows(former)?;
+            let batch = DecodedBatch::new(index.schema(), rows)?;
+            let matching = index.matching_any(&news, &batch, &texts)?;
             news.retain(|alert| !matching.contains(alert));
             stale.extend(matching);
         }
@@ -288,9 +299,13 @@ fn rows_where<T>(written: &[T], holds: impl Fn(&T) -> bool) -> u128 {
 }
 
 /// The alerts whose searches match the rows, sorted by row; of the rows in `sighted` only those that ask for moments.
-fn matched(index: &mut AlertIndex, rows: RecordBatch, sighted: u128) -> Result<Vec<AlertMatch>> {
+fn matched(
+    index: &mut AlertIndex,
+    PercolatedRows { rows, texts }: PercolatedRows,
+    sighted: u128,
+) -> Result<Vec<AlertMatch>> {
     let batch = DecodedBatch::new(index.schema(), rows)?;
-    Ok(index.matches_of(&batch, sighted)?)
+    Ok(index.matches_of(&batch, &texts, sighted)?)
 }
 
 /// The matches of one row; `matched` is sorted by row.

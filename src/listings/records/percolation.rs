@@ -3,7 +3,6 @@
 //! Rows are buffered until a full percolation batch is reached, or until the state they are compared with is about to
 //! change. Without an active alert nothing is buffered, at no cost.
 
-use arrow::array::RecordBatch;
 use rusqlite::{Connection, Transaction};
 use serde::de::DeserializeOwned;
 
@@ -13,10 +12,11 @@ use crate::properties::record_key::RecordKey;
 use crate::{Error, Result};
 use toise_alerts::percolate::index::ROWS_MAX;
 use toise_alerts::percolate::{
-    self as percolate, AdvertWritten, FormerRecord, Percolator, PropertyTrigger, PropertyWritten,
-    TransactionPercolator,
+    self as percolate, AdvertWritten, FormerRecord, PercolatedRows, Percolator, PropertyTrigger,
+    PropertyWritten, TransactionPercolator,
 };
 use toise_contract::listings::{Advert, Property};
+use toise_engine::texts::RecordTexts;
 use toise_store::document;
 
 /// Written rows that are not percolated yet; `None` without an active alert.
@@ -26,8 +26,10 @@ struct BufferedRows<'p> {
     turn: TransactionPercolator<'p>,
     at_ms: i64,
     property_rows: PropertyRows,
+    property_texts: Vec<RecordTexts>,
     properties: Vec<PropertyWritten>,
     advert_rows: AdvertRows,
+    advert_texts: Vec<RecordTexts>,
     adverts: Vec<AdvertWritten>,
 }
 
@@ -48,8 +50,10 @@ impl<'p> PercolationBuffer<'p> {
             turn,
             at_ms,
             property_rows: PropertyRows::default(),
+            property_texts: Vec::new(),
             properties: Vec::new(),
             advert_rows: AdvertRows::default(),
+            advert_texts: Vec::new(),
             adverts: Vec::new(),
         })))
     }
@@ -101,6 +105,7 @@ impl<'p> PercolationBuffer<'p> {
         buffered
             .property_rows
             .push(RecordKey::unplaced(property), record)?;
+        buffered.property_texts.push(property_texts(record));
         let id = record.flx_id.ok_or(Error::NoId("a property"))?;
         buffered.properties.push(PropertyWritten {
             property,
@@ -128,6 +133,7 @@ impl<'p> PercolationBuffer<'p> {
         }
         let advert = advert();
         buffered.advert_rows.push(&advert.record)?;
+        buffered.advert_texts.push(advert_texts(&advert.record));
         buffered.adverts.push(advert);
         match buffered.adverts.len() < ROWS_MAX {
             true => Ok(()),
@@ -151,7 +157,10 @@ impl BufferedRows<'_> {
             return Ok(());
         }
         let written = std::mem::take(&mut self.properties);
-        let rows = self.property_rows.finish()?;
+        let rows = PercolatedRows {
+            rows: self.property_rows.finish()?,
+            texts: std::mem::take(&mut self.property_texts),
+        };
         self.turn
             .properties(transaction, rows, &written, &former_properties, self.at_ms)?;
         Ok(())
@@ -162,33 +171,57 @@ impl BufferedRows<'_> {
             return Ok(());
         }
         let written = std::mem::take(&mut self.adverts);
-        let rows = self.advert_rows.finish()?;
+        let rows = PercolatedRows {
+            rows: self.advert_rows.finish()?,
+            texts: std::mem::take(&mut self.advert_texts),
+        };
         self.turn
             .adverts(transaction, rows, &written, &former_adverts, self.at_ms)?;
         Ok(())
     }
 }
 
+/// The texts of a property that searches look in.
+fn property_texts(property: &Property) -> RecordTexts {
+    let texts = [&property.title, &property.description];
+    let texts = texts.into_iter().flatten().chain(&property.tags);
+    RecordTexts::new(texts.cloned().collect())
+}
+
+/// The texts of an advert that searches look in, as those of a property.
+fn advert_texts(advert: &Advert) -> RecordTexts {
+    let texts = [&advert.title, &advert.description];
+    let texts = texts.into_iter().flatten().chain(&advert.tags);
+    RecordTexts::new(texts.cloned().collect())
+}
+
 /// Makes rows of the former records of properties.
-fn former_properties(former: &[FormerRecord]) -> percolate::Result<RecordBatch> {
-    let mut rows = PropertyRows::default();
+fn former_properties(former: &[FormerRecord]) -> percolate::Result<PercolatedRows> {
+    let (mut rows, mut texts) = (PropertyRows::default(), Vec::new());
     for record in former.iter().filter_map(read_former::<Property>) {
-        // A key that no search asks for; a record without an identifier was never one.
-        let _ = rows.push(RecordKey(0), &record);
+        // No search asks for the key. A record without an identifier was never stored.
+        if rows.push(RecordKey(0), &record).is_ok() {
+            texts.push(property_texts(&record));
+        }
     }
-    Ok(rows.finish()?)
+    let rows = rows.finish()?;
+    Ok(PercolatedRows { rows, texts })
 }
 
 /// Makes rows of the former records of adverts.
-fn former_adverts(former: &[FormerRecord]) -> percolate::Result<RecordBatch> {
-    let mut rows = AdvertRows::default();
+fn former_adverts(former: &[FormerRecord]) -> percolate::Result<PercolatedRows> {
+    let (mut rows, mut texts) = (AdvertRows::default(), Vec::new());
     for one in former {
-        let record = read_former::<Advert>(one);
-        if let (Some(record), Some(property)) = (record, one.property) {
-            let _ = rows.push(&notified(record, property));
+        let Some((record, property)) = read_former::<Advert>(one).zip(one.property) else {
+            continue;
+        };
+        let record = notified(record, property);
+        if rows.push(&record).is_ok() {
+            texts.push(advert_texts(&record));
         }
     }
-    Ok(rows.finish()?)
+    let rows = rows.finish()?;
+    Ok(PercolatedRows { rows, texts })
 }
 
 /// Reads a former record; `None` if it is damaged, which is logged. What replaces it was written in full, so damage to
