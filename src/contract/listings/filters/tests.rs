@@ -354,7 +354,7 @@ fn advert_filters_have_one_place_and_lists_of_moments() {
     let fault = query(json!({"price": {}})).unwrap_err();
     assert!(fault.starts_with("search_query.filterAd.price: unknown field"), "{fault}");
     let fault = parse_search_query(ListingKind::Property, &json!({"filterAd": {}})).unwrap_err();
-    assert_eq!(fault.to_string(), "search_query.filterAd: unknown field; must be one of: filterProperty");
+    assert_eq!(fault.to_string(), "search_query.filterAd: unknown field; must be one of: filterProperty, keywords, fullTexts");
     let fault = parse_search_query(ListingKind::Advert, &json!({})).unwrap_err();
     assert_eq!(fault.to_string(), "search_query.filterAd: is required");
 }
