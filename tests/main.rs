@@ -10,6 +10,7 @@ mod alerts {
     mod operating;
     mod receivers;
     mod registry;
+    mod words;
 }
 mod contract {
     mod access;

@@ -407,10 +407,10 @@ impl AlertCounts {
 }
 
 fn check(search: &SavedSearch, limits: AlertLimits) -> Result<()> {
-    let found = conditions(&search.filter);
+    let found = conditions(&search.filter) + search.texts;
     if found > limits.conditions_max {
         let rule = format!(
-            "must not hold more than {} conditions (every code, value, range and place counts); found {found}",
+            "must not hold more than {} conditions (every code, value, range, place and text counts); found {found}",
             limits.conditions_max
         );
         return Err(Fault::new("search_query", rule).into());

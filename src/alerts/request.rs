@@ -16,7 +16,8 @@ use toise_contract::fields::{
 };
 use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_contract::listings::deliveries::AlertContext;
-use toise_contract::listings::filters::{ListingKind, parse_search_query};
+use toise_contract::listings::filters::bodies::SEARCH_TEXTS;
+use toise_contract::listings::filters::{ListingKind, parse_saved_search};
 use toise_contract::walk::JsonPath;
 use toise_net::egress::URL_CHARS_MAX;
 
@@ -37,6 +38,8 @@ pub struct SavedSearch {
     pub sent: Value,
     /// The parsed filter.
     pub filter: Filter,
+    /// Number of its keywords and full texts.
+    pub texts: usize,
 }
 
 /// An alert to be created.
@@ -224,14 +227,19 @@ fn saved_search<'v>(
     value: &'v Value,
     at: JsonPath<'_>,
 ) -> Result<Taken<'v>, Fault> {
-    let filter = parse_search_query(listing, value)?;
+    let search = parse_saved_search(listing, value)?;
     refuse_long(value, SEARCH_QUERY_BYTES_MAX, at)?;
-    Ok(Taken::Filter(filter))
+    Ok(Taken::Filter(search.filter))
 }
 
 fn saved(filter: Filter, body: &Value) -> SavedSearch {
+    let sent = body["search_query"].clone();
+    let texts = SEARCH_TEXTS
+        .iter()
+        .filter_map(|field| sent[field.name].as_array());
     SavedSearch {
-        sent: body["search_query"].clone(),
+        texts: texts.map(Vec::len).sum(),
+        sent,
         filter,
     }
 }

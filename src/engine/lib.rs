@@ -33,6 +33,7 @@ pub mod session;
 mod settings;
 mod some_item;
 pub mod spatial;
+pub mod texts;
 mod time_travel;
 pub mod topk;
 pub mod view;

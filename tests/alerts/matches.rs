@@ -155,7 +155,7 @@ fn nothing_before_an_alert_and_nothing_while_it_is_ended_is_remembered() {
     fixture.take_one(flat("b", 3, 5));
     fixture.alerts.activate(alert).unwrap();
     assert_eq!(fixture.notifications(alert), [created(second)]);
-    // What it matched before it ended is still matched; what it missed is judged when it changes.
+    // What it matched before it ended is still matched; what it missed is not new when it changes, but followed.
     fixture.take_one(flat("c", 4, 5));
     assert_eq!(
         fixture.notifications(alert),
@@ -163,12 +163,138 @@ fn nothing_before_an_alert_and_nothing_while_it_is_ended_is_remembered() {
     );
     fixture.take_one(seen("a", 3, 9, json!({})));
     fixture.take_one(seen("a", 3, 10, json!({"title": "Autre"})));
-    let expected = [created(second), updated(second), created(missed)];
-    assert_eq!(fixture.notifications(alert), expected);
+    assert_eq!(
+        fixture.notifications(alert),
+        [created(second), updated(second)]
+    );
     assert_eq!(
         fixture.alerts.history(alert, 0, 20).unwrap(),
         [missed, second]
     );
+    fixture.take_one(flat("b", 4, 9));
+    assert_eq!(
+        fixture.notifications(alert),
+        [created(second), updated(second), updated(missed)]
+    );
+}
+
+#[test]
+fn what_an_alert_finds_already_there_is_not_new_when_it_changes_and_is_followed_from_then_on() {
+    let fixture = AlertFixture::open();
+    let old = fixture.take_one(flat("a", 1, 0)).flx_id;
+    let dear = fixture.take_one(flat("a", 2, 5)).flx_id;
+    let lyon = json!({"location": {"postalCode": "69003"}});
+    let adverts = fixture.alert(ListingKind::Advert, &lyon, &[CREATED, EVENT]);
+    let cheap = json!({"currentPrice": {"value": {"max": 255_000}}});
+    let cheap = fixture.alert(ListingKind::Advert, &cheap, &[CREATED]);
+    let properties = of_properties(&fixture, json!({"location": [{"postalCode": "69003"}]}));
+    fixture.take_one(seen("a", 1, 3, json!({"title": "Autre"})));
+    assert_eq!(fixture.notifications(adverts), []);
+    assert_eq!(fixture.notifications(properties), []);
+    fixture.take_one(seen("a", 1, 4, json!({"currentPrice": {"value": 240_000}})));
+    fixture.take_one(flat("b", 7, 0));
+    let joined = fixture.take_one(seen("b", 7, 5, json!({"title": "Le troisième"})));
+    assert_eq!(joined.property_flx_id, old);
+    assert_eq!(
+        fixture.notifications(adverts),
+        [updated(old), created(joined.flx_id)]
+    );
+    assert_eq!(fixture.notifications(properties), [updated(old)]);
+    // Into the search, or out of it and in again, is news.
+    fixture.take_one(seen("a", 2, 6, json!({"currentPrice": {"value": 250_000}})));
+    assert_eq!(
+        fixture.notifications(cheap),
+        [created(joined.flx_id), created(dear)]
+    );
+    let out = json!({"currentPrice": {"value": {"min": 245_000}}});
+    let out = fixture.alert(ListingKind::Advert, &out, &[CREATED]);
+    fixture.take(vec![
+        seen("a", 2, 7, json!({"currentPrice": {"value": 240_000}})),
+        seen("a", 2, 8, json!({"currentPrice": {"value": 251_000}})),
+        seen("a", 2, 9, json!({"currentPrice": {"value": 252_000}})),
+    ]);
+    assert_eq!(fixture.notifications(out), [created(dear)]);
+}
+
+#[test]
+fn what_is_new_is_told_once_whatever_process_writes_it_next() {
+    let fixture = AlertFixture::open();
+    fixture.take_one(flat("a", 1, 0));
+    let alert = of_properties(&fixture, json!({}));
+    for day in 3..6 {
+        // Each starts as a server does after it was killed: with nothing but the store.
+        let store = Store::open(fixture.folder.path()).unwrap();
+        let listings = Listings::new(store, fixture.clock.clone());
+        let title = json!({"title": format!("Autre {day}")});
+        let new = flat("a", 10 + u64::from(day), u64::from(day) * 3);
+        for _ in 0..2 {
+            let batch = vec![seen("a", 1, day, title.clone()), new.clone()];
+            assert!(listings.ingest(batch).unwrap().iter().all(Result::is_ok));
+        }
+    }
+    let told = fixture.notifications(alert);
+    let distinct: std::collections::BTreeSet<_> = told.iter().map(|(_, item)| item).collect();
+    assert_eq!((told.len(), distinct.len()), (3, 3));
+    assert!(told.iter().all(|(branch, _)| branch == "created"));
+}
+
+#[test]
+fn properties_joined_are_not_new_to_an_alert_that_one_of_them_would_have_matched() {
+    let fixture = AlertFixture::open();
+    let first = fixture.take_one(flat("a", 1, 0)).flx_id;
+    let second = fixture.take_one(flat("b", 7, 5)).flx_id;
+    let website = |name: &str| json!({"adverts": [{"source": {"website": name}}]});
+    let of_second = of_properties(&fixture, website("b.example"));
+    let of_neither = of_properties(
+        &fixture,
+        json!({"adverts": [{"source": {"website": "b.example"}}], "price": {"latest": {"value": {"max": 300_000}}}}),
+    );
+    let moved = fixture.alert(
+        ListingKind::Advert,
+        &json!({"propertyFlxId": [first]}),
+        &[CREATED],
+    );
+    assert_eq!(fixture.listings.merge(first, second).unwrap(), first);
+    assert_eq!(fixture.notifications(of_second), []);
+    let latest = fixture.record(ListingKind::Property, first)["price"]["latest"]["value"].clone();
+    let is_cheap = latest.as_f64().unwrap() <= 300_000.0;
+    let expected = if is_cheap {
+        vec![created(first)]
+    } else {
+        vec![]
+    };
+    assert_eq!(fixture.notifications(of_neither), expected);
+    // The advert that moved comes into a search by its property.
+    assert_eq!(fixture.notifications(moved), [created(second)]);
+    fixture.take_one(flat("c", 8, 0));
+    assert_eq!(fixture.notifications(of_second), [updated(first)]);
+}
+
+#[test]
+fn a_sighting_that_changes_no_content_can_bring_an_item_into_a_search() {
+    let fixture = AlertFixture::open();
+    let first = fixture.take_one(flat("a", 1, 0)).flx_id;
+    let joined = with(flat("b", 7, 0), json!({"currentPrice": {"value": 262_000}}));
+    let joined = with(joined, json!({"lastSeenAt": "2026-11-02T08:00:00Z"}));
+    assert_eq!(fixture.take_one(joined).property_flx_id, first);
+    let latest = fixture.record(ListingKind::Property, first)["price"]["latest"]["value"].clone();
+    assert_eq!(latest, 262_000);
+    let cheap = of_properties(
+        &fixture,
+        json!({"price": {"latest": {"value": {"max": 255_000}}}}),
+    );
+    let recent = json!({"meta": {"lastSeenAt": {"min": "2026-11-05"}}});
+    let recent = fixture.alert(ListingKind::Advert, &recent, &[CREATED]);
+    let all = fixture.alert(ListingKind::Advert, &json!({}), &[CREATED]);
+    // The advert seen last gives the latest price.
+    fixture.take_one(seen("a", 1, 3, json!({})));
+    assert_eq!(fixture.notifications(cheap), [created(first)]);
+    assert_eq!(fixture.notifications(recent), []);
+    fixture.take_one(seen("a", 1, 6, json!({})));
+    fixture.take_one(seen("a", 1, 7, json!({"title": "Autre"})));
+    assert_eq!(fixture.notifications(recent), [created(first)]);
+    assert_eq!(fixture.notifications(cheap), [created(first)]);
+    assert_eq!(fixture.notifications(all), []);
 }
 
 #[test]

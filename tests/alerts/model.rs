@@ -1,5 +1,6 @@
 //! Random alerts over the lives of adverts: a first match is what a plain reading of the filter finds in the record
-//! as it stands, and what follows goes by what was matched; whether adverts come one by one or many together.
+//! as it stands, news is what it did not find in the record before, and what follows goes by what was matched; whether
+//! adverts come one by one or many together.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -45,14 +46,24 @@ impl ModelAlert {
     /// Judges an item that it has not matched before.
     fn expect_first(
         &mut self,
-        record: &Value,
+        item: &JudgedItem,
         id: FlxId,
         expected: &mut Vec<NotificationTuple>,
         counts: &mut Counts,
     ) {
-        if !reference_listings::matches(record, &self.filter) {
+        let finds = |record: &Value| reference_listings::matches(record, &self.filter);
+        if !finds(&item.record) {
             return;
         }
+        if item.former.iter().any(finds) {
+            counts.stale += 1;
+            // What is merely seen again is not remembered.
+            if !item.is_seen_again {
+                self.matched.insert(id);
+            }
+            return;
+        }
+        counts.by_sighting += usize::from(item.is_seen_again);
         self.matched.insert(id);
         match self.wants("CREATED") {
             true => {
@@ -64,12 +75,57 @@ impl ModelAlert {
     }
 }
 
+/// A record to be judged.
+struct JudgedItem {
+    record: Value,
+    /// What it was before: its own record, and those of properties that were joined to it.
+    former: Vec<Value>,
+    /// Whether it says the same as before but for its moments.
+    is_seen_again: bool,
+}
+
+impl JudgedItem {
+    fn new(record: Value, former: Vec<Value>, change: ContentChange) -> Self {
+        let record = reference_listings::with_both_floors(record);
+        let is_same = |former: &Value| without_moments(former) == without_moments(&record);
+        Self {
+            is_seen_again: change == ContentChange::Unchanged
+                && former.len() == 1
+                && former.iter().all(is_same),
+            record,
+            former,
+        }
+    }
+}
+
+/// A record with the same moment everywhere.
+fn without_moments(record: &Value) -> Value {
+    match record {
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            Value::Object(
+                fields
+                    .map(|(key, value)| (key.clone(), without_moments(value)))
+                    .collect(),
+            )
+        }
+        Value::Array(items) => items.iter().map(without_moments).collect(),
+        Value::String(text) if text.parse::<chrono::DateTime<chrono::Utc>>().is_ok() => {
+            json!("a moment")
+        }
+        other => other.clone(),
+    }
+}
+
 /// A desk with the alerts made at it.
 struct AlertsFixture {
     office: AlertFixture,
     alerts: Vec<ModelAlert>,
     /// Adverts of each property that stands for itself.
     members: BTreeMap<FlxId, BTreeSet<FlxId>>,
+    /// The latest record of each property and each advert.
+    properties: HashMap<FlxId, Value>,
+    adverts: HashMap<FlxId, Value>,
     last_told: i64,
 }
 
@@ -81,6 +137,10 @@ struct Counts {
     judged: usize,
     created: usize,
     silent: usize,
+    /// First matches of what matched before.
+    stale: usize,
+    /// First matches of what was seen again as it was.
+    by_sighting: usize,
     matched_by_moving: usize,
     merged: usize,
     events: usize,
@@ -170,6 +230,8 @@ impl AlertsFixture {
             office: AlertFixture::open(),
             alerts: Vec::new(),
             members: BTreeMap::new(),
+            properties: HashMap::new(),
+            adverts: HashMap::new(),
             last_told: 0,
         }
     }
@@ -215,17 +277,19 @@ impl AlertsFixture {
     fn take_and_judge(&mut self, advert: Value, counts: &mut Counts) -> IngestReceipt {
         let receipt = self.office.take_one(advert);
         let mut expected = Vec::new();
-        if receipt.change == ContentChange::Unchanged {
-            counts.seen_again += 1;
-        } else {
-            let moved = self.expect_of_property(&receipt, &mut expected, counts);
-            let events = serde_json::to_value(&receipt.events).unwrap();
-            self.expect_of_advert(receipt.flx_id, &events, &mut expected, counts);
-            for advert in moved.into_iter().filter(|moved| *moved != receipt.flx_id) {
-                let before = counts.created + counts.silent;
-                self.expect_of_advert(advert, &json!([]), &mut expected, counts);
-                counts.matched_by_moving += counts.created + counts.silent - before;
-            }
+        let change = receipt.change;
+        counts.seen_again += usize::from(change == ContentChange::Unchanged);
+        let moved = self.expect_of_property(&receipt, &mut expected, counts);
+        let events = match change {
+            ContentChange::Unchanged => json!([]),
+            _ => serde_json::to_value(&receipt.events).unwrap(),
+        };
+        self.expect_of_advert(receipt.flx_id, change, &events, &mut expected, counts);
+        for advert in moved.into_iter().filter(|moved| *moved != receipt.flx_id) {
+            let before = counts.created + counts.silent;
+            let change = ContentChange::Updated;
+            self.expect_of_advert(advert, change, &json!([]), &mut expected, counts);
+            counts.matched_by_moving += counts.created + counts.silent - before;
         }
         let (told, last) = self.office.notifications_after(self.last_told);
         self.last_told = last;
@@ -270,7 +334,9 @@ impl AlertsFixture {
             .collect();
         counts.properties_joined += joined.len();
         let mut moved = BTreeSet::new();
+        let mut former = Vec::from_iter(self.properties.remove(&id));
         for other in &joined {
+            former.extend(self.properties.remove(other));
             moved.extend(self.members.remove(other).unwrap());
             for kept in &mut self.alerts {
                 // From here on it has matched the one that stays.
@@ -279,9 +345,9 @@ impl AlertsFixture {
                 }
             }
         }
-        let former = self.members.insert(id, now.clone());
-        let grew = former.is_some_and(|former| !now.is_subset(&former)) || !joined.is_empty();
-        let record = reference_listings::with_both_floors(record);
+        let known = self.members.insert(id, now.clone());
+        let grew = known.is_some_and(|known| !now.is_subset(&known)) || !joined.is_empty();
+        let item = JudgedItem::new(record, former, receipt.change);
         for kept in &mut self.alerts {
             if kept.address.listing != ListingKind::Property || !kept.is_active {
                 continue;
@@ -293,21 +359,23 @@ impl AlertsFixture {
                     counts.merged += 1;
                 }
             } else {
-                kept.expect_first(&record, id, expected, counts);
+                kept.expect_first(&item, id, expected, counts);
             }
         }
+        self.properties.insert(id, item.record);
         moved
     }
 
     fn expect_of_advert(
         &mut self,
         id: FlxId,
+        change: ContentChange,
         events: &Value,
         expected: &mut Vec<NotificationTuple>,
         counts: &mut Counts,
     ) {
-        let record =
-            reference_listings::with_both_floors(self.office.record(ListingKind::Advert, id));
+        let record = self.office.record(ListingKind::Advert, id);
+        let item = JudgedItem::new(record, Vec::from_iter(self.adverts.remove(&id)), change);
         for kept in &mut self.alerts {
             if kept.address.listing != ListingKind::Advert || !kept.is_active {
                 continue;
@@ -321,9 +389,10 @@ impl AlertsFixture {
                     }
                 }
             } else {
-                kept.expect_first(&record, id, expected, counts);
+                kept.expect_first(&item, id, expected, counts);
             }
         }
+        self.adverts.insert(id, item.record);
     }
 
     /// What each alert was told so far, with the addresses of items instead of identifiers, which are random.
@@ -390,6 +459,18 @@ fn corrected(minute: i64, draw: &mut Draw) -> Value {
 fn draw_act(desk: &AlertsFixture, last: Option<&IngestReceipt>, draw: &mut Draw) -> Act {
     let count = desk.alerts.len();
     let filter_of = |listing, draw: &mut Draw| {
+        if draw.once_in(6) {
+            // Sightings that change nothing else bring flats into this one.
+            let moment = reference_listings::start("2026-11-02")
+                + chrono::Duration::minutes(draw.below(500) as i64);
+            return json!({"meta": {"lastSeenAt": {"min": moment.to_rfc3339()}}});
+        }
+        if listing == ListingKind::Advert && draw.once_in(4) && !desk.members.is_empty() {
+            // And adverts move into this one with their property.
+            let all = Vec::from_iter(desk.members.keys());
+            let some: Vec<&FlxId> = (0..40).map(|_| *draw.one_of(&all)).collect();
+            return json!({"propertyFlxId": some});
+        }
         let record = last.map(|receipt| match listing {
             ListingKind::Property => desk.office.record(listing, receipt.property_flx_id),
             ListingKind::Advert => desk.office.record(listing, receipt.flx_id),
@@ -475,6 +556,8 @@ fn a_first_match_is_what_a_plain_reading_finds_and_the_rest_follows_it() {
         assert!(seen > 200, "{counts:?}");
     }
     assert!(counts.seen_again > 50, "{counts:?}");
+    assert!(counts.stale > 200, "{counts:?}");
+    assert!(counts.by_sighting > 0, "{counts:?}");
     assert!(counts.properties_joined > 5, "{counts:?}");
     assert!(counts.matched_by_moving > 5, "{counts:?}");
 }

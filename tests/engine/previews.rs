@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Days, NaiveDate, TimeZone, Utc};
 use serde_json::{Value, json};
 use toise::base::clock::Clock;
-use toise::contract::listings::filters::{ListingKind, parse_search_query};
+use toise::contract::listings::filters::{ListingKind, parse_saved_search};
 use toise::engine::cancellation::Interrupt;
 use toise::listings::Listings;
 use toise::listings::search::preview::ITEMS_MAX;
@@ -79,7 +79,7 @@ fn a_preview_counts_what_a_plain_reading_counts_before_and_after_folds() {
             for filter in filters {
                 let days = 1 + draw.below(25);
                 let query = json!({ (listing.filter_key()): filter });
-                let parsed = parse_search_query(listing, &query).unwrap();
+                let parsed = parse_saved_search(listing, &query).unwrap();
                 let found = projection.preview(listing, &parsed, days, &Interrupt::default());
                 let found = found.unwrap();
                 let first = now.date_naive() - Days::new(days as u64 - 1);
@@ -137,7 +137,7 @@ fn previews_asked_at_once_on_a_pool_of_two_threads_all_end() {
         outcome.unwrap();
     }
     let query = json!({"filterAd": {}});
-    let parsed = Arc::new(parse_search_query(ListingKind::Advert, &query).unwrap());
+    let parsed = Arc::new(parse_saved_search(ListingKind::Advert, &query).unwrap());
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(2)
         .build()

@@ -71,7 +71,16 @@ impl AlertFixture {
 
     /// Creates an alert that subscribes to some kinds of match.
     pub fn alert(&self, listing: ListingKind, filter: &Value, kinds: &[&str]) -> AlertRef {
-        let body = body(listing, filter, kinds);
+        let query = json!({ (listing.filter_key()): filter });
+        self.alert_of_query(listing, &query, kinds)
+    }
+
+    /// Creates an alert with a `search_query` that subscribes to some kinds of match.
+    pub fn alert_of_query(&self, listing: ListingKind, query: &Value, kinds: &[&str]) -> AlertRef {
+        let body = with(
+            body(listing, &json!({}), kinds),
+            json!({ "search_query": query }),
+        );
         let alert = parse_alert(listing, &body).unwrap_or_else(|fault| panic!("{fault}: {body}"));
         let account = self.account;
         AlertRef {

@@ -62,6 +62,21 @@ pub(super) fn cost(clause: &Clause) -> u8 {
     }
 }
 
+/// Whether a clause asks for a moment.
+pub(super) fn asks_for_moments(clause: &Clause) -> bool {
+    match &clause.test {
+        ClauseTest::Moment { .. } => true,
+        ClauseTest::Any(filters) => filters.iter().flatten().any(asks_for_moments),
+        ClauseTest::SomeItem(filter) => filter.iter().any(asks_for_moments),
+        ClauseTest::OneOf(_)
+        | ClauseTest::Is(_)
+        | ClauseTest::Number { .. }
+        | ClauseTest::Day { .. }
+        | ClauseTest::Within { .. }
+        | ClauseTest::InBox { .. } => false,
+    }
+}
+
 impl ClauseTable {
     /// Returns the index of a clause, compiling it on its first use. Each call counts as one use, to be ended with
     /// [`Self::release`].

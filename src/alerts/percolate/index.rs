@@ -13,13 +13,15 @@ use arrow::datatypes::{Float64Type, Int32Type};
 use datafusion::error::DataFusionError;
 
 pub use super::clauses::ROWS_MAX;
-use super::clauses::{ClauseBits, ClauseId, ClauseTable, cost};
+use super::clauses::{ClauseBits, ClauseId, ClauseTable, asks_for_moments, cost};
 use super::keys::{CELL_DEGREES, GridCell, IndexKey, cell_of, keys};
 pub use crate::alert::Subscription;
 use toise_contract::filter::{Clause, Filter};
+use toise_contract::listings::filters::ListingSearch;
 use toise_engine::Error;
 use toise_engine::batch::DecodedBatch;
 use toise_engine::select::ColumnSource;
+use toise_engine::texts::{RecordTexts, TextPredicate};
 use toise_lake::schema::{ColumnKind, TableSchema};
 
 /// Position of an alert in an index.
@@ -40,6 +42,8 @@ pub struct AlertIndex {
     /// Alerts that may match any row.
     anywhere: Vec<AlertSlot>,
     words: ClauseBits,
+    /// Number of alerts that ask for moments.
+    on_moments: usize,
 }
 
 /// Alerts by cell.
@@ -57,6 +61,10 @@ struct IndexedAlert {
     wants: Subscription,
     /// Its clauses, all of which must hold.
     clauses: Box<[ClauseId]>,
+    /// What it asks of texts, which must hold too.
+    texts: Option<Box<TextPredicate>>,
+    /// Whether one of them asks for a moment.
+    is_on_moments: bool,
 }
 
 /// An alert that matches a row.
@@ -81,7 +89,13 @@ impl AlertIndex {
             by_cell: HashMap::new(),
             anywhere: Vec::new(),
             words: ClauseBits::default(),
+            on_moments: 0,
         }
+    }
+
+    /// Whether an alert asks for moments.
+    pub fn has_alerts_on_moments(&self) -> bool {
+        self.on_moments > 0
     }
 
     /// The columns of the table.
@@ -114,15 +128,39 @@ impl AlertIndex {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// Adds an alert, or replaces it if it has changed.
+    /// Adds an alert without texts, or replaces it if it has changed.
     ///
     /// # Errors
-    /// The filter uses a column that the table does not have; the alert is then not in the index.
+    /// As for [`Self::upsert_search`].
     pub fn upsert(
         &mut self,
         alert: i64,
         wants: Subscription,
         filter: &Filter,
+    ) -> Result<(), DataFusionError> {
+        self.upsert_compiled(alert, wants, filter, None)
+    }
+
+    /// Adds an alert, or replaces it if it has changed.
+    ///
+    /// # Errors
+    /// The filter uses a column that the table does not have; the alert is then not in the index.
+    pub fn upsert_search(
+        &mut self,
+        alert: i64,
+        wants: Subscription,
+        search: &ListingSearch,
+    ) -> Result<(), DataFusionError> {
+        let texts = TextPredicate::compile(&search.keywords, &search.full_texts);
+        self.upsert_compiled(alert, wants, &search.filter, texts.map(Box::new))
+    }
+
+    fn upsert_compiled(
+        &mut self,
+        alert: i64,
+        wants: Subscription,
+        filter: &Filter,
+        texts: Option<Box<TextPredicate>>,
     ) -> Result<(), DataFusionError> {
         self.remove(alert);
         let mut ordered: Vec<&Clause> = filter.iter().collect();
@@ -137,10 +175,14 @@ impl AlertIndex {
                 }
             }
         }
+        let is_on_moments = filter.iter().any(asks_for_moments);
+        self.on_moments += usize::from(is_on_moments);
         let kept = Some(IndexedAlert {
             alert,
             wants,
             clauses: clauses.into(),
+            texts,
+            is_on_moments,
         });
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -165,6 +207,7 @@ impl AlertIndex {
         self.for_each_posting_list(slot, |list| list.retain(|other| *other != slot));
         if let Some(kept) = self.slots[slot as usize].take() {
             kept.clauses.iter().for_each(|id| self.clauses.release(*id));
+            self.on_moments -= usize::from(kept.is_on_moments);
         }
         self.free.push(slot);
     }
@@ -217,20 +260,33 @@ impl AlertIndex {
     }
 
     /// The alerts that match rows of a batch of at most [`ROWS_MAX`] rows, sorted by row and alert, without duplicates.
+    /// The rows have no texts, so alerts that ask for some match none.
     ///
     /// # Errors
     /// The batch is too large or of another table, or an expression cannot be evaluated.
     pub fn matches(&mut self, batch: &DecodedBatch) -> Result<Vec<AlertMatch>, Error> {
-        let count = batch.rows().num_rows();
-        if count > ROWS_MAX {
-            let reason = format!("{count} rows; at most {ROWS_MAX} are percolated at once");
-            return Err(DataFusionError::Plan(reason).into());
-        }
+        self.matches_of(batch, &[], 0)
+    }
+
+    /// What [`Self::matches`] returns for rows with these texts, without the alerts that do not ask for moments on the
+    /// rows in the bitset `sighted`, of which only moments changed.
+    ///
+    /// # Errors
+    /// As for [`Self::matches`].
+    pub(super) fn matches_of(
+        &mut self,
+        batch: &DecodedBatch,
+        texts: &[RecordTexts],
+        sighted: u128,
+    ) -> Result<Vec<AlertMatch>, Error> {
+        all_rows(batch)?;
         let mut words = std::mem::take(&mut self.words);
         words.begin(&self.clauses);
         let mut found = MatchCollector {
             index: self,
             batch,
+            texts,
+            sighted,
             words: &mut words,
             matches: Vec::new(),
         };
@@ -243,22 +299,91 @@ impl AlertIndex {
         matches.dedup();
         Ok(matches)
     }
+
+    /// Those of some alerts that match any row of a batch of at most [`ROWS_MAX`] rows with these texts. Costs the clauses of these
+    /// alerts, each once.
+    ///
+    /// # Errors
+    /// The batch is too large or of another table, or an expression cannot be evaluated.
+    pub fn matching_any(
+        &mut self,
+        alerts: &[i64],
+        batch: &DecodedBatch,
+        texts: &[RecordTexts],
+    ) -> Result<Vec<i64>, Error> {
+        let all = all_rows(batch)?;
+        let mut words = std::mem::take(&mut self.words);
+        words.begin(&self.clauses);
+        let mut matching = Vec::new();
+        let mut outcome = Ok(());
+        for alert in alerts {
+            let slot = self.by_alert.get(alert);
+            let Some(kept) = slot.and_then(|slot| self.kept(*slot)) else {
+                continue;
+            };
+            match self.rows_of(kept, all, (batch, texts), &mut words) {
+                Ok(0) => {}
+                Ok(_) => matching.push(*alert),
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
+            }
+        }
+        self.words = words;
+        outcome.map(|()| matching)
+    }
+
+    /// Those of some rows on which all clauses of an alert are true, and whose texts it asks for.
+    fn rows_of(
+        &self,
+        kept: &IndexedAlert,
+        rows: u128,
+        (batch, texts): (&DecodedBatch, &[RecordTexts]),
+        words: &mut ClauseBits,
+    ) -> Result<u128, Error> {
+        let mut left = rows;
+        for clause in &kept.clauses {
+            if left == 0 {
+                break;
+            }
+            left &= self.clauses.bits(*clause, batch, words)?;
+        }
+        let Some(predicate) = &kept.texts else {
+            return Ok(left);
+        };
+        let has_texts = |row: &usize| texts.get(*row).is_some_and(|own| predicate.matches(own));
+        let rows = (0..ROWS_MAX).filter(|row| left & 1 << row != 0);
+        Ok(rows.filter(has_texts).fold(0, |rows, row| rows | 1 << row))
+    }
+}
+
+/// The bitset of all rows of a batch.
+fn all_rows(batch: &DecodedBatch) -> Result<u128, Error> {
+    let count = batch.rows().num_rows();
+    if count > ROWS_MAX {
+        let reason = format!("{count} rows; at most {ROWS_MAX} are percolated at once");
+        return Err(DataFusionError::Plan(reason).into());
+    }
+    Ok(u128::MAX
+        .checked_shr((ROWS_MAX - count) as u32)
+        .unwrap_or(0))
 }
 
 /// The matches found so far.
 struct MatchCollector<'a> {
     index: &'a AlertIndex,
     batch: &'a DecodedBatch,
+    texts: &'a [RecordTexts],
+    /// The rows of which only moments changed.
+    sighted: u128,
     words: &'a mut ClauseBits,
     matches: Vec<AlertMatch>,
 }
 
 impl MatchCollector<'_> {
     fn collect_matches(&mut self) -> Result<(), Error> {
-        let count = self.batch.rows().num_rows();
-        let all = u128::MAX
-            .checked_shr((ROWS_MAX - count) as u32)
-            .unwrap_or(0);
+        let all = all_rows(self.batch)?;
         let index = self.index;
         self.verify(&index.anywhere, all)?;
         for (column, lists) in &index.by_text {
@@ -336,13 +461,11 @@ impl MatchCollector<'_> {
             let Some(kept) = index.kept(*slot) else {
                 continue;
             };
-            let mut left = rows;
-            for clause in &kept.clauses {
-                left &= index.clauses.bits(*clause, self.batch, self.words)?;
-                if left == 0 {
-                    break;
-                }
-            }
+            let rows = match kept.is_on_moments {
+                true => rows,
+                false => rows & !self.sighted,
+            };
+            let mut left = index.rows_of(kept, rows, (self.batch, self.texts), self.words)?;
             while left != 0 {
                 let row = left.trailing_zeros() as usize;
                 left &= left - 1;

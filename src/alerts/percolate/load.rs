@@ -11,8 +11,7 @@ use uuid::Uuid;
 
 use super::CompiledAlerts;
 use crate::alert::{Subscription, kind_of, listing_of, wants};
-use toise_contract::filter::Filter;
-use toise_contract::listings::filters::{ListingKind, parse_search_query};
+use toise_contract::listings::filters::{ListingKind, ListingSearch, parse_saved_search};
 
 /// Maximum alerts that are parsed and then compiled together. Their parsed searches are in memory beside the compiled
 /// ones until the chunk is done.
@@ -40,7 +39,7 @@ struct StoredAlert {
 }
 
 /// What an alert wants and searches; `None` if it is not active.
-type ParsedAlert = Option<(Subscription, Filter)>;
+type ParsedAlert = Option<(Subscription, ListingSearch)>;
 
 /// Brings the compiled alerts up to the last change in the store. An alert that cannot be parsed is logged and is no
 /// error.
@@ -106,8 +105,8 @@ fn parse_stored(stored: &StoredAlert) -> Result<ParsedAlert, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())
     };
     let query = json(&stored.search_query)?;
-    let filter = parse_search_query(stored.listing, &query).map_err(|fault| fault.to_string())?;
-    Ok(Some((wants(&json(&stored.match_kinds)?), filter)))
+    let search = parse_saved_search(stored.listing, &query).map_err(|fault| fault.to_string())?;
+    Ok(Some((wants(&json(&stored.match_kinds)?), search)))
 }
 
 /// Puts an alert into the index of its listings, or removes it if it is inactive or cannot be parsed or compiled.
@@ -121,8 +120,8 @@ fn apply(state: &mut CompiledAlerts, stored: &StoredAlert, parsed: Result<Parsed
             index.remove(stored.alert);
             Ok(())
         }
-        Some((wants, filter)) => index
-            .upsert(stored.alert, wants, &filter)
+        Some((wants, search)) => index
+            .upsert_search(stored.alert, wants, &search)
             .map_err(|error| error.to_string()),
     });
     state.unreadable.remove(&stored.alert);

@@ -11,6 +11,7 @@ pub mod index;
 mod keys;
 mod load;
 mod transaction;
+mod withheld;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -23,7 +24,11 @@ use super::alert::last_change;
 use index::AlertIndex;
 use toise_lake::schema::TableSchema;
 use toise_store::{self as store, document};
-pub use transaction::{AdvertWritten, PropertyTrigger, PropertyWritten, TransactionPercolator};
+pub use transaction::{
+    AdvertTrigger, AdvertWritten, FormerRows, PercolatedRows, PropertyTrigger, PropertyWritten,
+    TransactionPercolator,
+};
+pub use withheld::FormerRecord;
 
 /// Why what a transaction wrote could not be tested against the alerts.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +42,9 @@ pub enum Error {
     /// The record that a notification contains cannot be stored.
     #[error("store: {0}")]
     Document(#[from] document::Error),
+    /// Former records cannot be converted to rows.
+    #[error("store: {0}")]
+    FormerRows(#[from] arrow::error::ArrowError),
     /// An advert or its property has no identifier.
     #[error("store: an advert has no identifier")]
     NoAdvertId,
@@ -146,7 +154,8 @@ impl Percolator {
             Some(account) if !is_idle => Some(load::active_of(connection, account)?),
             _ => None,
         };
-        Ok((!is_idle).then(|| TransactionPercolator::new(state, reached)))
+        let has_withheld = !is_idle && reached.is_none() && withheld::is_any(connection)?;
+        Ok((!is_idle).then(|| TransactionPercolator::new(state, reached, has_withheld)))
     }
 
     /// Removes all alerts, to load them again. To be called if a transaction fails after [`Self::begin`], because

@@ -2,6 +2,10 @@
 //!
 //! Changes are evaluated as if adverts had arrived one by one:
 //! - The filter decides only on the first match. From then on the alert follows the item, whatever its record becomes.
+//! - A first match is news if the item is new, or if its record before this write did not match. An item that matched
+//!   before, because it is older than the alert, its latest search or its activation, is remembered and not announced;
+//!   what happens to it afterwards is. The former record is evaluated only for alerts that match the new one and have
+//!   not matched the item yet.
 //! - A property alert is notified of a property once as created, when its record first matches, and as updated whenever
 //!   an advert joins a property it has matched; each if it subscribed to that.
 //! - After a merge, alerts that matched either property have matched the surviving one: they are notified of it as
@@ -10,9 +14,10 @@
 //! - An advert alert is notified of an advert once as created, when its record first matches, and as updated of every
 //!   event on an advert that it had matched before the event; each if it subscribed to that.
 //!
-//! An item (a property or an advert) is evaluated when it is new or its content changes. A sighting without content
-//! change is ignored: adverts are sighted again and again, so a new alert would otherwise soon be notified of all the
-//! old ones that its search matches. An inactive alert is not notified and records no matches.
+//! An item (a property or an advert) is evaluated when it is new or its record changes. A sighting that only moves the
+//! moments of a record is evaluated by alerts whose search asks for moments, because it can bring the item into no other
+//! search; and it leaves an item that matched before unremembered. An inactive alert is not notified and records no
+//! matches.
 
 use std::collections::BTreeSet;
 use std::sync::MutexGuard;
@@ -21,7 +26,8 @@ use arrow::array::RecordBatch;
 use rusqlite::Transaction;
 use serde::Serialize;
 
-use super::index::{AlertIndex, AlertMatch};
+use super::index::{AlertIndex, AlertMatch, ROWS_MAX};
+use super::withheld::{self, FormerRecord, ItemKind};
 use super::{CompiledAlerts, Error, Result};
 use crate::matches;
 use crate::outbox::{Branch, enqueue, snapshot};
@@ -29,7 +35,21 @@ use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::deliveries::{AdvertEvent, AdvertUpdate};
 use toise_engine::batch::DecodedBatch;
+use toise_engine::texts::RecordTexts;
 use toise_store::document;
+
+/// Makes rows of former records, in their order. A record that cannot be read is left out: its item then counts as one
+/// that did not match, and is announced rather than lost.
+pub type FormerRows<'a> = &'a dyn Fn(&[FormerRecord]) -> Result<PercolatedRows>;
+
+/// Records to be tested: their rows, and their texts, which are no columns.
+#[derive(Debug)]
+pub struct PercolatedRows {
+    /// The rows.
+    pub rows: RecordBatch,
+    /// The texts of each row.
+    pub texts: Vec<RecordTexts>,
+}
 
 /// What happened to a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +60,22 @@ pub enum PropertyTrigger {
     AdvertJoined,
     /// One of its adverts changed or was removed.
     AdvertChanged,
+    /// An advert of it was seen again, which changed nothing but moments.
+    Sighted,
 }
 
-/// A property that is new or whose content changed.
+/// What happened to an advert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdvertTrigger {
+    /// It is new.
+    Created,
+    /// Its record changed, or it moved to another property.
+    Changed,
+    /// It was seen again, which changed nothing but moments.
+    Sighted,
+}
+
+/// A property that was written.
 #[derive(Clone, Debug)]
 pub struct PropertyWritten {
     /// Row number in the store.
@@ -51,15 +84,19 @@ pub struct PropertyWritten {
     pub id: FlxId,
     /// What happened to the property.
     pub trigger: PropertyTrigger,
+    /// Its record before, and those of the properties that were joined to it; empty for a new one.
+    pub former: Vec<FormerRecord>,
 }
 
-/// An advert that is new or whose content changed.
+/// An advert that was written.
 #[derive(Clone, Debug)]
 pub struct AdvertWritten {
     /// Row number in the store.
     pub advert: i64,
-    /// Whether the advert is new.
-    pub is_new: bool,
+    /// What happened to the advert.
+    pub trigger: AdvertTrigger,
+    /// Its record before; `None` for a new one.
+    pub former: Option<FormerRecord>,
     /// The record as delivered: with the identifier of its property, without charges.
     pub record: Advert,
     /// Events on the advert.
@@ -70,14 +107,41 @@ pub struct AdvertWritten {
 pub struct TransactionPercolator<'p> {
     state: MutexGuard<'p, CompiledAlerts>,
     reached: Reached,
+    /// Whether anything was withheld from the alerts that are reached now.
+    has_withheld: bool,
 }
 
 /// The alerts that may match; `None` for all.
 type Reached = Option<BTreeSet<i64>>;
 
 impl<'p> TransactionPercolator<'p> {
-    pub(super) fn new(state: MutexGuard<'p, CompiledAlerts>, reached: Reached) -> Self {
-        Self { state, reached }
+    pub(super) fn new(
+        state: MutexGuard<'p, CompiledAlerts>,
+        reached: Reached,
+        has_withheld: bool,
+    ) -> Self {
+        Self {
+            state,
+            reached,
+            has_withheld,
+        }
+    }
+
+    /// Withholds a written item from the alerts that are not reached. If all are and it was withheld before, returns the
+    /// records that they knew.
+    fn withhold_or_release(
+        &self,
+        transaction: &Transaction<'_>,
+        kind: ItemKind,
+        item: i64,
+        former: &[FormerRecord],
+    ) -> Result<Option<Vec<FormerRecord>>> {
+        let outcome = match (&self.reached, self.has_withheld) {
+            (Some(_), _) => withheld::withhold(transaction, kind, item, former).map(|()| None),
+            (None, true) => withheld::release(transaction, kind, item),
+            (None, false) => Ok(None),
+        };
+        Ok(outcome.map_err(toise_store::Error::from)?)
     }
 
     /// Whether there is an active alert on properties.
@@ -90,27 +154,54 @@ impl<'p> TransactionPercolator<'p> {
         !self.state.adverts.is_empty()
     }
 
-    /// Percolates properties: `rows` holds their records, one for each of `written` in the same order. Matches and
-    /// notifications are written in `transaction`, dated `at_ms` (Unix milliseconds).
+    /// Whether a sighting of a property can be news: an active alert asks for moments, which every sighting moves, or
+    /// something was withheld.
+    pub fn needs_property_sightings(&self) -> bool {
+        self.has_withheld || self.state.properties.has_alerts_on_moments()
+    }
+
+    /// Whether a sighting of an advert can be news, as of a property.
+    pub fn needs_advert_sightings(&self) -> bool {
+        self.has_withheld || self.state.adverts.has_alerts_on_moments()
+    }
+
+    /// Percolates properties: `rows` holds their records, one for each of `written` in the same order, and `former_rows`
+    /// makes rows of former ones. Matches and notifications are written in `transaction`, dated `at_ms` (Unix
+    /// milliseconds).
     ///
     /// # Errors
     /// The store fails, or the rows are not a batch of at most [`super::index::ROWS_MAX`] properties.
     pub fn properties(
         &mut self,
         transaction: &Transaction<'_>,
-        rows: RecordBatch,
+        rows: PercolatedRows,
         written: &[PropertyWritten],
+        former_rows: FormerRows<'_>,
         at_ms: i64,
     ) -> Result<()> {
+        let released = written
+            .iter()
+            .map(|one| {
+                let (kind, item) = (ItemKind::Property, one.property);
+                self.withhold_or_release(transaction, kind, item, &one.former)
+            })
+            .collect::<Result<Vec<_>>>()?;
         let index = &mut self.state.properties;
-        let matched = matched(index, rows, &self.reached)?;
+        let sighted = rows_where(written, |row, one| {
+            one.trigger == PropertyTrigger::Sighted && released[row].is_none()
+        });
+        let matched = matched(index, rows, sighted, &self.reached)?;
         for (row, property) in written.iter().enumerate() {
             let matching = of_row(&matched, row);
             // Read only where it decides something: a new property has no former matches, and a mere change notifies
             // nobody unless an alert matches now.
             let known = match property.trigger {
                 PropertyTrigger::Created => Vec::new(),
-                PropertyTrigger::AdvertChanged if matching.is_empty() => Vec::new(),
+                PropertyTrigger::AdvertChanged | PropertyTrigger::Sighted
+                    if matching.is_empty() =>
+                {
+                    Vec::new()
+                }
                 _ => matches::alerts_for_property(transaction, property.property)?,
             };
             let notify =
@@ -120,7 +211,15 @@ impl<'p> TransactionPercolator<'p> {
                     notify(alert, Branch::Updated)?;
                 }
             }
-            for alert in newly_matched(matching, &known) {
+            let first = newly_matched(matching, &known).collect();
+            let former = released[row].as_ref().unwrap_or(&property.former);
+            let first = FirstMatches::of(index, first, former, former_rows)?;
+            if property.trigger != PropertyTrigger::Sighted {
+                for alert in &first.stale {
+                    matches::record_property_match(transaction, property.property, *alert, at_ms)?;
+                }
+            }
+            for alert in first.news {
                 matches::record_property_match(transaction, property.property, alert, at_ms)?;
                 if index.wants(alert).is_some_and(|wants| wants.created) {
                     notify(alert, Branch::Created)?;
@@ -130,8 +229,9 @@ impl<'p> TransactionPercolator<'p> {
         Ok(())
     }
 
-    /// Percolates adverts: `rows` holds their records, one for each of `written` in the same order. Matches and
-    /// notifications are written in `transaction`, dated `at_ms` (Unix milliseconds).
+    /// Percolates adverts: `rows` holds their records, one for each of `written` in the same order, and `former_rows`
+    /// makes rows of former ones. Matches and notifications are written in `transaction`, dated `at_ms` (Unix
+    /// milliseconds).
     ///
     /// # Errors
     /// The store fails, a record cannot be serialised or has no identifier, or the rows are not a batch of at most
@@ -139,36 +239,53 @@ impl<'p> TransactionPercolator<'p> {
     pub fn adverts(
         &mut self,
         transaction: &Transaction<'_>,
-        rows: RecordBatch,
+        rows: PercolatedRows,
         written: &[AdvertWritten],
+        former_rows: FormerRows<'_>,
         at_ms: i64,
     ) -> Result<()> {
+        let released = written
+            .iter()
+            .map(|one| {
+                let (kind, item) = (ItemKind::Advert, one.advert);
+                self.withhold_or_release(transaction, kind, item, one.former.as_slice())
+            })
+            .collect::<Result<Vec<_>>>()?;
         let index = &mut self.state.adverts;
-        let matched = matched(index, rows, &self.reached)?;
+        let sighted = rows_where(written, |row, one| {
+            one.trigger == AdvertTrigger::Sighted && released[row].is_none()
+        });
+        let matched = matched(index, rows, sighted, &self.reached)?;
         for (row, advert) in written.iter().enumerate() {
             let matching = of_row(&matched, row);
             // Read only where it decides something: if an advert that is not new matches now or has events.
-            let known = match (advert.is_new, matching, advert.events.as_slice()) {
-                (true, ..) | (false, [], []) => Vec::new(),
+            let known = match (advert.trigger, matching, advert.events.as_slice()) {
+                (AdvertTrigger::Created, ..) | (_, [], []) => Vec::new(),
                 _ => matches::alerts_for_advert(transaction, advert.advert)?,
             };
             let id = required(advert.record.flx_id)?;
             let notify = |alert, branch, snapshot| {
                 enqueue(transaction, alert, branch, id, Some(snapshot), at_ms)
             };
-            let mut following = followers(index, &known, &self.reached).peekable();
-            if following.peek().is_some() {
-                let following: Vec<i64> = following.collect();
-                for event in &advert.events {
-                    let snapshot = store_snapshot(transaction, &with_event(advert, event)?)?;
-                    for alert in &following {
-                        notify(*alert, Branch::Updated, snapshot)?;
-                    }
+            let following: Vec<i64> = followers(index, &known, &self.reached).collect();
+            for event in advert.events.iter().filter(|_| !following.is_empty()) {
+                let snapshot = store_snapshot(transaction, &with_event(advert, event)?)?;
+                for alert in &following {
+                    notify(*alert, Branch::Updated, snapshot)?;
                 }
             }
             // Stored for the first alert that is notified, and shared by the others.
             let mut shared_snapshot = None;
-            for alert in newly_matched(matching, &known) {
+            let first = newly_matched(matching, &known).collect();
+            let former = released[row].as_deref();
+            let former = former.unwrap_or(advert.former.as_slice());
+            let first = FirstMatches::of(index, first, former, former_rows)?;
+            if advert.trigger != AdvertTrigger::Sighted {
+                for alert in &first.stale {
+                    matches::record_advert_match(transaction, advert.advert, *alert, at_ms)?;
+                }
+            }
+            for alert in first.news {
                 matches::record_advert_match(transaction, advert.advert, alert, at_ms)?;
                 if index.wants(alert).is_some_and(|wants| wants.created) {
                     let snapshot = match shared_snapshot {
@@ -189,14 +306,54 @@ fn required(id: Option<FlxId>) -> Result<FlxId> {
     id.ok_or(Error::NoAdvertId)
 }
 
-/// The alerts that are reached and whose searches match the rows, sorted by row.
+/// The alerts that match an item for the first time.
+struct FirstMatches {
+    /// Those to which the item is new, or into whose search the write brought it.
+    news: Vec<i64>,
+    /// Those whose search it matched before the write.
+    stale: Vec<i64>,
+}
+
+impl FirstMatches {
+    /// Tells apart the alerts whose search one of the former records matched; nothing is read for no alerts.
+    fn of(
+        index: &mut AlertIndex,
+        alerts: Vec<i64>,
+        former: &[FormerRecord],
+        former_rows: FormerRows<'_>,
+    ) -> Result<Self> {
+        let (mut news, mut stale) = (alerts, Vec::new());
+        for former in former.chunks(ROWS_MAX) {
+            if news.is_empty() {
+                break;
+            }
+            let PercolatedRows { rows, texts } = former_rows(former)?;
+            let batch = DecodedBatch::new(index.schema(), rows)?;
+            let matching = index.matching_any(&news, &batch, &texts)?;
+            news.retain(|alert| !matching.contains(alert));
+            stale.extend(matching);
+        }
+        Ok(Self { news, stale })
+    }
+}
+
+/// The bitset of the rows of written items for which a condition holds, which is told their place.
+fn rows_where<T>(written: &[T], holds: impl Fn(usize, &T) -> bool) -> u128 {
+    let rows = written.iter().take(ROWS_MAX).enumerate();
+    let rows = rows.filter(|(row, one)| holds(*row, one));
+    rows.fold(0, |rows, (row, _)| rows | 1 << row)
+}
+
+/// The alerts that are reached and whose searches match the rows, sorted by row; of the rows in `sighted` only those that
+/// ask for moments.
 fn matched(
     index: &mut AlertIndex,
-    rows: RecordBatch,
+    PercolatedRows { rows, texts }: PercolatedRows,
+    sighted: u128,
     reached: &Reached,
 ) -> Result<Vec<AlertMatch>> {
     let batch = DecodedBatch::new(index.schema(), rows)?;
-    let mut matches = index.matches(&batch)?;
+    let mut matches = index.matches_of(&batch, &texts, sighted)?;
     if let Some(reached) = reached {
         matches.retain(|one| reached.contains(&one.alert));
     }

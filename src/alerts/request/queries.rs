@@ -11,8 +11,8 @@ use toise_contract::dates::{DATE_RULE, DateOrInstant};
 use toise_contract::fault::Fault;
 use toise_contract::fields::{DefaultValue, Field, FieldKind, Own, Values, read, read_query};
 use toise_contract::filter::Filter;
-use toise_contract::listings::filters::ListingKind;
 use toise_contract::listings::filters::bodies::search_query;
+use toise_contract::listings::filters::{ListingKind, ListingSearch, parse_saved_search};
 use toise_contract::walk::JsonPath;
 
 /// Maximum entries per page.
@@ -123,8 +123,8 @@ pub struct ReplayRequest {
 /// A search to try on recent listings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreviewRequest {
-    /// The parsed filter.
-    pub filter: Filter,
+    /// The parsed search; for adverts, without texts.
+    pub search: ListingSearch,
     /// Days to look back, including today, from 1 to [`PREVIEW_DAYS_MAX`].
     pub days: usize,
 }
@@ -185,8 +185,10 @@ pub fn parse_replay(body: &Value) -> Result<ReplayRequest, Fault> {
 /// The first fault in document order; missing keys are reported last.
 pub fn parse_preview(listing: ListingKind, body: &Value) -> Result<PreviewRequest, Fault> {
     let mut values = read(body, preview_table(listing), JsonPath::Body)?;
+    // Validated with the rest of the body, as the preview takes it.
+    values.require::<Filter>("search_query")?;
     Ok(PreviewRequest {
-        filter: values.require("search_query")?,
+        search: parse_saved_search(listing, &body["search_query"])?,
         days: values.take("days").unwrap_or(PREVIEW_DAYS_DEFAULT),
     })
 }
@@ -278,9 +280,13 @@ mod tests {
     fn a_preview_is_rejected_like_a_search() {
         let body = json!({"search_query": {"filterAd": {"isOnline": true}}, "days": 7});
         let request = parse_preview(ListingKind::Advert, &body).unwrap();
-        assert_eq!((request.days, request.filter.len()), (7, 1));
+        assert_eq!((request.days, request.search.filter.len()), (7, 1));
         for (body, message) in [
             (json!({}), "search_query: is required"),
+            (
+                json!({"search_query": {"filterAd": {}, "keywords": ["mer"]}}),
+                "search_query.keywords: must be empty",
+            ),
             (
                 json!({"search_query": {"filterAd": {"isOnline": 1}}}),
                 "search_query.filterAd.isOnline:",

@@ -207,7 +207,7 @@ const ROWS: [(&str, &str, SettingKind, &str); 78] = [
     ("alerts", "kept_per_account_max", SettingKind::Whole(0, ALERTS_MAX),
         "Maximum alerts per account including ended ones, which keep their history and can be reactivated"),
     ("alerts", "conditions_max", SettingKind::Whole(1, CONDITIONS_MAX),
-        "Maximum conditions per alert; every code, value, range and place of its filter counts"),
+        "Maximum conditions per alert; every code, value, range, place and text of its search counts"),
     ("estimate", "adjustments", SettingKind::Flag,
         "Whether features that sales do not record (balcony, lift, condition, ...) adjust the price, within bounds"),
     ("webhooks", "allow_hosts", SettingKind::Hosts,

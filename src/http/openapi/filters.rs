@@ -7,7 +7,9 @@ use super::schemas::closed;
 use toise_contract::dates::DATE_RULE;
 use toise_contract::fields::FieldKind;
 use toise_contract::fields::schema::{self, described, enumeration};
-use toise_contract::listings::filters::bodies::{ANALYTICS, COUNT, MANY, SIMILARS, search_table};
+use toise_contract::listings::filters::bodies::{
+    ANALYTICS, COUNT, MANY, SEARCH_TEXTS, SIMILARS, search_table,
+};
 use toise_contract::listings::filters::model::{FieldType, FilterModel, LiteSupport};
 use toise_contract::listings::filters::parse::{ITEMS_MAX, TEXT_CHARS_MAX};
 use toise_contract::listings::filters::{FieldSubset, ListingKind};
@@ -32,10 +34,13 @@ pub fn schemas() -> Map<String, Value> {
     );
     for listing in [ListingKind::Property, ListingKind::Advert] {
         let name = listing.filter_model().name;
-        let filter = json!({ (listing.filter_key()): reference(name) });
+        let mut query = json!({ (listing.filter_key()): reference(name) });
+        for texts in &SEARCH_TEXTS {
+            query[texts.name] = schema::property(texts, &mut found);
+        }
         found.insert(
             format!("{name}Query"),
-            closed(filter, &[listing.filter_key()]),
+            closed(query, &[listing.filter_key()]),
         );
     }
     for (name, table) in [

@@ -2,7 +2,7 @@
 //!
 //! [`crate::load`] runs the steps: [`incoming`] reads the advert, [`identity`] derives its key from the URL,
 //! [`prepare`] merges it into the stored record, completes it ([`complete`]), checks it for anomalies ([`anomaly`])
-//! and reports what changed ([`change`]). Pure functions: nothing here reads the store or a clock.
+//! and reports what changed ([`change`]), or that only moments did (`restated`). Pure functions: nothing here reads the store or a clock.
 
 pub mod anomaly;
 pub mod change;
@@ -14,3 +14,4 @@ pub mod left_out;
 pub mod locating;
 pub mod member;
 pub mod prepare;
+pub(crate) mod restated;

@@ -18,6 +18,7 @@ use crate::adverts::complete::{DerivedFields, complete, forget_price_per_area, n
 use crate::adverts::identity::IdentityRules;
 use crate::adverts::incoming::IncomingAdvert;
 use crate::adverts::locating::PlaceSources;
+use crate::adverts::restated::is_restated;
 use toise_contract::Fault;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
@@ -90,6 +91,8 @@ pub struct AdvertDraft {
     pub events: Vec<AdvertEvent>,
     /// How the content changed.
     pub change: ContentChange,
+    /// Whether the record says the same as the stored one but for its moments.
+    pub is_restated: bool,
     /// Warnings for the sender.
     pub warnings: Vec<Cow<'static, str>>,
     /// The record encoded for the store.
@@ -158,7 +161,12 @@ pub fn prepare(
         SightingOutcome::Unchanged(flx_id) => IngestDecision::Unchanged(flx_id),
         SightingOutcome::Refused(fault) => IngestDecision::Reject(fault),
         SightingOutcome::Changed(delta) => {
-            IngestDecision::Write(Box::new(AdvertDraft::build(*delta, sources)?))
+            let mut draft = AdvertDraft::build(*delta, sources)?;
+            if let (ContentChange::Unchanged, Some(stored)) = (draft.change, stored) {
+                // The places that complete a record may have changed since it was stored.
+                draft.is_restated = is_restated(&stored.text, &document::decode(&draft.document)?);
+            }
+            IngestDecision::Write(Box::new(draft))
         }
     })
 }
@@ -307,6 +315,16 @@ impl AdvertState {
     }
 }
 
+/// A record as notifications contain it: with the identifier of its property, without charges.
+pub(crate) fn notified(advert: Advert, property: FlxId) -> Advert {
+    Advert {
+        property_flx_id: Some(property),
+        main_property_ad_flx_id: Some(property),
+        charges: None,
+        ..advert
+    }
+}
+
 /// Checks the fields that every advert must have.
 fn require(content: &Advert) -> Result<(), Fault> {
     let required = |is_present: bool, path: &str| match is_present {
@@ -382,6 +400,7 @@ impl AdvertDraft {
             anomalies,
             events,
             change,
+            is_restated: false,
             warnings,
         })
     }

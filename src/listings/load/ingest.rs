@@ -18,16 +18,15 @@ use serde_json::{Value, json};
 
 use crate::adverts::incoming::IncomingAdvert;
 use crate::adverts::locating::PlaceSources;
-use crate::adverts::prepare::{ContentChange, IngestDecision, StoredAdvert, prepare};
+use crate::adverts::prepare::{ContentChange, IngestDecision, StoredAdvert, notified, prepare};
 use crate::placement::find::PlannedPlacement;
 use crate::records::percolation::PercolationBuffer;
 use crate::records::recent_changes::ChangeBaseline;
 use crate::records::rows;
 use crate::records::tables::ListingsWriter;
 use crate::{Error, Listings, Result};
-use toise_alerts::percolate::AdvertWritten;
+use toise_alerts::percolate::AdvertTrigger;
 use toise_contract::Fault;
-use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::deliveries::AdvertEvent;
 use toise_store::document;
@@ -261,19 +260,16 @@ fn write_one(
     };
     let advert = &mut draft.member.advert;
     let flx_id = advert.flx_id.ok_or(Error::NoId("an advert"))?;
-    if draft.change != ContentChange::Unchanged {
-        tables.percolate_advert(|| AdvertWritten {
-            advert: number,
-            is_new: draft.change == ContentChange::Created,
-            record: Advert {
-                property_flx_id: Some(property_flx_id),
-                main_property_ad_flx_id: Some(property_flx_id),
-                charges: None,
-                ..std::mem::take(advert)
-            },
-            events: draft.events.clone(),
-        })?;
-    }
+    let (trigger, events) = match draft.change {
+        ContentChange::Created => (AdvertTrigger::Created, draft.events.clone()),
+        ContentChange::Updated => (AdvertTrigger::Changed, draft.events.clone()),
+        // What an old sighting adds to the past is not told.
+        ContentChange::Unchanged if draft.is_restated => (AdvertTrigger::Sighted, Vec::new()),
+        ContentChange::Unchanged => (AdvertTrigger::Changed, Vec::new()),
+    };
+    tables.percolate_advert(number, trigger, events, || {
+        notified(std::mem::take(advert), property_flx_id)
+    })?;
     tables.percolate_moved(Some(number))?;
     Ok(Ok(IngestReceipt {
         flx_id,

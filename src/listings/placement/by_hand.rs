@@ -44,7 +44,8 @@ impl Listings {
             tables.clear_distinct(first, second)?;
             tables.redirect(second, first)?;
             tables.hold(first)?;
-            tables.rebuild(first, Some(PropertyTrigger::AdvertJoined))?;
+            tables.rebuild(first, PropertyTrigger::AdvertJoined)?;
+            tables.percolate_moved(None)?;
             tables.end()?;
             Ok(Ok(rows::property_id(transaction, first)?))
         });

@@ -48,7 +48,7 @@ impl ListingsWriter<'_> {
         };
         let advert = self.insert_advert(digest, property, draft)?;
         let property = self.join(property, &bridged)?;
-        self.refresh_property(property, Some(PropertyTrigger::AdvertJoined), planned)?;
+        self.refresh_property(property, PropertyTrigger::AdvertJoined, planned)?;
         Ok((advert, rows::property_id(self.connection(), property)?))
     }
 
@@ -61,8 +61,10 @@ impl ListingsWriter<'_> {
         planned: Option<&PlannedPlacement>,
     ) -> Result<FlxId> {
         let mut property = self.property_of_advert(advert)?;
-        let mut trigger =
-            (draft.change != ContentChange::Unchanged).then_some(PropertyTrigger::AdvertChanged);
+        let mut trigger = match draft.change {
+            ContentChange::Unchanged => PropertyTrigger::Sighted,
+            _ => PropertyTrigger::AdvertChanged,
+        };
         let found = match draft.change {
             ContentChange::Updated => {
                 self.find_other_property(advert, property, &draft.fingerprint, planned)?
@@ -76,7 +78,7 @@ impl ListingsWriter<'_> {
         if let Some((found, bridged)) = found.property {
             let others = [&[found], bridged.as_slice()].concat();
             if let Some(joined) = self.join_any(property, &others)? {
-                (property, trigger) = (joined, Some(PropertyTrigger::AdvertJoined));
+                (property, trigger) = (joined, PropertyTrigger::AdvertJoined);
             }
         }
         self.refresh_property(property, trigger, planned)?;
@@ -125,11 +127,11 @@ impl ListingsWriter<'_> {
             Some((target, bridged)) => {
                 self.move_members(&leaving, property, target)?;
                 let target = self.join(target, &bridged)?;
-                self.rebuild(target, Some(PropertyTrigger::AdvertJoined))?;
+                self.rebuild(target, PropertyTrigger::AdvertJoined)?;
                 rows::property_id(self.connection(), target)?
             }
         };
-        self.rebuild(property, Some(PropertyTrigger::AdvertChanged))?;
+        self.rebuild(property, PropertyTrigger::AdvertChanged)?;
         Ok(id)
     }
 
@@ -151,7 +153,7 @@ impl ListingsWriter<'_> {
     fn refresh_property(
         &mut self,
         property: i64,
-        trigger: Option<PropertyTrigger>,
+        trigger: PropertyTrigger,
         planned: Option<&PlannedPlacement>,
     ) -> Result<()> {
         match planned.and_then(|planned| planned.made.as_ref()) {
@@ -220,7 +222,7 @@ impl ListingsWriter<'_> {
         for (advert, _) in &leave {
             self.release(*advert)?;
         }
-        self.rebuild(property, Some(PropertyTrigger::AdvertChanged))?;
+        self.rebuild(property, PropertyTrigger::AdvertChanged)?;
         self.percolate_moved(None)?;
         Ok(id)
     }
@@ -234,7 +236,7 @@ impl ListingsWriter<'_> {
         let made = BuiltProperty::build(id, leaving.iter().map(|(_, member)| member))?;
         let property = match revived {
             Some(revived) => {
-                self.update_property(revived, &made, Some(PropertyTrigger::AdvertChanged))?;
+                self.update_property(revived, &made, PropertyTrigger::AdvertChanged)?;
                 revived
             }
             None => self.insert_property(id, &made)?,

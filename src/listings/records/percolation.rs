@@ -4,16 +4,21 @@
 //! change. Without an active alert nothing is buffered, at no cost.
 
 use rusqlite::{Connection, Transaction};
+use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
+use crate::adverts::prepare::notified;
 use crate::columns::{AdvertRows, PropertyRows};
 use crate::properties::record_key::RecordKey;
 use crate::{Error, Result};
 use toise_alerts::percolate::index::ROWS_MAX;
 use toise_alerts::percolate::{
-    AdvertWritten, Percolator, PropertyTrigger, PropertyWritten, TransactionPercolator,
+    self as percolate, AdvertWritten, FormerRecord, PercolatedRows, Percolator, PropertyTrigger,
+    PropertyWritten, TransactionPercolator,
 };
-use toise_contract::listings::Property;
+use toise_contract::listings::{Advert, Property};
+use toise_engine::texts::RecordTexts;
+use toise_store::document;
 
 /// Written rows that are not percolated yet; `None` without an active alert.
 pub(crate) struct PercolationBuffer<'p>(Option<BufferedRows<'p>>);
@@ -22,8 +27,10 @@ struct BufferedRows<'p> {
     turn: TransactionPercolator<'p>,
     at_ms: i64,
     property_rows: PropertyRows,
+    property_texts: Vec<RecordTexts>,
     properties: Vec<PropertyWritten>,
     advert_rows: AdvertRows,
+    advert_texts: Vec<RecordTexts>,
     adverts: Vec<AdvertWritten>,
 }
 
@@ -46,8 +53,10 @@ impl<'p> PercolationBuffer<'p> {
             turn,
             at_ms,
             property_rows: PropertyRows::default(),
+            property_texts: Vec::new(),
             properties: Vec::new(),
             advert_rows: AdvertRows::default(),
+            advert_texts: Vec::new(),
             adverts: Vec::new(),
         })))
     }
@@ -59,13 +68,36 @@ impl<'p> PercolationBuffer<'p> {
             .is_some_and(|buffered| buffered.turn.has_advert_alerts())
     }
 
-    /// Buffers a property whose record was written.
+    /// Whether an alert on properties is active.
+    pub fn has_property_alerts(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|buffered| buffered.turn.has_property_alerts())
+    }
+
+    /// Whether a sighting of a property can be news.
+    pub fn needs_property_sightings(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|buffered| buffered.turn.needs_property_sightings())
+    }
+
+    /// Whether a sighting of an advert can be news.
+    pub fn needs_advert_sightings(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|buffered| buffered.turn.needs_advert_sightings())
+    }
+
+    /// Buffers a property whose record was written; `former` is its record before, with those of properties that were
+    /// joined to it.
     pub fn property(
         &mut self,
         transaction: &Transaction<'_>,
         property: i64,
         record: &Property,
         trigger: PropertyTrigger,
+        former: Vec<FormerRecord>,
     ) -> Result<()> {
         let Some(buffered) = &mut self.0 else {
             return Ok(());
@@ -76,11 +108,13 @@ impl<'p> PercolationBuffer<'p> {
         buffered
             .property_rows
             .push(RecordKey::unplaced(property), record)?;
+        buffered.property_texts.push(property_texts(record));
         let id = record.flx_id.ok_or(Error::NoId("a property"))?;
         buffered.properties.push(PropertyWritten {
             property,
             id,
             trigger,
+            former,
         });
         match buffered.properties.len() < ROWS_MAX {
             true => Ok(()),
@@ -102,6 +136,7 @@ impl<'p> PercolationBuffer<'p> {
         }
         let advert = advert();
         buffered.advert_rows.push(&advert.record)?;
+        buffered.advert_texts.push(advert_texts(&advert.record));
         buffered.adverts.push(advert);
         match buffered.adverts.len() < ROWS_MAX {
             true => Ok(()),
@@ -125,9 +160,12 @@ impl BufferedRows<'_> {
             return Ok(());
         }
         let written = std::mem::take(&mut self.properties);
-        let rows = self.property_rows.finish()?;
+        let rows = PercolatedRows {
+            rows: self.property_rows.finish()?,
+            texts: std::mem::take(&mut self.property_texts),
+        };
         self.turn
-            .properties(transaction, rows, &written, self.at_ms)?;
+            .properties(transaction, rows, &written, &former_properties, self.at_ms)?;
         Ok(())
     }
 
@@ -136,8 +174,68 @@ impl BufferedRows<'_> {
             return Ok(());
         }
         let written = std::mem::take(&mut self.adverts);
-        let rows = self.advert_rows.finish()?;
-        self.turn.adverts(transaction, rows, &written, self.at_ms)?;
+        let rows = PercolatedRows {
+            rows: self.advert_rows.finish()?,
+            texts: std::mem::take(&mut self.advert_texts),
+        };
+        self.turn
+            .adverts(transaction, rows, &written, &former_adverts, self.at_ms)?;
         Ok(())
     }
+}
+
+/// The texts of a property that searches look in.
+fn property_texts(property: &Property) -> RecordTexts {
+    let texts = [&property.title, &property.description];
+    let texts = texts.into_iter().flatten().chain(&property.tags);
+    RecordTexts::new(texts.cloned().collect())
+}
+
+/// The texts of an advert that searches look in, as those of a property.
+fn advert_texts(advert: &Advert) -> RecordTexts {
+    let texts = [&advert.title, &advert.description];
+    let texts = texts.into_iter().flatten().chain(&advert.tags);
+    RecordTexts::new(texts.cloned().collect())
+}
+
+/// Makes rows of the former records of properties.
+fn former_properties(former: &[FormerRecord]) -> percolate::Result<PercolatedRows> {
+    let (mut rows, mut texts) = (PropertyRows::default(), Vec::new());
+    for record in former.iter().filter_map(read_former::<Property>) {
+        // No search asks for the key. A record without an identifier was never stored.
+        if rows.push(RecordKey(0), &record).is_ok() {
+            texts.push(property_texts(&record));
+        }
+    }
+    let rows = rows.finish()?;
+    Ok(PercolatedRows { rows, texts })
+}
+
+/// Makes rows of the former records of adverts.
+fn former_adverts(former: &[FormerRecord]) -> percolate::Result<PercolatedRows> {
+    let (mut rows, mut texts) = (AdvertRows::default(), Vec::new());
+    for one in former {
+        let Some((record, property)) = read_former::<Advert>(one).zip(one.property) else {
+            continue;
+        };
+        let record = notified(record, property);
+        if rows.push(&record).is_ok() {
+            texts.push(advert_texts(&record));
+        }
+    }
+    let rows = rows.finish()?;
+    Ok(PercolatedRows { rows, texts })
+}
+
+/// Reads a former record; `None` if it is damaged, which is logged. What replaces it was written in full, so damage to
+/// it must not stop the write.
+fn read_former<R: DeserializeOwned>(former: &FormerRecord) -> Option<R> {
+    let text = document::decode(&former.document).map_err(|error| error.to_string());
+    let record =
+        text.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
+    record
+        .inspect_err(|error| {
+            tracing::error!(%error, "cannot read what a record was before; alerts count it as new");
+        })
+        .ok()
 }

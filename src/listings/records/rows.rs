@@ -11,9 +11,10 @@ use crate::adverts::change::AdvertHistory;
 use crate::adverts::complete::DerivedFields;
 use crate::adverts::identity::UrlDigest;
 use crate::adverts::member::PropertyMember;
-use crate::adverts::prepare::StoredAdvert;
+use crate::adverts::prepare::{StoredAdvert, notified};
 use crate::properties::record_key::NUMBER_MAX;
 use crate::{Error, Result};
+use toise_alerts::percolate::FormerRecord;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::scalars::Eur;
@@ -159,12 +160,36 @@ pub(crate) fn notified_advert(connection: &Connection, advert: i64) -> Result<Ad
         let text = text.map_err(|error| error.of(format_args!("advert number {advert}")))?;
         Ok((text, flx_id(row, 1)?))
     })?;
-    let advert: Advert = serde_json::from_slice(&text)?;
-    Ok(Advert {
-        property_flx_id: Some(property),
-        main_property_ad_flx_id: Some(property),
-        charges: None,
-        ..advert
+    Ok(notified(serde_json::from_slice(&text)?, property))
+}
+
+/// The record of an advert as it is stored, to be percolated or compared if it changes; nothing is decoded.
+pub(crate) fn former_advert(connection: &Connection, advert: i64) -> Result<FormerRecord> {
+    let mut statement = connection.prepare_cached(
+        "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property)
+         WHERE advert = ?1",
+    )?;
+    one_row(&mut statement, [advert], |row| {
+        Ok(FormerRecord {
+            document: blob(row, 0)?.to_vec(),
+            property: Some(flx_id(row, 1)?),
+        })
+    })
+}
+
+/// The record of a property as it is stored; `None` if it has none of its own.
+pub(crate) fn former_property(
+    connection: &Connection,
+    property: i64,
+) -> Result<Option<FormerRecord>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT document FROM properties JOIN records USING (record) WHERE property = ?1",
+    )?;
+    first_row(&mut statement, [property], |row| {
+        Ok(FormerRecord {
+            document: blob(row, 0)?.to_vec(),
+            property: None,
+        })
     })
 }
 

@@ -69,12 +69,7 @@ impl Projection {
         is_compared: bool,
         interrupt: &Interrupt,
     ) -> Result<PreparedSearch> {
-        let has_texts = !search.keywords.is_empty() || !search.full_texts.is_empty();
-        let fits = match (&state.words, has_texts) {
-            (_, false) => None,
-            (Some(words), true) => words.find(search, is_compared, interrupt)?,
-            (None, true) => return Err(projection::Error::TextIndexUnavailable),
-        };
+        let fits = fits(&state, search, is_compared, interrupt)?;
         Ok(PreparedSearch {
             predicate: Predicate::compile(properties(), &search.filter).map_err(Error::from)?,
             state,
@@ -223,6 +218,21 @@ impl Projection {
         let (values, ids) = (column(sort)?, column(self::column(ID)?)?);
         // The value does not depend on the direction.
         Ok(SortColumn::new(&values, ids.values.as_string::<i32>(), false).value(hit.row))
+    }
+}
+
+/// The properties of a snapshot that match the texts of a search; `None` for a search without texts.
+pub(super) fn fits(
+    state: &SearchSnapshot,
+    search: &ListingSearch,
+    is_compared: bool,
+    interrupt: &Interrupt,
+) -> Result<Option<TextMatches>> {
+    let has_texts = !search.keywords.is_empty() || !search.full_texts.is_empty();
+    match (&state.words, has_texts) {
+        (_, false) => Ok(None),
+        (Some(words), true) => Ok(words.find(search, is_compared, interrupt)?),
+        (None, true) => Err(projection::Error::TextIndexUnavailable),
     }
 }
 

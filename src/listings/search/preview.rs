@@ -7,15 +7,17 @@
 use std::sync::Arc;
 
 use arrow::array::AsArray;
-use arrow::datatypes::TimestampMillisecondType;
+use arrow::datatypes::{Int64Type, TimestampMillisecondType};
 use chrono::{Days, NaiveDate};
 
-use crate::columns::{ID, table_of};
+use crate::columns::{ID, RECORD_KEY, table_of};
+use crate::properties::record_key::RecordKey;
+use crate::search::page::fits;
 use crate::search::projection::{Projection, Result};
 use toise_contract::enums::EnumSearchRequestSortBy;
 use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_contract::listings::codes::FlxId;
-use toise_contract::listings::filters::ListingKind;
+use toise_contract::listings::filters::{ListingKind, ListingSearch};
 use toise_engine::Error;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::predicate::Predicate;
@@ -53,15 +55,15 @@ fn within(column: &'static str, start_ms: i64, days: usize) -> Clause {
 }
 
 impl Projection {
-    /// Finds the listings first seen within the last `days`, today included, that pass a filter. CPU work on the
-    /// calling thread and its rayon pool.
+    /// Finds the listings first seen within the last `days`, today included, that a search finds; the texts of one on
+    /// adverts are not looked at. CPU work on the calling thread and its rayon pool.
     ///
     /// # Errors
-    /// A column cannot be read, the table of adverts lags too far behind, or the query is cancelled.
+    /// A column or the text index cannot be read, the table of adverts lags too far behind, or the query is cancelled.
     pub fn preview(
         &self,
         listing: ListingKind,
-        filter: &Filter,
+        search: &ListingSearch,
         days: usize,
         interrupt: &Interrupt,
     ) -> Result<Preview> {
@@ -70,7 +72,7 @@ impl Projection {
         let start_ms = first.signed_duration_since(NaiveDate::default()).num_days() * DAY_MS;
         let seen = listing.sort_column(EnumSearchRequestSortBy::FirstSeenAt);
         let first_seen = within(seen, start_ms, days);
-        let filter: Filter = filter.iter().cloned().chain([first_seen]).collect();
+        let filter: Filter = search.filter.iter().cloned().chain([first_seen]).collect();
         let table = table_of(listing);
         let predicate = Predicate::compile(table, &filter).map_err(Error::from)?;
         let column = |name: &str| {
@@ -78,10 +80,18 @@ impl Projection {
             found.ok_or_else(|| Error::UnknownTable(format!("{}.{name}", table.name)))
         };
         let (seen, id) = (column(seen)?, column(ID)?);
-        let view = match listing {
-            ListingKind::Property => self.view(),
-            ListingKind::Advert => Arc::new(self.adverts()?),
+        let (view, fits) = match listing {
+            ListingKind::Property => {
+                let state = self.state();
+                (
+                    Arc::clone(&state.view),
+                    fits(&state, search, false, interrupt)?,
+                )
+            }
+            ListingKind::Advert => (Arc::new(self.adverts()?), None),
         };
+        // Adverts have no such column, and are not looked up.
+        let key = table.column(RECORD_KEY).map(|(index, _)| index);
         let page = TopPage::new(ITEMS_MAX, None);
         let states = view.scan(
             self.engine(),
@@ -89,6 +99,14 @@ impl Projection {
             interrupt,
             || (vec![0u64; days], page.part()),
             |(per_day, part), rows| {
+                let rows = match (&fits, key) {
+                    (Some(fits), Some(key)) => {
+                        let keys = rows.column(key)?;
+                        let keys = keys.values.as_primitive::<Int64Type>();
+                        rows.only(|row| fits.contains(RecordKey(keys.value(row)).number()))
+                    }
+                    _ => rows,
+                };
                 let (moments, ids) = (rows.column(seen)?, rows.column(id)?);
                 let sort = SortColumn::new(&moments, ids.values.as_string::<i32>(), true);
                 part.offer_sorted(rows.index, &rows.selected, &sort);

@@ -327,7 +327,6 @@ __all__ = [
     "SearchPropertiesLitePayload",
     "SearchPropertiesLitePayloadSearch",
     "SearchPropertiesPayload",
-    "SearchPropertiesPayloadSearch",
     "SecretsRotateAnswer",
     "SimilarPropertiesPayload",
     "SimilarPropertiesRequestSimilarityStrategyEnum",
@@ -3156,24 +3155,12 @@ class SearchPropertiesPayload(TypedDict):
     coarse statistics of all texts; without texts it is LAST_SEEN_AT.
     """
     orderBy: EnumSearchRequestOrderBy
-    search: SearchPropertiesPayloadSearch
+    search: FilterPropertyQuery
     """What is asked: all of it must hold."""
     searchAfterHash: NotRequired[str]
     """That of a previous answer to the same search and order; the size may differ. The page is cut from the same state
     of the properties as the one before, so that what changes in between is neither skipped nor given twice; five
     minutes after the last page, or sooner while very much is asked, from the present state.
-    """
-
-
-class SearchPropertiesPayloadSearch(TypedDict):
-    """What is asked: all of it must hold."""
-
-    filterProperty: FilterProperty
-    keywords: NotRequired[list[str]]
-    """Terms each of which must occur in title, description or tags; case and accents do not count."""
-    fullTexts: NotRequired[list[str]]
-    """Texts any of which may occur in title, description or tags, with tolerance for typing errors; at most 64 words in
-    all.
     """
 
 
@@ -3357,18 +3344,30 @@ class FilterPropertyQuery(TypedDict):
     """`FilterPropertyQuery` of the contract."""
 
     filterProperty: FilterProperty
+    keywords: NotRequired[list[str]]
+    """Terms each of which must occur in title, description or tags; case and accents do not count."""
+    fullTexts: NotRequired[list[str]]
+    """Texts any of which may occur in title, description or tags, with tolerance for typing errors; at most 64 words in
+    all.
+    """
 
 
 class FilterAdvertQuery(TypedDict):
     """`FilterAdvertQuery` of the contract."""
 
     filterAd: FilterAdvert
+    keywords: NotRequired[list[str]]
+    """Terms each of which must occur in title, description or tags; case and accents do not count."""
+    fullTexts: NotRequired[list[str]]
+    """Texts any of which may occur in title, description or tags, with tolerance for typing errors; at most 64 words in
+    all.
+    """
 
 
 class CountPropertiesPayload(TypedDict):
     """`CountPropertiesPayload` of the contract."""
 
-    search: SearchPropertiesPayloadSearch
+    search: FilterPropertyQuery
     """What is asked: all of it must hold."""
 
 
@@ -3379,7 +3378,7 @@ EnumStudiedData: TypeAlias = Literal["PRICE", "PRICE_PER_AREA", "SURFACE", "TIME
 class PropertyAnalyticsPayload(TypedDict):
     """`PropertyAnalyticsPayload` of the contract."""
 
-    search: SearchPropertiesPayloadSearch
+    search: FilterPropertyQuery
     """What is asked: all of it must hold."""
     studiedData: EnumStudiedData
 

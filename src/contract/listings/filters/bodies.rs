@@ -212,21 +212,29 @@ pub static MANY: [Field; 1] = [Field::required(
     "Identifiers of properties; the answer keeps their order and leaves out unknown ones",
 )];
 
+const KEYWORDS: Field = Field::optional(
+    "keywords",
+    FieldKind::List(&TEXTS),
+    "Terms each of which must occur in title, description or tags; case and accents do not count",
+);
+const FULL_TEXTS_FIELD: Field = Field::optional("fullTexts", FieldKind::Own(&FULL_TEXTS), "").about(
+    || {
+        format!(
+            "Texts any of which may occur in title, description or tags, with tolerance for typing errors; at most \
+             {FULL_TEXT_WORDS_MAX} words in all"
+        )
+    },
+);
+
+/// The texts of a search.
+pub static SEARCH_TEXTS: [Field; 2] = [KEYWORDS, FULL_TEXTS_FIELD];
+
 /// What is asked, with a filter of this kind.
 const fn asked(filter: &'static Own) -> [Field; 3] {
     [
         Field::required("filterProperty", FieldKind::Own(filter), ""),
-        Field::optional(
-            "keywords",
-            FieldKind::List(&TEXTS),
-            "Terms each of which must occur in title, description or tags; case and accents do not count",
-        ),
-        Field::optional("fullTexts", FieldKind::Own(&FULL_TEXTS), "").about(|| {
-            format!(
-                "Texts any of which may occur in title, description or tags, with tolerance for typing errors; at most \
-                 {FULL_TEXT_WORDS_MAX} words in all"
-            )
-        }),
+        KEYWORDS,
+        FULL_TEXTS_FIELD,
     ]
 }
 
@@ -330,46 +338,75 @@ pub fn parse_many(body: &Value) -> Result<Vec<Uuid>, Fault> {
     fields::read(body, &MANY, at)?.require("flxIds")
 }
 
-/// The texts of a search, which an alert takes only if they are empty.
-const SEARCH_TEXTS: [&str; 2] = ["keywords", "fullTexts"];
-
-/// Parses the `search_query` of an alert, `{filterProperty}` or `{filterAd}`; paths of faults start with
-/// `search_query`.
+/// Parses the `search_query` of an alert, `{filterProperty}` or `{filterAd}` with optional `keywords` and `fullTexts`;
+/// paths of faults start with `search_query`. A null stands for no texts.
 ///
 /// # Errors
 /// The first fault in document order.
-pub fn parse_search_query(listing: ListingKind, value: &Value) -> Result<Filter, Fault> {
+pub fn parse_saved_search(listing: ListingKind, value: &Value) -> Result<ListingSearch, Fault> {
     let body = JsonPath::Body;
     let at = JsonPath::Key(&body, "search_query");
-    let mut filter = None;
+    let [keywords, full_texts] = &SEARCH_TEXTS;
+    let (mut filter, mut search) = (None, ListingSearch::default());
     for (key, value) in object(value, at)? {
         let here = JsonPath::Key(&at, key);
-        if SEARCH_TEXTS.contains(&key.as_str()) {
-            // Clients that send the whole search of a page send its empty lists too.
-            let is_empty = value.as_array().map_or(value.is_null(), Vec::is_empty);
-            if is_empty {
-                continue;
-            }
-            return Err(here.fault("must be empty: alerts match filters, not texts"));
+        let texts = |field: &Field| {
+            let texts = match value.is_null() {
+                true => None,
+                false => Vec::from_taken(fields::read_value(value, field.kind, here)?),
+            };
+            Ok::<Vec<String>, Fault>(texts.unwrap_or_default())
+        };
+        if key == keywords.name {
+            search.keywords = texts(keywords)?;
+        } else if key == full_texts.name {
+            search.full_texts = texts(full_texts)?;
+        } else if key == listing.filter_key() {
+            let model = model(value, listing.filter_model(), FieldSubset::Whole, "", here);
+            filter = Some(model?);
+        } else {
+            let known = [listing.filter_key(), keywords.name, full_texts.name];
+            return Err(at.unknown_key(key, known));
         }
-        if key != listing.filter_key() {
-            return Err(at.unknown_key(key, [listing.filter_key()]));
-        }
-        filter = Some(model(
-            value,
-            listing.filter_model(),
-            FieldSubset::Whole,
-            "",
-            here,
-        )?);
     }
-    filter.ok_or_else(|| JsonPath::Key(&at, listing.filter_key()).fault("is required"))
+    let filter =
+        filter.ok_or_else(|| JsonPath::Key(&at, listing.filter_key()).fault("is required"));
+    Ok(ListingSearch {
+        filter: filter?,
+        ..search
+    })
 }
 
-/// The `search_query` of an alert as a kind of field.
+/// Parses the `search_query` of what takes no texts, `{filterProperty}` or `{filterAd}`; paths of faults start with
+/// `search_query`. Clients that send the whole search of a page may send its empty lists too.
+///
+/// # Errors
+/// The first fault in document order, then a list of texts that is not empty.
+pub fn parse_search_query(listing: ListingKind, value: &Value) -> Result<Filter, Fault> {
+    let search = parse_saved_search(listing, value)?;
+    let [keywords, full_texts] = &SEARCH_TEXTS;
+    let body = JsonPath::Body;
+    let at = JsonPath::Key(&body, "search_query");
+    for (field, texts) in [
+        (keywords, &search.keywords),
+        (full_texts, &search.full_texts),
+    ] {
+        if !texts.is_empty() {
+            return Err(
+                JsonPath::Key(&at, field.name).fault("must be empty: no texts are searched here")
+            );
+        }
+    }
+    Ok(search.filter)
+}
+
+/// The `search_query` of a preview as a kind of field. There is no index of the texts of adverts, so theirs takes none.
 pub const fn search_query(listing: ListingKind) -> &'static Own {
     static PROPERTY: Own = Own {
-        read: |value, _| parse_search_query(ListingKind::Property, value).map(Taken::Filter),
+        read: |value, _| {
+            let search = parse_saved_search(ListingKind::Property, value)?;
+            Ok(Taken::Filter(search.filter))
+        },
         schema: |_| reference("FilterPropertyQuery"),
     };
     static ADVERT: Own = Own {

@@ -16,6 +16,7 @@ mod tests;
 
 pub use bodies::{
     AnalyticsRequest, ListingKind, ListingSearch, PropertySearchRequest, SimilarsRequest,
-    parse_analytics, parse_count, parse_many, parse_search, parse_search_query, parse_similars,
+    parse_analytics, parse_count, parse_many, parse_saved_search, parse_search, parse_search_query,
+    parse_similars,
 };
 pub use model::FieldSubset;

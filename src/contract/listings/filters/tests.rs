@@ -354,7 +354,7 @@ fn advert_filters_have_one_place_and_lists_of_moments() {
     let fault = query(json!({"price": {}})).unwrap_err();
     assert!(fault.starts_with("search_query.filterAd.price: unknown field"), "{fault}");
     let fault = parse_search_query(ListingKind::Property, &json!({"filterAd": {}})).unwrap_err();
-    assert_eq!(fault.to_string(), "search_query.filterAd: unknown field; must be one of: filterProperty");
+    assert_eq!(fault.to_string(), "search_query.filterAd: unknown field; must be one of: filterProperty, keywords, fullTexts");
     let fault = parse_search_query(ListingKind::Advert, &json!({})).unwrap_err();
     assert_eq!(fault.to_string(), "search_query.filterAd: is required");
 }
@@ -484,7 +484,33 @@ fn a_null_asks_for_nothing_and_the_order_is_written_in_either_case() {
 fn an_alert_takes_the_empty_texts_of_a_search() {
     let query = json!({"filterAd": {}, "keywords": [], "fullTexts": null});
     assert!(parse_search_query(ListingKind::Advert, &query).is_ok());
-    let query = json!({"filterAd": {}, "keywords": ["mer"]});
+    let query = json!({"filterAd": {}, "keywords": ["mer"], "fullTexts": ["jardin clos"]});
+    let search = parse_saved_search(ListingKind::Advert, &query).unwrap();
+    assert_eq!(
+        (search.keywords, search.full_texts),
+        (vec!["mer".into()], vec!["jardin clos".into()])
+    );
     let fault = parse_search_query(ListingKind::Advert, &query).unwrap_err();
     assert_eq!(fault.path, "search_query.keywords");
+    for (texts, path) in [
+        (json!({"keywords": "mer"}), "search_query.keywords"),
+        (
+            json!({"fullTexts": ["mer", 1]}),
+            "search_query.fullTexts[1]",
+        ),
+        (
+            json!({"fullTexts": ["a ".repeat(65)]}),
+            "search_query.fullTexts",
+        ),
+        (json!({"keywords": vec!["a"; 21]}), "search_query.keywords"),
+        (json!({"words": []}), "search_query.words"),
+    ] {
+        let mut query = json!({"filterAd": {}});
+        query
+            .as_object_mut()
+            .unwrap()
+            .extend(texts.as_object().unwrap().clone());
+        let fault = parse_saved_search(ListingKind::Advert, &query).unwrap_err();
+        assert_eq!(fault.path, path);
+    }
 }

@@ -134,8 +134,8 @@ async fn begin_replay(call: &Call<'_>, listing: ListingKind) -> Result<ApiRespon
 async fn preview(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_preview(listing, &read_json(body)?)?;
-        let (filter, days) = (&request.filter, request.days);
-        let found = app.properties.preview(listing, filter, days, interrupt)?;
+        let (search, days) = (&request.search, request.days);
+        let found = app.properties.preview(listing, search, days, interrupt)?;
         let per_day = found.per_day.iter();
         let per_day: Vec<Value> = per_day
             .map(|(date, count)| json!({"date": date.to_string(), "count": count}))

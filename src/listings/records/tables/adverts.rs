@@ -16,7 +16,8 @@ use toise_dedup::BlockKey;
 
 impl ListingsWriter<'_> {
     /// Moves an advert to another property.
-    pub(crate) fn move_advert(&mut self, advert: i64, property: i64) -> rusqlite::Result<()> {
+    pub(crate) fn move_advert(&mut self, advert: i64, property: i64) -> Result<()> {
+        self.keep_former_advert(advert)?;
         let sequence = self.next_sequence();
         self.execute(
             "UPDATE adverts SET property = ?2, sequence = ?3 WHERE advert = ?1",
@@ -74,6 +75,7 @@ impl ListingsWriter<'_> {
 
     /// Replaces the record, fingerprint and block keys of an advert, and adds its events.
     pub(crate) fn update_advert(&mut self, advert: i64, draft: &AdvertDraft) -> Result<()> {
+        self.keep_former_advert(advert)?;
         self.write_advert(
             "UPDATE adverts SET sequence = ?2, observed_at_ms = ?3, first_seen_at_ms = ?4, modified_at_ms = ?5,
                published_at_ms = ?6, online_at_ms = ?7, offline_at_ms = ?8, initial_price = ?9, previous_price = ?10,

@@ -6,7 +6,7 @@
 mod adverts;
 mod properties;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
@@ -15,8 +15,10 @@ use crate::adverts::identity::UrlDigest;
 use crate::records::percolation::PercolationBuffer;
 use crate::records::recent_changes::{ChangeBaseline, RecentChanges};
 use crate::records::rows::{self, flx_id, last_sequence};
-use toise_alerts::percolate::AdvertWritten;
+use toise_alerts::percolate::{AdvertTrigger, AdvertWritten, FormerRecord};
+use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::deliveries::AdvertEvent;
 use toise_dedup::{BlockKey, Fingerprint};
 
 /// Writes to the tables inside a transaction.
@@ -28,6 +30,12 @@ pub(crate) struct ListingsWriter<'t> {
     recent: Option<RecentChanges>,
     /// Adverts that moved to another property and are not percolated since.
     moved: BTreeSet<i64>,
+    /// The records before this transaction's latest write of adverts that are not percolated since; empty without an
+    /// active alert on adverts.
+    former_adverts: BTreeMap<i64, FormerRecord>,
+    /// The records of properties that were joined to one whose record is not rebuilt since, by that one; empty without
+    /// an active alert on properties.
+    joined: BTreeMap<i64, Vec<FormerRecord>>,
 }
 
 impl<'t> ListingsWriter<'t> {
@@ -42,6 +50,8 @@ impl<'t> ListingsWriter<'t> {
             percolation,
             recent: None,
             moved: BTreeSet::new(),
+            former_adverts: BTreeMap::new(),
+            joined: BTreeMap::new(),
         })
     }
 
@@ -79,13 +89,35 @@ impl<'t> ListingsWriter<'t> {
         self.percolation.flush(self.transaction)
     }
 
-    /// Passes a written advert to percolation if there are alerts on adverts; the record contains the identifier of its
+    /// Passes a written advert to percolation if an alert asks for it; the record contains the identifier of its
     /// property.
     pub(crate) fn percolate_advert(
         &mut self,
-        advert: impl FnOnce() -> AdvertWritten,
+        advert: i64,
+        trigger: AdvertTrigger,
+        events: Vec<AdvertEvent>,
+        record: impl FnOnce() -> Advert,
     ) -> Result<()> {
-        self.percolation.advert(self.transaction, advert)
+        let former = self.former_adverts.remove(&advert);
+        if trigger == AdvertTrigger::Sighted && !self.percolation.needs_advert_sightings() {
+            return Ok(());
+        }
+        self.percolation.advert(self.transaction, || AdvertWritten {
+            advert,
+            trigger,
+            former,
+            record: record(),
+            events,
+        })
+    }
+
+    /// Keeps the record of an advert for percolation, before the first write to it.
+    fn keep_former_advert(&mut self, advert: i64) -> Result<()> {
+        if self.percolation.has_advert_alerts() && !self.former_adverts.contains_key(&advert) {
+            let former = rows::former_advert(self.transaction, advert)?;
+            self.former_adverts.insert(advert, former);
+        }
+        Ok(())
     }
 
     /// Passes the adverts that moved to another property to percolation, as changed and without an event. Skips `own`,
@@ -94,12 +126,7 @@ impl<'t> ListingsWriter<'t> {
         for advert in std::mem::take(&mut self.moved) {
             if Some(advert) != own && self.percolation.has_advert_alerts() {
                 let record = rows::notified_advert(self.transaction, advert)?;
-                self.percolate_advert(|| AdvertWritten {
-                    advert,
-                    is_new: false,
-                    record,
-                    events: Vec::new(),
-                })?;
+                self.percolate_advert(advert, AdvertTrigger::Changed, Vec::new(), || record)?;
             }
         }
         Ok(())

@@ -3,11 +3,13 @@
 use super::ListingsWriter;
 use crate::Result;
 use crate::adverts::member::PropertyMember;
+use crate::adverts::restated::is_restated;
 use crate::properties::made::BuiltProperty;
 use crate::properties::record_key::RecordKey;
-use crate::records::rows::{checked_number, fingerprints_of, members, property_id};
-use toise_alerts::percolate::PropertyTrigger;
+use crate::records::rows::{self, checked_number, fingerprints_of, members, property_id};
+use toise_alerts::percolate::{FormerRecord, PropertyTrigger};
 use toise_contract::listings::codes::FlxId;
+use toise_store::document;
 
 impl ListingsWriter<'_> {
     /// Inserts a property under the next number, and returns that number.
@@ -22,8 +24,9 @@ impl ListingsWriter<'_> {
         self.write_record(key, &built.document)?;
         self.note_property(property);
         let record = &built.record;
+        let trigger = PropertyTrigger::Created;
         self.percolation
-            .property(self.transaction, property, record, PropertyTrigger::Created)?;
+            .property(self.transaction, property, record, trigger, Vec::new())?;
         Ok(property)
     }
 
@@ -61,12 +64,8 @@ impl ListingsWriter<'_> {
     }
 
     /// Rebuilds the record of a property from its adverts; it must have at least one. `trigger` is the reason to
-    /// percolate it; `None` skips percolation.
-    pub(crate) fn rebuild(
-        &mut self,
-        property: i64,
-        trigger: Option<PropertyTrigger>,
-    ) -> Result<()> {
+    /// percolate it.
+    pub(crate) fn rebuild(&mut self, property: i64, trigger: PropertyTrigger) -> Result<()> {
         let id = property_id(self.transaction, property)?;
         let members: Vec<PropertyMember> = members(self.transaction, property)?
             .into_iter()
@@ -80,8 +79,12 @@ impl ListingsWriter<'_> {
         &mut self,
         property: i64,
         built: &BuiltProperty,
-        trigger: Option<PropertyTrigger>,
+        trigger: PropertyTrigger,
     ) -> Result<()> {
+        let mut former = self.joined.remove(&property).unwrap_or_default();
+        if self.percolation.has_property_alerts() {
+            former.extend(rows::former_property(self.transaction, property)?);
+        }
         let sequence = self.next_sequence();
         let current = self.record_key(property)?;
         let key = current.unwrap_or(RecordKey::unplaced(property));
@@ -91,20 +94,28 @@ impl ListingsWriter<'_> {
             (property, key.0, sequence),
         )?;
         self.note_property(property);
-        match trigger {
-            Some(trigger) => {
-                let record = &built.record;
-                self.percolation
-                    .property(self.transaction, property, record, trigger)
+        let trigger = match trigger {
+            PropertyTrigger::Sighted if !is_sighted(built, &former) => {
+                PropertyTrigger::AdvertChanged
             }
-            None => Ok(()),
+            trigger => trigger,
+        };
+        if trigger == PropertyTrigger::Sighted && !self.percolation.needs_property_sightings() {
+            return Ok(());
         }
+        self.percolation
+            .property(self.transaction, property, &built.record, trigger, former)
     }
 
     /// Redirects a property to a survivor: its adverts move there, and its identifier returns the survivor's record.
     pub(crate) fn redirect(&mut self, property: i64, survivor: i64) -> Result<()> {
         // What was written of both so far was still of two.
         self.percolation.flush(self.transaction)?;
+        if self.percolation.has_property_alerts() {
+            let mut former = self.joined.remove(&property).unwrap_or_default();
+            former.extend(rows::former_property(self.transaction, property)?);
+            self.joined.entry(survivor).or_default().extend(former);
+        }
         for (advert, _) in fingerprints_of(self.transaction, property)? {
             self.move_advert(advert, survivor)?;
         }
@@ -138,4 +149,19 @@ impl ListingsWriter<'_> {
         )?;
         Ok(())
     }
+}
+
+/// Whether a property of which an advert was seen again says the same as before but for its moments: with several adverts,
+/// the order may change in which their values are taken, and which price is the latest.
+fn is_sighted(built: &BuiltProperty, former: &[FormerRecord]) -> bool {
+    let [former] = former else {
+        // Without former records no alert asks.
+        return former.is_empty();
+    };
+    let texts = || {
+        let former = document::decode(&former.document).ok()?;
+        Some((former, document::decode(&built.document).ok()?))
+    };
+    // What cannot be compared counts as changed.
+    texts().is_some_and(|(former, present)| is_restated(&former, &present))
 }

@@ -1,9 +1,6 @@
 //! One text index: how texts are tokenised, written and searched.
 //!
-//! Texts are split at everything but letters and digits, converted to lower case and stripped of accents. Keywords
-//! match exactly: all of them must occur, and the words of each next to each other. Full texts match by French stem
-//! and with tolerance: any one of them must match, with all of its words; a word of four letters may have one typing
-//! error, a word of eight letters two.
+//! Texts are analysed, and match, as [`toise_engine::texts`] says; alerts match the same ones.
 //!
 //! Every commit carries the sequence of the last change in it.
 
@@ -19,10 +16,6 @@ use tantivy::directory::error::LockError;
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions,
 };
-use tantivy::tokenizer::{
-    AsciiFoldingFilter, Language, LowerCaser, RemoveLongFilter, SimpleTokenizer, Stemmer,
-    TextAnalyzer, TokenStream,
-};
 use tantivy::{
     Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError,
     Term,
@@ -36,11 +29,10 @@ use crate::records::changes::ListingChanges;
 use toise_contract::listings::filters::ListingSearch;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::priority;
+use toise_engine::texts::{analyzer, tokens};
 
 /// Memory in which the writer buffers new postings, bytes.
 const WRITER_BYTES: usize = 32 << 20;
-/// Maximum length of an indexed word, bytes.
-const WORD_BYTES_MAX: usize = 40;
 /// Name of the field with the number of a property.
 pub(super) const NUMBER: &str = "number";
 const WORDS: &str = "words";
@@ -348,28 +340,6 @@ fn schema() -> (Schema, IndexFields) {
     (schema.build(), fields)
 }
 
-/// The tokeniser of texts, into words or into their stems. Accents are removed before stemming, so that a text written
-/// without them has the same stems.
-pub(super) fn analyzer(is_stemmed: bool) -> TextAnalyzer {
-    let words = TextAnalyzer::builder(SimpleTokenizer::default())
-        .filter(RemoveLongFilter::limit(WORD_BYTES_MAX))
-        .filter(LowerCaser)
-        .filter(AsciiFoldingFilter);
-    match is_stemmed {
-        true => words.filter(Stemmer::new(Language::French)).build(),
-        false => words.build(),
-    }
-}
-
-pub(super) fn tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
-    let mut stream = analyzer.token_stream(text);
-    let mut tokens = Vec::new();
-    while stream.advance() {
-        tokens.push(stream.token().text.clone());
-    }
-    tokens
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -431,6 +401,11 @@ mod tests {
                 ),
             ),
             property(3, 3, Some(json!({"title": "Studio", "tags": ["Vue mer"]}))),
+            property(
+                4,
+                4,
+                Some(json!({"title": format!("Grenier {} clair", "x".repeat(41))})),
+            ),
         ];
         take(&texts, changes);
         assert_eq!(found(&texts, &["CHEMINEE"], &[]), [1]);
@@ -438,6 +413,8 @@ mod tests {
         assert_eq!(found(&texts, &["jardin clos"], &[]), [1]);
         assert_eq!(found(&texts, &["clos jardin"], &[]), [0i64; 0]);
         assert_eq!(found(&texts, &["vue mer"], &[]), [3]);
+        assert_eq!(found(&texts, &["grenier", "clair"], &[]), [4]);
+        assert_eq!(found(&texts, &["grenier clair"], &[]), [0i64; 0]);
         assert_eq!(found(&texts, &["!"], &[]), [0i64; 0]);
         assert_eq!(found(&texts, &[], &["cheminee"]), [1, 2]);
         assert_eq!(found(&texts, &[], &["jardin chemniée"]), [1, 2]);

@@ -1,4 +1,5 @@
-//! Searches with cached sets, with fresh sets and by a scan of every text must find the same properties.
+//! Searches with cached sets, with fresh sets and by a scan of every text must find the same properties, and alerts must
+//! match the same ones.
 //!
 //! This must hold whatever is added, changed and removed in between, and with the scores that the index itself
 //! computes.
@@ -12,13 +13,14 @@ use tantivy::query::{EnableScoring, PhraseQuery, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use uuid::Uuid;
 
-use super::index::{NUMBER, TextIndex, analyzer, parse_query, tokens};
+use super::index::{NUMBER, TextIndex, parse_query};
 use super::postings_cache::QueryTerm;
 use super::query::CoarseStatistics;
 use crate::properties::record_key::RecordKey;
 use crate::records::changes::{ListingChange, ListingChanges};
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingSearch;
+use toise_engine::texts::{RecordTexts, TextPredicate, analyzer, tokens};
 
 /// Words of texts, with variants of one and two typing errors, and of the same stem.
 const VOCABULARY: [&str; 14] = [
@@ -205,6 +207,11 @@ fn compare(words: &TextIndex, model: &Model, search: &ListingSearch) {
             search.keywords, search.full_texts
         );
         assert_eq!(found.score(number), is_expected.then_some(1.0), "{of}");
+        let percolated = texts.is_some_and(|texts| {
+            let predicate = TextPredicate::compile(&search.keywords, &search.full_texts).unwrap();
+            predicate.matches(&RecordTexts::new(texts.clone()))
+        });
+        assert_eq!(percolated, is_expected, "an alert on {of}");
         assert_eq!(
             (found.contains(number), scored.contains(number)),
             (is_expected, is_expected)

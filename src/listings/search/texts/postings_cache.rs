@@ -23,13 +23,12 @@ use tantivy::{TantivyError, Term};
 use super::Result;
 use super::index::IndexFields;
 use super::segments::{IndexSegment, IndexSnapshot};
+use toise_engine::texts::errors_max;
 
 /// Memory for cached sets, bytes: about two hundred terms with two million properties.
 const CACHE_BYTES: u64 = 64 << 20;
 /// Approximate bytes of an entry in addition to its bits.
 const ENTRY_BYTES: usize = 256;
-/// Letters from which a word of a full text may have one typing error, and from which two.
-const TYPO_LENGTHS: [usize; 2] = [4, 8];
 
 /// One term of a text query.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -68,10 +67,9 @@ impl QueryTerm {
 
     fn sought(&self, present: &IndexSnapshot, fields: IndexFields) -> Result<CompiledTerm> {
         let like = |field: Field, text: &str| {
-            let letters = text.chars().count();
-            let errors = TYPO_LENGTHS.iter().filter(|from| letters >= **from);
+            let errors = errors_max(text.chars().count());
             let term = Term::from_field_text(field, text);
-            let automaton = FuzzyTermQuery::new(term, errors.count() as u8, true).automaton()?;
+            let automaton = FuzzyTermQuery::new(term, errors, true).automaton()?;
             Ok::<_, TantivyError>((field, AutomatonWeight::new(field, automaton)))
         };
         Ok(match self {
