@@ -444,6 +444,13 @@ async fn a_retry_waits_as_long_when_the_clock_is_set_while_no_server_runs() {
     // The clock was a day ahead, and is right again when the next server starts.
     sending.clock.jump_ms(-24 * 3_600_000);
     sending.resume("127.0.0.1");
-    sending.clock.advance_ms(6_001);
-    assert_eq!(received(&receiver, 2).await.len(), 2);
+    // The wait begins anew when the next one takes over, which is a moment later.
+    for _ in 0..200 {
+        if receiver.count() == 2 {
+            return;
+        }
+        sending.clock.advance_ms(1_000);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the retry waits for the day to pass");
 }

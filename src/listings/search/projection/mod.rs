@@ -312,12 +312,14 @@ impl Projection {
             false => self.listings.last_sequence()?,
         };
         self.update_text_index(writer, |texts| texts.switch_to_newer(&self.listings));
+        // What is written meanwhile is for the next refresh: others may write faster than this applies it.
+        let goal = self.listings.last_sequence()?;
         loop {
             let through = writer.memtable.through();
             self.update_text_index(writer, |texts| texts.catch_up_to(&self.listings, through));
             let of = ListingKind::Property;
             let changes = self.listings.changes_since(of, through, CHANGES_MAX)?;
-            if changes.through == through {
+            if changes.through == through || through >= goal {
                 break;
             }
             self.update_text_index(writer, |texts| texts.take(through, &changes));
