@@ -364,7 +364,7 @@ async fn metrics_are_for_operators_wherever_they_call_from() {
             .starts_with("text/plain")
     );
     let metrics = response.text().await.unwrap();
-    assert!(metrics.contains("toise_http_requests_total"), "{metrics}");
+    assert!(metrics.contains("toise_ready"), "{metrics}");
     let modest = AdminFixture::open("search").await;
     assert_eq!(modest.get("metrics").await.status(), 403);
 }
