@@ -30,12 +30,15 @@ const SESSIONS_OPEN_MAX: usize = 2;
 /// The store that DataFusion has from the beginning: the disk.
 const DISK: &str = "file:///";
 
+/// A session, and what it is for.
+type OpenSession = (QueryTerms, Arc<Session>);
+
 /// The sessions of one worker.
 #[derive(Clone)]
 pub(super) struct Sessions {
     held: Arc<Held>,
     access: Access,
-    open: Arc<Mutex<VecDeque<(QueryTerms, Arc<Session>)>>>,
+    open: Arc<Mutex<VecDeque<OpenSession>>>,
 }
 
 impl Sessions {
