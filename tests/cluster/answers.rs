@@ -141,8 +141,8 @@ fn queries_on_workers_give_the_rows_of_one_machine() {
         "select id, geo_distance(48.86, 2.35, lat, lon) metres, property_type || ' in ' || city what from dvf \
          where price_eur > 100000",
         "select id, estimate_price(lon, lat, 'flat', surface_m2) value from dvf where surface_m2 between 20 and 60",
-        "select year(mutation_date) y, median(price_eur) m, count(distinct city) c from dvf group by 1",
-        "select department_code, (select count(*) from dpe) all_of_them from dvf union select 'none', 0",
+        "select year(transaction_date) y, median(price_eur) m, count(distinct city) c from dvf group by 1",
+        "select departement_code, (select count(*) from dpe) all_of_them from dvf union select 'none', 0",
         "select * from (select id, price_eur, row_number() over (partition by insee_code order by price_eur, id) r \
          from dvf) where r = 1",
         "select count(*) from dvf where insee_code in (select code_insee_ban from dpe)",
