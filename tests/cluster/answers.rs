@@ -142,7 +142,7 @@ fn queries_on_workers_give_the_rows_of_one_machine() {
          where price_eur > 100000",
         "select id, estimate_price(lon, lat, 'flat', surface_m2) value from dvf where surface_m2 between 20 and 60",
         "select year(transaction_date) y, median(price_eur) m, count(distinct city) c from dvf group by 1",
-        "select departement_code, (select count(*) from dpe) all_of_them from dvf union select 'none', 0",
+        "select departement_code from dvf union select code_departement_ban from dpe",
         "select * from (select id, price_eur, row_number() over (partition by insee_code order by price_eur, id) r \
          from dvf) where r = 1",
         "select count(*) from dvf where insee_code in (select code_insee_ban from dpe)",
@@ -185,6 +185,13 @@ fn what_workers_cannot_run_is_answered_here_and_said() {
         errors(&answered)
             .contains("answered here alone: workers do not have the files of file:///")
     );
+    // The engine has no distributed plan of such a subquery.
+    let query =
+        "select distinct departement_code, (select count(*) from dpe) n from dvf order by 1";
+    let answered = outcome(data(), &["sql", query, "--workers", &one.address]);
+    let rows: Value = serde_json::from_slice(&answered.stdout).unwrap();
+    assert_eq!(rows, run(data(), &["sql", query]));
+    assert!(errors(&answered).contains("answered here alone: no plan for workers"));
     let wrong = outcome(
         data(),
         &["sql", "select 1/0 from dvf", "--workers", &one.address],
