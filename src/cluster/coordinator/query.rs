@@ -164,7 +164,7 @@ impl Cluster {
                 headers: headers.clone(),
             };
             let (session, frame) = prepare(Some(distribution)).await?;
-            let plan = match frame.create_physical_plan().await {
+            let plan = match frame.clone().create_physical_plan().await {
                 Ok(plan) => plan,
                 // It was planned before, without workers.
                 Err(error) => {
@@ -172,6 +172,10 @@ impl Cluster {
                     return self.here_alone(prepare(None).await?, &reason).await;
                 }
             };
+            if plan.downcast_ref::<DistributedExec>().is_none() {
+                let reason = "the engine does not cut this plan";
+                return self.here_alone((session, frame), reason).await;
+            }
             let error = match answered(&session, plan).await {
                 Ok(rows) => {
                     let (count, seconds) = (links.len(), started.elapsed().as_secs_f64());
@@ -199,6 +203,8 @@ impl Cluster {
         (session, frame): (Session, DataFrame),
         reason: &str,
     ) -> Result<QueryRows, Failure> {
+        // Errors of the engine go on with advice to its developers.
+        let reason = reason.lines().next().unwrap_or_default();
         (self.tell)(&format!("answered here alone: {reason}"));
         let rows = frame.execute_stream().await?;
         Ok(as_they_come(session, rows))
