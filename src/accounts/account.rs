@@ -56,6 +56,35 @@ pub struct Account {
     pub created_at: DateTime<Utc>,
     /// Value of the `x-webhook-key` header on its deliveries.
     pub webhook_key: WebhookKey,
+    /// The key that takes its place, if it is being rotated; until then deliveries carry it in `x-webhook-key-next`.
+    pub next_webhook_key: Option<NextWebhookKey>,
+}
+
+/// A webhook key that takes the place of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextWebhookKey {
+    /// The key.
+    pub key: WebhookKey,
+    /// When it takes the place.
+    pub from: DateTime<Utc>,
+}
+
+impl Account {
+    /// The account as it is at a moment: a next webhook key whose time has come is the webhook key.
+    #[must_use]
+    pub fn at(self, now: DateTime<Utc>) -> Self {
+        match self.next_webhook_key {
+            Some(next) if next.from <= now => Self {
+                webhook_key: next.key,
+                next_webhook_key: None,
+                ..self
+            },
+            next_webhook_key => Self {
+                next_webhook_key,
+                ..self
+            },
+        }
+    }
 }
 
 /// A signing secret with its validity.
@@ -123,6 +152,7 @@ fn insert(
         // Rounded to milliseconds, as the store returns it.
         created_at: moment(now.timestamp_millis()),
         webhook_key: WebhookKey::generate(),
+        next_webhook_key: None,
     };
     let id = account.account_id.to_string();
     transaction.execute(
@@ -150,7 +180,9 @@ fn insert_secret(
 }
 
 const SELECT: &str = "SELECT account_id, name, created_at_ms, \
-                      reveal(webhook_keys.value, 'webhook_keys ' || account_id) FROM accounts \
+                      reveal(webhook_keys.value, 'webhook_keys ' || account_id), \
+                      CASE WHEN next_value IS NOT NULL THEN reveal(next_value, 'webhook_keys ' || account_id) END, \
+                      next_from_ms FROM accounts \
                       JOIN webhook_keys USING (account_id)";
 
 /// All accounts, oldest first.
@@ -223,6 +255,38 @@ pub fn rotate_secret(
     rotated.ok_or(Error::NoAccount)
 }
 
+/// Rotates the webhook key of an account: a new key takes its place after `overlap`. Until then deliveries carry the
+/// present key where receivers look for it, and the new one in `x-webhook-key-next`. A key that was to take its place
+/// already is forgotten.
+///
+/// # Errors
+/// There is no such account, or the store fails.
+pub fn rotate_webhook_key(
+    store: &Store,
+    clock: &Clock,
+    account_id: Uuid,
+    overlap: Duration,
+) -> Result<Account> {
+    let now = clock.now();
+    let rotated = store.write(move |transaction| {
+        let Some(account) = find(transaction, account_id)? else {
+            return Ok(None);
+        };
+        let present = account.at(now).webhook_key;
+        let next = WebhookKey::generate();
+        let from_ms = (now + overlap).timestamp_millis();
+        transaction.execute(
+            "UPDATE webhook_keys SET value = conceal(?2, 'webhook_keys ' || ?1),
+               next_value = conceal(?3, 'webhook_keys ' || ?1), next_from_ms = ?4 WHERE account_id = ?1",
+            (account_id.to_string(), present.reveal(), next.reveal(), from_ms),
+        )?;
+        find(transaction, account_id)
+    })?;
+    rotated
+        .map(|account| account.at(now))
+        .ok_or(Error::NoAccount)
+}
+
 /// The secrets that sign an account's deliveries at a moment, the current one first; empty for an unknown account.
 pub fn signing_secrets(
     store: &Store,
@@ -247,20 +311,18 @@ fn signing_at(
         .collect()
 }
 
-/// The webhook key and signing secrets of an account's deliveries at a moment, the current secret first; `None` for an
+/// An account as it is at a moment, with the secrets that sign its deliveries, the current one first; `None` for an
 /// unknown account.
 pub fn credentials(
     connection: &Connection,
     account_id: Uuid,
     now: DateTime<Utc>,
-) -> rusqlite::Result<Option<(WebhookKey, Vec<ActiveSecret>)>> {
+) -> rusqlite::Result<Option<(Account, Vec<ActiveSecret>)>> {
     let Some(account) = find(connection, account_id)? else {
         return Ok(None);
     };
-    Ok(Some((
-        account.webhook_key,
-        signing_at(connection, account_id, now)?,
-    )))
+    let signing = signing_at(connection, account_id, now)?;
+    Ok(Some((account.at(now), signing)))
 }
 
 fn signing(row: &Row<'_>) -> rusqlite::Result<ActiveSecret> {
@@ -282,7 +344,17 @@ fn account(row: &Row<'_>) -> rusqlite::Result<Account> {
         name: row.get(1)?,
         created_at: moment(row.get(2)?),
         webhook_key: WebhookKey::from_stored(row.get(3)?),
+        next_webhook_key: next_webhook_key(row)?,
     })
+}
+
+fn next_webhook_key(row: &Row<'_>) -> rusqlite::Result<Option<NextWebhookKey>> {
+    let key: Option<String> = row.get(4)?;
+    let from: Option<i64> = row.get(5)?;
+    Ok(key.zip(from).map(|(key, from_ms)| NextWebhookKey {
+        key: WebhookKey::from_stored(key),
+        from: moment(from_ms),
+    }))
 }
 
 #[cfg(test)]

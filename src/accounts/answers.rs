@@ -12,7 +12,8 @@ use crate::signing::SigningSecret;
 use crate::sql_limits::SqlLimits;
 use crate::usage::{DayUsage, TypeUsage};
 
-/// An account as JSON; `secret` is passed only after it was created or rotated.
+/// An account as JSON, as it is at the moment for which it was read ([`Account::at`]); `secret` is passed only after it was
+/// created or rotated.
 pub fn account_answer(account: &Account, secret: Option<&SigningSecret>) -> Value {
     let mut answer = json!({
         "account_id": account.account_id,
@@ -20,6 +21,10 @@ pub fn account_answer(account: &Account, secret: Option<&SigningSecret>) -> Valu
         "created_at": moment(account.created_at),
         "webhook_key": account.webhook_key.reveal(),
     });
+    if let Some(next) = &account.next_webhook_key {
+        answer["next_webhook_key"] = json!(next.key.reveal());
+        answer["next_webhook_key_from"] = json!(moment(next.from));
+    }
     if let Some(secret) = secret {
         answer["signing_secret"] = json!(secret.reveal());
     }

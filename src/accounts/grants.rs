@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 69] = [
+pub const ENDPOINTS: [&str; 70] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -64,6 +64,7 @@ pub const ENDPOINTS: [&str; 69] = [
     "admin.accounts.create",
     "admin.accounts.get",
     "admin.secrets.rotate",
+    "admin.webhook_keys.rotate",
     "admin.keys.list",
     "admin.keys.create",
     "admin.keys.update",

@@ -18,6 +18,8 @@ pub const TIMESTAMP_HEADER: &str = "webhook-timestamp";
 pub const SIGNATURE_HEADER: &str = "webhook-signature";
 /// Header with the webhook key of the account.
 pub const KEY_HEADER: &str = "x-webhook-key";
+/// Header with the webhook key that takes the place of the account's, while it is rotated.
+pub const NEXT_KEY_HEADER: &str = "x-webhook-key-next";
 /// Maximum difference between the clocks of sender and receiver, in seconds.
 pub const TOLERANCE_S: u64 = 300;
 

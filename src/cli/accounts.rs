@@ -1,13 +1,15 @@
 //! `toise accounts`: creates and shows accounts, rotates signing secrets and reports consumption. Works while the
 //! server is running.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::usage::{self, PeriodArgs, UsagePart};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
-use toise_accounts::account::{self, Account, ActiveSecret};
+use toise_accounts::account::{self, Account, ActiveSecret, SECRET_OVERLAP};
 use toise_accounts::answers::{account_answer, moment};
 use toise_accounts::audit::{self, Act};
 use toise_accounts::signing::SigningSecret;
@@ -47,6 +49,15 @@ enum AccountsAction {
         #[arg(default_value = DEFAULT_ACCOUNT)]
         account: String,
     },
+    /// Replace the webhook key; for 24 hours deliveries carry the new one in x-webhook-key-next
+    RotateWebhookKey {
+        /// Name or id of the account
+        #[arg(default_value = DEFAULT_ACCOUNT)]
+        account: String,
+        /// Replace it at once, because it has leaked
+        #[arg(long)]
+        now: bool,
+    },
     /// Report the consumption of accounts per day
     Usage {
         /// Name or id of one account [default: all]
@@ -66,12 +77,16 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
             record(&store, &clock, "accounts create", &account)?;
             print_new(common, &account, &secret);
         }
-        AccountsAction::List => print_list(common, &account::list(&store)?),
+        AccountsAction::List => {
+            let accounts = account::list(&store)?.into_iter();
+            let accounts: Vec<Account> = accounts.map(|one| one.at(clock.now())).collect();
+            print_list(common, &accounts);
+        }
         AccountsAction::Show { account } => {
             let account = if account == DEFAULT_ACCOUNT {
                 account::find_or_create(&store, &clock, account)?
             } else {
-                named(&store, account)?
+                named(&store, account)?.at(clock.now())
             };
             let signing = account::signing_secrets(&store, account.account_id, clock.now())?;
             print_whole(common, &account, &signing);
@@ -84,6 +99,16 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
             if !common.json {
                 eprintln!("the old secret also signs deliveries for 24 hours");
             }
+        }
+        AccountsAction::RotateWebhookKey { account, now } => {
+            let account_id = named(&store, account)?.account_id;
+            let overlap = match now {
+                true => Duration::ZERO,
+                false => SECRET_OVERLAP,
+            };
+            let account = account::rotate_webhook_key(&store, &clock, account_id, overlap)?;
+            record(&store, &clock, "accounts rotate-webhook-key", &account)?;
+            print_whole(common, &account, &[]);
         }
         AccountsAction::Usage { account, period } => {
             let period = period.period()?;
@@ -184,6 +209,13 @@ fn print_whole(common: &Common, account: &Account, signing: &[ActiveSecret]) {
     table.add_row(["name", &account.name]);
     table.add_row(["created", &account.created_at.date_naive().to_string()]);
     table.add_row(["webhook key", account.webhook_key.reveal()]);
+    if let Some(next) = &account.next_webhook_key {
+        let from = next.from.format("%Y-%m-%d %H:%M UTC");
+        table.add_row([
+            format!("next webhook key, from {from}"),
+            next.key.reveal().to_owned(),
+        ]);
+    }
     if let Some(present) = present {
         table.add_row(["signing secret", &present.secret.reveal()]);
     }

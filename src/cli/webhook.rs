@@ -23,7 +23,8 @@ use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::account;
 use toise_accounts::answers::moment;
 use toise_alerts::signature::{
-    ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, VerifyError, read_secret, verify,
+    ID_HEADER, KEY_HEADER, NEXT_KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, VerifyError,
+    read_secret, verify,
 };
 use toise_base::clock::Clock;
 use toise_store::Store;
@@ -180,7 +181,8 @@ impl WebhookReceiver {
             }
             let store = Store::open(&common.data)?;
             let account = account::get_named(&store, &arguments.account)
-                .map_err(|error| format!("{}: {error}", arguments.account))?;
+                .map_err(|error| format!("{}: {error}", arguments.account))?
+                .at(clock.now());
             let signing = account::signing_secrets(&store, account.account_id, clock.now())?;
             secrets = signing
                 .iter()
@@ -245,8 +247,10 @@ impl WebhookReceiver {
 
     /// What is wrong with the key or signature of a delivery; `None` if both are right.
     fn problem<'h>(&self, header: impl Fn(&'static str) -> &'h str, body: &[u8]) -> Option<String> {
+        let carries = |key: &str, name| bool::from(key.as_bytes().ct_eq(header(name).as_bytes()));
         if let Some(key) = &self.key
-            && !bool::from(key.as_bytes().ct_eq(header(KEY_HEADER).as_bytes()))
+            && !carries(key, KEY_HEADER)
+            && !carries(key, NEXT_KEY_HEADER)
         {
             return Some(format!("{KEY_HEADER} is missing or wrong"));
         }

@@ -1,6 +1,7 @@
 //! Match: ranks the candidates that pass a filter by similarity to the targets.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::AsArray;
 
@@ -124,6 +125,7 @@ impl OpenData {
         let Some(id_column) = index_of(schema.id) else {
             return Err(Error::UnknownTable(schema.name.into()));
         };
+        let rivals = AtomicU64::new(0);
         let parts = self.engine().scan(
             view,
             &predicate,
@@ -150,6 +152,7 @@ impl OpenData {
                     found.map(|(_, column)| Arc::clone(&column.values))
                 };
                 let scores = scorer.score(column, &rows);
+                rivals.fetch_add(scorer.rivals(column, &rows), Ordering::Relaxed);
                 let ids = visited.column(id_column)?;
                 let ids = ids.values.as_string::<i32>();
                 for (row, score) in rows.into_iter().zip(scores) {
@@ -168,7 +171,7 @@ impl OpenData {
         Ok(Ranking {
             best: best.collect(),
             total: found.total,
-            evidence: scorer.evidence(),
+            evidence: scorer.evidence(rivals.into_inner()),
         })
     }
 }

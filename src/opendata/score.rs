@@ -54,6 +54,9 @@ pub struct ScoringRule {
     pub bits: f64,
     /// Relative error of the requested value that HIGH must tolerate, as a share of the record's value.
     pub error: f64,
+    /// Relative error of the requested value, as a share of the record's, within which no second record may lie for HIGH;
+    /// 0 for any number of them.
+    pub rival_error: f64,
 }
 
 const fn rule(
@@ -70,6 +73,7 @@ const fn rule(
         about,
         bits,
         error: 0.0,
+        rival_error: 0.0,
     }
 }
 
@@ -77,6 +81,14 @@ impl ScoringRule {
     /// The same rule with a tolerated relative error.
     const fn with_error(self, error: f64) -> Self {
         Self { error, ..self }
+    }
+
+    /// The same rule with an error within which no second record may lie.
+    const fn alone_within(self, rival_error: f64) -> Self {
+        Self {
+            rival_error,
+            ..self
+        }
     }
 }
 
@@ -112,6 +124,11 @@ pub const DPE_RULES: [ScoringRule; 8] = [
     rule("nombre_niveau_logement", number(1.0), 0.4, "storeys", 0.5),
 ];
 
+/// Error of a sale's price up to which HIGH is right at least 95 times in 100. Scores cannot tell such prices apart: beyond
+/// a tenth they are all at the bottom. Among k sales that an error of this size explains, each is as likely as the
+/// others to lie next to the requested price by chance; so there may be one.
+const SALE_PRICE_ERROR: f64 = 0.20;
+
 /// Targets of a sale match, in the order of the SQL function's arguments.
 pub const DVF_RULES: [ScoringRule; 4] = [
     rule(
@@ -120,7 +137,8 @@ pub const DVF_RULES: [ScoringRule; 4] = [
         3.0,
         "price",
         6.0,
-    ),
+    )
+    .alone_within(SALE_PRICE_ERROR),
     rule("main_rooms", number(1.0), 0.8, "rooms", 1.0),
     rule("is_new_build", Measure::Flag, 0.3, "new build", 0.3),
     rule("transaction_type", Measure::Category, 0.3, "new build", 0.3),
@@ -164,6 +182,9 @@ pub struct TargetEvidence {
     pub bits: f64,
     /// Points that the correct record loses if every value has the maximum tolerated error.
     pub error_points: f64,
+    /// Candidates that an error of the size HIGH is calibrated for explains, the correct record included; 0 if no target
+    /// has such an error.
+    pub rivals: u64,
 }
 
 impl TargetEvidence {
@@ -206,7 +227,7 @@ pub const LOW_SCORE: f64 = 40.0;
 ///
 /// If the requested values are inexact, a wrong record may fit best and the correct one follows at a distance that the
 /// error explains: 5 % of 450 kWh/m² costs far more points than 5 % of 100. HIGH therefore requires a gap that no
-/// tolerated error explains.
+/// tolerated error explains, and of sales that no other has a price that one explains.
 pub fn confidence(
     rank: usize,
     score: f64,
@@ -232,7 +253,8 @@ pub fn confidence(
     let meets = |threshold: ConfidenceThreshold| {
         evidence.bits >= threshold.surplus_bits && score >= threshold.score && gap >= threshold.gap
     };
-    if meets(HIGH) && gap > evidence.error_points.max(AMBIGUOUS_GAP) {
+    let is_alone = evidence.rivals <= 1;
+    if meets(HIGH) && gap > evidence.error_points.max(AMBIGUOUS_GAP) && is_alone {
         MatchConfidence::High
     } else if meets(MEDIUM) {
         MatchConfidence::Medium
@@ -263,6 +285,14 @@ pub fn reference(dataset: Dataset) -> String {
     let error = rules(dataset)
         .iter()
         .fold(0.0, |most: f64, rule| most.max(rule.error));
+    let alone = rules(dataset).iter().find(|rule| rule.rival_error > 0.0);
+    let alone = alone.map_or(String::new(), |rule| {
+        format!(
+            ", when no other candidate's {} is within {} % of the requested one",
+            rule.column,
+            100.0 * rule.rival_error
+        )
+    });
     let beyond_error = match error > 0.0 {
         true => format!(
             " and farther than a record falls behind whose figures are {} % off",
@@ -274,7 +304,7 @@ pub fn reference(dataset: Dataset) -> String {
         "| middle of the {} range, when filtered | exp(-d²·ln 2/(width × {SURFACE_SCALE})²) | {SURFACE_WEIGHT} |\n\
          | pin of the location, when filtered | exp(-d²·ln 2/(radius × {PLACE_SCALE})²) | {PLACE_WEIGHT} |\n\n\
          `ambiguous`: the two best scores are {AMBIGUOUS_GAP} or less apart. `confidence` of the first: HIGH from a \
-         score of {}, {} ahead of the second{beyond_error}, when the targets carry {} bits of evidence beyond what \
+         score of {}, {} ahead of the second{beyond_error}{alone}, when the targets carry {} bits of evidence beyond what \
          singles out one of the candidates; MEDIUM from {}, {} ahead, {} bits; LOW from {LOW_SCORE}; else REJECT. An \
          ambiguous first is never HIGH; the others are at most MEDIUM, by their own gap to the first.",
         surface_column(dataset),
@@ -303,7 +333,7 @@ mod tests {
             let second = (best - f64::from(gap) / 10.0).max(0.0);
             let ambiguous = ((best - second) * 10.0).round() / 10.0 <= AMBIGUOUS_GAP;
             let score = if rank == 0 { best } else { second };
-            let evidence = TargetEvidence { bits, error_points };
+            let evidence = TargetEvidence { bits, error_points, rivals: 0 };
             let found = confidence(rank, score, best, Some(second), evidence);
             let explained = f64::from(gap) / 10.0 < error_points;
             if ambiguous || rank > 0 || bits < HIGH.surplus_bits || explained {
@@ -317,6 +347,7 @@ mod tests {
         let evidence = |bits| TargetEvidence {
             bits,
             error_points: 80.0,
+            rivals: 1,
         };
         let alone = |score, bits| confidence(0, score, score, None, evidence(bits));
         assert_eq!(alone(100.0, 10.0), MatchConfidence::High);
@@ -329,9 +360,22 @@ mod tests {
         let of_error = |error_points| TargetEvidence {
             bits: 8.0,
             error_points,
+            rivals: 0,
         };
         let found = |evidence| confidence(0, 99.5, 99.5, Some(59.5), evidence);
         assert_eq!(found(of_error(25.0)), MatchConfidence::High);
         assert_eq!(found(of_error(45.0)), MatchConfidence::Medium);
+    }
+
+    #[test]
+    fn an_exact_fit_is_not_high_if_an_error_in_the_price_explains_another_sale() {
+        let among = |rivals| TargetEvidence {
+            bits: 8.0,
+            error_points: 0.0,
+            rivals,
+        };
+        let found = |rivals| confidence(0, 100.0, 100.0, Some(25.0), among(rivals));
+        assert_eq!(found(1), MatchConfidence::High);
+        assert_eq!(found(2), MatchConfidence::Medium);
     }
 }

@@ -4,6 +4,7 @@
 //! (1–10 ns each) without allocation. All callers share this code, so their scores are bit-identical.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -42,6 +43,14 @@ pub struct Scorer {
     terms: Vec<Term>,
     total_weight: f64,
     evidence: TargetEvidence,
+    rivals: Option<Rivals>,
+}
+
+/// Values that an error of a requested one explains.
+#[derive(Clone, Debug)]
+struct Rivals {
+    column: &'static str,
+    values: RangeInclusive<f64>,
 }
 
 /// Decay constant of a Gaussian that is 0.5 at `scale`.
@@ -55,6 +64,7 @@ impl Scorer {
         let mut terms = Vec::new();
         let mut bits: BTreeMap<&str, f64> = BTreeMap::new();
         let mut error_weight = 0.0;
+        let mut rivals = None;
         for target in &request.targets {
             let Some(rule) = rules(dataset)
                 .iter()
@@ -65,6 +75,15 @@ impl Scorer {
             if let Some(seek) = seek(rule.measure, &target.goal) {
                 let most = bits.entry(rule.about).or_default();
                 *most = most.max(rule.bits);
+                if let (TermMatcher::Number { target, .. }, true) = (&seek, rule.rival_error > 0.0)
+                {
+                    let ends = [1.0 + rule.rival_error, 1.0 - rule.rival_error];
+                    let [least, most] = ends.map(|factor| target / factor);
+                    rivals = Some(Rivals {
+                        column: rule.column,
+                        values: least..=most,
+                    });
+                }
                 error_weight += rule.weight * seek.lost_to_error(rule.error);
                 terms.push(Term {
                     weight: rule.weight,
@@ -109,11 +128,13 @@ impl Scorer {
         let evidence = TargetEvidence {
             bits: bits.values().sum(),
             error_points: 100.0 * error_weight / total_weight.max(f64::MIN_POSITIVE),
+            rivals: 0,
         };
         Self {
             terms,
             total_weight,
             evidence,
+            rivals,
         }
     }
 
@@ -129,9 +150,26 @@ impl Scorer {
         columns
     }
 
-    /// Evidence of the request's targets.
-    pub fn evidence(&self) -> TargetEvidence {
-        self.evidence
+    /// Evidence of the request's targets, with the number of rivals among the candidates ([`Scorer::rivals`]).
+    pub fn evidence(&self, rivals: u64) -> TargetEvidence {
+        TargetEvidence {
+            rivals,
+            ..self.evidence
+        }
+    }
+
+    /// How many of the given rows an error of the requested values explains, of the size that HIGH is calibrated for; 0 if
+    /// no target has such an error. `column` is that of [`Scorer::score`]. A missing value is explained.
+    pub fn rivals(&self, column: impl Fn(&str) -> Option<ArrayRef>, rows: &[usize]) -> u64 {
+        let Some(rivals) = &self.rivals else {
+            return 0;
+        };
+        let Some(values) = column(rivals.column).as_ref().and_then(as_numbers) else {
+            return rows.len() as u64;
+        };
+        let is_rival =
+            |row: &&usize| values.is_null(**row) || rivals.values.contains(&values.value(**row));
+        rows.iter().filter(is_rival).count() as u64
     }
 
     /// Scores the given rows. `column` returns a column named by [`Scorer::columns`]; `None` counts as missing values.

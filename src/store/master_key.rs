@@ -39,6 +39,8 @@ const SEALED_TEXT: &str = "sealed:";
 /// Seals the secrets that are stored when a store is first opened with a master key.
 const SEAL_ALL: &str = "
     UPDATE webhook_keys SET value = conceal(value, 'webhook_keys ' || account_id);
+    UPDATE webhook_keys SET next_value = conceal(next_value, 'webhook_keys ' || account_id)
+        WHERE next_value IS NOT NULL;
     UPDATE signing_secrets SET value = conceal(value, 'signing_secrets ' || account_id);
     UPDATE secrets SET value = conceal(value, 'secrets ' || name);";
 
@@ -279,7 +281,7 @@ mod tests {
     fn put(store: &Store) {
         let change = |transaction: &rusqlite::Transaction<'_>| {
             transaction.execute("INSERT INTO accounts VALUES ('a', 'a', 0)", [])?;
-            let sql = "INSERT INTO webhook_keys VALUES ('a', conceal(?1, 'webhook_keys a'))";
+            let sql = "INSERT INTO webhook_keys (account_id, value) VALUES ('a', conceal(?1, 'webhook_keys a'))";
             transaction.execute(sql, [TEXT])
         };
         store.write(change).unwrap();

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toise::accounts::account::{rotate_secret, signing_secrets};
+use toise::accounts::account::{
+    SECRET_OVERLAP, rotate_secret, rotate_webhook_key, signing_secrets,
+};
 use toise::accounts::prices::Consumption;
 use toise::accounts::usage::{DayRange, UsageScope, by_key, by_type};
 use toise::alerts::delivery::DeliveryStatus;
@@ -211,15 +213,23 @@ async fn an_alert_begins_nothing_new_while_fifty_deliveries_are_to_be_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_secrets_sign_for_a_day_after_one_was_replaced() {
+async fn both_secrets_sign_and_both_keys_are_carried_for_a_day_after_they_were_replaced() {
     let sending = DispatcherFixture::start();
     let receiver = Receiver::always(Act::Status(200)).await;
     let alert = sending.property_alert(&receiver.url());
     let account_id = sending.account.account_id;
     rotate_secret(&sending.store, &sending.clock, account_id).unwrap();
     let secrets = signing_secrets(&sending.store, account_id, sending.clock.now()).unwrap();
+    let rotated =
+        rotate_webhook_key(&sending.store, &sending.clock, account_id, SECRET_OVERLAP).unwrap();
+    let next = rotated.next_webhook_key.unwrap().key;
     sending.tell(alert, Branch::Created, 1);
     let request = &received(&receiver, 1).await[0];
+    assert_eq!(
+        request.headers["x-webhook-key"],
+        sending.account.webhook_key.reveal()
+    );
+    assert_eq!(request.headers["x-webhook-key-next"], next.reveal());
     let (timestamp, signature) = (
         &request.headers["webhook-timestamp"],
         &request.headers["webhook-signature"],
@@ -241,6 +251,8 @@ async fn both_secrets_sign_for_a_day_after_one_was_replaced() {
     sending.tell(alert, Branch::Created, 1);
     let request = &received(&receiver, 2).await[1];
     assert_eq!(request.headers["webhook-signature"].split(' ').count(), 1);
+    assert_eq!(request.headers["x-webhook-key"], next.reveal());
+    assert!(!request.headers.contains_key("x-webhook-key-next"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use toise::accounts::DEFAULT_ACCOUNT;
-use toise::accounts::account::signing_secrets;
+use toise::accounts::account::{credentials, signing_secrets};
 use toise::accounts::grants::Grants;
 use toise::accounts::key::{KeyKind, KeyRecord};
 use toise::accounts::keys;
@@ -132,6 +132,45 @@ async fn an_account_shows_its_signing_secret_at_creation_and_rotation_only() {
     let again = desk.create_account("Agence").await;
     let message = "name: must be a name no account has".to_owned();
     assert_eq!(error_of(again).await, (422, 10002, message));
+}
+
+#[tokio::test]
+async fn a_webhook_key_is_replaced_after_an_overlap() {
+    let desk = AdminFixture::open("admin").await;
+    let created = data(desk.create_account("Agence").await).await;
+    let id = created["account_id"].as_str().unwrap();
+    let account_id = Uuid::try_parse(id).unwrap();
+    let rotate = async || {
+        let path = format!("accounts/{id}/webhook-key/rotate");
+        data(desk.ask(Method::POST, &path, "").await).await
+    };
+    let rotated = rotate().await;
+    conforms("Account", &rotated);
+    assert_eq!(rotated["webhook_key"], created["webhook_key"]);
+    assert_eq!(rotated["next_webhook_key_from"], "2026-11-22T15:00:00.000Z");
+    // Whoever rotates twice learns the key that will count.
+    let again = rotate().await;
+    assert_eq!(again["webhook_key"], created["webhook_key"]);
+    assert_ne!(again["next_webhook_key"], rotated["next_webhook_key"]);
+    let carried = || {
+        let now = desk.service.clock.now();
+        let read = desk
+            .store()
+            .read(|connection| credentials(connection, account_id, now));
+        let (account, _) = read.unwrap().unwrap();
+        let next = account.next_webhook_key;
+        let next = next.map(|next| next.key.reveal().to_owned());
+        json!([account.webhook_key.reveal(), next])
+    };
+    let (key, next) = (&created["webhook_key"], &again["next_webhook_key"]);
+    assert_eq!(carried(), json!([key, next]));
+    desk.service.clock.advance_ms(24 * 3_600_000);
+    assert_eq!(carried(), json!([next, null]));
+    let got = data(desk.get(&format!("accounts/{id}")).await).await;
+    assert_eq!(
+        (&got["webhook_key"], &got["next_webhook_key"]),
+        (next, &Value::Null)
+    );
 }
 
 #[tokio::test]

@@ -9,7 +9,9 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::destinations::Credentials;
-use crate::signature::{ID_HEADER, KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign};
+use crate::signature::{
+    ID_HEADER, KEY_HEADER, NEXT_KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign,
+};
 use toise_base::clock::Clock;
 use toise_net::webhook_client::{ConnectionReuse, PostOutcome, WebhookClient};
 
@@ -56,6 +58,9 @@ impl DeliveryAttempt {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(KEY_HEADER, self.credentials.webhook_key.clone());
+        if let Some(next) = &self.credentials.next_webhook_key {
+            headers.insert(NEXT_KEY_HEADER, next.clone());
+        }
         headers.insert(TIMESTAMP_HEADER, HeaderValue::from(now.timestamp()));
         for (name, text) in [(ID_HEADER, id), (SIGNATURE_HEADER, signatures)] {
             // Identifiers and base64 are valid header values.

@@ -12,11 +12,14 @@ use super::state::{ReceiverKey, SharedReceiverKey};
 use crate::alert::listing_of;
 use crate::payload::PayloadSubject;
 use toise_accounts::account::{self, ActiveSecret};
+use toise_accounts::signing::WebhookKey;
 use toise_contract::listings::codes::FlxId;
 
 /// The credentials on an account's deliveries.
 pub(super) struct Credentials {
     pub webhook_key: HeaderValue,
+    /// The key that takes its place.
+    pub next_webhook_key: Option<HeaderValue>,
     pub secrets: Vec<ActiveSecret>,
 }
 
@@ -55,11 +58,11 @@ impl<'c> DestinationCache<'c> {
             return Ok(known.clone());
         }
         let found = account::credentials(self.connection, account_id, self.now)?;
-        let credentials = found.and_then(|(key, secrets)| {
-            let mut webhook_key = HeaderValue::from_str(key.reveal()).ok()?;
-            webhook_key.set_sensitive(true);
+        let credentials = found.and_then(|(account, secrets)| {
+            let next = account.next_webhook_key.as_ref();
             Some(Arc::new(Credentials {
-                webhook_key,
+                webhook_key: header_of(&account.webhook_key)?,
+                next_webhook_key: next.and_then(|next| header_of(&next.key)),
                 secrets,
             }))
         });
@@ -115,6 +118,12 @@ impl Destination {
             url: self.url.clone(),
         })
     }
+}
+
+fn header_of(key: &WebhookKey) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(key.reveal()).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 /// The receiver for an account and a URL, from their columns in the store.

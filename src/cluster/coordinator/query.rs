@@ -142,9 +142,7 @@ impl Cluster {
         let (session, frame) = prepare(None).await?;
         let plan = frame.clone().create_physical_plan().await?;
         if let Some(reason) = obstacle(&plan) {
-            (self.tell)(&format!("answered here alone: {reason}"));
-            let rows = frame.execute_stream().await?;
-            return Ok(as_they_come(session, rows));
+            return self.here_alone((session, frame), &reason).await;
         }
         let mut headers = HeaderMap::new();
         headers.insert(
@@ -166,8 +164,19 @@ impl Cluster {
                 headers: headers.clone(),
             };
             let (session, frame) = prepare(Some(distribution)).await?;
-            let answered = answered(&session, frame).await;
-            let error = match answered {
+            let plan = match frame.clone().create_physical_plan().await {
+                Ok(plan) => plan,
+                // It was planned before, without workers.
+                Err(error) => {
+                    let reason = format!("no plan for workers ({})", error.strip_backtrace());
+                    return self.here_alone(prepare(None).await?, &reason).await;
+                }
+            };
+            if plan.downcast_ref::<DistributedExec>().is_none() {
+                let reason = "the engine does not cut this plan";
+                return self.here_alone((session, frame), reason).await;
+            }
+            let error = match answered(&session, plan).await {
                 Ok(rows) => {
                     let (count, seconds) = (links.len(), started.elapsed().as_secs_f64());
                     (self.tell)(&format!("answered with {count} workers in {seconds:.1} s"));
@@ -178,11 +187,34 @@ impl Cluster {
                 }
                 Err(error) => error,
             };
+            if is_not_offered(&error) {
+                let reason = format!("workers cannot run the plan ({})", readable(error));
+                return self.here_alone(prepare(None).await?, &reason).await;
+            }
             if !self.examine().await {
-                return Err(error);
+                return Err(readable(error));
             }
         }
     }
+
+    /// Runs a query without workers.
+    async fn here_alone(
+        &self,
+        (session, frame): (Session, DataFrame),
+        reason: &str,
+    ) -> Result<QueryRows, Failure> {
+        // Errors of the engine go on with advice to its developers.
+        let reason = reason.lines().next().unwrap_or_default();
+        (self.tell)(&format!("answered here alone: {reason}"));
+        let rows = frame.execute_stream().await?;
+        Ok(as_they_come(session, rows))
+    }
+}
+
+/// Whether the engine lacks what a plan needs to be sent.
+fn is_not_offered(error: &Failure) -> bool {
+    let error = error.downcast_ref::<DataFusionError>();
+    error.is_some_and(|error| matches!(error.find_root(), DataFusionError::NotImplemented(_)))
 }
 
 /// Rows that nobody but this process has a part in.
@@ -201,13 +233,12 @@ fn as_they_come(session: Session, rows: SendableRecordBatchStream) -> QueryRows 
 }
 
 /// Runs a plan to its end, and gives its rows afterwards.
-async fn answered(session: &Session, frame: DataFrame) -> Result<QueryRows, Failure> {
+async fn answered(session: &Session, plan: Arc<dyn ExecutionPlan>) -> Result<QueryRows, Failure> {
     let task = session.context().task_ctx();
-    let plan = frame.create_physical_plan().await?;
     let mut rows = execute_stream(Arc::clone(&plan), task)?;
     let schema = rows.schema();
     let mut spool = StreamWriter::try_new(BufWriter::new(tempfile::tempfile()?), &schema)?;
-    while let Some(batch) = rows.try_next().await.map_err(readable)? {
+    while let Some(batch) = rows.try_next().await? {
         spool.write(&batch)?;
     }
     if let Some(distributed) = plan.downcast_ref::<DistributedExec>() {
@@ -227,6 +258,9 @@ async fn answered(session: &Session, frame: DataFrame) -> Result<QueryRows, Fail
 }
 
 /// The error of a query without the frames of the engine.
-fn readable(error: DataFusionError) -> Failure {
-    error.strip_backtrace().into()
+fn readable(error: Failure) -> Failure {
+    match error.downcast::<DataFusionError>() {
+        Ok(error) => error.strip_backtrace().into(),
+        Err(error) => error,
+    }
 }

@@ -23,6 +23,7 @@ use toise_estimate::functions as estimates;
 use toise_estimate::valuer::Adjustments;
 use toise_geocode::folder;
 use toise_opendata::{address_functions, functions};
+use toise_sql::functions::of_operators;
 use toise_sql::tables::SqlTables;
 
 /// Sessions that stay open: those of a few snapshots or days.
@@ -30,12 +31,15 @@ const SESSIONS_OPEN_MAX: usize = 2;
 /// The store that DataFusion has from the beginning: the disk.
 const DISK: &str = "file:///";
 
+/// A session, and what it is for.
+type OpenSession = (QueryTerms, Arc<Session>);
+
 /// The sessions of one worker.
 #[derive(Clone)]
 pub(super) struct Sessions {
     held: Arc<Held>,
     access: Access,
-    open: Arc<Mutex<VecDeque<(QueryTerms, Arc<Session>)>>>,
+    open: Arc<Mutex<VecDeque<OpenSession>>>,
 }
 
 impl Sessions {
@@ -125,7 +129,8 @@ impl WorkerSessionBuilder for Sessions {
         // What this worker asks of others is of the same query.
         let mut passed = HeaderMap::new();
         passed.extend(headers.get(TERMS).cloned().map(|terms| (TERMS_NAME, terms)));
-        let functions = state.scalar_functions().values().cloned().collect();
+        let named = state.scalar_functions().values().cloned();
+        let functions = named.chain(of_operators()).collect();
         let aggregates = state.aggregate_functions().values().cloned().collect();
         let windows = state.window_functions().values().cloned().collect();
         let builder = builder

@@ -85,6 +85,9 @@ fn account(with_secret: bool) -> Value {
         "name": {"type": "string", "description": "Name of the account"},
         "created_at": moment("When it was made"),
         "webhook_key": {"type": "string", "description": "What its deliveries carry in x-webhook-key"},
+        "next_webhook_key": {"type": "string", "description": "The key that takes its place, while it is rotated; what its \
+                             deliveries carry in x-webhook-key-next"},
+        "next_webhook_key_from": moment("When the next webhook key takes the place of the former one"),
     });
     if with_secret {
         required.push("signing_secret");

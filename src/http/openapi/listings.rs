@@ -144,7 +144,8 @@ fn webhook(id: &str, summary: &str, about: &str, sample: Sample) -> Value {
              delivery may come twice: its webhook-id is the same. 410 deactivates the alert."
         ),
         "parameters": [
-            header("x-webhook-key", "The account's webhook key, to compare with the expected one"),
+            header("x-webhook-key", "The account's webhook key, to compare with the expected one; while it is rotated, the \
+                                     next one is in `x-webhook-key-next`"),
             header("webhook-id", "Identifier of the delivery, the same when it is tried again"),
             header("webhook-timestamp", "When it was sent, seconds since 1970-01-01 UTC"),
             header("webhook-signature", "`v1,` and the base64 HMAC-SHA256 of id, timestamp and body joined by full \

@@ -178,7 +178,7 @@ static DPE: [EvaluationLevel; 16] = [
     ),
 ];
 
-static DVF: [EvaluationLevel; 12] = [
+static DVF: [EvaluationLevel; 14] = [
     level!(
         "rounded",
         "commune, type, surface ±2 %, price to the thousand, rooms",
@@ -242,6 +242,26 @@ static DVF: [EvaluationLevel; 12] = [
             EvaluationQuery::dvf(record)
                 .surface(record, 0.05, random)?
                 .off(record, "price_eur", 0.05, random)?
+                .rooms(record, 0.0)
+        }
+    ),
+    level!(
+        "price-10",
+        "surface ±5 %, price off by up to 10 %, rooms",
+        |record, random| {
+            EvaluationQuery::dvf(record)
+                .surface(record, 0.05, random)?
+                .off(record, "price_eur", 0.10, random)?
+                .rooms(record, 0.0)
+        }
+    ),
+    level!(
+        "price-20",
+        "surface ±5 %, price off by up to 20 %, rooms",
+        |record, random| {
+            EvaluationQuery::dvf(record)
+                .surface(record, 0.05, random)?
+                .off(record, "price_eur", 0.20, random)?
                 .rooms(record, 0.0)
         }
     ),

@@ -184,6 +184,9 @@ fn ask(
         false => ranking.confidence(0),
     };
     let ambiguous = ranking.ambiguous();
+    let mut evidence = ranking.evidence;
+    // The record itself is explained by the error with which it was asked for.
+    evidence.rivals = evidence.rivals.saturating_sub(1);
     let others = Ranking {
         best: ranking
             .best
@@ -191,7 +194,7 @@ fn ask(
             .filter(|found| found.id != record.id)
             .collect(),
         total: ranking.total.saturating_sub(1),
-        evidence: ranking.evidence,
+        evidence,
     };
     Ok(QueryOutcome {
         place: place.filter(|place| *place < 5),

@@ -25,6 +25,7 @@ ID_HEADER: Final = "webhook-id"
 TIMESTAMP_HEADER: Final = "webhook-timestamp"
 SIGNATURE_HEADER: Final = "webhook-signature"
 KEY_HEADER: Final = "x-webhook-key"
+NEXT_KEY_HEADER: Final = "x-webhook-key-next"
 TOLERANCE_S: Final = 300
 """Most seconds between the clock of the service and ours."""
 SECRET_PREFIX: Final = "whsec_"
@@ -84,7 +85,8 @@ class WebhookVerifier:
             WebhookRefused: the key, time or signature is wrong, or the signed body is no delivery.
         """
         found = {name.lower(): value for name, value in headers.items()}
-        if self._key is not None and not _same(found.get(KEY_HEADER, ""), self._key):
+        keys = [found.get(name, "") for name in (KEY_HEADER, NEXT_KEY_HEADER)]
+        if self._key is not None and not any(_same(key, self._key) for key in keys):
             raise WebhookRefused(f"{KEY_HEADER} is missing or wrong")
         identifier, timestamp = found.get(ID_HEADER, ""), found.get(TIMESTAMP_HEADER, "")
         if not identifier:

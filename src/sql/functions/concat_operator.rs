@@ -25,6 +25,11 @@ static TEXTS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
         signature: Signature::user_defined(Volatility::Immutable),
     }))
 });
+/// The function that `||` of texts becomes.
+pub(super) fn texts() -> Arc<ScalarUDF> {
+    Arc::clone(&TEXTS)
+}
+
 static CONCAT: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(bounded_form(array_concat_udf(), "array_concat")));
 static APPEND: LazyLock<Arc<ScalarUDF>> =

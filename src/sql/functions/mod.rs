@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use datafusion::error::Result;
 use datafusion::execution::context::SessionContext;
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::logical_expr::planner::ExprPlanner;
 
 /// Adds all functions of this module to a session.
@@ -36,6 +37,11 @@ pub fn register(context: &SessionContext) -> Result<()> {
     aliases::register(context)?;
     bounded::register(context)?;
     Ok(())
+}
+
+/// Functions that only operators become, which no session knows by name: for whoever reads a plan made elsewhere.
+pub fn of_operators() -> Vec<Arc<ScalarUDF>> {
+    vec![concat_operator::texts()]
 }
 
 /// The planners of operators, which stand before DataFusion's.

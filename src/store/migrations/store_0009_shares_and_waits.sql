@@ -16,3 +16,7 @@ CREATE TABLE withheld (
     property BLOB
 );
 CREATE INDEX withheld_items ON withheld (kind, item);
+
+-- The key that takes the place of an account's webhook key, and from when on; until then deliveries carry both.
+ALTER TABLE webhook_keys ADD COLUMN next_value TEXT;
+ALTER TABLE webhook_keys ADD COLUMN next_from_ms INTEGER;

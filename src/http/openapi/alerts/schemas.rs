@@ -109,7 +109,7 @@ fn operator_alert() -> Value {
     let either = |part: fn(ListingKind) -> &'static str, about: &str| {
         let parts =
             [ListingKind::Property, ListingKind::Advert].map(|listing| reference(part(listing)));
-        json!({"oneOf": parts, "description": about})
+        json!({"anyOf": parts, "description": about})
     };
     let mut schema = alert(fields(ListingKind::Property));
     let properties = &mut schema["properties"];

@@ -11,7 +11,7 @@ use crate::error::ApiError;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
 use crate::response::ApiResponse;
-use toise_accounts::account::{self, Account};
+use toise_accounts::account::{self, Account, SECRET_OVERLAP};
 use toise_accounts::answers::account_answer;
 use toise_accounts::requests::parse_account;
 use toise_accounts::signing::SigningSecret;
@@ -71,15 +71,31 @@ pub const ENDPOINTS: &[Endpoint] = &[
                 .with_answer(data_of("AccountWithSecret"))
         }),
     },
+    Endpoint {
+        method: Method::POST,
+        path: "/v2/protected/admin/accounts/{accountId}/webhook-key/rotate",
+        access: operator("admin.webhook_keys.rotate"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| rotate_webhook_key(call).boxed(),
+        operation: Some(|| {
+            Operation::new("webhookKeysRotate", "Replace an account's webhook key")
+                .with_description(
+                    "The new key takes its place after 24 hours; until then deliveries carry the former key in \
+                     `x-webhook-key` and the new one in `x-webhook-key-next`",
+                )
+                .with_answer(data_of("Account"))
+        }),
+    },
 ];
 
 /// `GET /v2/protected/admin/accounts`: every account, oldest first.
 async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    on_store(call, |store, _| {
-        let accounts = account::list(store)?;
+    on_store(call, |store, clock| {
+        let accounts = account::list(store)?.into_iter();
         let answers = accounts
-            .iter()
-            .map(|account| account_answer(account, None))
+            .map(|account| account_answer(&account.at(clock.now()), None))
             .collect();
         Ok(Value::Array(answers))
     })
@@ -99,8 +115,9 @@ async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// `GET /v2/protected/admin/accounts/{accountId}`: one account.
 async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let account_id = call.uuid()?;
-    on_store(call, move |store, _| {
-        Ok(account_answer(&account::get(store, account_id)?, None))
+    on_store(call, move |store, clock| {
+        let account = account::get(store, account_id)?.at(clock.now());
+        Ok(account_answer(&account, None))
     })
     .await
 }
@@ -113,6 +130,16 @@ async fn rotate_secret(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         Ok(with_secret(account::rotate_secret(
             store, clock, account_id,
         )?))
+    })
+    .await
+}
+
+/// `POST /v2/protected/admin/accounts/{accountId}/webhook-key/rotate`: begins to replace the webhook key.
+async fn rotate_webhook_key(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let account_id = call.uuid()?;
+    on_store(call, move |store, clock| {
+        let rotated = account::rotate_webhook_key(store, clock, account_id, SECRET_OVERLAP)?;
+        Ok(account_answer(&rotated, None))
     })
     .await
 }
