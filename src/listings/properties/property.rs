@@ -33,7 +33,12 @@ pub fn build_property<'m>(
     members: impl IntoIterator<Item = &'m PropertyMember>,
 ) -> Property {
     let mut seen: Vec<&PropertyMember> = members.into_iter().collect();
-    seen.sort_by_key(|member| (member.history.first_seen_at, member.advert.flx_id));
+    // Identifiers differ from one filling of a store to the next; addresses do not.
+    let first_seen = |member: &PropertyMember| member.history.first_seen_at;
+    seen.sort_by(|one, other| {
+        let by_url = || one.advert.url.cmp(&other.advert.url);
+        first_seen(one).cmp(&first_seen(other)).then_with(by_url)
+    });
     let mut present = seen.clone();
     present.sort_by_key(|member| !member.is_online());
     let first = seen.first().map(|member| &member.advert);

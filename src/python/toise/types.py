@@ -348,6 +348,7 @@ __all__ = [
     "Variation",
     "VersionAnswer",
     "VersionAnswerData",
+    "WebhookKeysRotateAnswer",
     "Year",
 ]
 
@@ -1314,6 +1315,10 @@ class Account(TypedDict):
     """When it was made; UTC, milliseconds."""
     webhook_key: str
     """What its deliveries carry in x-webhook-key."""
+    next_webhook_key: NotRequired[str]
+    """The key that takes its place, while it is rotated; what its deliveries carry in x-webhook-key-next."""
+    next_webhook_key_from: NotRequired[str]
+    """When the next webhook key takes the place of the former one; UTC, milliseconds."""
 
 
 class AccountWithSecret(TypedDict):
@@ -1327,13 +1332,17 @@ class AccountWithSecret(TypedDict):
     """When it was made; UTC, milliseconds."""
     webhook_key: str
     """What its deliveries carry in x-webhook-key."""
+    next_webhook_key: NotRequired[str]
+    """The key that takes its place, while it is rotated; what its deliveries carry in x-webhook-key-next."""
+    next_webhook_key_from: NotRequired[str]
+    """When the next webhook key takes the place of the former one; UTC, milliseconds."""
     signing_secret: str
     """Signs its deliveries (Standard Webhooks); told at creation and rotation only. A replaced secret signs beside the
     new one for 24 hours.
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.reports", "admin.model", "admin.jobs"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -4087,6 +4096,12 @@ class SecretsRotateAnswer(TypedDict):
     """`SecretsRotateAnswer` of the contract."""
 
     data: AccountWithSecret
+
+
+class WebhookKeysRotateAnswer(TypedDict):
+    """`WebhookKeysRotateAnswer` of the contract."""
+
+    data: Account
 
 
 class KeysListAnswer(TypedDict):
