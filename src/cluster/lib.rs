@@ -9,7 +9,7 @@
 //! job does only what is missing, and answers are put together in the order of their numbers. A query that fails with a
 //! worker is run again without it; none of its rows are shown before all are there.
 //!
-//! Connections are encrypted and authenticated, but for loopback ([`transport`]).
+//! Connections are encrypted and authenticated, but for loopback (`transport.rs`).
 
 pub mod coordinator;
 pub mod error;

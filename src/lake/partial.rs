@@ -7,7 +7,7 @@
 //! needs the space makes a hole again ([`punch`]), at any time: a reader that finds it fetches what it needs.
 //!
 //! A table with such files has the file [`MARKER`] in its own folder. Other programs cannot fill holes, so such a table
-//! has no shared folder ([`super::shared_folder`]).
+//! has no shared folder (`shared_folder.rs`).
 
 use std::fmt::Debug;
 use std::fs::{self, File};
