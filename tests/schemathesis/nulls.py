@@ -24,7 +24,7 @@ def is_lenient(case):
     """Whether nulls of optional fields are all that is wrong with a request."""
     parts = case.meta.components if case.meta else {}
     wrong = {place for place, part in parts.items() if part.mode.is_negative}
-    if wrong != {ParameterLocation.BODY} or not isinstance(case.body, dict):
+    if wrong != {ParameterLocation.BODY} or case.media_type != JSON or not isinstance(case.body, dict):
         return False
     document = case.operation.schema.raw_schema
     schema = document["paths"][case.operation.path][case.method.lower()]["requestBody"]["content"][JSON]["schema"]
