@@ -178,6 +178,14 @@ static DPE: [EvaluationLevel; 16] = [
     ),
 ];
 
+/// A sale whose price is off by at most a share.
+fn priced(record: &SampledRecord, share: f64, random: &mut StdRng) -> Option<EvaluationQuery> {
+    EvaluationQuery::dvf(record)
+        .surface(record, 0.05, random)?
+        .off(record, "price_eur", share, random)?
+        .rooms(record, 0.0)
+}
+
 static DVF: [EvaluationLevel; 14] = [
     level!(
         "rounded",
@@ -228,42 +236,22 @@ static DVF: [EvaluationLevel; 14] = [
     level!(
         "price-3",
         "surface ±5 %, price off by up to 3 %, rooms",
-        |record, random| {
-            EvaluationQuery::dvf(record)
-                .surface(record, 0.05, random)?
-                .off(record, "price_eur", 0.03, random)?
-                .rooms(record, 0.0)
-        }
+        |record, random| priced(record, 0.03, random)
     ),
     level!(
         "price-5",
         "surface ±5 %, price off by up to 5 %, rooms",
-        |record, random| {
-            EvaluationQuery::dvf(record)
-                .surface(record, 0.05, random)?
-                .off(record, "price_eur", 0.05, random)?
-                .rooms(record, 0.0)
-        }
+        |record, random| priced(record, 0.05, random)
     ),
     level!(
         "price-10",
         "surface ±5 %, price off by up to 10 %, rooms",
-        |record, random| {
-            EvaluationQuery::dvf(record)
-                .surface(record, 0.05, random)?
-                .off(record, "price_eur", 0.10, random)?
-                .rooms(record, 0.0)
-        }
+        |record, random| priced(record, 0.10, random)
     ),
     level!(
         "price-20",
         "surface ±5 %, price off by up to 20 %, rooms",
-        |record, random| {
-            EvaluationQuery::dvf(record)
-                .surface(record, 0.05, random)?
-                .off(record, "price_eur", 0.20, random)?
-                .rooms(record, 0.0)
-        }
+        |record, random| priced(record, 0.20, random)
     ),
     level!(
         "place-100",
