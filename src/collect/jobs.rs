@@ -113,6 +113,8 @@ pub enum AttemptOutcome {
         due_at_ms: i64,
         /// The error.
         reason: String,
+        /// Whether not even a connection to the portal could be made.
+        is_unreachable: bool,
     },
 }
 
@@ -223,7 +225,9 @@ pub fn record(
 ) -> rusqlite::Result<()> {
     let (ended, origins, until_ms) = match attempt {
         AttemptOutcome::OtherHost(_) => return Ok(()),
-        AttemptOutcome::Retry { due_at_ms, reason } => {
+        AttemptOutcome::Retry {
+            due_at_ms, reason, ..
+        } => {
             transaction
                 .prepare_cached("UPDATE jobs SET lease_until_ms = NULL, due_at_ms = ?2, reason = ?3 WHERE job = ?1")?
                 .execute((job.number, due_at_ms, reason))?;
@@ -272,6 +276,16 @@ pub fn record(
         }
     }
     Ok(())
+}
+
+/// When the next attempt at a job is due, Unix milliseconds; `None` while it is made and after its end.
+pub fn due_at_ms(connection: &Connection, job: Uuid, now_ms: i64) -> rusqlite::Result<Option<i64>> {
+    let sql = "SELECT due_at_ms FROM jobs WHERE job_id = ?1 AND coalesce(lease_until_ms, 0) <= ?2";
+    let due = connection
+        .prepare_cached(sql)?
+        .query_row((job.as_bytes(), now_ms), |row| row.get(0))
+        .optional()?;
+    Ok(due.flatten())
 }
 
 /// How a job ended; `None` if it has not ended or does not exist.

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rusqlite::Connection;
+
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -43,8 +43,8 @@ use self::portals::Portals;
 use self::queue::Politeness;
 use self::readers::ReaderPool;
 use self::runner::{Runner, RunnerContext, RunnerMessage};
-use self::waiters::{JobWaiters, WaiterSlot};
-use self::work::{PAGES_FOLDER, PageWorker};
+use self::waiters::{JobNews, JobWaiters, WaiterSlot};
+use self::work::{PAGES_FOLDER, PageWorker, WAIT_MAX};
 use crate::rejected::{Rejected, RejectionCode};
 use crate::settings::CollectSettings;
 use toise_base::clock::Clock;
@@ -59,8 +59,9 @@ use toise_net::fetch::Fetcher;
 use toise_store::{self as store, Store};
 use toise_telemetry::Metrics;
 
-/// Seconds after which to repeat a call whose page is still being collected.
-pub const RETRY_AFTER_S: u64 = 5;
+/// Seconds after which to repeat a call whose page is being collected just now.
+pub const RETRY_AFTER_S: u64 = RETRY_AFTER.as_secs();
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// How often a call that waits looks whether the service stops, and whether another process ended its job.
 const POLL_EVERY: Duration = Duration::from_millis(500);
 /// Maximum calls that query the store at once.
@@ -102,7 +103,10 @@ pub enum CollectOutcome {
     /// The advert, known before or just collected.
     Known(FlxId),
     /// The page is still being collected.
-    Pending,
+    Pending {
+        /// When to repeat the call, seconds: no attempt at the page is made before.
+        retry_after_s: u64,
+    },
     /// Its page is no listing; the code of the reason, and what it means here.
     Rejected(Rejected),
     /// The account has as many jobs waiting as it may.
@@ -114,6 +118,19 @@ impl CollectOutcome {
     fn rejected(code: RejectionCode, why: impl Display) -> Self {
         CollectOutcome::Rejected(Rejected::new(code, why))
     }
+
+    fn pending(retry_after: Duration) -> Self {
+        let retry_after_s = (retry_after.as_secs_f64().ceil() as u64).max(1);
+        CollectOutcome::Pending { retry_after_s }
+    }
+}
+
+/// What a call that waited for a job knows.
+enum Waited {
+    /// How the job ended.
+    Ended(JobOutcome),
+    /// When to ask again: the job goes on.
+    Until(Duration),
 }
 
 /// Collects pages. Cheap to clone.
@@ -296,15 +313,16 @@ impl Collector {
             return Ok(CollectOutcome::Full);
         };
         match self.wait_for(place, deadline, stopping).await? {
-            None => Ok(CollectOutcome::Pending),
-            Some(JobOutcome::Rejected(reason)) => Ok(CollectOutcome::Rejected(reason)),
-            Some(JobOutcome::Collected(digest)) => {
+            Waited::Until(retry_after) => Ok(CollectOutcome::pending(retry_after)),
+            Waited::Ended(JobOutcome::Rejected(reason)) => Ok(CollectOutcome::Rejected(reason)),
+            Waited::Ended(JobOutcome::Collected(digest)) => {
                 let known = self
                     .ask(move |own| Ok(own.listings.known(&digest)?))
                     .await?;
-                Ok(known.map_or(CollectOutcome::Pending, |known| {
-                    CollectOutcome::Known(known.advert)
-                }))
+                Ok(match known {
+                    Some(known) => CollectOutcome::Known(known.advert),
+                    None => CollectOutcome::pending(RETRY_AFTER),
+                })
             }
         }
     }
@@ -378,27 +396,54 @@ impl Collector {
         Ok(inserted)
     }
 
+    /// Waits for the end of a job, but no longer than to the deadline. Who asked for a page of a portal that cannot be
+    /// reached, or whose next attempt is due after the deadline, is told at once.
     async fn wait_for(
         &self,
         mut place: WaiterSlot,
         deadline: Instant,
         stopping: impl Fn() -> bool,
-    ) -> Result<Option<JobOutcome>> {
+    ) -> Result<Waited> {
+        let job = place.job();
         loop {
-            let until = deadline.min(Instant::now() + POLL_EVERY);
-            if let Ok(Some(ended)) = tokio::time::timeout_at(until, place.outcome()).await {
-                return Ok(Some(ended));
+            // Another process may run the job.
+            let (ended, due_in) = self.ask(move |own| own.progress(job)).await?;
+            let now = Instant::now();
+            if let Some(ended) = ended {
+                return Ok(Waited::Ended(ended));
             }
-            let job = place.job();
-            let ending = move |own: &Self| {
-                let ending = |connection: &Connection| jobs::find_outcome(connection, job);
-                Ok(own.store.read(ending)?)
-            };
-            let ended = self.ask(ending).await?;
-            if ended.is_some() || Instant::now() >= deadline || stopping() {
-                return Ok(ended);
+            if let Some(wait) = due_in.filter(|wait| now + *wait > deadline) {
+                return Ok(Waited::Until(wait));
+            }
+            if now >= deadline || stopping() {
+                return Ok(Waited::Until(due_in.unwrap_or(RETRY_AFTER)));
+            }
+            let until = deadline.min(now + POLL_EVERY);
+            match tokio::time::timeout_at(until, place.news()).await {
+                Ok(Some(JobNews::Ended(ended))) => return Ok(Waited::Ended(ended)),
+                Ok(Some(JobNews::Postponed(postponed)))
+                    if postponed.is_unreachable || postponed.until > deadline =>
+                {
+                    let wait = postponed.until.saturating_duration_since(Instant::now());
+                    return Ok(Waited::Until(wait));
+                }
+                _ => {}
             }
         }
+    }
+
+    /// How a job ended, or how long it is to its next attempt. Blocks.
+    fn progress(&self, job: Uuid) -> Result<(Option<JobOutcome>, Option<Duration>)> {
+        let now_ms = self.clock.now().timestamp_millis();
+        let (ended, due_at_ms) = self.store.read(|connection| {
+            let ended = jobs::find_outcome(connection, job)?;
+            Ok((ended, jobs::due_at_ms(connection, job, now_ms)?))
+        })?;
+        let wait_ms = due_at_ms.map(|due_at_ms| due_at_ms - now_ms);
+        let wait_ms = wait_ms.and_then(|wait_ms| u64::try_from(wait_ms).ok());
+        // The clock may have been set back since it was written.
+        let wait = wait_ms.map(|wait_ms| Duration::from_millis(wait_ms).min(WAIT_MAX));
+        Ok((ended, wait.filter(|wait| !wait.is_zero())))
     }
 
     /// Queues checks of known adverts by their URLs: non-public ones are left out, and those already waiting are not

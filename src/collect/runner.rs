@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 
 use super::jobs::{self, AttemptOutcome, Job};
 use super::queue::{JobQueue, Politeness};
-use super::waiters::JobWaiters;
+use super::waiters::{JobWaiters, Postponed};
 use super::work::{CompletedAttempt, PAGES_FOLDER, PageWorker, WAIT_MAX};
 use toise_base::clock::Clock;
 use toise_base::leader::{Duty, Inbox, Leader, Notifier, Pace, Post, Stop};
@@ -230,24 +230,35 @@ impl RunnerLoop {
         })
     }
 
-    /// Notifies the call that waits for an ended job, and requeues a job that is to be retried.
+    /// Notifies the call that waits for a job, and requeues a job that is to be retried.
     fn settle(&mut self, mut job: Job, attempt: AttemptOutcome, now: Duration, now_ms: i64) {
         match attempt {
             AttemptOutcome::Ended { ended, .. } => {
                 tracing::debug!(url = job.what.url, ?ended, "collected");
-                self.setup.waiting.notify(job.what.id, ended);
+                self.setup.waiting.ended(job.what.id, ended);
             }
             AttemptOutcome::OtherHost(trail) => {
                 job.trail = trail;
                 self.queue.push(job, now);
             }
-            AttemptOutcome::Retry { due_at_ms, reason } => {
+            AttemptOutcome::Retry {
+                due_at_ms,
+                reason,
+                is_unreachable,
+            } => {
                 tracing::debug!(url = job.what.url, reason, "collection will be retried");
                 job.attempts += 1;
                 job.trail = RedirectTrail::default();
                 let wait_ms = u64::try_from(due_at_ms - now_ms).unwrap_or(0);
                 // The clock may have been set back since the attempt ended.
                 let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
+                self.setup.waiting.postponed(
+                    job.what.id,
+                    Postponed {
+                        until: tokio::time::Instant::now() + wait,
+                        is_unreachable,
+                    },
+                );
                 self.queue.push(job, now + wait);
             }
         }
@@ -263,7 +274,7 @@ impl RunnerLoop {
                 .spawn(async move { working.attempt(&own).await })
                 .await;
             let done = attempted.unwrap_or_else(|error| CompletedAttempt {
-                attempt: worker.retry(&job, format!("the attempt failed: {error}"), None),
+                attempt: worker.retry(&job, format!("the attempt failed: {error}")),
                 crawl_delay: None,
                 cool_down: None,
             });

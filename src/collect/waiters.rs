@@ -5,21 +5,40 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::watch;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::jobs::JobOutcome;
 
+/// A job whose attempt failed, and which waits for the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Postponed {
+    /// When the next attempt is due.
+    pub until: Instant,
+    /// Whether not even a connection to the portal could be made.
+    pub is_unreachable: bool,
+}
+
+/// What is told of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobNews {
+    /// It ended.
+    Ended(JobOutcome),
+    /// It will be tried again.
+    Postponed(Postponed),
+}
+
 /// The waiting calls of this process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct JobWaiters(Arc<Mutex<HashMap<Uuid, oneshot::Sender<JobOutcome>>>>);
+pub struct JobWaiters(Arc<Mutex<HashMap<Uuid, watch::Sender<Option<JobNews>>>>>);
 
 /// The place of a waiting call; released when dropped.
 #[derive(Debug)]
 pub struct WaiterSlot {
     waiting: JobWaiters,
     job: Uuid,
-    outcome: oneshot::Receiver<JobOutcome>,
+    news: watch::Receiver<Option<JobNews>>,
 }
 
 impl JobWaiters {
@@ -29,20 +48,26 @@ impl JobWaiters {
         if places.contains_key(&job) {
             return None;
         }
-        let (notify, outcome) = oneshot::channel();
-        places.insert(job, notify);
+        let (sender, news) = watch::channel(None);
+        places.insert(job, sender);
         Some(WaiterSlot {
             waiting: self.clone(),
             job,
-            outcome,
+            news,
         })
     }
 
     /// Sends the outcome of a job to the call that waits for it.
-    pub fn notify(&self, job: Uuid, ended: JobOutcome) {
-        if let Some(notify) = self.0.lock().remove(&job) {
-            // Whoever went away is not told.
-            let _ = notify.send(ended);
+    pub fn ended(&self, job: Uuid, outcome: JobOutcome) {
+        if let Some(sender) = self.0.lock().remove(&job) {
+            sender.send_replace(Some(JobNews::Ended(outcome)));
+        }
+    }
+
+    /// Tells the call that waits for a job when it will be tried again.
+    pub fn postponed(&self, job: Uuid, postponed: Postponed) {
+        if let Some(sender) = self.0.lock().get(&job) {
+            sender.send_replace(Some(JobNews::Postponed(postponed)));
         }
     }
 }
@@ -53,9 +78,10 @@ impl WaiterSlot {
         self.job
     }
 
-    /// Waits for the end of the job; `None` if it will not be reported.
-    pub async fn outcome(&mut self) -> Option<JobOutcome> {
-        (&mut self.outcome).await.ok()
+    /// Waits for news of the job; `None` if there will be none.
+    pub async fn news(&mut self) -> Option<JobNews> {
+        self.news.changed().await.ok()?;
+        self.news.borrow_and_update().clone()
     }
 }
 

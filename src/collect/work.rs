@@ -78,7 +78,7 @@ impl PageWorker {
     pub async fn attempt(&self, job: &Job) -> CompletedAttempt {
         if job.attempts >= ATTEMPTS_MAX {
             return CompletedAttempt {
-                attempt: self.retry(job, "no attempt came to an end".into(), None),
+                attempt: self.retry(job, "no attempt came to an end".into()),
                 crawl_delay: None,
                 cool_down: None,
             };
@@ -105,7 +105,7 @@ impl PageWorker {
     async fn take(&self, job: &Job, page: FetchedPage) -> AttemptOutcome {
         let (worker, own) = (self.clone(), job.clone());
         let taken = self.readers.run(move || worker.read(&own, &page)).await;
-        taken.unwrap_or_else(|| self.retry(job, "the page could not be read".into(), None))
+        taken.unwrap_or_else(|| self.retry(job, "the page could not be read".into()))
     }
 
     fn read(&self, job: &Job, page: &FetchedPage) -> AttemptOutcome {
@@ -155,7 +155,7 @@ impl PageWorker {
             }
             Ok((true, false)) => &job.what.url,
             Ok((false, _)) => final_url,
-            Err(error) => return self.retry(job, error.to_string(), None),
+            Err(error) => return self.retry(job, error.to_string()),
         };
         let Some(url) = self.listings.listing_url(address) else {
             let why = "its address is none of a listing";
@@ -175,7 +175,7 @@ impl PageWorker {
             .ingest(vec![Value::Object(advert)])
         {
             Ok(outcomes) => outcomes,
-            Err(error) => return self.retry(job, error.to_string(), None),
+            Err(error) => return self.retry(job, error.to_string()),
         };
         match outcomes.pop() {
             Some(Ok(_)) => AttemptOutcome::Ended {
@@ -187,7 +187,7 @@ impl PageWorker {
                 Rejected::new(RejectionCode::NotAListing, fault),
                 self.rejected_for,
             ),
-            None => self.retry(job, "the store took nothing".into(), None),
+            None => self.retry(job, "the store took nothing".into()),
         }
     }
 
@@ -232,14 +232,14 @@ impl PageWorker {
     fn gone(&self, job: &Job, why: &str, now: DateTime<Utc>) -> AttemptOutcome {
         let is_known = match self.listings.known(&job.what.digest) {
             Ok(known) => known.is_some(),
-            Err(error) => return self.retry(job, error.to_string(), None),
+            Err(error) => return self.retry(job, error.to_string()),
         };
         if is_known {
             let sighting =
                 json!({"url": job.what.url, "isOnline": false, "lastSeenAt": Timestamp::new(now)});
             match self.listings_for(job, &job.what.url).ingest(vec![sighting]) {
                 Ok(_) => {}
-                Err(error) => return self.retry(job, error.to_string(), None),
+                Err(error) => return self.retry(job, error.to_string()),
             }
         }
         self.reject(Rejected::new(RejectionCode::Gone, why), self.rejected_for)
@@ -252,16 +252,16 @@ impl PageWorker {
         cool_down: Option<Duration>,
     ) -> AttemptOutcome {
         let code = match &failure {
-            FetchFailure::Transient { reason, .. } => {
-                return self.retry(job, reason.clone(), cool_down);
+            FetchFailure::Transient { is_unreachable, .. } => {
+                return self.postpone(job, failure.to_string(), cool_down, *is_unreachable);
             }
-            FetchFailure::Status(408) => return self.retry(job, failure.to_string(), cool_down),
+            FetchFailure::Status(408) => return self.retry(job, failure.to_string()),
             FetchFailure::Status(404 | 410) => {
                 let (worker, job, why) = (self.clone(), job.clone(), failure.to_string());
                 let now = self.clock.now();
                 let own = job.clone();
                 let gone = tokio::task::spawn_blocking(move || worker.gone(&own, &why, now)).await;
-                return gone.unwrap_or_else(|error| self.retry(&job, error.to_string(), None));
+                return gone.unwrap_or_else(|error| self.retry(&job, error.to_string()));
             }
             FetchFailure::OtherHost(trail) => return AttemptOutcome::OtherHost(*trail.clone()),
             FetchFailure::Refused(_) => RejectionCode::NotPublic,
@@ -276,11 +276,17 @@ impl PageWorker {
     }
 
     /// Schedules a retry, as long as it may succeed.
-    pub(super) fn retry(
+    pub(super) fn retry(&self, job: &Job, reason: String) -> AttemptOutcome {
+        self.postpone(job, reason, None, false)
+    }
+
+    /// Schedules a retry no earlier than the portal wants, as long as it may succeed.
+    fn postpone(
         &self,
         job: &Job,
         reason: String,
         cool_down: Option<Duration>,
+        is_unreachable: bool,
     ) -> AttemptOutcome {
         let Some(wait) = RETRY_AFTER.get(job.attempts as usize) else {
             return self.reject(
@@ -294,6 +300,7 @@ impl PageWorker {
         AttemptOutcome::Retry {
             due_at_ms: self.clock.now().timestamp_millis() + wait.as_millis() as i64,
             reason,
+            is_unreachable,
         }
     }
 

@@ -82,6 +82,8 @@ pub enum FetchFailure {
         reason: String,
         /// Time after which the portal allows another request.
         retry_after: Option<Duration>,
+        /// Whether not even a connection could be made: there is no such name, or nobody answers there.
+        is_unreachable: bool,
     },
 }
 
@@ -90,6 +92,15 @@ impl FetchFailure {
         FetchFailure::Transient {
             reason: reason.into(),
             retry_after: None,
+            is_unreachable: false,
+        }
+    }
+
+    fn unreachable(reason: impl Into<String>) -> Self {
+        FetchFailure::Transient {
+            reason: reason.into(),
+            retry_after: None,
+            is_unreachable: true,
         }
     }
 }
@@ -234,10 +245,15 @@ impl Fetcher {
             match &rules {
                 RobotsRules::Known(known) if known.allow(&url) => {}
                 RobotsRules::Known(_) => return Err(FetchFailure::Robots(host)),
-                RobotsRules::Unreachable(reason) => {
-                    return Err(FetchFailure::transient(format!(
-                        "robots.txt of {host} is unavailable: {reason}"
-                    )));
+                RobotsRules::Unavailable {
+                    reason,
+                    is_unreachable,
+                } => {
+                    return Err(FetchFailure::Transient {
+                        reason: format!("robots.txt of {host} is unavailable: {reason}"),
+                        retry_after: None,
+                        is_unreachable: *is_unreachable,
+                    });
                 }
             }
             let response = self.get(&url).await?;
@@ -276,9 +292,10 @@ impl Fetcher {
             .await
             .map_err(|error| match refusal(&error) {
                 Some(refused @ UrlRefusal::Unresolved(_)) => {
-                    FetchFailure::transient(refused.to_string())
+                    FetchFailure::unreachable(refused.to_string())
                 }
                 Some(refused) => FetchFailure::Refused(refused),
+                None if error.is_connect() => FetchFailure::unreachable(causes(&error)),
                 None => FetchFailure::transient(causes(&error)),
             })
     }
@@ -289,10 +306,20 @@ impl Fetcher {
             Ok(Ok(rules)) => rules,
             // If the guard refuses `robots.txt`, the request for the page fails with the same reason.
             Ok(Err(FetchFailure::Refused(_))) => RobotsRules::none(),
-            Ok(Err(failure)) => RobotsRules::Unreachable(failure.to_string()),
-            Err(_) => {
-                RobotsRules::Unreachable(format!("no answer within {} s", ROBOTS_TIMEOUT.as_secs()))
-            }
+            Ok(Err(failure)) => RobotsRules::Unavailable {
+                reason: failure.to_string(),
+                is_unreachable: matches!(
+                    failure,
+                    FetchFailure::Transient {
+                        is_unreachable: true,
+                        ..
+                    }
+                ),
+            },
+            Err(_) => RobotsRules::Unavailable {
+                reason: format!("no answer within {} s", ROBOTS_TIMEOUT.as_secs()),
+                is_unreachable: false,
+            },
         }
     }
 
@@ -333,6 +360,7 @@ async fn read_page(url: Url, response: Response) -> Result<FetchedPage, FetchFai
         return Err(FetchFailure::Transient {
             reason: format!("the portal answered {}", status.as_u16()),
             retry_after: retry_after(response.headers(), Utc::now()),
+            is_unreachable: false,
         });
     }
     if status != StatusCode::OK {

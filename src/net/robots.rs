@@ -15,8 +15,9 @@ use tokio::sync::OnceCell;
 
 /// How long a file is cached.
 const CACHE_TTL: Duration = Duration::from_secs(24 * 3600);
-/// How long a failed fetch of a file is not repeated.
-const FAILURE_TTL: Duration = Duration::from_secs(60);
+/// How long a failed fetch of a file is not repeated: shorter than any pause between two attempts at a page, which would
+/// otherwise find the same failure again without asking.
+const FAILURE_TTL: Duration = Duration::from_secs(4);
 /// Bytes that files kept at once came as; past them those asked for longest ago are forgotten. As rules they take some
 /// four times that.
 const BYTES_MAX: u64 = 32 << 20;
@@ -30,8 +31,13 @@ const CRAWL_DELAY_MAX: Duration = Duration::from_secs(60);
 pub(super) enum RobotsRules {
     /// Rules of a file, or the default.
     Known(Arc<ParsedRobots>),
-    /// The file is temporarily unavailable, with the reason.
-    Unreachable(String),
+    /// The file is temporarily unavailable.
+    Unavailable {
+        /// The reason.
+        reason: String,
+        /// Whether not even a connection could be made.
+        is_unreachable: bool,
+    },
 }
 
 /// Parsed rules, and the size of their file in bytes.
@@ -67,14 +73,14 @@ impl RobotsRules {
                 .robots
                 .crawl_delay()
                 .map(|delay| delay.min(CRAWL_DELAY_MAX)),
-            RobotsRules::Unreachable(_) => None,
+            RobotsRules::Unavailable { .. } => None,
         }
     }
 
     fn bytes(&self) -> u32 {
         let bytes = match self {
             RobotsRules::Known(known) => known.bytes,
-            RobotsRules::Unreachable(reason) => reason.len(),
+            RobotsRules::Unavailable { reason, .. } => reason.len(),
         };
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
@@ -147,7 +153,7 @@ impl Expiry<String, RobotsSlot> for Lasting {
 
 fn lasting(slot: &RobotsSlot) -> Duration {
     match slot.get() {
-        Some(RobotsRules::Unreachable(_)) => FAILURE_TTL,
+        Some(RobotsRules::Unavailable { .. }) => FAILURE_TTL,
         Some(RobotsRules::Known(_)) | None => CACHE_TTL,
     }
 }

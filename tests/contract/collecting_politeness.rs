@@ -1,6 +1,9 @@
 //! Politeness of collection towards portals: pauses, timeouts, retries.
 
+use std::net::TcpListener;
 use std::time::Duration;
+
+use serde_json::json;
 
 use crate::support::collecting::{get, service, told, until};
 use crate::support::portal::{Act, Portal, flat_page};
@@ -52,6 +55,48 @@ async fn temporary_failures_are_retried_a_limited_number_of_times() {
         reason.starts_with("unreachable: the connection broke off"),
         "{reason}"
     );
+}
+
+#[tokio::test]
+async fn who_asks_for_a_page_that_cannot_be_reached_is_told_at_once_when_to_ask_again() {
+    let closed = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
+    };
+    let service = service(|settings| settings.wait_s = 3_600).await;
+    for (url, reason) in [
+        (format!("http://{closed}/flat/1"), "Connection refused"),
+        ("http://nobody.example/flat/1".to_owned(), "nobody.example"),
+    ] {
+        // Far less than a call may wait; the pauses are those between attempts, with their jitter.
+        for (attempt, pause) in [(1, 5..=6), (2, 30..=36), (3, 120..=144), (4, 600..=720)] {
+            let asked = get(&service, "adverts", &url);
+            let (credits, data) = told(asked.await, 202).await;
+            let wait = data["retry_after_s"].as_u64().unwrap();
+            assert!(pause.contains(&wait), "attempt {attempt} at {url}: {data}");
+            assert_eq!((credits, &data["status"]), (0, &json!("pending")));
+            service.clock.advance_ms(1_000 * (wait as i64 + 1));
+        }
+        let (_, data) = told(get(&service, "adverts", &url).await, 422).await;
+        let said = data["reason"].as_str().unwrap();
+        assert!(
+            said.starts_with("unreachable: ") && said.contains(reason),
+            "{said}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_call_does_not_wait_for_an_attempt_that_is_due_after_its_deadline() {
+    let portal = Portal::start().await;
+    let service = service(|settings| settings.wait_s = 50).await;
+    portal.set("/busy", Act::Status(503, "retry-after: 300\r\n"));
+    // Once when the attempt fails, and once by a call that finds the job waiting.
+    for _ in 0..2 {
+        let (_, data) = told(get(&service, "adverts", &portal.url("/busy")).await, 202).await;
+        assert_eq!(data["retry_after_s"], 300);
+    }
+    assert_eq!(portal.asked("/busy"), 1);
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_collect::reports::{self, NewReport};
 use toise_collect::request::{URL_PARAMETER, parse_report, parse_url};
-use toise_collect::{self as collect, Asker, RETRY_AFTER_S};
+use toise_collect::{self as collect, Asker};
 use toise_contract::Fault;
 use toise_contract::enums::EnumAdvertReportReason as Reason;
 use toise_contract::listings::codes::FlxId;
@@ -100,7 +100,8 @@ fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
     Operation::new(id, summary)
         .with_description(
             "What is known and fresh comes at once; else the page is fetched and read, which may take 45 seconds: set a \
-             longer timeout. 202 means that it goes on: ask again. 422 means that the page is no listing: do not ask \
+             longer timeout. 202 means that it goes on: ask again after retry_after_s. It comes at once if the portal cannot be \
+             reached, while it is tried a few more times. 422 means that the page is no listing: do not ask \
              again. Only 200 costs. Two calls at once fetch twice and cost twice, unless they carry one Idempotency-Key",
         )
         .with_query(schemas::url_parameters())
@@ -145,8 +146,8 @@ async fn by_url(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
         .await?
     {
         collect::CollectOutcome::Known(advert) => advert,
-        collect::CollectOutcome::Pending => {
-            let data = json!({"status": "pending", "retry_after_s": RETRY_AFTER_S});
+        collect::CollectOutcome::Pending { retry_after_s } => {
+            let data = json!({"status": "pending", "retry_after_s": retry_after_s});
             return Ok(unpaid(StatusCode::ACCEPTED, data));
         }
         collect::CollectOutcome::Rejected(reason) => {
