@@ -10,6 +10,7 @@
  *   4  every write takes so many microseconds longer
  *   5  faults made so far, counted here
  *   6  state of the generator of random numbers
+ *   7  the disk is read-only           0 or 1
  *
  * Only files below the folder of TOISE_TORTURE_FOLDER are touched: a standard error that cannot be written is another test.
  */
@@ -17,18 +18,20 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { FULL, WRITE_EIO, SYNC_EIO, CLOCK_MS, SLOW_US, MADE, RANDOM, WORDS };
+enum { FULL, WRITE_EIO, SYNC_EIO, CLOCK_MS, SLOW_US, MADE, RANDOM, READ_ONLY, WORDS };
 
 static volatile int64_t *words;
 static char folder[4096];
@@ -73,15 +76,27 @@ static int is_hit(int word) {
 static int write_error(int descriptor) {
     if (words == NULL) return 0;
     int64_t slow = words[SLOW_US];
-    if (!words[FULL] && !words[WRITE_EIO] && !slow) return 0;
+    if (!words[FULL] && !words[WRITE_EIO] && !words[READ_ONLY] && !slow) return 0;
     int before = errno;
     int ours = is_ours(descriptor);
     if (ours && slow > 0) usleep((useconds_t)slow);
     errno = before;
     if (!ours) return 0;
-    int error = words[FULL] ? ENOSPC : is_hit(WRITE_EIO) ? EIO : 0;
+    int error = words[READ_ONLY] ? EROFS : words[FULL] ? ENOSPC : is_hit(WRITE_EIO) ? EIO : 0;
     if (error) __atomic_add_fetch(&words[MADE], 1, __ATOMIC_RELAXED);
     return error;
+}
+
+/* The error of a call that changes a path, as on a disk that was remounted read-only; 0 for none. */
+static int path_error(const char *path) {
+    if (words == NULL || !words[READ_ONLY] || strncmp(path, folder, folder_length) != 0) return 0;
+    __atomic_add_fetch(&words[MADE], 1, __ATOMIC_RELAXED);
+    return EROFS;
+}
+
+static int open_error(const char *path, int flags) {
+    int writes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC));
+    return writes ? path_error(path) : 0;
 }
 
 static int sync_error(int descriptor) {
@@ -156,4 +171,84 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
         time->tv_nsec = nanoseconds;
     }
     return outcome;
+}
+
+/* The mode of a call that may create a file. */
+#define MODE(flags, last) \
+    mode_t mode = 0; \
+    if ((flags) & (O_CREAT | O_TMPFILE)) { \
+        va_list more; \
+        va_start(more, last); \
+        mode = va_arg(more, mode_t); \
+        va_end(more); \
+    }
+
+int open(const char *path, int flags, ...) {
+    REAL(open);
+    MODE(flags, flags)
+    FAIL(open_error(path, flags));
+    return real(path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...) {
+    REAL(open64);
+    MODE(flags, flags)
+    FAIL(open_error(path, flags));
+    return real(path, flags, mode);
+}
+
+int openat(int at, const char *path, int flags, ...) {
+    REAL(openat);
+    MODE(flags, flags)
+    FAIL(open_error(path, flags));
+    return real(at, path, flags, mode);
+}
+
+int openat64(int at, const char *path, int flags, ...) {
+    REAL(openat64);
+    MODE(flags, flags)
+    FAIL(open_error(path, flags));
+    return real(at, path, flags, mode);
+}
+
+int ftruncate(int descriptor, off_t length) {
+    REAL(ftruncate);
+    FAIL(write_error(descriptor));
+    return real(descriptor, length);
+}
+
+int ftruncate64(int descriptor, off64_t length) {
+    REAL(ftruncate64);
+    FAIL(write_error(descriptor));
+    return real(descriptor, length);
+}
+
+int rename(const char *from, const char *to) {
+    REAL(rename);
+    FAIL(path_error(to));
+    return real(from, to);
+}
+
+int link(const char *from, const char *to) {
+    REAL(link);
+    FAIL(path_error(to));
+    return real(from, to);
+}
+
+int unlink(const char *path) {
+    REAL(unlink);
+    FAIL(path_error(path));
+    return real(path);
+}
+
+int mkdir(const char *path, mode_t mode) {
+    REAL(mkdir);
+    FAIL(path_error(path));
+    return real(path, mode);
+}
+
+int rmdir(const char *path) {
+    REAL(rmdir);
+    FAIL(path_error(path));
+    return real(path);
 }

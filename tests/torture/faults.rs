@@ -23,9 +23,11 @@ pub enum Word {
     Made,
     /// State of the generator of random numbers.
     Random,
+    /// Whether the disk is read-only.
+    ReadOnly,
 }
 
-const WORDS: u64 = Word::Random as u64 + 1;
+const WORDS: u64 = Word::ReadOnly as u64 + 1;
 const WORD_BYTES: u64 = 8;
 
 /// The library and its steering file.
@@ -97,6 +99,7 @@ impl Faults {
             Word::SyncErrors,
             Word::ClockMs,
             Word::SlowUs,
+            Word::ReadOnly,
         ] {
             self.set(word, 0);
         }

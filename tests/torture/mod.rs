@@ -49,7 +49,7 @@ const COMPARE_EVERY: usize = 20;
 const FILE_ADVERTS: u64 = 5;
 const FILE_ADVERTS_FROM: u64 = 1_000_000;
 /// Descriptors a server may have without a fault.
-const DESCRIPTORS: &str = "4096:";
+const DESCRIPTORS: &str = "--nofile=4096:";
 
 fn variable(name: &str, otherwise: u64) -> u64 {
     let given = std::env::var(name).ok();
@@ -224,7 +224,7 @@ impl Torture {
             let at = |error: String| format!("at fault {count}, {step:?}: {error}");
             self.apply(step).await.map_err(at)?;
             self.servers.faults.end();
-            let may_end = matches!(step.fault, Fault::SyncErrors(_));
+            let may_end = matches!(step.fault, Fault::SyncErrors(_) | Fault::Memory(_));
             self.servers.revive(may_end).await.map_err(at)?;
             *self.counts.entry(step.fault.name()).or_default() += 1;
             if count % COMPARE_EVERY == COMPARE_EVERY - 1 {
@@ -265,6 +265,12 @@ impl Torture {
                 self.servers.running[0].signal("-CONT");
             }
             Fault::DiskFull => self.with(Word::Full, 1, lasts).await,
+            Fault::ReadOnly => self.with(Word::ReadOnly, 1, lasts).await,
+            Fault::Memory(kib) => {
+                self.limit_memory(kib);
+                tokio::time::sleep(lasts).await;
+                self.limit("--as=unlimited");
+            }
             Fault::WriteErrors(one_in) => self.with(Word::WriteErrors, one_in, lasts).await,
             Fault::SyncErrors(one_in) => self.with(Word::SyncErrors, one_in, lasts).await,
             Fault::SlowDisk(us) => self.with(Word::SlowUs, us, lasts).await,
@@ -277,9 +283,9 @@ impl Torture {
                 self.servers.start().await?;
             }
             Fault::Descriptors(most) => {
-                self.limit_descriptors(&format!("{most}:"));
+                self.limit(&format!("--nofile={most}:"));
                 tokio::time::sleep(lasts).await;
-                self.limit_descriptors(DESCRIPTORS);
+                self.limit(DESCRIPTORS);
             }
             Fault::SecondServer => {
                 self.servers.start().await?;
@@ -302,10 +308,18 @@ impl Torture {
         self.servers.faults.end();
     }
 
-    fn limit_descriptors(&self, limit: &str) {
+    /// Limits the address space of the first server to what it has and a little more.
+    fn limit_memory(&self, more_kib: u64) {
+        let mapped_kib = self.servers.running[0].memory_kib("VmSize:");
+        let most = (mapped_kib + more_kib) << 10;
+        self.limit(&format!("--as={most}:"));
+    }
+
+    /// Sets a limit of the first server.
+    fn limit(&self, limit: &str) {
         let process = self.servers.running[0].id().to_string();
         let mut command = Command::new("prlimit");
-        command.args(["--pid", &process, &format!("--nofile={limit}")]);
+        command.args(["--pid", &process, limit]);
         // Where there is no prlimit, this fault is none.
         let _ = command.stderr(Stdio::null()).status();
     }

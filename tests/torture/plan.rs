@@ -13,6 +13,10 @@ pub enum Fault {
     Stop,
     /// Writes fail for want of space.
     DiskFull,
+    /// The disk is remounted read-only, and again for writing at the end.
+    ReadOnly,
+    /// The process may have no more than so many KiB beyond what it has; it may end, and is started again.
+    Memory(u64),
     /// One write in so many fails.
     WriteErrors(i64),
     /// One sync in so many fails; the server may end and is started again.
@@ -47,6 +51,8 @@ impl Fault {
             Fault::Terminate => "SIGTERM",
             Fault::Stop => "SIGSTOP, SIGCONT",
             Fault::DiskFull => "disk full",
+            Fault::ReadOnly => "disk read-only",
+            Fault::Memory(_) => "out of memory",
             Fault::WriteErrors(_) => "EIO at writes",
             Fault::SyncErrors(_) => "EIO at syncs",
             Fault::SlowDisk(_) => "slow disk",
@@ -81,7 +87,7 @@ pub fn draw(draw: &mut Draw) -> Step {
         let far = 60_000 + draw.below(JUMP_MS_MAX) as i64;
         if draw.once_in(2) { -far } else { far }
     };
-    let fault = match draw.below(36) {
+    let fault = match draw.below(40) {
         0..8 => Fault::Kill,
         8 => Fault::Terminate,
         9..12 => Fault::Stop,
@@ -97,7 +103,9 @@ pub fn draw(draw: &mut Draw) -> Step {
         32 => Fault::Backup,
         33 => Fault::KilledBackup,
         34 => Fault::Ingest,
-        _ => Fault::Check,
+        35 => Fault::Check,
+        36..38 => Fault::ReadOnly,
+        _ => Fault::Memory(draw.below(4_096) as u64),
     };
     let ms = 30 + draw.below(900) as u64;
     Step { fault, ms }

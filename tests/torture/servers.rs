@@ -16,6 +16,8 @@ use crate::support::process::toise;
 /// Longest wait for a server to start, to end, or to be ready again.
 /// It is long, because a machine that does something else as well may be slow.
 const WITHIN: Duration = Duration::from_secs(240);
+/// The most memory that a process ever held.
+const MEMORY_MAX: &str = "VmHWM:";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Bytes of the log that a failure shows.
 const LOG_BYTES: usize = 4_000;
@@ -42,11 +44,11 @@ impl Running {
         assert!(sent.unwrap().success(), "{signal}");
     }
 
-    /// The most memory it ever held, in KiB.
-    fn memory_kib(&self) -> u64 {
+    /// A size of its memory, in KiB: `VmSize:`, or [`MEMORY_MAX`].
+    pub fn memory_kib(&self, what: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
         let status = status.unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(what));
         let number = line.and_then(|line| line.split_whitespace().next());
         number.map_or(0, |number| number.parse().unwrap())
     }
@@ -151,7 +153,7 @@ impl Servers {
     /// Kills one.
     pub fn kill(&mut self, place: usize) {
         let killed = self.running.remove(place);
-        self.memory_kib = self.memory_kib.max(killed.memory_kib());
+        self.memory_kib = self.memory_kib.max(killed.memory_kib(MEMORY_MAX));
         drop(killed);
         self.publish();
     }
@@ -162,7 +164,7 @@ impl Servers {
     /// It did not end in time.
     pub async fn terminate(&mut self, place: usize) -> Result<Option<i32>, String> {
         let mut ending = self.running.remove(place);
-        self.memory_kib = self.memory_kib.max(ending.memory_kib());
+        self.memory_kib = self.memory_kib.max(ending.memory_kib(MEMORY_MAX));
         self.publish();
         ending.signal("-TERM");
         let asked = Instant::now();
@@ -196,7 +198,7 @@ impl Servers {
             let url = format!("{}/healthz", self.running[0].address);
             if let Ok(answer) = client.get(url).timeout(WITHIN / 10).send().await {
                 if answer.status() == 200 {
-                    self.memory_kib = self.memory_kib.max(self.running[0].memory_kib());
+                    self.memory_kib = self.memory_kib.max(self.running[0].memory_kib(MEMORY_MAX));
                     return Ok(());
                 }
                 said = answer.text().await.unwrap_or_default();
