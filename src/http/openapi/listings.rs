@@ -15,6 +15,10 @@ use toise_contract::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use toise_contract::listings::{Advert, LiteProperty, Property};
 use toise_contract::read::read;
 
+/// Field that every record has, although requests may leave it out.
+const IDENTIFIER: &str = "flxId";
+/// The records with that field.
+const RECORDS: [&str; 4] = ["Property", "PropertyAdvert", "LiteProperty", "Advert"];
 /// Number of records in a sample response.
 const SAMPLE_RECORDS: usize = 10;
 
@@ -33,6 +37,14 @@ pub fn schemas() -> Map<String, Value> {
         // A schema consists of maps with text keys, which always convert to JSON.
         if let Ok(schema) = serde_json::to_value(schema) {
             schemas.insert(name, without_nulls(schema));
+        }
+    }
+    for name in RECORDS {
+        if let Some(record) = schemas.get_mut(name).and_then(Value::as_object_mut) {
+            let required = record.entry("required").or_insert_with(|| json!([]));
+            if let Value::Array(required) = required {
+                required.push(json!(IDENTIFIER));
+            }
         }
     }
     schemas.insert("SamplePropertiesAnswer".into(), sample_answer("Property"));

@@ -112,7 +112,7 @@ pub(super) fn record(dataset: Dataset) -> Value {
             "description": LOCATION_PRECISION_ABOUT,
         }),
     );
-    json!({"type": "object", "properties": properties})
+    json!({"type": "object", "required": [dataset.schema().id], "properties": properties})
 }
 
 /// Description of a column: the text of its filter, else the text of its source.

@@ -594,7 +594,7 @@ class DpeMatchAnswerMetaAddress(TypedDict):
 class DpeRecord(TypedDict):
     """`DpeRecord` of the contract."""
 
-    numero_dpe: NotRequired[str]
+    numero_dpe: str
     """Number of the diagnostic."""
     numero_dpe_remplace: NotRequired[str]
     """As published by the register: N° DPE remplacé."""
@@ -1225,7 +1225,7 @@ class DvfMatchAnswerDataItem(TypedDict):
 class DvfRecord(TypedDict):
     """`DvfRecord` of the contract."""
 
-    id: NotRequired[str]
+    id: str
     """Identifier of the sale."""
     transaction_date: NotRequired[str]
     """Day of the sale, ISO 8601."""
@@ -1638,7 +1638,7 @@ class Property(TypedDict):
     """Its adverts, in order of first sighting."""
     description: NotRequired[str]
     """Description of the first advert."""
-    flxId: NotRequired[FlxId]
+    flxId: FlxId
     """Identifier, that of its first advert."""
     habitation: NotRequired[TypeHabitation]
     """The dwelling."""
@@ -1677,7 +1677,7 @@ class PropertyAdvert(TypedDict):
     """Description, as on the portal."""
     firstSeenAt: NotRequired[Timestamp]
     """First sighting, UTC."""
-    flxId: NotRequired[FlxId]
+    flxId: FlxId
     """Identifier of the advert."""
     isOnline: NotRequired[bool]
     """Whether it is on its portal now."""
@@ -2276,7 +2276,7 @@ class Advert(TypedDict):
     """Description, as on the portal."""
     firstSeenAt: NotRequired[Timestamp]
     """First sighting, UTC."""
-    flxId: NotRequired[FlxId]
+    flxId: FlxId
     """Identifier of the advert."""
     habitation: NotRequired[TypeHabitation]
     """The dwelling."""
@@ -2386,7 +2386,7 @@ class AdCompleteLatLng(TypedDict):
 class LiteProperty(TypedDict):
     """A property in short."""
 
-    flxId: NotRequired[FlxId]
+    flxId: FlxId
     """Identifier."""
     type: NotRequired[EnumPropertyClass]
     """Class of asset."""
