@@ -132,7 +132,8 @@ def figure_of(row, name, *statistics):
 
 
 def columns(file, first, *wanted, unit=""):
-    """A table with one figure to a column; `wanted` are (heading, name of the figure, decimals or None)."""
+    """A table with one figure to a column; `wanted` are (heading, name of the figure, decimals or None), and the statistic
+    where it is not the median."""
 
     def cell(figure, decimals):
         if figure is None:
@@ -144,9 +145,9 @@ def columns(file, first, *wanted, unit=""):
 
     def make(results):
         result = results.use(file)
-        rows = [[row["id"], *(cell(figure_of(row, name), decimals) for _, name, decimals in wanted)]
+        rows = [[row["id"], *(cell(figure_of(row, name, *statistic), decimals) for _, name, decimals, *statistic in wanted)]
                 for row in (result or {"rows": []})["rows"]]
-        return rows and table([first, *(heading for heading, _, _ in wanted)], rows)
+        return rows and table([first, *(heading for heading, *_ in wanted)], rows)
 
     return make
 
@@ -249,6 +250,10 @@ TABLES = {
         "postgres", "Question", ("first: toise, ms", "first, toise", None), ("PostgreSQL, ms", "first, PostgreSQL", None),
         ("ratio", "first, ratio", None), ("again: toise, ms", "again, toise", None),
         ("PostgreSQL, ms", "again, PostgreSQL", None), ("ratio", "again, ratio", None)),
+    "tiles": columns(
+        "tiles", "Zoom", ("first: toise, ms", "toise, cold", None), ("PostGIS, ms", "PostGIS, cold", None),
+        ("again: toise, ms", "toise, warm", None), ("p95", "toise, warm", None, "p95"),
+        ("PostGIS, ms", "PostGIS, warm", None), ("p95", "PostGIS, warm", None, "p95")),
     "listings-load": measured("listings-load", "Measured"),
     "bulk": lines(["Work", "Rate or time", "Repeat"], MATCHED, MATCHED_LARGE, SALES, DIAGNOSTICS, INGEST, INGEST_LARGE,
                   INGEST_LARGE_RANGE, INGEST_LARGE_COLD, COMPACT,
