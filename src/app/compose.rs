@@ -24,6 +24,8 @@ use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
 use toise_engine::pool::QueryPool;
 use toise_estimate::live::LiveModel;
+#[cfg(feature = "cluster")]
+use toise_estimate::valuer::Adjustments;
 use toise_geocode::projects::Projects;
 use toise_geocode::service::GeocodingService;
 use toise_geocode::upstream::{BreakerState, Upstream};
@@ -46,6 +48,7 @@ use toise_opendata::{OpenData, address_functions, functions};
 use toise_sql::audit::AuditLog;
 use toise_sql::service::SqlService;
 use toise_sql::tables::SqlTables;
+use toise_sql::workers::Workers;
 use toise_store::Store;
 use toise_telemetry::{Counter, Gauge, Metric, Metrics, logs};
 use toise_tiles::Tiles;
@@ -78,6 +81,11 @@ const SQL_ROWS: Metric<Counter> = Metric::counter(
 const SQL_BYTES: Metric<Counter> = Metric::counter(
     "toise_sql_bytes_total",
     "Bytes of the answers of SQL queries.",
+);
+#[cfg(feature = "cluster")]
+const SQL_FOR_WORKERS: Metric<Counter> = Metric::counter(
+    "toise_sql_queries_for_workers_total",
+    "SQL queries large enough for workers: shared among them, or answered here after all.",
 );
 const STORE_BYTES: Metric<Gauge> = Metric::gauge(
     "toise_store_bytes",
@@ -141,12 +149,13 @@ pub fn app(
     let depth = pool.clone();
     let market = market(&properties, &models, clock);
     let indicators = MarketTable::new(market.clone(), config.sql.threads())?;
+    let workers = workers(&models, &geocoding, clock, config, &metrics)?;
     let sql = queries(
         store,
         &properties,
         &models,
         &geocoding,
-        indicators,
+        (indicators, workers),
         clock,
         config,
     )?;
@@ -227,7 +236,7 @@ fn queries(
     properties: &Projection,
     models: &LiveModel,
     geocoding: &GeocodingService,
-    indicators: MarketTable,
+    (indicators, workers): (MarketTable, Option<Arc<dyn Workers>>),
     clock: &Clock,
     config: &Config,
 ) -> Result<SqlService, Failure> {
@@ -247,7 +256,54 @@ fn queries(
     };
     let audit = AuditLog::new(store.clone(), clock.clone(), config.sql.audit_days);
     let memory_mib = config.engine.sql_memory_mib;
-    Ok(SqlService::start(tables, &config.sql, memory_mib, audit)?)
+    let service = SqlService::start(tables, &config.sql, memory_mib, audit, workers)?;
+    Ok(service)
+}
+
+/// The workers of SQL queries that the settings name.
+#[cfg(feature = "cluster")]
+fn workers(
+    models: &LiveModel,
+    geocoding: &GeocodingService,
+    clock: &Clock,
+    config: &Config,
+    metrics: &Metrics,
+) -> Result<Option<Arc<dyn Workers>>, Failure> {
+    use toise_cluster::coordinator::server::{InUse, ServerWorkers};
+    use toise_cluster::identity::Identity;
+
+    let (models, geocoding, clock) = (models.clone(), geocoding.clone(), clock.clone());
+    let has_adjustments = config.estimate.adjustments() == Adjustments::On;
+    let in_use = move || InUse {
+        identity: Identity::in_use(models.named().as_deref(), geocoding.named().as_deref()),
+        today: clock.now().date_naive(),
+        has_adjustments,
+    };
+    let Some(workers) = ServerWorkers::new(&config.cluster, in_use)? else {
+        return Ok(None);
+    };
+    let outcomes = workers.outcomes();
+    metrics.register_gauges(move |gauges| {
+        for (outcome, count) in outcomes.counts() {
+            gauges.set_count(SQL_FOR_WORKERS, &[("outcome", outcome)], count);
+        }
+    });
+    Ok(Some(Arc::new(workers)))
+}
+
+/// No workers: their code is not in this executable.
+#[cfg(not(feature = "cluster"))]
+fn workers(
+    _: &LiveModel,
+    _: &GeocodingService,
+    _: &Clock,
+    config: &Config,
+    _: &Metrics,
+) -> Result<Option<Arc<dyn Workers>>, Failure> {
+    match config.cluster.workers.as_str() {
+        "" => Ok(None),
+        _ => Err("cluster.workers: this executable was built without the feature cluster".into()),
+    }
 }
 
 /// Adds the upstream geocoding service, if one is set, and registers its state and its counts.

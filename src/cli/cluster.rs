@@ -13,7 +13,7 @@ use super::Common;
 use toise_cluster::Access;
 use toise_cluster::coordinator::dispatch::{Dispatch, Shares};
 use toise_cluster::coordinator::files::JobFiles;
-use toise_cluster::coordinator::{Cluster, Tell, WorkerReport, addresses};
+use toise_cluster::coordinator::{Cluster, Refusals, Tell, WorkerReport, addresses};
 use toise_cluster::identity::Identity;
 use toise_cluster::{Job, Work};
 
@@ -64,7 +64,7 @@ impl Workers {
             .enable_all()
             .build()?;
         let urls = addresses(list)?;
-        let connected = Cluster::connect(access, &urls, identity, tell());
+        let connected = Cluster::connect(access, &urls, identity, Refusals::Fail, tell());
         let cluster = runtime.block_on(connected)?;
         Ok(Self { runtime, cluster })
     }

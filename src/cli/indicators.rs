@@ -30,7 +30,8 @@ pub(super) fn market_over(
             .map(Arc::new),
         None => None,
     };
-    let models = LiveModel::open(data, config.estimate.adjustments());
+    // Few queries need it, and opening it takes seconds.
+    let models = LiveModel::on_demand(data, config.estimate.adjustments());
     Ok(Market::new(
         Arc::clone(engine),
         Arc::new(move || view.clone()),

@@ -12,6 +12,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
+use toise_engine::session::TableVersion;
 use toise_estimate::store as models;
 use toise_geocode::{folder as addresses, table as ban};
 use toise_lake::Lake;
@@ -43,13 +44,31 @@ fn version() -> String {
     format!("{} on {ARCH}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The digest of a small file that names others; `none` if it is missing.
-fn digest(path: &Path) -> Result<String> {
+/// A small file that names others, if it is there.
+fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {
-        Ok(text) => Ok(blake3::hash(&text).to_hex().to_string()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(NONE.to_owned()),
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io(path)(error)),
     }
+}
+
+/// The digest of a small file that names others; `none` if it is missing.
+fn digest(named: Option<&[u8]>) -> String {
+    match named {
+        Some(text) => blake3::hash(text).to_hex().to_string(),
+        None => NONE.to_owned(),
+    }
+}
+
+/// The tables that workers have.
+fn tables() -> [&'static str; 3] {
+    [dvf::schema().name, dpe::schema().name, ban::schema().name]
+}
+
+/// Whether workers have a table.
+pub(crate) fn is_of_workers(table: &str) -> bool {
+    tables().contains(&table)
 }
 
 impl Identity {
@@ -62,12 +81,34 @@ impl Identity {
         let mut parts = BTreeMap::from([(VERSION.to_owned(), version())]);
         for schema in [dvf::schema(), dpe::schema(), ban::schema()] {
             let snapshot = Snapshot::load(&lake.folder(schema))?;
-            parts.insert(table(schema.name), part_of(&snapshot));
+            parts.insert(table(schema.name), part_of(&snapshot.checksum));
         }
         let current = data.join(models::FOLDER).join(models::CURRENT);
-        parts.insert(MODEL.to_owned(), digest(&current)?);
-        parts.insert(ADDRESSES.to_owned(), digest(&addresses::current(data))?);
+        parts.insert(MODEL.to_owned(), digest(read(&current)?.as_deref()));
+        let current = read(&addresses::current(data))?;
+        parts.insert(ADDRESSES.to_owned(), digest(current.as_deref()));
         Ok(Self(parts))
+    }
+
+    /// What is in use in a process: the files that named its model and its index of addresses. Tables are added by
+    /// [`Self::with_versions`].
+    pub fn in_use(model: Option<&[u8]>, addresses: Option<&[u8]>) -> Self {
+        Self(BTreeMap::from([
+            (VERSION.to_owned(), version()),
+            (MODEL.to_owned(), digest(model)),
+            (ADDRESSES.to_owned(), digest(addresses)),
+        ]))
+    }
+
+    /// The same with the tables of a session, as far as workers have them.
+    pub fn with_versions(mut self, versions: &[TableVersion]) -> Self {
+        for version in versions {
+            if is_of_workers(version.table) {
+                let checksum = part_of(&version.checksum);
+                self.0.insert(table(version.table), checksum);
+            }
+        }
+        self
     }
 
     /// What estimates depend on.
@@ -100,7 +141,7 @@ impl Identity {
         open: impl Iterator<Item = (&'s str, &'s Snapshot)>,
     ) -> Self {
         for (name, snapshot) in open {
-            self.0.insert(table(name), part_of(snapshot));
+            self.0.insert(table(name), part_of(&snapshot.checksum));
         }
         self
     }
@@ -121,10 +162,10 @@ impl Identity {
     }
 }
 
-fn part_of(snapshot: &Snapshot) -> String {
-    match snapshot.checksum.is_empty() {
+fn part_of(checksum: &str) -> String {
+    match checksum.is_empty() {
         true => NONE.to_owned(),
-        false => snapshot.checksum.clone(),
+        false => checksum.to_owned(),
     }
 }
 

@@ -150,6 +150,14 @@ impl Access {
         bool::from(same)
     }
 
+    /// Whether the address of a worker may be used.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub(crate) fn check(&self, url: &Url) -> Result<()> {
+        self.endpoint(url).map(drop)
+    }
+
     /// A connection to a worker, which is established when it is used, and again after it broke.
     ///
     /// # Errors
@@ -164,7 +172,7 @@ impl Access {
         Ok(made)
     }
 
-    fn connect(&self, url: &Url) -> Result<BoxCloneSyncChannel> {
+    fn endpoint(&self, url: &Url) -> Result<Endpoint> {
         let refused = |reason: String| Error::Address {
             address: url.to_string(),
             reason,
@@ -175,22 +183,22 @@ impl Access {
             .http2_keep_alive_interval(KEEP_ALIVE_EVERY)
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
             .tcp_nodelay(true);
-        let endpoint = match url.scheme() {
-            "http" if is_loopback(url) => endpoint,
-            "http" => {
-                return Err(refused(
-                    "beyond loopback workers are reached over https:// alone".into(),
-                ));
-            }
+        match url.scheme() {
+            "http" if is_loopback(url) => Ok(endpoint),
+            "http" => Err(refused(
+                "beyond loopback workers are reached over https:// alone".into(),
+            )),
             "https" => endpoint
                 .tls_config(self.client_tls(url)?)
-                .map_err(|error| refused(error.to_string()))?,
-            _ => {
-                return Err(refused(
-                    "write http://HOST:PORT or https://HOST:PORT".into(),
-                ));
-            }
-        };
+                .map_err(|error| refused(error.to_string())),
+            _ => Err(refused(
+                "write http://HOST:PORT or https://HOST:PORT".into(),
+            )),
+        }
+    }
+
+    fn connect(&self, url: &Url) -> Result<BoxCloneSyncChannel> {
+        let endpoint = self.endpoint(url)?;
         let token = match &self.shared.token {
             Some(token) => {
                 let value = format!("{BEARER}{token}").parse::<tonic::codegen::http::HeaderValue>();

@@ -34,6 +34,8 @@ pub struct TableVersion {
     pub sequence: u64,
     /// For a table of listings: number of the last change of the store that the session shows.
     pub through: Option<i64>,
+    /// Digest of its snapshot; empty for a table without rows.
+    pub checksum: String,
 }
 
 /// A session over the current snapshots of the engine's tables.
@@ -174,5 +176,6 @@ fn version(view: &TableView, through: Option<i64>) -> TableVersion {
         table: view.schema().name,
         sequence: view.snapshot().sequence,
         through,
+        checksum: view.snapshot().checksum.clone(),
     }
 }

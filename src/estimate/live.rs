@@ -5,9 +5,9 @@
 //! If a model cannot be opened, the previous one stays in use and an error is logged.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwapOption, Guard};
 use parking_lot::Mutex;
 
 use super::Model;
@@ -27,29 +27,56 @@ pub struct LiveModel {
 struct LiveModelInner {
     folder: PathBuf,
     adjustments: Adjustments,
-    current: ArcSwapOption<Valuer>,
+    current: ArcSwapOption<ModelInUse>,
+    /// Done when a model was looked for.
+    first: Once,
     /// Content of the file that named the model at the last attempt to open one.
     seen: Mutex<Option<Vec<u8>>>,
+}
+
+#[derive(Debug)]
+struct ModelInUse {
+    valuer: Arc<Valuer>,
+    /// Content of the file that named it.
+    named: Vec<u8>,
 }
 
 impl LiveModel {
     /// Opens the current model of a data folder. Reads all of it: about a second for a million sales.
     pub fn open(data: &Path, adjustments: Adjustments) -> Self {
-        let live = Self {
+        let live = Self::on_demand(data, adjustments);
+        live.opened();
+        live
+    }
+
+    /// The current model of a data folder, which is opened when it is first asked for.
+    pub fn on_demand(data: &Path, adjustments: Adjustments) -> Self {
+        Self {
             shared: Arc::new(LiveModelInner {
                 folder: data.join(FOLDER),
                 adjustments,
                 current: ArcSwapOption::empty(),
+                first: Once::new(),
                 seen: Mutex::default(),
             }),
-        };
-        live.reload_if_changed();
-        live
+        }
+    }
+
+    fn opened(&self) -> Guard<Option<Arc<ModelInUse>>> {
+        self.shared.first.call_once(|| self.reload_if_changed());
+        self.shared.current.load()
     }
 
     /// The current model; `None` if none has been trained yet.
     pub fn valuer(&self) -> Option<Arc<Valuer>> {
-        self.shared.current.load_full()
+        let current = self.opened();
+        current.as_ref().map(|current| Arc::clone(&current.valuer))
+    }
+
+    /// Content of the file that named the model in use; `None` without a model.
+    pub fn named(&self) -> Option<Vec<u8>> {
+        let current = self.opened();
+        current.as_ref().map(|current| current.named.clone())
     }
 
     /// Opens and swaps in the current model if it differs from the one in use.
@@ -60,13 +87,15 @@ impl LiveModel {
         if *seen == named {
             return;
         }
-        *seen = named;
+        seen.clone_from(&named);
         match Model::open(&shared.folder) {
             Ok(model) => {
                 let version = &model.metadata().version;
                 tracing::info!(version, "model loaded");
-                let valuer = Valuer::new(Arc::new(model), shared.adjustments);
-                shared.current.store(Some(Arc::new(valuer)));
+                let valuer = Arc::new(Valuer::new(Arc::new(model), shared.adjustments));
+                let named = named.unwrap_or_default();
+                let current = ModelInUse { valuer, named };
+                shared.current.store(Some(Arc::new(current)));
             }
             Err(Error::Missing { .. }) => {}
             Err(error) => {

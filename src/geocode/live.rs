@@ -25,9 +25,15 @@ pub struct LiveGeocoder {
 
 struct LiveGeocoderInner {
     data: PathBuf,
-    current: ArcSwap<Geocoder>,
+    current: ArcSwap<EditionInUse>,
     /// Contents of the file that named the segments at the last attempt to open them.
     seen: Mutex<Option<Vec<u8>>>,
+}
+
+struct EditionInUse {
+    geocoder: Arc<Geocoder>,
+    /// Contents of the file that named its segments, if there was one.
+    named: Option<Vec<u8>>,
 }
 
 impl LiveGeocoder {
@@ -36,7 +42,10 @@ impl LiveGeocoder {
         let live = Self {
             shared: Arc::new(LiveGeocoderInner {
                 data: data.to_owned(),
-                current: ArcSwap::from_pointee(Geocoder::new(Vec::new())),
+                current: ArcSwap::from_pointee(EditionInUse {
+                    geocoder: Arc::new(Geocoder::new(Vec::new())),
+                    named: None,
+                }),
                 seen: Mutex::default(),
             }),
         };
@@ -46,7 +55,12 @@ impl LiveGeocoder {
 
     /// The current edition.
     pub fn geocoder(&self) -> Arc<Geocoder> {
-        self.shared.current.load_full()
+        Arc::clone(&self.shared.current.load().geocoder)
+    }
+
+    /// Contents of the file that named the segments in use; `None` before the first import.
+    pub fn named(&self) -> Option<Vec<u8>> {
+        self.shared.current.load().named.clone()
     }
 
     /// Opens and swaps in the current edition if it differs from the one in use.
@@ -62,7 +76,10 @@ impl LiveGeocoder {
             Ok(geocoder) => {
                 let departments = geocoder.segments().len();
                 tracing::info!(departments, "address index loaded");
-                shared.current.store(Arc::new(geocoder));
+                shared.current.store(Arc::new(EditionInUse {
+                    geocoder: Arc::new(geocoder),
+                    named: named.clone(),
+                }));
             }
             Err(error) => tracing::error!(
                 %error,

@@ -176,6 +176,11 @@ impl GeocodingService {
         self.live.geocoder()
     }
 
+    /// Contents of the file that named the segments of the current edition; `None` before the first import.
+    pub fn named(&self) -> Option<Vec<u8>> {
+        self.live.named()
+    }
+
     /// Answers a search, best address first.
     ///
     /// # Errors

@@ -14,11 +14,8 @@ use crate::functions;
 use crate::interruption::InterruptibleJoins;
 use toise_engine::functions::geo_distance;
 
-/// Changes how queries are planned or run.
-pub type Adapt<'a> = &'a dyn Fn(SessionStateBuilder) -> Result<SessionStateBuilder>;
-
 /// Makes a context without tables. It has `memory_bytes` of memory, spills at most `spill_bytes` to disk, and runs a query
-/// on `threads` threads; nested loops end at the deadline. `adapt` has the last word.
+/// on `threads` threads; nested loops end at the deadline.
 ///
 /// # Errors
 /// The folder of temporary files cannot be made.
@@ -28,7 +25,6 @@ pub fn new_context(
     threads: usize,
     deadline: Option<Instant>,
     product_functions: Vec<ScalarUDF>,
-    adapt: Adapt<'_>,
 ) -> Result<SessionContext> {
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes)))
@@ -46,7 +42,6 @@ pub fn new_context(
         .with_runtime_env(runtime)
         .with_default_features()
         .with_physical_optimizer_rule(Arc::new(InterruptibleJoins { deadline }));
-    builder = adapt(builder)?;
     let mut planners = functions::planners();
     planners.extend(builder.expr_planners().take().unwrap_or_default());
     let context = SessionContext::new_with_state(builder.with_expr_planners(planners).build());

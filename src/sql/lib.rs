@@ -34,5 +34,6 @@ pub mod summarize;
 pub mod tables;
 pub mod tallies;
 pub mod text;
+pub mod workers;
 
 pub use error::{Position, SqlError};

@@ -25,6 +25,7 @@ use crate::settings::SqlSettings;
 use crate::slots::{KeySlots, WAIT_MAX};
 use crate::tables::SqlTables;
 use crate::tallies::{Recording, SqlTallies};
+use crate::workers::{PlannedQuery, Workers};
 use crate::{SqlError, tables};
 use toise_accounts::sql_limits::SqlLimits;
 use toise_engine::priority;
@@ -81,6 +82,7 @@ struct Inner {
     slots: KeySlots,
     memory: Arc<Semaphore>,
     audit: AuditLog,
+    workers: Option<Arc<dyn Workers>>,
     tallies: Arc<SqlTallies>,
     runtime: QueryThreads,
 }
@@ -97,7 +99,8 @@ impl Drop for QueryThreads {
 }
 
 impl SqlService {
-    /// Starts the service; all its queries together have `memory_mib` of memory.
+    /// Starts the service; all its queries together have `memory_mib` of memory. Large ones are run by `workers`, if
+    /// there are any.
     ///
     /// # Errors
     /// The threads cannot be started.
@@ -106,6 +109,7 @@ impl SqlService {
         settings: &SqlSettings,
         memory_mib: u64,
         audit: AuditLog,
+        workers: Option<Arc<dyn Workers>>,
     ) -> std::io::Result<Self> {
         let mut limits = QueryLimits::from(settings);
         limits.memory_mib = limits.memory_mib.min(memory_mib);
@@ -126,6 +130,7 @@ impl SqlService {
             slots: KeySlots::default(),
             memory: Arc::new(Semaphore::new(memory.min(Semaphore::MAX_PERMITS))),
             audit,
+            workers,
             tallies: Arc::default(),
             runtime: QueryThreads(Some(runtime)),
         })))
@@ -334,11 +339,28 @@ impl Work {
     async fn answer(&mut self, service: &SqlService) -> Result<(), SqlError> {
         let sql = self.request.sql.clone();
         crate::text::check(&sql)?;
+        let workers = service.0.workers.as_ref();
+        let workers = workers.map(|workers| (workers, workers.state()));
         let session = service.open(&sql, self.limits).await?;
         self.recording.snapshots = tables::describe(session.versions());
         let frame = plan(&session, &sql, self.request.parameters.take()).await?;
         let explained = |error| explain(error, &sql, &Known::default());
-        let mut rows = frame.execute_stream().await.map_err(explained)?;
+        let elsewhere = match workers {
+            None => None,
+            Some((workers, state)) => {
+                let query = PlannedQuery {
+                    session: &session,
+                    frame: &frame,
+                    state: &state,
+                    limits: self.limits,
+                };
+                workers.run(query).await?
+            }
+        };
+        let mut rows = match elsewhere {
+            Some(rows) => rows,
+            None => frame.execute_stream().await.map_err(explained)?,
+        };
         let schema = rows.schema();
         let mut encoder = match self.request.output {
             Output::Batches => None,

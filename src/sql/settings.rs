@@ -71,6 +71,10 @@ pub struct ClusterSettings {
     pub ca: String,
     /// Rows of a part of a bulk job.
     pub part_rows: usize,
+    /// Addresses of the workers of a server's queries, separated by commas; empty for none.
+    pub workers: String,
+    /// Bytes of data files from which a query of a server is for its workers, in MiB.
+    pub sql_scan_mib: u64,
 }
 
 impl Default for ClusterSettings {
@@ -81,6 +85,8 @@ impl Default for ClusterSettings {
             key: String::new(),
             ca: String::new(),
             part_rows: 8_192,
+            workers: String::new(),
+            sql_scan_mib: 256,
         }
     }
 }

@@ -8,7 +8,7 @@ use datafusion::catalog::TableProvider;
 use datafusion::logical_expr::ScalarUDF;
 
 use crate::SqlError;
-use crate::context::{Adapt, new_context};
+use crate::context::new_context;
 use crate::limits::QueryLimits;
 use toise_contract::listings::filters::ListingKind;
 use toise_engine::Engine;
@@ -44,27 +44,12 @@ impl SqlTables {
         limits: QueryLimits,
         threads: usize,
     ) -> Result<Session, SqlError> {
-        self.open_adapted(sql, limits, threads, &Ok)
-    }
-
-    /// Like [`Self::open`], in a session that plans or runs queries in another way.
-    ///
-    /// # Errors
-    /// As for [`Self::open`].
-    pub fn open_adapted(
-        &self,
-        sql: &str,
-        limits: QueryLimits,
-        threads: usize,
-        adapt: Adapt<'_>,
-    ) -> Result<Session, SqlError> {
         let context = new_context(
             limits.memory_bytes(),
             limits.spill_bytes(),
             threads,
             Instant::now().checked_add(limits.time_max),
             (self.functions)(),
-            adapt,
         )
         .map_err(SqlError::internal)?;
         for (name, table) in &self.derived {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::folders::{bytes, data, file, homes, list, outcome, report, worker};
+use crate::folders::{bytes, data, file, homes, list, outcome, report, sorted, worker};
 use crate::process::{Server, errors, run};
 
 /// Longest wait for news on a busy machine.
@@ -113,18 +113,6 @@ fn matches_and_addresses_of_workers_are_those_of_one_machine_byte_for_byte() {
     ];
     let report = compared(&arguments, &workers, folder.path(), "located.csv");
     assert_eq!(sum(&report, "parts"), report["cluster"]["parts"]);
-}
-
-/// The rows of an answer, in an order of their own.
-fn sorted(rows: &Value) -> Vec<String> {
-    let mut rows: Vec<String> = rows
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(Value::to_string)
-        .collect();
-    rows.sort();
-    rows
 }
 
 #[test]

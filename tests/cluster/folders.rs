@@ -132,3 +132,15 @@ pub fn file(folder: &Path, name: &str, text: &str) -> String {
 pub fn bytes(path: &str) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
+
+/// The rows of an answer, in an order of their own.
+pub fn sorted(rows: &Value) -> Vec<String> {
+    let mut rows: Vec<String> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(Value::to_string)
+        .collect();
+    rows.sort();
+    rows
+}

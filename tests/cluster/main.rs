@@ -10,3 +10,4 @@ mod answers;
 mod deaths;
 mod folders;
 mod refusals;
+mod servers;

@@ -49,7 +49,7 @@ async fn service(settings: SqlSettings) -> (Service, String) {
         };
         let audit = AuditLog::new(app.store.clone(), app.clock.clone(), settings.audit_days);
         let memory_mib = Config::default().engine.sql_memory_mib;
-        app.sql = SqlService::start(tables, &settings, memory_mib, audit).unwrap();
+        app.sql = SqlService::start(tables, &settings, memory_mib, audit, None).unwrap();
     });
     let service = service.await;
     let key = service.key_with("sql");

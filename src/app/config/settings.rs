@@ -74,6 +74,8 @@ pub enum SettingKind {
     Departments,
     /// `http` or `https` address of a service; empty for none.
     BaseAddress,
+    /// `http` or `https` addresses separated by commas; empty for none.
+    BaseAddresses,
     /// Visible ASCII characters; empty for none.
     Header,
     /// Text in one line; empty for none.
@@ -129,7 +131,7 @@ pub const SECTIONS: [(&str, &str); 18] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 78] = [
+const ROWS: [(&str, &str, SettingKind, &str); 80] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -284,6 +286,11 @@ const ROWS: [(&str, &str, SettingKind, &str); 78] = [
         "PEM file with the certificate of the authority that signed those of workers and callers; empty for none"),
     ("cluster", "part_rows", SettingKind::Whole(1, 1_000_000),
         "Rows after which a part of a bulk job ends: what is answered again at most when a worker dies"),
+    ("cluster", "workers", SettingKind::BaseAddresses,
+        "Workers that run large SQL queries of the server, such as https://a.example:9101,https://b.example:9101; empty \
+         for none"),
+    ("cluster", "sql_scan_mib", SettingKind::Whole(0, MEBIBYTES_MAX),
+        "A query is for the workers if the data files that it scans have at least so many MiB"),
     ("mcp", "enabled", SettingKind::Flag,
         "Whether the server answers agents at /mcp, with the keys, limits and credits of HTTP"),
     ("compat", "vendor_source", SettingKind::Flag,
@@ -372,6 +379,10 @@ impl SettingKind {
             SettingKind::BaseAddress => {
                 text.is_some_and(|text| text.is_empty() || is_base_address(text))
             }
+            SettingKind::BaseAddresses => text.is_some_and(|text| {
+                let mut addresses = text.split(',').map(str::trim);
+                text.is_empty() || addresses.all(is_base_address)
+            }),
             SettingKind::Header => text.is_some_and(|text| {
                 text.len() <= HEADER_CHARS_MAX && text.bytes().all(|byte| byte.is_ascii_graphic())
             }),
@@ -420,6 +431,9 @@ impl SettingKind {
             }
             SettingKind::BaseAddress => {
                 "an http or https address without user and query in quotes, empty for none".into()
+            }
+            SettingKind::BaseAddresses => {
+                "http or https addresses in quotes, separated by commas, empty for none".into()
             }
             SettingKind::Header => {
                 format!("at most {HEADER_CHARS_MAX} visible ASCII characters in quotes")

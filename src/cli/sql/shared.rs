@@ -1,8 +1,6 @@
 //! Queries over a data folder whose plans workers run.
 
-use std::sync::Arc;
-
-use tokio::sync::OnceCell;
+use futures::{StreamExt, TryStreamExt};
 use url::Url;
 
 use super::Failure;
@@ -11,61 +9,52 @@ use crate::Common;
 use crate::cluster::{line, tell};
 use toise_base::clock::Clock;
 use toise_cluster::Access;
-use toise_cluster::coordinator::query::{Distribution, QueryTerms};
-use toise_cluster::coordinator::{Cluster, addresses};
+use toise_cluster::coordinator::query::QueryTerms;
+use toise_cluster::coordinator::{Cluster, Refusals, addresses};
 use toise_cluster::identity::Identity;
 use toise_estimate::valuer::Adjustments;
 
-/// The workers of the queries of a command, which are asked who they are before the first.
+/// The workers of the queries of a command, which are asked who they are before each.
 pub(super) struct Workers {
+    common: Common,
     access: Access,
     urls: Vec<Url>,
-    terms: QueryTerms,
-    as_json: bool,
-    cluster: OnceCell<Arc<Cluster>>,
+    has_adjustments: bool,
 }
 
 impl Workers {
     pub fn new(common: &Common, list: &str) -> Result<Self, Failure> {
         let config = common.configuration(Vec::new())?.config;
-        let terms = QueryTerms {
-            identity: Identity::of(&common.data)?,
-            today: Clock::system().now().date_naive(),
-            has_adjustments: config.estimate.adjustments() == Adjustments::On,
-        };
         Ok(Self {
+            common: common.clone(),
             access: Access::new(&config.cluster)?,
             urls: addresses(list)?,
-            terms,
-            as_json: common.json,
-            cluster: OnceCell::new(),
+            has_adjustments: config.estimate.adjustments() == Adjustments::On,
         })
     }
 
     pub async fn ask(&self, source: &LocalSource, statement: &str) -> Result<Rows, Failure> {
-        let connect = || {
-            let identity = self.terms.identity.clone();
-            Cluster::connect(self.access.clone(), &self.urls, identity, tell())
+        let identity = Identity::of(&self.common.data)?;
+        let (session, frame) = source.planned(statement).await?;
+        let terms = QueryTerms {
+            identity: identity.with_versions(session.versions()),
+            today: Clock::system().now().date_naive(),
+            has_adjustments: self.has_adjustments,
         };
-        let cluster = self.cluster.get_or_try_init(connect).await?;
-        let prepare = |distribution: Option<Distribution>| async move {
-            let adapt = |builder| match &distribution {
-                Some(distribution) => distribution.adapt(builder),
-                None => Ok(builder),
-            };
-            source.planned(statement, &adapt).await
-        };
-        let rows = cluster.query(&self.terms, prepare).await?;
+        let (access, identity) = (self.access.clone(), terms.identity.clone());
+        let cluster =
+            Cluster::connect(access, &self.urls, identity, Refusals::Fail, tell()).await?;
+        let rows = cluster.query(&terms, session, frame).await?;
         for worker in &rows.workers {
-            match self.as_json {
+            match self.common.json {
                 // Standard output has the rows.
                 true => eprintln!("{}", serde_json::to_string(worker)?),
                 false => eprintln!("{}", line(worker, "tasks")),
             }
         }
         Ok(Rows {
-            schema: rows.schema,
-            batches: rows.batches,
+            schema: rows.batches.schema(),
+            batches: rows.batches.map_err(Failure::from).boxed(),
         })
     }
 }

@@ -30,7 +30,6 @@ use toise_listings::search::projection::sql_tables;
 use toise_market::table::{self, MarketTable};
 use toise_opendata::{address_functions, dpe, dvf, functions};
 use toise_sql::SqlError;
-use toise_sql::context::Adapt;
 use toise_sql::files::{self, FileTable};
 use toise_sql::limits::QueryLimits;
 use toise_sql::plan::plan;
@@ -99,7 +98,7 @@ impl LocalSource {
         if let Some(workers) = &self.workers {
             return workers.ask(self, statement).await;
         }
-        let (session, frame) = self.planned(statement, &Ok).await?;
+        let (session, frame) = self.planned(statement).await?;
         let rows = frame.execute_stream().await?;
         let schema = rows.schema();
         // The session holds the files that the rows are read from.
@@ -114,11 +113,7 @@ impl LocalSource {
     }
 
     /// A session over all tables, and the plan of a statement in it.
-    pub(super) async fn planned(
-        &self,
-        statement: &str,
-        adapt: Adapt<'_>,
-    ) -> Result<(Session, DataFrame), Failure> {
+    pub(super) async fn planned(&self, statement: &str) -> Result<(Session, DataFrame), Failure> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let tables = self.tables(statement, threads)?;
         let limits = QueryLimits {
@@ -128,7 +123,7 @@ impl LocalSource {
             spill_mib: SPILL_MIB,
             time_max: Duration::MAX,
         };
-        let session = tables.open_adapted(statement, limits, threads, adapt);
+        let session = tables.open(statement, limits, threads);
         let mut session = session.map_err(explain)?;
         for (table, version) in &self.as_of {
             session.set_version(table, *version)?;

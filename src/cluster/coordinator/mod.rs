@@ -10,6 +10,7 @@ pub mod geocode;
 pub mod jobs;
 mod parts;
 pub mod query;
+pub mod server;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,6 +42,15 @@ const PARTS_PER_WORKER: usize = 2;
 
 /// Tells the user something, in a line.
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What becomes of a worker that has other data, or does not admit the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusals {
+    /// Nothing is done without it.
+    Fail,
+    /// The others do its work.
+    LeaveOut,
+}
 
 /// What one worker did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -115,6 +125,8 @@ pub struct Cluster {
     access: Access,
     identity: Identity,
     links: Vec<Arc<Link>>,
+    /// Workers that did not answer at first.
+    silent: Vec<Url>,
     /// Places for parts on workers, by the worker's index.
     places: Mutex<VecDeque<usize>>,
     /// That there is a place, or no worker.
@@ -147,11 +159,12 @@ impl Cluster {
     /// Asks every worker who it is; the data of all must be that of `identity`.
     ///
     /// # Errors
-    /// An address is refused, a worker refuses or has other data, or none answers.
+    /// An address is refused; unless such workers are left out, one refuses or has other data, or none answers.
     pub async fn connect(
         access: Access,
         urls: &[Url],
         identity: Identity,
+        refusals: Refusals,
         tell: Tell,
     ) -> Result<Arc<Self>> {
         let mut asked = Vec::with_capacity(urls.len());
@@ -171,30 +184,38 @@ impl Cluster {
         }
         let said = join_all(asked.iter().map(Link::identify)).await;
         let mut links = Vec::with_capacity(asked.len());
+        let mut silent = Vec::new();
         for (mut link, said) in asked.into_iter().zip(said) {
-            let refused = |reason: String| Error::Refused {
+            let reason = match said {
+                Ok(said) => match said.identity.difference(&identity) {
+                    None => {
+                        link.process = said.process;
+                        links.push(Arc::new(link));
+                        continue;
+                    }
+                    Some(reason) => reason,
+                },
+                Err(status) if is_refusal(&status) => status.message().to_owned(),
+                Err(status) => {
+                    tell(&format!(
+                        "the worker {} does not answer and is left out: {}",
+                        link.url,
+                        status.message()
+                    ));
+                    silent.push(link.url);
+                    continue;
+                }
+            };
+            let refused = Error::Refused {
                 worker: link.url.to_string(),
                 reason,
             };
-            match said {
-                Ok(said) => {
-                    if let Some(reason) = said.identity.difference(&identity) {
-                        return Err(refused(reason));
-                    }
-                    link.process = said.process;
-                    links.push(Arc::new(link));
-                }
-                Err(status) if is_refusal(&status) => {
-                    return Err(refused(status.message().to_owned()));
-                }
-                Err(status) => tell(&format!(
-                    "the worker {} does not answer and is left out: {}",
-                    link.url,
-                    status.message()
-                )),
+            match refusals {
+                Refusals::Fail => return Err(refused),
+                Refusals::LeaveOut => tell(&refused.to_string()),
             }
         }
-        if links.is_empty() {
+        if links.is_empty() && refusals == Refusals::Fail {
             return Err(Error::NoWorkers("no worker answers".into()));
         }
         let places = (0..PARTS_PER_WORKER).flat_map(|_| 0..links.len()).collect();
@@ -202,6 +223,7 @@ impl Cluster {
             access,
             identity,
             links,
+            silent,
             places: Mutex::new(places),
             changed: Notify::new(),
             tell,
@@ -228,6 +250,13 @@ impl Cluster {
             is_lost: link.is_lost(),
         };
         self.links.iter().map(report).collect()
+    }
+
+    /// Workers that did not answer, or failed.
+    fn lost(&self) -> Vec<Url> {
+        let lost = self.links.iter().filter(|link| link.is_lost());
+        let lost = lost.map(|link| link.url.clone());
+        self.silent.iter().cloned().chain(lost).collect()
     }
 
     /// Workers that did not fail.

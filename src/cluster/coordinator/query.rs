@@ -5,22 +5,22 @@
 //! wait in a file without a name.
 
 use std::fs::File;
-use std::future::Future;
 use std::io::{BufReader, BufWriter, Seek};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::DataFusionError;
-use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::execution::{
+    SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext,
+};
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::DataFrame;
 use datafusion_distributed::{
@@ -31,11 +31,14 @@ use tonic::codegen::http::{HeaderMap, HeaderName};
 use url::Url;
 
 use super::counted::CountedChannels;
-use super::{Cluster, WorkerReport};
+use super::{Cluster, Link, WorkerReport};
 use crate::Error;
+use crate::identity::is_of_workers;
 pub use crate::protocol::QueryTerms;
 use crate::protocol::TERMS;
 use toise_engine::session::{STORE, Session};
+use toise_sql::SqlError;
+use toise_sql::limits::Limit;
 
 /// Bytes of a scan for which a task is worth its while: whoever names workers wants all of them.
 const SCAN_BYTES_PER_TASK: usize = 1;
@@ -45,30 +48,29 @@ const METRICS_TIMEOUT: Duration = Duration::from_secs(1);
 /// What a query may fail with.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// How the session of a query differs from one without workers.
-#[derive(Clone)]
-pub struct Distribution {
-    channels: CountedChannels,
-    headers: HeaderMap,
+/// What an answer that waits here may have.
+#[derive(Clone, Copy, Debug)]
+pub struct SpoolLimits {
+    /// Maximum rows.
+    pub rows_max: u64,
+    /// Maximum bytes, as an Arrow stream.
+    pub bytes_max: u64,
 }
 
-impl Distribution {
-    /// Makes a session give its plans to the workers.
-    ///
-    /// # Errors
-    /// The engine refuses a setting.
-    pub fn adapt(
-        &self,
-        builder: SessionStateBuilder,
-    ) -> datafusion::error::Result<SessionStateBuilder> {
-        let workers = self.channels.links.iter().map(|link| link.url.clone());
-        Ok(builder
-            .with_distributed_worker_resolver(Workers(workers.collect()))
-            .with_distributed_channel_resolver(self.channels.clone())
-            .with_distributed_passthrough_headers(self.headers.clone())?
-            .with_distributed_file_scan_config_bytes_per_partition(SCAN_BYTES_PER_TASK)?
-            .with_distributed_planner())
-    }
+impl SpoolLimits {
+    /// As much as the disk holds.
+    pub const NONE: Self = Self {
+        rows_max: u64::MAX,
+        bytes_max: u64::MAX,
+    };
+}
+
+/// What became of a query that was to be shared.
+pub(super) enum Shared {
+    /// All its rows are there.
+    Answered(QueryRows),
+    /// Workers cannot run it, in words.
+    Impossible(String),
 }
 
 struct Workers(Vec<Url>);
@@ -81,30 +83,49 @@ impl WorkerResolver for Workers {
 
 /// The rows of a query.
 pub struct QueryRows {
-    /// The columns.
-    pub schema: SchemaRef,
     /// What each worker did; none if the query was run here.
     pub workers: Vec<WorkerReport>,
     /// The rows.
-    pub batches: futures::stream::BoxStream<'static, Result<RecordBatch, Failure>>,
+    pub batches: SendableRecordBatchStream,
 }
 
 /// Why a plan is not for workers; `None` if it is.
 fn obstacle(plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
     let mut found = None;
-    // The visit itself has no errors.
-    let _ = plan.apply(|node| {
-        let reason = match node.children().is_empty() {
-            true => obstacle_of_leaf(node),
-            false => None,
-        };
-        found = found.take().or(reason);
-        Ok(match found {
-            Some(_) => TreeNodeRecursion::Stop,
-            None => TreeNodeRecursion::Continue,
-        })
+    for_each_leaf(plan, |leaf| {
+        found = found.take().or_else(|| obstacle_of_leaf(leaf));
     });
     found
+}
+
+fn for_each_leaf(plan: &Arc<dyn ExecutionPlan>, mut visit: impl FnMut(&Arc<dyn ExecutionPlan>)) {
+    // The visit itself has no errors.
+    let _ = plan.apply(|node| {
+        if node.children().is_empty() {
+            visit(node);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+}
+
+/// The files of the lake that a leaf of a plan reads.
+fn scan_of(leaf: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
+    let source = leaf.downcast_ref::<DataSourceExec>();
+    source.and_then(|exec| exec.data_source().downcast_ref::<FileScanConfig>())
+}
+
+/// Bytes of the data files, or of the ranges of them, that a plan scans.
+pub(super) fn scanned_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
+    let mut bytes = 0;
+    for_each_leaf(plan, |leaf| {
+        let groups = scan_of(leaf).map(|scan| scan.file_groups.as_slice());
+        let files = groups
+            .unwrap_or_default()
+            .iter()
+            .flat_map(|group| group.files());
+        bytes += files.map(|file| file.effective_size()).sum::<u64>();
+    });
+    bytes
 }
 
 fn obstacle_of_leaf(leaf: &Arc<dyn ExecutionPlan>) -> Option<String> {
@@ -113,9 +134,7 @@ fn obstacle_of_leaf(leaf: &Arc<dyn ExecutionPlan>) -> Option<String> {
     {
         return None;
     }
-    let source = leaf.downcast_ref::<DataSourceExec>();
-    let Some(scan) = source.and_then(|exec| exec.data_source().downcast_ref::<FileScanConfig>())
-    else {
+    let Some(scan) = scan_of(leaf) else {
         return Some(format!("workers cannot run {}", leaf.name()));
     };
     if scan.object_store_url.as_str() != STORE {
@@ -123,26 +142,52 @@ fn obstacle_of_leaf(leaf: &Arc<dyn ExecutionPlan>) -> Option<String> {
         return Some(format!("workers do not have the files of {url}"));
     }
     let mut files = scan.file_groups.iter().flat_map(|group| group.files());
-    // Rows that changed since the files were written are hidden by extensions, which a plan that is sent lacks.
-    let is_changed = files.any(|file| !file.extensions.is_empty());
-    is_changed.then(|| "a table has changes that are not in its files".to_owned())
+    files.find_map(|file| {
+        // Rows that changed since the files were written are hidden by extensions, which a plan that is sent lacks.
+        if !file.extensions.is_empty() {
+            return Some("a table has changes that are not in its files".to_owned());
+        }
+        let table = file.object_meta.location.parts().next();
+        let table = table.as_ref().map_or("", |table| table.as_ref());
+        let is_missing = !is_of_workers(table);
+        is_missing.then(|| format!("workers do not have the table {table}"))
+    })
 }
 
 impl Cluster {
-    /// Runs a query on the workers. `prepare` opens a session, adapted if a distribution is given, and plans the query in
-    /// it; that is done once to look at the plan, and again for each attempt. What workers cannot run is run here.
+    /// Runs a query on the workers. What they cannot run is run here.
     ///
     /// # Errors
     /// The query fails, also on one machine, or no worker is left.
-    pub async fn query<F, P>(&self, terms: &QueryTerms, prepare: F) -> Result<QueryRows, Failure>
-    where
-        F: Fn(Option<Distribution>) -> P,
-        P: Future<Output = Result<(Session, DataFrame), Failure>>,
-    {
-        let (session, frame) = prepare(None).await?;
+    pub async fn query(
+        &self,
+        terms: &QueryTerms,
+        session: Session,
+        frame: DataFrame,
+    ) -> Result<QueryRows, Failure> {
         let plan = frame.clone().create_physical_plan().await?;
-        if let Some(reason) = obstacle(&plan) {
-            return self.here_alone((session, frame), &reason).await;
+        let reason = match self.shared(terms, &frame, &plan, SpoolLimits::NONE).await? {
+            Shared::Answered(rows) => return Ok(rows),
+            Shared::Impossible(reason) => reason,
+        };
+        (self.tell)(&format!("answered here alone: {reason}"));
+        let rows = frame.execute_stream().await?;
+        Ok(as_they_come(session, rows))
+    }
+
+    /// Runs a query on the workers, if they can. `plan` is its plan without them.
+    ///
+    /// # Errors
+    /// The query fails, its answer reaches a limit, or no worker is left.
+    pub(super) async fn shared(
+        &self,
+        terms: &QueryTerms,
+        frame: &DataFrame,
+        plan: &Arc<dyn ExecutionPlan>,
+        limits: SpoolLimits,
+    ) -> Result<Shared, Failure> {
+        if let Some(reason) = obstacle(plan) {
+            return Ok(Shared::Impossible(reason));
         }
         let mut headers = HeaderMap::new();
         headers.insert(
@@ -156,58 +201,65 @@ impl Cluster {
                 return Err(Error::NoWorkers("no worker is left to run the query".into()).into());
             }
             links.iter().for_each(|link| link.count_anew());
-            let distribution = Distribution {
-                channels: CountedChannels {
-                    access: self.access.clone(),
-                    links: links.clone(),
-                },
-                headers: headers.clone(),
-            };
-            let (session, frame) = prepare(Some(distribution)).await?;
-            let plan = match frame.clone().create_physical_plan().await {
+            let (state, logical) = frame.clone().into_parts();
+            let state = self.distributing(state, &links, &headers)?;
+            let plan = match state.create_physical_plan(&logical).await {
                 Ok(plan) => plan,
                 // It was planned before, without workers.
                 Err(error) => {
-                    let reason = format!("no plan for workers ({})", error.strip_backtrace());
-                    return self.here_alone(prepare(None).await?, &reason).await;
+                    // Errors of the engine go on with advice to its developers.
+                    let error = error.strip_backtrace();
+                    let error = error.lines().next().unwrap_or_default();
+                    let reason = format!("no plan for workers ({error})");
+                    return Ok(Shared::Impossible(reason));
                 }
             };
             if plan.downcast_ref::<DistributedExec>().is_none() {
                 let reason = "the engine does not cut this plan";
-                return self.here_alone((session, frame), reason).await;
+                return Ok(Shared::Impossible(reason.to_owned()));
             }
-            let error = match answered(&session, plan).await {
+            let error = match answered(state.task_ctx(), plan, limits).await {
                 Ok(rows) => {
                     let (count, seconds) = (links.len(), started.elapsed().as_secs_f64());
                     (self.tell)(&format!("answered with {count} workers in {seconds:.1} s"));
-                    return Ok(QueryRows {
+                    return Ok(Shared::Answered(QueryRows {
                         workers: self.report(),
                         ..rows
-                    });
+                    }));
                 }
                 Err(error) => error,
             };
             if is_not_offered(&error) {
-                let reason = format!("workers cannot run the plan ({})", readable(error));
-                return self.here_alone(prepare(None).await?, &reason).await;
+                let error = readable(error).to_string();
+                let error = error.lines().next().unwrap_or_default();
+                let reason = format!("workers cannot run the plan ({error})");
+                return Ok(Shared::Impossible(reason));
             }
-            if !self.examine().await {
+            if is_limit(&error) || !self.examine().await {
                 return Err(readable(error));
             }
         }
     }
 
-    /// Runs a query without workers.
-    async fn here_alone(
+    /// The state of a session, but that it gives its plans to workers.
+    fn distributing(
         &self,
-        (session, frame): (Session, DataFrame),
-        reason: &str,
-    ) -> Result<QueryRows, Failure> {
-        // Errors of the engine go on with advice to its developers.
-        let reason = reason.lines().next().unwrap_or_default();
-        (self.tell)(&format!("answered here alone: {reason}"));
-        let rows = frame.execute_stream().await?;
-        Ok(as_they_come(session, rows))
+        state: SessionState,
+        links: &[Arc<Link>],
+        headers: &HeaderMap,
+    ) -> datafusion::error::Result<SessionState> {
+        let channels = CountedChannels {
+            access: self.access.clone(),
+            links: links.to_vec(),
+        };
+        let urls = links.iter().map(|link| link.url.clone()).collect();
+        let builder = SessionStateBuilder::new_from_existing(state)
+            .with_distributed_worker_resolver(Workers(urls))
+            .with_distributed_channel_resolver(channels)
+            .with_distributed_passthrough_headers(headers.clone())?
+            .with_distributed_file_scan_config_bytes_per_partition(SCAN_BYTES_PER_TASK)?
+            .with_distributed_planner();
+        Ok(builder.build())
     }
 }
 
@@ -217,29 +269,43 @@ fn is_not_offered(error: &Failure) -> bool {
     error.is_some_and(|error| matches!(error.find_root(), DataFusionError::NotImplemented(_)))
 }
 
+fn is_limit(error: &Failure) -> bool {
+    matches!(error.downcast_ref(), Some(SqlError::Limit(_)))
+}
+
 /// Rows that nobody but this process has a part in.
 fn as_they_come(session: Session, rows: SendableRecordBatchStream) -> QueryRows {
     let schema = rows.schema();
     let batches = rows.map(move |batch| {
         // The session holds the files that the rows are read from.
         let _open = &session;
-        batch.map_err(Failure::from)
+        batch
     });
     QueryRows {
-        schema,
         workers: Vec::new(),
-        batches: batches.boxed(),
+        batches: Box::pin(RecordBatchStreamAdapter::new(schema, batches)),
     }
 }
 
 /// Runs a plan to its end, and gives its rows afterwards.
-async fn answered(session: &Session, plan: Arc<dyn ExecutionPlan>) -> Result<QueryRows, Failure> {
-    let task = session.context().task_ctx();
+async fn answered(
+    task: Arc<TaskContext>,
+    plan: Arc<dyn ExecutionPlan>,
+    limits: SpoolLimits,
+) -> Result<QueryRows, Failure> {
     let mut rows = execute_stream(Arc::clone(&plan), task)?;
     let schema = rows.schema();
     let mut spool = StreamWriter::try_new(BufWriter::new(tempfile::tempfile()?), &schema)?;
+    let mut rows_seen = 0;
     while let Some(batch) = rows.try_next().await? {
+        rows_seen += batch.num_rows() as u64;
+        if rows_seen > limits.rows_max {
+            return Err(SqlError::Limit(Limit::Rows(limits.rows_max)).into());
+        }
         spool.write(&batch)?;
+        if spool.get_mut().stream_position()? > limits.bytes_max {
+            return Err(SqlError::Limit(Limit::Bytes(limits.bytes_max)).into());
+        }
     }
     if let Some(distributed) = plan.downcast_ref::<DistributedExec>() {
         // Metrics come after the last row; a report without some of them is no failure.
@@ -249,11 +315,10 @@ async fn answered(session: &Session, plan: Arc<dyn ExecutionPlan>) -> Result<Que
     let mut file: File = spool.into_inner().map_err(|error| error.into_error())?;
     file.rewind()?;
     let reader = StreamReader::try_new(BufReader::new(file), None)?;
-    let batches = futures::stream::iter(reader).map(|batch| batch.map_err(Failure::from));
+    let batches = futures::stream::iter(reader).map(|batch| batch.map_err(DataFusionError::from));
     Ok(QueryRows {
-        schema,
         workers: Vec::new(),
-        batches: batches.boxed(),
+        batches: Box::pin(RecordBatchStreamAdapter::new(schema, batches)),
     })
 }
 

@@ -1,0 +1,176 @@
+//! The workers of a server: large queries of keys are run on them, all others in the server.
+//!
+//! A query must not fail for want of workers. One that lags behind the server's data, does not answer or dies is left
+//! out, and what no worker can run, or could not finish, the server answers itself.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use chrono::NaiveDate;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::ExecutionPlan;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::query::{Failure, Shared, SpoolLimits, scanned_bytes};
+use super::{Cluster, Refusals, Tell, addresses};
+use crate::identity::Identity;
+use crate::protocol::QueryTerms;
+use crate::{Access, Result};
+use toise_sql::SqlError;
+use toise_sql::settings::ClusterSettings;
+use toise_sql::workers::{PlannedQuery, Workers};
+
+/// How long a worker that did not answer is not asked again.
+const REST: Duration = Duration::from_secs(30);
+/// Bytes of a mebibyte.
+const MIB: u64 = 1 << 20;
+
+/// What the functions of a server depend on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InUse {
+    /// Its model and its index of addresses, as [`Identity::in_use`] tells.
+    pub identity: Identity,
+    /// Valuation date of estimates that give none.
+    pub today: NaiveDate,
+    /// Whether what sales do not record adjusts prices.
+    pub has_adjustments: bool,
+}
+
+/// What became of the queries of a server that were large enough for workers.
+#[derive(Debug, Default)]
+pub struct Outcomes {
+    shared: AtomicU64,
+    here: AtomicU64,
+}
+
+impl Outcomes {
+    /// Each outcome with the number of queries: answered by workers, and by the server itself.
+    pub fn counts(&self) -> [(&'static str, u64); 2] {
+        [("shared", &self.shared), ("here", &self.here)]
+            .map(|(outcome, count)| (outcome, count.load(Ordering::Relaxed)))
+    }
+}
+
+/// The workers of a server.
+pub struct ServerWorkers {
+    access: Access,
+    urls: Vec<Url>,
+    scanned_bytes_min: u64,
+    in_use: Box<dyn Fn() -> InUse + Send + Sync>,
+    resting: Mutex<HashMap<Url, Instant>>,
+    outcomes: Arc<Outcomes>,
+}
+
+impl ServerWorkers {
+    /// The workers that the settings name; `None` if they name none. They are first asked when there is a query for them.
+    ///
+    /// # Errors
+    /// An address is refused, or certificates cannot be read.
+    pub fn new(
+        settings: &ClusterSettings,
+        in_use: impl Fn() -> InUse + Send + Sync + 'static,
+    ) -> Result<Option<Self>> {
+        let urls = addresses(&settings.workers)?;
+        if urls.is_empty() {
+            return Ok(None);
+        }
+        let access = Access::new(settings)?;
+        for url in &urls {
+            access.check(url)?;
+        }
+        Ok(Some(Self {
+            access,
+            urls,
+            scanned_bytes_min: settings.sql_scan_mib * MIB,
+            in_use: Box::new(in_use),
+            resting: Mutex::default(),
+            outcomes: Arc::default(),
+        }))
+    }
+
+    /// What became of the queries so far.
+    pub fn outcomes(&self) -> Arc<Outcomes> {
+        Arc::clone(&self.outcomes)
+    }
+
+    /// The workers that are not resting.
+    fn awake(&self) -> Vec<Url> {
+        let mut resting = self.resting.lock();
+        resting.retain(|_, since| since.elapsed() < REST);
+        let awake = self.urls.iter().filter(|url| !resting.contains_key(url));
+        awake.cloned().collect()
+    }
+
+    /// Runs a query whose plan is `plan` without workers.
+    async fn attempt(
+        &self,
+        query: PlannedQuery<'_>,
+        plan: &Arc<dyn ExecutionPlan>,
+    ) -> std::result::Result<Shared, Failure> {
+        let begun: InUse = serde_json::from_str(query.state)?;
+        if begun != (self.in_use)() {
+            return Ok(Shared::Impossible("a model or an index changed".into()));
+        }
+        let terms = QueryTerms {
+            identity: begun.identity.with_versions(query.session.versions()),
+            today: begun.today,
+            has_adjustments: begun.has_adjustments,
+        };
+        let urls = self.awake();
+        if urls.is_empty() {
+            return Ok(Shared::Impossible("no worker answered lately".into()));
+        }
+        let tell: Tell = Arc::new(|line| tracing::info!("{line}"));
+        let (access, identity) = (self.access.clone(), terms.identity.clone());
+        let cluster = Cluster::connect(access, &urls, identity, Refusals::LeaveOut, tell).await?;
+        let limits = SpoolLimits {
+            rows_max: query.limits.rows_max,
+            bytes_max: query.limits.bytes_max,
+        };
+        let outcome = cluster.shared(&terms, query.frame, plan, limits).await;
+        let now = Instant::now();
+        let lost = cluster.lost().into_iter().map(|url| (url, now));
+        self.resting.lock().extend(lost);
+        outcome
+    }
+}
+
+#[async_trait]
+impl Workers for ServerWorkers {
+    fn state(&self) -> String {
+        // Dates and texts: nothing that JSON could not hold.
+        serde_json::to_string(&(self.in_use)()).unwrap_or_default()
+    }
+
+    async fn run(
+        &self,
+        query: PlannedQuery<'_>,
+    ) -> std::result::Result<Option<SendableRecordBatchStream>, SqlError> {
+        // An error of the plan is reported by whoever runs the query here.
+        let Ok(plan) = query.frame.clone().create_physical_plan().await else {
+            return Ok(None);
+        };
+        if scanned_bytes(&plan) < self.scanned_bytes_min {
+            return Ok(None);
+        }
+        let reason = match self.attempt(query, &plan).await {
+            Ok(Shared::Answered(rows)) => {
+                self.outcomes.shared.fetch_add(1, Ordering::Relaxed);
+                return Ok(Some(rows.batches));
+            }
+            Ok(Shared::Impossible(reason)) => reason,
+            Err(error) => match error.downcast::<SqlError>() {
+                Ok(limit) => return Err(*limit),
+                Err(error) => error.to_string(),
+            },
+        };
+        tracing::info!("a query is answered without workers: {reason}");
+        self.outcomes.here.fetch_add(1, Ordering::Relaxed);
+        Ok(None)
+    }
+}
