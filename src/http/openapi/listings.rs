@@ -223,7 +223,10 @@ mod tests {
     fn records_accept_no_other_keys_and_always_have_their_lists() {
         let schemas = schemas();
         assert_eq!(schemas["Property"]["additionalProperties"], json!(false));
-        assert_eq!(schemas["Property"]["required"], json!(["adverts", "tags"]));
+        assert_eq!(
+            schemas["Property"]["required"],
+            json!(["adverts", "tags", "flxId"])
+        );
         let image = schemas["Image"]["required"].as_array().unwrap();
         assert_eq!(image.len(), 4);
         let price = &schemas["PropertyPrice"]["properties"]["value"];
