@@ -1,14 +1,12 @@
 //! A server that follows publications instead of having data of its own (`lake.replica`, `toise serve --replica`).
 //!
 //! Before anything is opened, the newest snapshot is downloaded, verified and installed ([`first`]); without the network,
-//! the one installed last is served. Then one supervised thread asks for news every second ([`follow`]). What is new is
-//! downloaded and installed while requests go on with what they see; then all tables change in one step, followed by
-//! properties, addresses and the model, and `x-toise-as-of` says so. A snapshot that cannot be used is refused with the
-//! name of its bad file, and the former one stays.
+//! the one installed last is served. Then [`toise_publish::follow`] brings news, which is installed while requests go on with
+//! what they see; then all tables change in one step, followed by properties, addresses and the model, and
+//! `x-toise-as-of` says so.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::DateTime;
@@ -18,12 +16,12 @@ use tokio::runtime::Handle;
 use crate::Failure;
 use toise_accounts::shipments;
 use toise_base::clock::Clock;
-use toise_base::supervise::{Supervisor, Worker};
 use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
 use toise_http::replica::{AsOf, ReplicaStatus};
 use toise_lake::settings::{LakeSettings, departments};
 use toise_listings::search::projection::Projection;
+use toise_publish::follow::{self, User};
 use toise_publish::holdings::Holdings;
 use toise_publish::manifest::Manifest;
 use toise_publish::metering;
@@ -32,13 +30,6 @@ use toise_publish::replica::Replica;
 use toise_publish::retry::RetryPolicy;
 use toise_store::Store;
 use toise_telemetry::{Gauge, Metric, Metrics};
-
-/// Pause between two questions for news.
-const POLL_EVERY: Duration = Duration::from_secs(1);
-/// Longest pause after failures.
-const POLL_MAX: Duration = Duration::from_secs(30);
-/// Maximum wait, when stopping, for a download or an installation, which go on at the next start.
-const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 const SNAPSHOT: Metric<Gauge> = Metric::gauge(
     "toise_replica_snapshot",
@@ -59,22 +50,10 @@ pub struct Shown {
     pub addresses: LiveGeocoder,
     /// What is said of it.
     pub status: ReplicaStatus,
-}
-
-/// Follows publications until it is dropped.
-#[derive(Debug)]
-pub struct Following {
-    stop: Arc<AtomicBool>,
-    worker: Worker,
-}
-
-impl Drop for Following {
-    fn drop(&mut self) {
-        self.worker.release();
-        self.stop.store(true, Ordering::Relaxed);
-        self.worker.unpark();
-        self.worker.join_within(STOP_TIMEOUT);
-    }
+    /// Pause between two shipments of what was metered.
+    pub metering_every: Duration,
+    /// When the last one was tried, or this began.
+    pub metered: Instant,
 }
 
 /// The state of a manifest, for clients.
@@ -148,42 +127,29 @@ pub fn refuse_folder(data: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Starts the thread that follows publications.
-///
-/// # Errors
-/// The system gives no thread.
-pub fn follow(
-    supervisor: &Supervisor,
-    mut replica: Replica,
-    store: Store,
-    shown: Shown,
-    metering_every: Duration,
-    runtime: Handle,
-) -> std::io::Result<Following> {
-    let stop = Arc::<AtomicBool>::default();
-    let stopped = Arc::clone(&stop);
-    let worker = supervisor.spawn("replica", move |pulse| {
-        let mut pause = POLL_EVERY;
-        let mut metered = Instant::now();
-        while !stopped.load(Ordering::Relaxed) {
-            pulse.turn();
-            pause = match turn(&mut replica, &store, &shown, &runtime) {
-                Ok(()) => POLL_EVERY,
-                Err(error) => {
-                    tracing::error!(%error, "cannot go over to the newest snapshot; the former one stays");
-                    (pause * 2).min(POLL_MAX)
-                }
-            };
-            if metered.elapsed() >= metering_every {
-                if let Err(error) = ship(&replica, &store, &runtime) {
-                    tracing::error!(%error, "cannot ship what was metered; will retry");
-                }
-                metered = Instant::now();
-            }
-            std::thread::park_timeout(pause);
+impl User for Shown {
+    fn uses(&self, installed: &Manifest) -> bool {
+        *self.status.as_of() == as_of(installed)
+    }
+
+    fn go_over(&mut self, installed: &Manifest) -> Result<(), follow::Failure> {
+        self.properties.engine().switch()?;
+        self.properties.refresh()?;
+        self.addresses.reload_if_changed();
+        self.models.reload_if_changed();
+        self.status.set(as_of(installed));
+        Ok(())
+    }
+
+    fn after_turn(&mut self, replica: &Replica, store: &Store, runtime: &Handle) {
+        if self.metered.elapsed() < self.metering_every {
+            return;
         }
-    })?;
-    Ok(Following { stop, worker })
+        if let Err(error) = ship(replica, store, runtime) {
+            tracing::error!(%error, "cannot ship what was metered; will retry");
+        }
+        self.metered = Instant::now();
+    }
 }
 
 /// Ships what was metered since the last time.
@@ -194,32 +160,5 @@ fn ship(replica: &Replica, store: &Store, runtime: &Handle) -> Result<(), Failur
         runtime.block_on(sent)?;
         shipments::arrived(store, number)?;
     }
-    Ok(())
-}
-
-/// Goes over to the newest snapshot, if there is one.
-fn turn(
-    replica: &mut Replica,
-    store: &Store,
-    shown: &Shown,
-    runtime: &Handle,
-) -> Result<(), Failure> {
-    let news = runtime.block_on(replica.poll(store, &ProgressBar::hidden()))?;
-    if let Some(manifest) = news {
-        replica.install(manifest, store)?;
-    }
-    let Some(installed) = replica.installed().map(as_of) else {
-        return Ok(());
-    };
-    if *shown.status.as_of() == installed {
-        return Ok(());
-    }
-    // Also after a former turn that installed and then failed.
-    shown.properties.engine().switch()?;
-    shown.properties.refresh()?;
-    shown.addresses.reload_if_changed();
-    shown.models.reload_if_changed();
-    tracing::info!(number = installed.number, "gone over to the snapshot");
-    shown.status.set(installed);
     Ok(())
 }

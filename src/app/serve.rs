@@ -5,7 +5,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -38,6 +38,7 @@ use toise_listings::columns::{adverts, properties};
 use toise_listings::search::projection::{Compaction, Projection};
 use toise_listings::search::texts::TextSearch;
 use toise_opendata::{OpenData, dpe, dvf};
+use toise_publish::follow::follow;
 use toise_publish::replica::Replica;
 use toise_store::Store;
 use toise_telemetry::{descriptors, logs};
@@ -156,10 +157,11 @@ pub fn run_service(
                 models: app.models.clone(),
                 addresses,
                 status,
+                metering_every: Duration::from_secs(config.lake.metering_every_s),
+                metered: Instant::now(),
             };
-            let every = Duration::from_secs(config.lake.metering_every_s);
             let (store, handle) = (app.store.clone(), runtime.handle().clone());
-            let following = replica::follow(&supervisor, replica, store, shown, every, handle)?;
+            let following = follow(&supervisor, replica, store, shown, handle)?;
             Workers(Box::new(following))
         }
     };

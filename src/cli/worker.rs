@@ -14,10 +14,11 @@ use toise_app::serve::{reload_tls_on_sighup, stop_signal};
 use toise_base::progress::Progress;
 use toise_base::supervise::Supervisor;
 use toise_cluster::Access;
-use toise_cluster::worker::{Held, follow, serve};
+use toise_cluster::worker::{Held, HeldReplica, serve};
 use toise_engine::Budget;
 use toise_http::server::ServerLimits;
 use toise_lake::settings::LakeSettings;
+use toise_publish::follow::follow;
 use toise_sql::limits::QueryLimits;
 use toise_store::Store;
 use toise_telemetry::{Metrics, logs};
@@ -75,8 +76,9 @@ pub fn run(common: &Common, arguments: &WorkerArgs) -> CommandResult {
     let _following = match followed {
         Some(replica) => {
             let store = Store::open(&common.data)?;
-            let (held, handle) = (Arc::clone(&held), runtime.handle().clone());
-            Some(follow(&supervisor, replica, store, held, handle)?)
+            let user = HeldReplica::new(Arc::clone(&held), &replica);
+            let handle = runtime.handle().clone();
+            Some(follow(&supervisor, replica, store, user, handle)?)
         }
         None => None,
     };

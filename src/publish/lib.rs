@@ -31,6 +31,7 @@ mod error;
 #[cfg(test)]
 mod faults;
 mod folder;
+pub mod follow;
 pub mod garbage;
 pub mod holdings;
 #[cfg(test)]

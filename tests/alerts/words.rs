@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use toise::contract::enums::EnumSearchRequestSortBy;
+use toise::contract::filter::Filter;
 use toise::contract::listings::codes::FlxId;
 use toise::contract::listings::filters::{
     ListingKind, ListingSearch, PropertySearchRequest, parse_saved_search,
 };
 use toise::engine::cancellation::Interrupt;
+use toise::listings::search::preview::ITEMS_MAX;
 use toise::listings::search::projection::Projection;
 
 use crate::support::alerts::{AlertFixture, flat, with};
@@ -110,9 +112,21 @@ fn an_alert_on_words_is_told_of_what_a_search_of_these_words_finds() {
         }
         for (search, told, matched) in &mut alerts {
             let now = found(&projection, search);
-            let preview =
-                projection.preview(ListingKind::Property, search, 30, &Interrupt::default());
-            assert_eq!(preview.unwrap().count(), now.len() as u64, "{search:?}");
+            // Each flat has one advert.
+            for listing in [ListingKind::Property, ListingKind::Advert] {
+                let of_all = ListingSearch {
+                    filter: Filter::default(),
+                    ..search.clone()
+                };
+                let search = match listing {
+                    ListingKind::Property => search,
+                    ListingKind::Advert => &of_all,
+                };
+                let preview = projection.preview(listing, search, 30, &Interrupt::default());
+                let preview = preview.unwrap();
+                assert_eq!(preview.count(), now.len() as u64, "{listing:?} {search:?}");
+                assert_eq!(preview.items.len(), now.len().min(ITEMS_MAX));
+            }
             matched.extend(now);
             for (listing, number) in told {
                 let items = told_of.entry(*number).or_default();

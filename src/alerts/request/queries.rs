@@ -281,11 +281,14 @@ mod tests {
         let body = json!({"search_query": {"filterAd": {"isOnline": true}}, "days": 7});
         let request = parse_preview(ListingKind::Advert, &body).unwrap();
         assert_eq!((request.days, request.search.filter.len()), (7, 1));
+        let body = json!({"search_query": {"filterAd": {}, "keywords": ["mer"]}});
+        let request = parse_preview(ListingKind::Advert, &body).unwrap();
+        assert_eq!(request.search.keywords, ["mer"]);
         for (body, message) in [
             (json!({}), "search_query: is required"),
             (
-                json!({"search_query": {"filterAd": {}, "keywords": ["mer"]}}),
-                "search_query.keywords: must be empty",
+                json!({"search_query": {"filterAd": {}, "keywords": "mer"}}),
+                "search_query.keywords: must be an array",
             ),
             (
                 json!({"search_query": {"filterAd": {"isOnline": 1}}}),

@@ -23,7 +23,7 @@ use tonic::{Request, Status};
 
 use crate::Access;
 use crate::protocol::MESSAGE_BYTES_MAX;
-pub use follow::follow;
+pub use follow::HeldReplica;
 pub use held::Held;
 use service::WorkService;
 use sessions::Sessions;

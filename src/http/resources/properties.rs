@@ -15,6 +15,7 @@ use crate::openapi::{Failure, Operation, enveloped, reference};
 use crate::response::{ApiResponse, list};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
+use toise_contract::fault::Fault;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::{
     FieldSubset, ListingKind, PropertySearchRequest, parse_count, parse_search, parse_similars,
@@ -221,6 +222,7 @@ impl From<projection::Error> for ApiError {
             projection::Error::Behind | projection::Error::TextIndexUnavailable => {
                 ApiError::Overloaded
             }
+            projection::Error::TooManyTexts => Fault::new("search_query", error.to_string()).into(),
             error => ApiError::internal(error),
         }
     }

@@ -192,7 +192,7 @@ fn property_texts(property: &Property) -> RecordTexts {
 }
 
 /// The texts of an advert that searches look in, as those of a property.
-fn advert_texts(advert: &Advert) -> RecordTexts {
+pub(crate) fn advert_texts(advert: &Advert) -> RecordTexts {
     let texts = [&advert.title, &advert.description];
     let texts = texts.into_iter().flatten().chain(&advert.tags);
     RecordTexts::new(texts.cloned().collect())

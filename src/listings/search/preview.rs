@@ -8,23 +8,32 @@ use std::sync::Arc;
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
-use chrono::{Days, NaiveDate};
+use chrono::{DateTime, Days, NaiveDate};
+use rayon::prelude::*;
 
 use crate::columns::{ID, RECORD_KEY, table_of};
 use crate::properties::record_key::RecordKey;
+use crate::records::percolation::advert_texts;
 use crate::search::page::fits;
-use crate::search::projection::{Projection, Result};
+use crate::search::projection::view::ProjectionView;
+use crate::search::projection::{Error, Projection, Result};
 use toise_contract::enums::EnumSearchRequestSortBy;
 use toise_contract::filter::{Clause, ClauseTest, Filter};
+use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::{ListingKind, ListingSearch};
-use toise_engine::Error;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::predicate::Predicate;
+use toise_engine::texts::TextPredicate;
 use toise_engine::topk::{SortColumn, TopPage};
 
 /// Listings shown by a preview.
 pub const ITEMS_MAX: usize = 10;
+/// Adverts that a preview reads to look for words in them: there is no index of their texts, and reading a thousand
+/// takes tens of milliseconds.
+pub const ADVERTS_READ_MAX: usize = 100_000;
+/// Adverts read at a time.
+const READ_AT_ONCE: usize = 512;
 const DAY_MS: i64 = 86_400_000;
 
 /// The listings that an alert would have matched.
@@ -37,6 +46,24 @@ pub struct Preview {
 }
 
 impl Preview {
+    /// What is shown of listings, given with the moment each was first seen, within `days` from `first` on.
+    fn of(mut found: Vec<(i64, FlxId)>, first: NaiveDate, days: usize) -> Self {
+        let mut counts = vec![0; days];
+        for (moment, _) in &found {
+            let date = DateTime::from_timestamp_millis(*moment).map(|at| at.date_naive());
+            let day = date.map(|date| (date - first).num_days());
+            if let Some(count) = day.and_then(|day| counts.get_mut(day as usize)) {
+                *count += 1;
+            }
+        }
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        found.truncate(ITEMS_MAX);
+        Self {
+            per_day: first.iter_days().zip(counts).collect(),
+            items: found.into_iter().map(|(_, id)| id).collect(),
+        }
+    }
+
     /// Total number of listings.
     pub fn count(&self) -> u64 {
         self.per_day.iter().map(|(_, count)| count).sum()
@@ -55,11 +82,12 @@ fn within(column: &'static str, start_ms: i64, days: usize) -> Clause {
 }
 
 impl Projection {
-    /// Finds the listings first seen within the last `days`, today included, that a search finds; the texts of one on
-    /// adverts are not looked at. CPU work on the calling thread and its rayon pool.
+    /// Finds the listings first seen within the last `days`, today included, that a search finds. CPU work on the calling
+    /// thread and its rayon pool; words are looked for in the records of adverts, which blocks.
     ///
     /// # Errors
-    /// A column or the text index cannot be read, the table of adverts lags too far behind, or the query is cancelled.
+    /// A column, a record or the text index cannot be read, words are asked of more than [`ADVERTS_READ_MAX`] adverts,
+    /// the table of adverts lags too far behind, or the query is cancelled.
     pub fn preview(
         &self,
         listing: ListingKind,
@@ -74,10 +102,10 @@ impl Projection {
         let first_seen = within(seen, start_ms, days);
         let filter: Filter = search.filter.iter().cloned().chain([first_seen]).collect();
         let table = table_of(listing);
-        let predicate = Predicate::compile(table, &filter).map_err(Error::from)?;
+        let predicate = Predicate::compile(table, &filter).map_err(toise_engine::Error::from)?;
         let column = |name: &str| {
             let found = table.column(name).map(|(index, _)| index);
-            found.ok_or_else(|| Error::UnknownTable(format!("{}.{name}", table.name)))
+            found.ok_or_else(|| toise_engine::Error::UnknownTable(format!("{}.{name}", table.name)))
         };
         let (seen, id) = (column(seen)?, column(ID)?);
         let (view, fits) = match listing {
@@ -90,6 +118,14 @@ impl Projection {
             }
             ListingKind::Advert => (Arc::new(self.adverts()?), None),
         };
+        if let (ListingKind::Advert, Some(words)) = (
+            listing,
+            TextPredicate::compile(&search.keywords, &search.full_texts),
+        ) {
+            let candidates = candidates(self, &view, &predicate, (seen, id), interrupt)?;
+            let found = with_words(self, candidates, &words, interrupt)?;
+            return Ok(Preview::of(found, first, days));
+        }
         // Adverts have no such column, and are not looked up.
         let key = table.column(RECORD_KEY).map(|(index, _)| index);
         let page = TopPage::new(ITEMS_MAX, None);
@@ -134,4 +170,71 @@ impl Projection {
             items: items.filter_map(|hit| FlxId::parse(hit.id())).collect(),
         })
     }
+}
+
+/// The rows that pass a predicate: when each was first seen, and its identifier.
+fn candidates(
+    projection: &Projection,
+    view: &ProjectionView,
+    predicate: &Predicate,
+    (seen, id): (usize, usize),
+    interrupt: &Interrupt,
+) -> Result<Vec<(i64, FlxId)>> {
+    let states = view.scan(
+        projection.engine(),
+        predicate,
+        interrupt,
+        Vec::new,
+        |found, rows| {
+            let (moments, ids) = (rows.column(seen)?, rows.column(id)?);
+            let moments = moments.values.as_primitive::<TimestampMillisecondType>();
+            let ids = ids.values.as_string::<i32>();
+            // One more than are read, to know that there are more.
+            let room = (ADVERTS_READ_MAX + 1).saturating_sub(found.len());
+            let read = |row| Some((moments.value(row), FlxId::parse(ids.value(row))?));
+            let mut left = room;
+            rows.selected.for_each(|row| {
+                if left > 0 {
+                    left -= 1;
+                    found.extend(read(row));
+                }
+            });
+            Ok(())
+        },
+    )?;
+    let found: Vec<(i64, FlxId)> = states.into_iter().flatten().collect();
+    match found.len() {
+        count if count > ADVERTS_READ_MAX => Err(Error::TooManyTexts),
+        _ => Ok(found),
+    }
+}
+
+/// Keeps the adverts whose texts match, as percolation would find.
+fn with_words(
+    projection: &Projection,
+    adverts: Vec<(i64, FlxId)>,
+    words: &TextPredicate,
+    interrupt: &Interrupt,
+) -> Result<Vec<(i64, FlxId)>> {
+    let mut found = Vec::new();
+    for group in adverts.chunks(READ_AT_ONCE) {
+        interrupt.check()?;
+        let ids: Vec<FlxId> = group.iter().map(|(_, id)| *id).collect();
+        let records = projection.listings().adverts(&ids)?;
+        let matching = group.par_iter().zip(records).map(|(advert, record)| {
+            // One that was removed since the scan has no record.
+            let Some(record) = record else {
+                return Ok(None);
+            };
+            let record = serde_json::from_slice::<Advert>(&record);
+            let record = record.map_err(|error| Error::Record {
+                id: advert.1.to_string(),
+                error,
+            })?;
+            Ok(words.matches(&advert_texts(&record)).then_some(*advert))
+        });
+        let matching = matching.collect::<Result<Vec<_>>>()?;
+        found.extend(matching.into_iter().flatten());
+    }
+    Ok(found)
 }

@@ -400,7 +400,7 @@ pub fn parse_search_query(listing: ListingKind, value: &Value) -> Result<Filter,
     Ok(search.filter)
 }
 
-/// The `search_query` of a preview as a kind of field. There is no index of the texts of adverts, so theirs takes none.
+/// The `search_query` of a preview as a kind of field.
 pub const fn search_query(listing: ListingKind) -> &'static Own {
     static PROPERTY: Own = Own {
         read: |value, _| {
@@ -410,7 +410,10 @@ pub const fn search_query(listing: ListingKind) -> &'static Own {
         schema: |_| reference("FilterPropertyQuery"),
     };
     static ADVERT: Own = Own {
-        read: |value, _| parse_search_query(ListingKind::Advert, value).map(Taken::Filter),
+        read: |value, _| {
+            let search = parse_saved_search(ListingKind::Advert, value)?;
+            Ok(Taken::Filter(search.filter))
+        },
         schema: |_| reference("FilterAdvertQuery"),
     };
     match listing {

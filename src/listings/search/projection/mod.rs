@@ -99,6 +99,12 @@ pub enum Error {
     /// Text searches are refused while the text index is not up to date.
     #[error("the text index of properties is temporarily unavailable")]
     TextIndexUnavailable,
+    /// Words were asked of more adverts than are read for them.
+    #[error(
+        "finds more than {} adverts before words are looked at; narrow the filter, or take fewer days",
+        crate::search::preview::ADVERTS_READ_MAX
+    )]
+    TooManyTexts,
     /// Too many adverts changed since the last compaction: the next one has to finish first.
     #[error("the table of adverts is being written")]
     Behind,

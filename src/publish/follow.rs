@@ -1,0 +1,110 @@
+//! The thread of a replica that follows publications.
+//!
+//! It asks for news every second. What is new is downloaded and installed beside what is in use; then whoever uses the
+//! data ([`User`]) goes over to it in one step. A snapshot that cannot be used is refused with the name of its bad file,
+//! and the former one stays.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use tokio::runtime::Handle;
+
+use crate::manifest::Manifest;
+use crate::replica::Replica;
+use toise_base::supervise::{Supervisor, Worker};
+use toise_store::Store;
+
+/// Pause between two questions for news.
+const POLL_EVERY: Duration = Duration::from_secs(1);
+/// Longest pause after failures.
+const POLL_MAX: Duration = Duration::from_secs(30);
+/// Maximum wait, when stopping, for a download or an installation, which go on at the next start.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Why a user did not go over to a snapshot.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Whoever uses the data of a replica: a server, a worker.
+pub trait User: Send + 'static {
+    /// Whether a snapshot is the one in use.
+    fn uses(&self, installed: &Manifest) -> bool;
+
+    /// Goes over to the snapshot that was just installed. Called again at the next turn if it fails.
+    ///
+    /// # Errors
+    /// Something of it cannot be opened; what was in use stays so.
+    fn go_over(&mut self, installed: &Manifest) -> Result<(), Failure>;
+
+    /// Called at the end of every turn, with or without news.
+    fn after_turn(&mut self, _replica: &Replica, _store: &Store, _runtime: &Handle) {}
+}
+
+/// Follows publications until it is dropped.
+#[derive(Debug)]
+pub struct Following {
+    stop: Arc<AtomicBool>,
+    worker: Worker,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.worker.release();
+        self.stop.store(true, Ordering::Relaxed);
+        self.worker.unpark();
+        self.worker.join_within(STOP_TIMEOUT);
+    }
+}
+
+/// Starts the thread.
+///
+/// # Errors
+/// The system gives no thread.
+pub fn follow(
+    supervisor: &Supervisor,
+    mut replica: Replica,
+    store: Store,
+    mut user: impl User,
+    runtime: Handle,
+) -> std::io::Result<Following> {
+    let stop = Arc::<AtomicBool>::default();
+    let stopped = Arc::clone(&stop);
+    let worker = supervisor.spawn("replica", move |pulse| {
+        let mut pause = POLL_EVERY;
+        while !stopped.load(Ordering::Relaxed) {
+            pulse.turn();
+            pause = match turn(&mut replica, &store, &mut user, &runtime) {
+                Ok(()) => POLL_EVERY,
+                Err(error) => {
+                    tracing::error!(%error, "cannot go over to the newest snapshot; the former one stays");
+                    (pause * 2).min(POLL_MAX)
+                }
+            };
+            user.after_turn(&replica, &store, &runtime);
+            std::thread::park_timeout(pause);
+        }
+    })?;
+    Ok(Following { stop, worker })
+}
+
+/// Goes over to the newest snapshot, if there is one.
+fn turn(
+    replica: &mut Replica,
+    store: &Store,
+    user: &mut impl User,
+    runtime: &Handle,
+) -> Result<(), Failure> {
+    let news = runtime.block_on(replica.poll(store, &ProgressBar::hidden()))?;
+    if let Some(manifest) = news {
+        replica.install(manifest, store)?;
+    }
+    // Also after a former turn that installed and then failed.
+    if let Some(installed) = replica.installed()
+        && !user.uses(installed)
+    {
+        user.go_over(installed)?;
+        tracing::info!(number = installed.number, "gone over to the snapshot");
+    }
+    Ok(())
+}
