@@ -246,6 +246,9 @@ TABLES = {
     "duckdb": columns("duckdb", "Question", ("toise, ms", "toise", None), ("DuckDB, ms", "DuckDB", None),
                       ("ratio", "ratio", None)),
     "duckdb-server": measured("duckdb-server", "Measured of the same server"),
+    "replica": columns(
+        "replica", "Published", ("bare download, s", "bare download", None),
+        ("replica from nothing to its first answer, s", "replica, first answer", None), ("ratio", "ratio", None)),
     "postgres": columns(
         "postgres", "Question", ("first: toise, ms", "first, toise", None), ("PostgreSQL, ms", "first, PostgreSQL", None),
         ("ratio", "first, ratio", None), ("again: toise, ms", "again, toise", None),
