@@ -1,6 +1,6 @@
 /** Filters made from the OpenAPI document: one control for each thing that the contract can filter by. */
 
-import { Field, html, useLoaded, useState } from "./parts.js";
+import { Field, Typed, html, useLoaded, useState } from "./parts.js";
 import { call } from "./api.js";
 import { language, word } from "./language.js";
 
@@ -135,8 +135,8 @@ function Control({ field, parameters, set }) {
   const change = (event) => set({ [event.target.name]: event.target.value });
   if (field.bounds) {
     const type = field.kind === "days" ? "date" : "number";
-    return html`<fieldset title=${field.about}><legend>${label}</legend>${field.bounds.map((bound, nth) => html`<input
-      type=${type} step="any" name=${parameter(field, bound)} value=${parameters[parameter(field, bound)] ?? ""} onChange=${change}
+    return html`<fieldset title=${field.about}><legend>${label}</legend>${field.bounds.map((bound, nth) => html`<${Typed}
+      type=${type} step="any" name=${parameter(field, bound)} given=${parameters[parameter(field, bound)] ?? ""} onChange=${change}
       placeholder=${word(nth ? "max" : "min")} aria-label=${`${label}: ${word(nth ? "max" : "min")}`} />`)}</fieldset>`;
   }
   if (field.kind === "choice") return html`<${Choice} field=${field} label=${label} chosen=${parameters[name]?.split(",") ?? []} set=${set} />`;
@@ -145,7 +145,7 @@ function Control({ field, parameters, set }) {
     return html`<${Field} label=${label}><select name=${name} title=${field.about} value=${parameters[name] ?? ""} onChange=${change}>
       <option value="">–</option>${values.map((value) => html`<option value=${value}>${spokenValue(value)}</option>`)}</select><//>`;
   }
-  return html`<${Field} label=${label}><input name=${name} title=${field.about} value=${parameters[name] ?? ""} onChange=${change}
+  return html`<${Field} label=${label}><${Typed} name=${name} title=${field.about} given=${parameters[name] ?? ""} onChange=${change}
     type=${field.kind === "number" ? "number" : "text"} step="any" pattern=${field.pattern} size="10" /><//>`;
 }
 

@@ -68,6 +68,13 @@ export const Granted = ({ scope, children }) =>
 /** A labelled field; `children` is the control. */
 export const Field = ({ label, children }) => html`<label class="field"><span>${label}</span>${children}</label>`;
 
+/** An input whose value is in the address. What is being typed stays when the screen is drawn again meanwhile. */
+export function Typed({ given, ...attributes }) {
+  const [typed, setTyped] = useState(null);
+  useEffect(() => setTyped(null), [given]);
+  return html`<input ...${attributes} value=${typed ?? given} onInput=${(event) => setTyped(event.target.value)} />`;
+}
+
 /** What may be wider than the page: it then scrolls by itself, also by the keyboard. */
 function Scroll({ label, children }) {
   const place = useRef(null);

@@ -137,6 +137,16 @@ with sync_playwright() as playwright:
     page.get_by_label("main rooms: least", exact=False).fill("3")
     page.get_by_label("main rooms: least", exact=False).press("Tab")
     expect(page).to_have_url(re.compile(r"f\.main_rooms\.min=3"))
+    # What is half typed stays when an answer arrives meanwhile.
+    most = page.get_by_label("main rooms: most", exact=False)
+    with page.expect_response(lambda answer: answer.url.endswith("/dvf/search")):
+        kinds.locator("summary").click()
+        kinds.get_by_role("checkbox", name="Appartement").check()
+        most.press_sequentially("12")
+    page.wait_for_timeout(500)
+    expect(most).to_have_value("12")
+    most.fill("")
+    kinds.get_by_role("checkbox", name="Appartement").uncheck()
     # Communes in place of hexagons, over the outlines.
     with page.expect_response(lambda answer: "/tiles/dvf/" in answer.url and "by=areas" in answer.url) as tiles:
         page.locator("select[name=by]").select_option("areas")
@@ -200,6 +210,12 @@ with sync_playwright() as playwright:
     making = desk.locator("form").filter(has=desk.locator("select[name=kind]"))
     making.locator("input[name=name]").fill("reader")
     making.get_by_role("checkbox", name="search").check()
+    # A limit that is refused leaves the form as it is.
+    making.locator("input[name=rate]").fill("5000000000")
+    making.get_by_role("button", name="Create").click()
+    expect(desk.locator("p[role=status] .fault")).to_contain_text("rate")
+    expect(making.get_by_role("checkbox", name="search")).to_be_checked()
+    making.locator("input[name=rate]").fill("100")
     making.get_by_role("button", name="Create").click()
     expect(desk.locator("p[role=status] code")).to_contain_text("toise_live_")
     row = desk.get_by_role("row", name="reader")

@@ -3,7 +3,7 @@
 import { call, may } from "../api.js";
 import { day, euros, number, word } from "../language.js";
 import { MapView } from "../map.js";
-import { Field, Granted, Outside, Table, Waiting, html, useLoaded, useState } from "../parts.js";
+import { Field, Granted, Outside, Table, Typed, Waiting, html, useLoaded, useState } from "../parts.js";
 import { LinePlot, Waterfall } from "../plot.js";
 
 /** Sales and diagnostics of the building and its neighbours lie within this many metres; adverts, which are placed less
@@ -63,7 +63,7 @@ const Choice = ({ name, label, parameters, set, values }) => html`<${Field} labe
     ${values.map(([value, shown]) => html`<option value=${value}>${shown}</option>`)}</select><//>`;
 
 const Amount = ({ name, label, parameters, set, usual }) => html`<${Field} label=${label}>
-  <input type="number" min="1" size="5" value=${parameters[name] ?? usual} onChange=${(event) => set({ [name]: event.target.value })} /><//>`;
+  <${Typed} type="number" min="1" size="5" given=${parameters[name] ?? usual} onChange=${(event) => set({ [name]: event.target.value })} /><//>`;
 
 function Valued({ at, parameters, onComparables }) {
   const rooms = Number(parameters.rooms ?? 3);

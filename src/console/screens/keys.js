@@ -30,10 +30,10 @@ const list = (path) => (signal) => call("GET", `${ADMIN}/${path}`, undefined, { 
 const limitsOf = (of) => Object.fromEntries(LIMITS.map(([name]) => [name, of.get(name)]).filter(([, given]) => given).map(([name, given]) => [name, Number(given)]));
 
 const LimitFields = ({ of = {} }) => LIMITS.map(([name, label]) => html`<${Field} label=${word(label)}>
-  <input type="number" min="0" name=${name} size="8" value=${of[name] ?? ""} /><//>`);
+  <input type="number" min="0" name=${name} size="8" defaultValue=${of[name] ?? ""} /><//>`);
 
 const ScopeFields = ({ held = [] }) => html`<fieldset><legend>${word("scopes")}</legend>${SCOPES.map((scope) => html`<label>
-  <input type="checkbox" name="scope" value=${scope} checked=${held.includes(scope)} /> ${scope}</label>`)}</fieldset>`;
+  <input type="checkbox" name="scope" value=${scope} defaultChecked=${held.includes(scope)} /> ${scope}</label>`)}</fieldset>`;
 
 export function Keys() {
   const accounts = useLoaded(list("accounts"), []);
