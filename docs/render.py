@@ -246,6 +246,7 @@ TABLES = {
     "duckdb": columns("duckdb", "Question", ("toise, ms", "toise", None), ("DuckDB, ms", "DuckDB", None),
                       ("ratio", "ratio", None)),
     "duckdb-server": measured("duckdb-server", "Measured of the same server"),
+    "console": measured("console", "In the browser"),
     "replica": columns(
         "replica", "Published", ("bare download, s", "bare download", None),
         ("replica from nothing to its first answer, s", "replica, first answer", None), ("ratio", "ratio", None)),
