@@ -70,9 +70,9 @@ export const Field = ({ label, children }) => html`<label class="field"><span>${
 
 /** An input whose value is in the address. What is being typed stays when the screen is drawn again meanwhile. */
 export function Typed({ given, ...attributes }) {
-  const [typed, setTyped] = useState(null);
-  useEffect(() => setTyped(null), [given]);
-  return html`<input ...${attributes} value=${typed ?? given} onInput=${(event) => setTyped(event.target.value)} />`;
+  const [typed, setTyped] = useState({});
+  const value = typed.over === given ? typed.text : given;
+  return html`<input ...${attributes} value=${value} onInput=${(event) => setTyped({ over: given, text: event.target.value })} />`;
 }
 
 /** What may be wider than the page: it then scrolls by itself, also by the keyboard. */
