@@ -17,10 +17,13 @@ use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
     ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
-    Result,
+    Result, UploadPart,
 };
 use std::sync::Mutex;
 use toise_base::splitmix::mix_into;
+
+/// After this the client of a real store gives up a request of an upload in parts by itself.
+const CLIENT_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// How a request fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,48 +50,41 @@ pub struct FaultRates {
     pub stale: u64,
 }
 
-/// The store.
+/// Which requests fail.
 #[derive(Debug)]
-pub struct FaultyStore {
-    inner: Arc<InMemory>,
+struct Faults {
     seed: u64,
     rates: FaultRates,
     /// Requests so far.
     requests: AtomicU64,
     /// From this request on, all fail: the process was killed during it.
     killed_at: u64,
+}
+
+/// The store.
+#[derive(Debug)]
+pub struct FaultyStore {
+    inner: Arc<InMemory>,
+    faults: Arc<Faults>,
     /// What was overwritten last.
     former: Mutex<HashMap<Path, bytes::Bytes>>,
 }
 
-impl FaultyStore {
-    /// A store that fails at these rates.
-    pub fn new(inner: &Arc<InMemory>, seed: u64, rates: FaultRates) -> Arc<Self> {
+/// An upload in parts, each of which may fail, as may its end.
+#[derive(Debug)]
+struct FaultyUpload {
+    inner: Box<dyn MultipartUpload>,
+    faults: Arc<Faults>,
+}
+
+impl Faults {
+    fn new(seed: u64, rates: FaultRates, killed_at: u64) -> Arc<Self> {
         Arc::new(Self {
-            inner: Arc::clone(inner),
             seed,
             rates,
             requests: AtomicU64::new(0),
-            killed_at: u64::MAX,
-            former: Mutex::default(),
+            killed_at,
         })
-    }
-
-    /// A store whose user is killed during a request, the first being 0.
-    pub fn killed_at(inner: &Arc<InMemory>, request: u64) -> Arc<Self> {
-        Arc::new(Self {
-            inner: Arc::clone(inner),
-            seed: request,
-            rates: FaultRates::default(),
-            requests: AtomicU64::new(0),
-            killed_at: request,
-            former: Mutex::default(),
-        })
-    }
-
-    /// Requests so far.
-    pub fn requests(&self) -> u64 {
-        self.requests.load(Ordering::SeqCst)
     }
 
     fn fault(&self, is_write: bool) -> Fault {
@@ -121,6 +117,35 @@ impl FaultyStore {
             _ => Fault::None,
         }
     }
+}
+
+impl FaultyStore {
+    /// A store that fails at these rates.
+    pub fn new(inner: &Arc<InMemory>, seed: u64, rates: FaultRates) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::clone(inner),
+            faults: Faults::new(seed, rates, u64::MAX),
+            former: Mutex::default(),
+        })
+    }
+
+    /// A store whose user is killed during a request, the first being 0.
+    pub fn killed_at(inner: &Arc<InMemory>, request: u64) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::clone(inner),
+            faults: Faults::new(request, FaultRates::default(), request),
+            former: Mutex::default(),
+        })
+    }
+
+    /// Requests so far.
+    pub fn requests(&self) -> u64 {
+        self.faults.requests.load(Ordering::SeqCst)
+    }
+
+    fn fault(&self, is_write: bool) -> Fault {
+        self.faults.fault(is_write)
+    }
 
     async fn remember(&self, location: &Path) {
         if let Ok(found) = self.inner.get(location).await
@@ -138,9 +163,44 @@ fn refused() -> Error {
     }
 }
 
+#[async_trait]
+impl MultipartUpload for FaultyUpload {
+    fn put_part(&mut self, payload: PutPayload) -> UploadPart {
+        match self.faults.fault(true) {
+            Fault::None => self.inner.put_part(payload),
+            Fault::Silence => async {
+                tokio::time::sleep(CLIENT_TIMEOUT).await;
+                Err(refused())
+            }
+            .boxed(),
+            Fault::AnswerLost => {
+                let sent = self.inner.put_part(payload);
+                async { sent.await.and(Err(refused())) }.boxed()
+            }
+            _ => async { Err(refused()) }.boxed(),
+        }
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        match self.faults.fault(true) {
+            Fault::None => self.inner.complete().await,
+            Fault::Silence => {
+                tokio::time::sleep(CLIENT_TIMEOUT).await;
+                Err(refused())
+            }
+            Fault::AnswerLost => self.inner.complete().await.and(Err(refused())),
+            _ => Err(refused()),
+        }
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.inner.abort().await
+    }
+}
+
 impl fmt::Display for FaultyStore {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "faulty store of seed {}", self.seed)
+        write!(to, "faulty store of seed {}", self.faults.seed)
     }
 }
 
@@ -182,8 +242,14 @@ impl ObjectStore for FaultyStore {
         options: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
         match self.fault(true) {
-            Fault::None => self.inner.put_multipart_opts(location, options).await,
-            Fault::Silence => std::future::pending().await,
+            Fault::None => Ok(Box::new(FaultyUpload {
+                inner: self.inner.put_multipart_opts(location, options).await?,
+                faults: Arc::clone(&self.faults),
+            })),
+            Fault::Silence => {
+                tokio::time::sleep(CLIENT_TIMEOUT).await;
+                Err(refused())
+            }
             _ => Err(refused()),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, Date32Array, RecordBatch, StringArray};
-use chrono::{TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use futures::TryStreamExt;
 use indicatif::ProgressBar;
 use object_store::memory::InMemory;
@@ -24,6 +24,7 @@ use super::replica::Replica;
 use super::retry::RetryPolicy;
 use super::{Error, Result};
 use toise_base::clock::Clock;
+use toise_base::splitmix::mix;
 use toise_lake::schema::{Column, ColumnKind, TableSchema};
 use toise_lake::{Lake, RowSink};
 use toise_store::Store;
@@ -586,6 +587,52 @@ async fn an_upload_that_was_cut_short_is_sent_again() {
     let replica = tempfile::tempdir().unwrap();
     follow(replica.path(), &remote).await.unwrap();
     assert_eq!(seen(replica.path()), writer.seen[0]);
+}
+
+#[tokio::test]
+async fn long_content_sent_in_parts_is_there_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = folder.path().join("long.parquet");
+    // Three parts, the last of them short.
+    let bytes: Vec<u8> = (0..18_u64 << 17)
+        .flat_map(|word| mix(word).to_le_bytes())
+        .collect();
+    std::fs::write(&from, &bytes).unwrap();
+    let content = Content::of(&bytes);
+    let rates = FaultRates {
+        failing: 12,
+        stale: 0,
+    };
+    let (mut written, mut refused) = (0, 0);
+    for seed in 0..12 {
+        let store = Arc::new(InMemory::new());
+        let faulty = FaultyStore::new(&store, seed, rates);
+        let policy = RetryPolicy {
+            attempts_max: 3,
+            ..patient()
+        };
+        let remote = Remote::over(faulty as _, "some/prefix", policy);
+        let uploaded = remote
+            .upload(&content, &from, DateTime::UNIX_EPOCH, &|_| ())
+            .await;
+        let at = RemotePath::from(format!("some/prefix/{}", content.path()));
+        let found = store.get(&at).await.ok();
+        let there = match found {
+            Some(found) => Some(found.bytes().await.unwrap()),
+            None => None,
+        };
+        match uploaded {
+            Ok(_) => written += 1,
+            Err(_) => refused += 1,
+        }
+        // An upload whose last answer was lost may be there as well.
+        assert!(uploaded.is_err() || there.is_some(), "seed {seed}");
+        assert!(there.is_none_or(|there| there == bytes), "seed {seed}");
+    }
+    assert!(
+        written > 0 && refused > 0,
+        "{written} written, {refused} refused"
+    );
 }
 
 #[tokio::test]

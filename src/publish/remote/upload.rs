@@ -122,36 +122,15 @@ impl Remote {
         let failed = |source| remote(path, source);
         let upload = self.store.put_multipart(&self.at(path)).await;
         let mut parts = WriteMultipart::new_with_chunk_size(upload.map_err(failed)?, PART_BYTES);
-        let mut file = tokio::fs::File::open(from).await.map_err(Error::io(from))?;
-        let mut hasher = blake3::Hasher::new();
-        let mut length = 0;
-        loop {
-            let mut part = bytes::BytesMut::with_capacity(PART_BYTES);
-            while part.len() < PART_BYTES {
-                let read = file.read_buf(&mut part).await.map_err(Error::io(from))?;
-                if read == 0 {
-                    break;
-                }
+        match send_file(&mut parts, path, from).await {
+            Ok(sent) if sent == *content => parts.finish().await.map(drop).map_err(failed),
+            outcome => {
+                // What was sent becomes no object, and is not paid for. Where the store does not answer that either, its
+                // rules for uploads that were not completed remove it.
+                let _ = parts.abort().await;
+                outcome.and(Err(changed(from)))
             }
-            if part.is_empty() {
-                break;
-            }
-            hasher.update(&part);
-            length += part.len() as u64;
-            parts
-                .wait_for_capacity(PARTS_AT_ONCE)
-                .await
-                .map_err(failed)?;
-            parts.put(part.freeze());
         }
-        let digest = hasher.finalize().to_hex().to_string();
-        if length != content.bytes || digest != content.blake3 {
-            // What was sent becomes no object.
-            let _ = parts.abort().await;
-            return Err(changed(from));
-        }
-        parts.finish().await.map_err(failed)?;
-        Ok(())
     }
 
     /// Whether content is there and need not be written again.
@@ -183,6 +162,34 @@ impl Remote {
             }),
         }
     }
+}
+
+/// Sends a file in parts; what it held.
+async fn send_file(parts: &mut WriteMultipart, path: &str, from: &FilePath) -> Result<Content> {
+    let mut file = tokio::fs::File::open(from).await.map_err(Error::io(from))?;
+    let mut hasher = blake3::Hasher::new();
+    let mut length = 0;
+    loop {
+        let mut part = bytes::BytesMut::with_capacity(PART_BYTES);
+        while part.len() < PART_BYTES {
+            let read = file.read_buf(&mut part).await.map_err(Error::io(from))?;
+            if read == 0 {
+                break;
+            }
+        }
+        if part.is_empty() {
+            break;
+        }
+        hasher.update(&part);
+        length += part.len() as u64;
+        let ready = parts.wait_for_capacity(PARTS_AT_ONCE).await;
+        ready.map_err(|source| remote(path, source))?;
+        parts.put(part.freeze());
+    }
+    Ok(Content {
+        blake3: hasher.finalize().to_hex().to_string(),
+        bytes: length,
+    })
 }
 
 /// A file does not hold the bytes that were captured.

@@ -15,6 +15,7 @@
 //! table.
 
 pub mod compaction;
+mod error;
 pub mod memtable;
 mod rows;
 pub mod snapshot;
@@ -29,9 +30,10 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use crate::Listings;
-use crate::columns::{self, adverts, properties, table_of};
+use crate::columns::{adverts, properties, table_of};
 use crate::records::changes::CHANGES_MAX;
 use crate::search::texts::{self, TextSearch};
+pub use error::{Error, Result};
 use memtable::Memtable;
 use snapshot::{SearchSnapshot, SnapshotCache};
 use toise_base::supervise::{Supervisor, Worker};
@@ -56,71 +58,6 @@ const COMPACTION_CHECK_EVERY: Duration = Duration::from_secs(1);
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause before a failed refresh, compaction or text index update is retried.
 const RETRY_AFTER_FAILURE: Duration = Duration::from_secs(30);
-
-/// Why the projection could not be brought up to date.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The store could not be read.
-    #[error(transparent)]
-    Listings(#[from] crate::Error),
-    /// The table could not be read.
-    #[error(transparent)]
-    Engine(#[from] toise_engine::Error),
-    /// The table could not be written.
-    #[error(transparent)]
-    Lake(#[from] toise_lake::Error),
-    /// The stored document of a listing is malformed.
-    #[error("listing {id} in the store cannot be read: {error}")]
-    Record {
-        /// Its identifier.
-        id: String,
-        /// The parse error.
-        error: serde_json::Error,
-    },
-    /// A record cannot be converted to a row.
-    #[error(transparent)]
-    Row(#[from] columns::Error),
-    /// The text index could not be read or written.
-    #[error(transparent)]
-    Texts(#[from] texts::Error),
-    /// The table belongs to another store.
-    #[error(
-        "lake/{name} holds changes up to {table}, the store only up to {store}: it is of another store; \
-         rebuild it with `toise compact --rebuild`"
-    )]
-    Ahead {
-        /// Name of the table.
-        name: &'static str,
-        /// Sequence of the last change in the table.
-        table: i64,
-        /// Sequence of the last change in the store.
-        store: i64,
-    },
-    /// Text searches are refused while the text index is not up to date.
-    #[error("the text index of properties is temporarily unavailable")]
-    TextIndexUnavailable,
-    /// Words were asked of more adverts than are read for them.
-    #[error(
-        "finds more than {} adverts before words are looked at; narrow the filter, or take fewer days",
-        crate::search::preview::ADVERTS_READ_MAX
-    )]
-    TooManyTexts,
-    /// Too many adverts changed since the last compaction: the next one has to finish first.
-    #[error("the table of adverts is being written")]
-    Behind,
-    /// The thread that converts changed adverts could not be started.
-    #[error("cannot start a thread for the changed adverts: {0}")]
-    Thread(#[from] std::io::Error),
-    /// The thread that converts changed adverts panicked; the panic itself is logged.
-    #[error("changed adverts could not be converted to rows")]
-    Panicked,
-    /// Rows could not be concatenated or filtered.
-    #[error(transparent)]
-    Arrow(#[from] arrow::error::ArrowError),
-}
-
-/// Result of an operation on the projection.
-pub type Result<T> = std::result::Result<T, Error>;
 
 /// The tables of listings as queries see them. Shared by all queries.
 pub struct Projection {

@@ -1,0 +1,70 @@
+//! Errors of the projection.
+
+use crate::columns;
+use crate::search::preview::ADVERTS_READ_MAX;
+use crate::search::texts;
+
+/// Why the projection could not be brought up to date.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store could not be read.
+    #[error(transparent)]
+    Listings(#[from] crate::Error),
+    /// The table could not be read.
+    #[error(transparent)]
+    Engine(#[from] toise_engine::Error),
+    /// The table could not be written.
+    #[error(transparent)]
+    Lake(#[from] toise_lake::Error),
+    /// The stored document of a listing is malformed.
+    #[error("listing {id} in the store cannot be read: {error}")]
+    Record {
+        /// Its identifier.
+        id: String,
+        /// The parse error.
+        error: serde_json::Error,
+    },
+    /// A record cannot be converted to a row.
+    #[error(transparent)]
+    Row(#[from] columns::Error),
+    /// The text index could not be read or written.
+    #[error(transparent)]
+    Texts(#[from] texts::Error),
+    /// The table belongs to another store.
+    #[error(
+        "lake/{name} holds changes up to {table}, the store only up to {store}: it is of another store; \
+         rebuild it with `toise compact --rebuild`"
+    )]
+    Ahead {
+        /// Name of the table.
+        name: &'static str,
+        /// Sequence of the last change in the table.
+        table: i64,
+        /// Sequence of the last change in the store.
+        store: i64,
+    },
+    /// Text searches are refused while the text index is not up to date.
+    #[error("the text index of properties is temporarily unavailable")]
+    TextIndexUnavailable,
+    /// Words were asked of more adverts than are read for them.
+    #[error(
+        "finds more than {} adverts before words are looked at; narrow the filter, or take fewer days",
+        ADVERTS_READ_MAX
+    )]
+    TooManyTexts,
+    /// Too many adverts changed since the last compaction: the next one has to finish first.
+    #[error("the table of adverts is being written")]
+    Behind,
+    /// The thread that converts changed adverts could not be started.
+    #[error("cannot start a thread for the changed adverts: {0}")]
+    Thread(#[from] std::io::Error),
+    /// The thread that converts changed adverts panicked; the panic itself is logged.
+    #[error("changed adverts could not be converted to rows")]
+    Panicked,
+    /// Rows could not be concatenated or filtered.
+    #[error(transparent)]
+    Arrow(#[from] arrow::error::ArrowError),
+}
+
+/// Result of an operation on the projection.
+pub type Result<T> = std::result::Result<T, Error>;
