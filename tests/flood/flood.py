@@ -1,9 +1,9 @@
-"""Sends generated requests: every operation of the OpenAPI document, its examples changed in places, with odd headers.
+"""Sends generated requests: every operation of the OpenAPI document, its examples changed in places, odd headers.
 
 Schemathesis draws what the document allows or plainly forbids; this sends far more, and what nobody would write down:
-values of other operations, extremes, broken bytes, paths and queries of any characters. A status of 5xx, a refusal whose
-body is not that of every error, a connection that is closed without an answer, and a server that has ended are failures.
-An answer 503 with Retry-After says that the service is busy; it is counted by itself.
+values of other operations, extremes, broken bytes, paths and queries of any characters. A status of 5xx, a refusal
+whose body is not that of every error, a connection that is closed without an answer, and a server that has ended are
+failures. An answer 503 with Retry-After says that the service is busy; it is counted by itself.
 """
 
 import argparse
@@ -20,14 +20,15 @@ import urllib.parse
 METHODS = ["get", "put", "post", "delete", "patch"]
 # What no field expects.
 ODD = [
-    None, True, False, 0, -1, 1, 2**31, -(2**31) - 1, 2**53 + 1, 2**64, 1e308, -1e-320, 0.1, "", " ", "\0", "null", "NaN",
-    "é€\u202e", "a" * 5_000, "<script>alert(1)</script>", "'; drop table dvf; --", "../../etc/passwd", "%00", "*", "$", "[", "{}",
-    "2026-02-30", "9999-12-31T23:59:60Z", "00000000-0000-0000-0000-000000000000", "javascript:alert(1)", [], {}, [[]], [None],
-    {"": {}}, [0] * 200,
+    None, True, False, 0, -1, 1, 2**31, -(2**31) - 1, 2**53 + 1, 2**64, 1e308, -1e-320, 0.1, "", " ", "\0", "null",
+    "NaN", "é€\u202e", "a" * 5_000, "<script>alert(1)</script>", "'; drop table dvf; --", "../../etc/passwd", "%00",
+    "*", "$", "[", "{}", "2026-02-30", "9999-12-31T23:59:60Z", "00000000-0000-0000-0000-000000000000",
+    "javascript:alert(1)", [], {}, [[]], [None], {"": {}}, [0] * 200,
 ]
 ACCEPTS = ["application/json", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "text/csv",
            "application/geo+json", "*/*", "text/html", "", "application/json;q=0", "é"]
-TYPES = ["application/json", "text/plain", "application/json; charset=latin-1", "multipart/form-data; boundary=x", "", "é/é"]
+TYPES = ["application/json", "text/plain", "application/json; charset=latin-1", "multipart/form-data; boundary=x", "",
+         "é/é"]
 SHOWN_MAX = 20
 TIMEOUT_S = 60
 # One in so many requests has its body changed byte by byte, or another odd trait.
@@ -64,7 +65,8 @@ def operations(document):
             if method not in item:
                 continue
             operation = item[method]
-            parameters = [resolved(document, one) for one in item.get("parameters", []) + operation.get("parameters", [])]
+            named = item.get("parameters", []) + operation.get("parameters", [])
+            parameters = [resolved(document, one) for one in named]
             bodies = []
             content = resolved(document, operation.get("requestBody", {})).get("content", {})
             for kind, media in content.items():
@@ -140,7 +142,8 @@ def broken(body, draw):
 
 def parameter_value(parameter, draw, material):
     schema = parameter.get("schema", {})
-    known = schema.get("enum", []) + schema.get("examples", []) + ([parameter["example"]] if "example" in parameter else [])
+    known = schema.get("enum", []) + schema.get("examples", [])
+    known += [parameter["example"]] if "example" in parameter else []
     known += [example["value"] for example in parameter.get("examples", {}).values() if "value" in example]
     known += [schema["default"]] if "default" in schema else []
     choice = draw.random()
@@ -176,7 +179,8 @@ def request(draw, found, material, keys):
         if draw.random() < 0.85:
             for _ in range(draw.choice([0, 1, 1, 1, 2, 3])):
                 example = changed(example, draw, material)
-        body = (example if isinstance(example, str) and not kind.endswith("json") else json.dumps(example)).encode(errors="surrogatepass")
+        is_text = isinstance(example, str) and not kind.endswith("json")
+        body = (example if is_text else json.dumps(example)).encode(errors="surrogatepass")
         if draw.randrange(SELDOM) == 0:
             body = broken(body, draw)
     if draw.randrange(SELDOM) == 0:
@@ -213,9 +217,10 @@ def fault_of(method, status, headers, body):
 def learn(material, text, draw, kept):
     """Takes values of an answer as material, in place of older ones once there are many: identifiers lead somewhere."""
     try:
-        values = [value for value in scalars(json.loads(text)) if isinstance(value, str) and value and value not in kept]
+        texts = [value for value in scalars(json.loads(text)) if isinstance(value, str)]
     except ValueError:
         return
+    values = [value for value in texts if value and value not in kept]
     for value in draw.sample(values, min(len(values), 20)):
         if len(material) < MATERIAL_MAX:
             material.append(value)
@@ -284,7 +289,8 @@ def main():
     seconds = time.perf_counter() - began
     sent = sum(count for status, count in statuses.items() if status != "faults")
     status = pathlib.Path(f"/proc/{options.pid}/status")
-    memory = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")] if status.exists() else ["the server has ended"]
+    lines = status.read_text().splitlines() if status.exists() else ["VmHWM: the server has ended"]
+    memory = [line for line in lines if line.startswith("VmHWM")]
     by_status = ", ".join(f"{count:,} × {status}" for status, count in sorted(statuses.items(), key=str))
     print(f"{sent:,} answers in {seconds:.0f} s ({sent / seconds:.0f}/s): {by_status}; {' '.join(memory[0].split())}")
     for fault, method, target, headers, body in faults[:SHOWN_MAX]:

@@ -190,13 +190,12 @@ fn candidates(
             let moments = moments.values.as_primitive::<TimestampMillisecondType>();
             let ids = ids.values.as_string::<i32>();
             // One more than are read, to know that there are more.
-            let room = (ADVERTS_READ_MAX + 1).saturating_sub(found.len());
-            let read = |row| Some((moments.value(row), FlxId::parse(ids.value(row))?));
-            let mut left = room;
+            let mut left = (ADVERTS_READ_MAX + 1).saturating_sub(found.len());
             rows.selected.for_each(|row| {
                 if left > 0 {
                     left -= 1;
-                    found.extend(read(row));
+                    let id = FlxId::parse(ids.value(row));
+                    found.extend(id.map(|id| (moments.value(row), id)));
                 }
             });
             Ok(())
