@@ -246,6 +246,9 @@ TABLES = {
     "duckdb": columns("duckdb", "Question", ("toise, ms", "toise", None), ("DuckDB, ms", "DuckDB", None),
                       ("ratio", "ratio", None)),
     "duckdb-server": measured("duckdb-server", "Measured of the same server"),
+    "attacks": columns(
+        "attacks", "Attack", ("alone, p99 ms", "alone", None, "p99"), ("beside, p99 ms", "beside", None, "p99"),
+        ("ratio", "ratio", None), ("memory, MiB", "memory", None, "max"), ("log, MB/s", "log", None, "mean")),
     "console": measured("console", "In the browser"),
     "replica": columns(
         "replica", "Published", ("bare download, s", "bare download", None),

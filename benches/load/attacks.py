@@ -1,4 +1,4 @@
-"""What one modest client sees, and what the server holds, while others attack: attacks.py --toise T --data DIR [--json]
+"""What one modest client sees, and what the server holds, while others attack: python3 benches/load/attacks.py
 
 The modest client asks for the sales of a commune over one kept connection, twenty times a second. Attackers come from other
 addresses of the loopback. Before each attack the modest client is timed alone, so that each has its own measure.
