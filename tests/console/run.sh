@@ -28,15 +28,6 @@ fi
 if [ -s "$venv/$axe.js" ]; then
     export TOISE_AXE="$venv/$axe.js"
 fi
-data=$(mktemp -d)
-"$toise" --data "$data" --json demo --small --listen 127.0.0.1:0 --allow-webhook-hosts 127.0.0.1 > "$data/ready.json" 2> "$data/log.txt" &
-server=$!
-trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$data"' EXIT
-waited=0
-while [ ! -s "$data/ready.json" ]; do
-    kill -0 "$server" || { cat "$data/log.txt"; exit 1; }
-    waited=$((waited + 1))
-    [ "$waited" -lt 1800 ] || { echo "the demo is not ready after 3 minutes"; exit 1; }
-    sleep 0.1
-done
+. "$here/../support/demo.sh"
+start_demo "$toise" --small --allow-webhook-hosts 127.0.0.1
 "$venv/bin/python" "$here/drive.py" "$chromium" "$data/ready.json" ${2:+"$2"}

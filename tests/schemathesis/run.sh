@@ -16,30 +16,15 @@ if ! "$venv/bin/python" -c 'import schemathesis' 2>/dev/null; then
     fi
 fi
 
-data=$(mktemp -d)
-# Few adverts: an unoptimised build makes no more than a hundred a second. The model learns from few sales, below.
+# Few adverts: an unoptimised build makes no more than a hundred a second.
 # Pages drawn from the document are of hosts that are not there: a call for one is answered 202 after a second.
-RUST_LOG=error "$toise" --data "$data" --json demo --adverts 300 --no-model --set collect.wait_s=1 --listen 127.0.0.1:0 > "$data/ready.json" &
-server=$!
-trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$data"' EXIT
-waited=0
-while [ ! -s "$data/ready.json" ]; do
-    kill -0 "$server" || { echo "the demo ended before it was ready"; exit 1; }
-    waited=$((waited + 1))
-    [ "$waited" -lt 1800 ] || { echo "the demo is not ready after 3 minutes"; exit 1; }
-    sleep 0.1
-done
-ready() { "$venv/bin/python" -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$data/ready.json" "$1"; }
+. "$here/../support/demo.sh"
+start_demo "$toise" --adverts 300 --no-model --set collect.wait_s=1
 address=$(ready address)
 
 "$venv/bin/python" "$here/examples.py" "$address" "$(ready key)"
-"$toise" --data "$data" train --until 2021-01-31 > "$data/trained.txt"
-# The server looks for another model every second.
-sleep 3
-# The rates of the demo's keys would make most of the time waiting.
-for key in key admin_key; do
-    "$toise" --data "$data" keys set-limit "$(ready $key)" --rate 1000 > "$data/limit.txt"
-done
+train_on_little
+allow_rate 1000
 cd "$data"
 # Usage: conform KEY CHECKS ARGUMENTS...: draws requests from the document under a key, leaving some checks out.
 conform() {

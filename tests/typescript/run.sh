@@ -15,22 +15,9 @@ cd "$work"
 npm install --no-package-lock --no-audit --no-fund --silent >/dev/null 2>&1 ||
     skip "generator and compiler cannot be installed here (needs the npm registry)"
 
-data=$(mktemp -d)
-RUST_LOG=error "$toise" --data "$data" --json demo --adverts 100 --no-model --allow-webhook-hosts 127.0.0.1 --listen 127.0.0.1:0 > "$data/ready.json" &
-server=$!
-trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$data"' EXIT
-waited=0
-while [ ! -s "$data/ready.json" ]; do
-    kill -0 "$server" || { echo "the demo ended before it was ready"; exit 1; }
-    waited=$((waited + 1))
-    [ "$waited" -lt 1800 ] || { echo "the demo is not ready after 3 minutes"; exit 1; }
-    sleep 0.1
-done
-# The model learns from few sales: an unoptimised build takes minutes for all of them.
-"$toise" --data "$data" train --until 2021-01-31 > "$data/trained.txt"
-# The server looks for another model every second.
-sleep 3
-ready() { node -p "JSON.parse(require('fs').readFileSync('$data/ready.json'))['$1']"; }
+. "$here/../support/demo.sh"
+start_demo "$toise" --adverts 100 --no-model --allow-webhook-hosts 127.0.0.1
+train_on_little
 
 # In requests a field with a default may be left out; the generator takes it for one that is always there otherwise.
 npx openapi-typescript "$(ready address)/openapi.json" --default-non-nullable false --output schema.d.ts
