@@ -243,7 +243,6 @@ async fn requests_that_http_forbids_are_refused_with_our_body() {
 async fn what_the_library_cannot_parse_is_refused_with_our_body() {
     let service = Service::start_with(quick(), ServerLimits::default(), |_| {}).await;
     let long = "x".repeat(1 << 20);
-    let ask = String::from_utf8_lossy(ASK);
     for (request, status, code) in [
         ("nonsense\r\n\r\n".to_owned(), 400, 10002),
         (
@@ -266,35 +265,56 @@ async fn what_the_library_cannot_parse_is_refused_with_our_body() {
             431,
             10007,
         ),
-        // After an answered request on the same connection.
-        (format!("{ask}\0\r\n\r\n"), 400, 10002),
     ] {
         let shown = &request[..request.len().min(60)];
         let mut stream = TcpStream::connect(service.address).await.unwrap();
-        let mut request = request.as_bytes();
-        if let Some(rest) = request.strip_prefix(ASK) {
-            stream.write_all(ASK).await.unwrap();
-            let mut first = vec![0; 4_096];
-            let read = stream.read(&mut first).await.unwrap();
-            assert!(first[..read].starts_with(b"HTTP/1.1 200"));
-            request = rest;
-        }
         // The service may close before it has read all of it.
-        let _ = stream.write_all(request).await;
+        let _ = stream.write_all(request.as_bytes()).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
-        let answer = String::from_utf8_lossy(&answer);
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
-        let first = format!("HTTP/1.1 {status} ");
-        assert!(head.starts_with(&first), "{shown}: {answer}");
-        let has = |header: &str| head.lines().any(|line| line.starts_with(header));
-        assert!(has("x-request-id: "), "{shown}: {head}");
-        assert!(has("content-type: application/json"), "{shown}: {head}");
-        assert!(
-            has(&format!("content-length: {}", body.len())),
-            "{shown}: {head}"
-        );
-        let body: serde_json::Value = serde_json::from_str(body).unwrap();
-        assert_eq!(body["error"]["code"], code, "{shown}: {body}");
+        assert_refused(&answer, status, code, shown);
+    }
+}
+
+/// Asserts that an answer is a refusal with the body of every error.
+fn assert_refused(answer: &[u8], status: u16, code: u32, request: &str) {
+    let answer = String::from_utf8_lossy(answer);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+    let first = format!("HTTP/1.1 {status} ");
+    assert!(head.starts_with(&first), "{request}: {answer}");
+    let has = |header: &str| head.lines().any(|line| line.starts_with(header));
+    assert!(has("x-request-id: "), "{request}: {head}");
+    assert!(has("content-type: application/json"), "{request}: {head}");
+    assert!(
+        has(&format!("content-length: {}", body.len())),
+        "{request}: {head}"
+    );
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["error"]["code"], code, "{request}: {body}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_parsed_behind_other_requests_is_refused_with_our_body() {
+    let service = Service::start_with(quick(), ServerLimits::default(), |_| {}).await;
+    let head = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let answer_of = async |request: &[u8], wait_ms: u64| {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        // So that large answers have to wait for their reader.
+        socket.set_recv_buffer_size(4_096).unwrap();
+        let mut stream = socket.connect(service.address).await.unwrap();
+        stream.write_all(request).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        answer
+    };
+    let close = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let document = answer_of(close, 0).await.len() - "connection: close\r\n".len();
+    for (count, wait_ms) in [(1, 0), (3, 0), (20, 300)] {
+        let request = [head.repeat(count), b"\0\r\n\r\n".to_vec()].concat();
+        let answer = answer_of(&request, wait_ms).await;
+        assert!(answer.len() > count * document, "{} bytes", answer.len());
+        let refusal = &answer[count * document..];
+        assert_refused(refusal, 400, 10002, "behind others");
     }
 }
