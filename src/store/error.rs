@@ -16,6 +16,18 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
+    /// A file of a database has another name, under which another process would write it too.
+    #[error(
+        "{path} is hard-linked from another place, as after `cp -al`: two programs that write one file under two names \
+         destroy it. If no program has the database open, give this folder files of its own: for f in {database}*; do \
+         cp -p \"$f\" \"$f.own\" && mv \"$f.own\" \"$f\"; done"
+    )]
+    Linked {
+        /// The file.
+        path: PathBuf,
+        /// The database that it belongs to.
+        database: PathBuf,
+    },
     /// The file was written by a newer version of this program.
     #[error("store: made by a newer version (schema {found}, this version knows {known})")]
     Newer {

@@ -8,6 +8,9 @@
 //!
 //! Whoever replaces or deletes one of the files meanwhile takes the log away in the same manner, so [`OpenFiles`]
 //! remembers which files a connection opened, and a write is acknowledged only while they are in their places.
+//!
+//! SQLite finds the log by the name of the database, so a database with two names has two logs, and a log with two names
+//! is written by two databases: files that are hard-linked from elsewhere are refused.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -43,6 +46,9 @@ impl DatabaseFiles {
     }
 
     /// The files of a database in a folder; creates an empty database file if there is none.
+    ///
+    /// # Errors
+    /// The file cannot be created, or one of the three is hard-linked from elsewhere.
     pub(super) fn create(folder: &Path, name: &str) -> Result<Self> {
         let database = folder.join(name);
         ensure_created(&database).map_err(|source| Error::Io {
@@ -54,12 +60,37 @@ impl DatabaseFiles {
             path.push(suffix);
             PathBuf::from(path)
         };
-        Ok(Self {
+        let files = Self {
             log: beside("-wal"),
             index: beside("-shm"),
             database,
             sealing: SharedSealingKey::default(),
-        })
+        };
+        files.refuse_other_names()?;
+        Ok(files)
+    }
+
+    fn refuse_other_names(&self) -> Result<()> {
+        for path in [&self.database, &self.log, &self.index] {
+            match has_other_names(path) {
+                Ok(false) => {}
+                Ok(true) => {
+                    return Err(Error::Linked {
+                        path: path.clone(),
+                        database: self.database.clone(),
+                    });
+                }
+                // A database that nobody has open has no log.
+                Err(source) if source.kind() == ErrorKind::NotFound => {}
+                Err(source) => {
+                    return Err(Error::Io {
+                        path: path.clone(),
+                        source,
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Path of the database file.
@@ -238,6 +269,18 @@ fn ensure_created(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(unix)]
+fn has_other_names(path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(std::fs::metadata(path)?.nlink() > 1)
+}
+
+/// Not known here.
+#[cfg(not(unix))]
+fn has_other_names(_path: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
+#[cfg(unix)]
 fn warn_if_readable(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(path)?.permissions().mode();
@@ -262,7 +305,7 @@ mod tests {
     use rustix::fs::{FlockOperation, fcntl_lock};
     use toise_base::supervise::Supervisor;
 
-    use super::super::{FILE_NAME, Store};
+    use super::super::{FILE_NAME, LEDGER_FILE_NAME, Store};
     use super::*;
 
     /// Names the file that this test program reads if it runs as another process.
@@ -378,6 +421,46 @@ mod tests {
         assert!(insert(&store, "late").is_err());
         // It is neither written nor taken for a database.
         assert_eq!(std::fs::metadata(&file).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn files_with_two_names_are_refused_until_each_folder_has_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
+        let store = Store::open(&data).unwrap();
+        insert(&store, "before").unwrap();
+        let linked = Command::new("cp").arg("-al").args([&data, &copy]).status();
+        assert!(linked.unwrap().success());
+        let refused = || {
+            for folder in [&copy, &data] {
+                let refused = Store::open(folder);
+                assert!(matches!(refused, Err(Error::Linked { .. })), "{refused:?}");
+            }
+        };
+        refused();
+        insert(&store, "after").unwrap();
+        for name in [FILE_NAME, LEDGER_FILE_NAME] {
+            give_its_own(&copy.join(name));
+        }
+        // The logs are still one.
+        refused();
+        for name in [FILE_NAME, LEDGER_FILE_NAME] {
+            for suffix in ["-wal", "-shm"] {
+                give_its_own(&copy.join(format!("{name}{suffix}")));
+            }
+        }
+        insert(&Store::open(&copy).unwrap(), "elsewhere").unwrap();
+        insert(&store, "here").unwrap();
+        drop(store);
+        assert_eq!(names(&data), ["after", "before", "here"]);
+        assert_eq!(names(&copy), ["after", "before", "elsewhere"]);
+    }
+
+    /// Gives a path a copy of its file.
+    fn give_its_own(path: &Path) {
+        let own = path.with_extension("own");
+        std::fs::copy(path, &own).unwrap();
+        std::fs::rename(&own, path).unwrap();
     }
 
     #[test]
