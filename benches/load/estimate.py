@@ -10,6 +10,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
 import results  # noqa: E402
+from homes import HOMES_SQL  # noqa: E402
 from service import Service, percentile  # noqa: E402
 
 PATH = "/v2/protected/estimate/property/lite"
@@ -17,18 +18,6 @@ CALLS = 3_000
 WARM_UP = 200
 # Sales that the documentation shows.
 USUAL_SALES = 3_000_000
-# Homes like those sold, each moved by some metres and changed in surface, so that no two are the same.
-HOMES_SQL = """
-with sold as (
-  select *, row_number() over (order by id) as place from dvf
-  where property_type in ('Appartement', 'Maison') and lon is not null and lat is not null
-    and surface_m2 between 12 and 300 and main_rooms > 0
-)
-select 'h' || cast(copy * 10000000 + place as varchar) as id, lon + copy * 0.00001 as longitude,
-  lat + copy * 0.00001 as latitude, property_type as type, surface_m2 + copy * 0.1 as surface_m2,
-  main_rooms as room_count, land_surface_m2
-from sold cross join (select value as copy from generate_series(0, {copies})) limit {homes}
-"""
 
 
 def command(toise, data, *arguments):

@@ -4,6 +4,6 @@
 # (default 1000000); needs python3 and 2 GB of disk.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-root=$(CDPATH= cd -- "$here/../.." && pwd)
-(cd "$root" && cargo build --release --quiet)
-exec python3 "$here/estimate.py" "${CARGO_TARGET_DIR:-$root/target}/release/toise" "${1:-3000000}" "${2:-1000000}"
+. "$here/../support/setup.sh"
+need_toise
+exec python3 "$here/estimate.py" "$TOISE" "${1:-3000000}" "${2:-1000000}"

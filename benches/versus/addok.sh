@@ -6,26 +6,15 @@
 # (Debian's package) asks over HTTP.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-root=$(CDPATH= cd -- "$here/../.." && pwd)
-target=${CARGO_TARGET_DIR:-$root/target}
+. "$here/../support/setup.sh"
 [ $# -ge 1 ] || { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
 data=$1
 shift
-
-skip() { echo "skipped: $1" >&2; exit 0; }
 [ -f "$data/lake/_ban/snapshot.json" ] || skip "$data has no addresses (toise import ban FILE... --data $data)"
 redis=${REDIS_SERVER:-$(command -v redis-server || true)}
 [ -x "$redis" ] || skip "no redis-server here (Debian: apt install redis-server)"
 command -v wrk > /dev/null || skip "no wrk here (Debian: apt install wrk)"
-venv=${ADDOK_VENV:-$target/versus-addok-venv}
-if ! "$venv/bin/python" -c 'import addok, addok_fr, addok_france, addok_csv, duckdb, gunicorn' 2>/dev/null; then
-    if ! python3 -m venv "$venv" || ! "$venv/bin/pip" install --quiet --disable-pip-version-check addok==1.3.2 \
-        addok-fr==1.1.0 addok-france==1.2.0 addok-csv==1.1.0 gunicorn duckdb; then
-        skip "addok cannot be installed here (needs python3 with venv, and PyPI)"
-    fi
-fi
-if [ -z "${TOISE:-}" ]; then
-    (cd "$root" && cargo build --release --quiet)
-    TOISE=$target/release/toise
-fi
-exec "$venv/bin/python" "$here/geocoders.py" --toise "$TOISE" --data "$data" --redis "$redis" --work "$target/versus/addok" "$@"
+need_python "${ADDOK_VENV:-$target/versus-addok-venv}" 'addok, addok_fr, addok_france, addok_csv, duckdb, gunicorn' \
+    addok==1.3.2 addok-fr==1.1.0 addok-france==1.2.0 addok-csv==1.1.0 gunicorn duckdb
+need_toise
+exec "$python" "$here/geocoders.py" --toise "$TOISE" --data "$data" --redis "$redis" --work "$target/versus/addok" "$@"

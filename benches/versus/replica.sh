@@ -4,23 +4,10 @@
 # go to replica.py (--rounds N, --json). TOISE names an executable; without it a release is built.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-root=$(CDPATH= cd -- "$here/../.." && pwd)
-target=${CARGO_TARGET_DIR:-$root/target}
-sales=5000000
-case "${1:-}" in
-    [0-9]*) sales=$1; shift ;;
-esac
-
-skip() { echo "skipped: $1" >&2; exit 0; }
+. "$here/../support/setup.sh"
+size_or 5000000 "$@"
+shift "$taken"
 command -v curl >/dev/null || skip "no curl here"
-venv=${MOTO_VENV:-$target/moto-venv}
-if ! "$venv/bin/python" -c 'import boto3, moto.server' 2>/dev/null; then
-    if ! python3 -m venv "$venv" || ! "$venv/bin/pip" install --quiet --disable-pip-version-check boto3 'moto[server]'; then
-        skip "moto and boto3 cannot be installed here (needs python3 with venv, and PyPI)"
-    fi
-fi
-if [ -z "${TOISE:-}" ]; then
-    (cd "$root" && cargo build --release --quiet)
-    TOISE=$target/release/toise
-fi
-exec "$venv/bin/python" "$here/replica.py" --toise "$TOISE" --data "$target/versus/sales-$sales" --sales "$sales" "$@"
+need_python "${MOTO_VENV:-$target/moto-venv}" 'boto3, moto.server' boto3 'moto[server]'
+need_toise
+exec "$python" "$here/replica.py" --toise "$TOISE" --data "$target/versus/sales-$size" --sales "$size" "$@"
