@@ -52,14 +52,37 @@ impl Admitted {
 
 /// Checks key, scope and rate of a call.
 pub(super) async fn admit<T>(app: &App, request: &Request<T>) -> Result<Admitted, Status> {
-    let key = key_of(app, &key_text(request.metadata())?, client_of(app, request)).await?;
-    let meter = app.meters.of(key.key_id, key.allowance);
-    admission::admit(app, &meter).map_err(status)?;
-    Ok(Admitted { key, meter })
+    let client = client_of(app, request);
+    let admitted = async {
+        let key = key_of(app, &key_text(request.metadata())?, client).await?;
+        let meter = app.meters.of(key.key_id, key.allowance);
+        admission::admit(app, &meter).map_err(status)?;
+        Ok(Admitted { key, meter })
+    };
+    paced(app, client, admitted.await).await
+}
+
+/// Checks key and scope of a call that only asks whether they are right; returns the text of the key.
+pub(super) async fn check<T>(app: &App, request: &Request<T>) -> Result<String, Status> {
+    let client = client_of(app, request);
+    let checked = async {
+        let text = key_text(request.metadata())?;
+        key_of(app, &text, client).await?;
+        Ok(text)
+    };
+    paced(app, client, checked.await).await
+}
+
+/// Keeps refusals at the pace of their client.
+async fn paced<T>(app: &App, client: IpAddr, outcome: Result<T, Status>) -> Result<T, Status> {
+    if outcome.is_err() {
+        app.pace.keep(Some(client)).await;
+    }
+    outcome
 }
 
 /// The address that a call comes from; one that lies in no network if the connection does not tell.
-pub(super) fn client_of<T>(app: &App, request: &Request<T>) -> IpAddr {
+fn client_of<T>(app: &App, request: &Request<T>) -> IpAddr {
     let Some(PeerAddress(peer)) = request.extensions().get() else {
         return Ipv4Addr::UNSPECIFIED.into();
     };
@@ -68,11 +91,7 @@ pub(super) fn client_of<T>(app: &App, request: &Request<T>) -> IpAddr {
 }
 
 /// The key with a text, if it may use SQL from where the call comes.
-pub(super) async fn key_of(
-    app: &App,
-    text: &str,
-    client: IpAddr,
-) -> Result<Arc<KeyRecord>, Status> {
+async fn key_of(app: &App, text: &str, client: IpAddr) -> Result<Arc<KeyRecord>, Status> {
     let key = auth::verify(app, Some(text), Some(client)).await;
     let key = key.map_err(status)?;
     if !key.may_come_from(Some(client)) {
@@ -83,7 +102,7 @@ pub(super) async fn key_of(
 }
 
 /// The text of the key that a call carries.
-pub(super) fn key_text(metadata: &MetadataMap) -> Result<String, Status> {
+fn key_text(metadata: &MetadataMap) -> Result<String, Status> {
     let header = |name: &str| metadata.get(name).and_then(|value| value.to_str().ok());
     if let Some(key) = header(auth::KEY_HEADER) {
         return Ok(key.to_owned());

@@ -184,8 +184,7 @@ impl FlightSqlService for FlightSql {
         Response<Pin<Box<dyn Stream<Item = Result<HandshakeResponse, Status>> + Send>>>,
         Status,
     > {
-        let text = gate::key_text(request.metadata())?;
-        gate::key_of(&self.app, &text, gate::client_of(&self.app, &request)).await?;
+        let text = gate::check(&self.app, &request).await?;
         let answer = HandshakeResponse {
             protocol_version: 0,
             payload: text.clone().into(),

@@ -12,6 +12,7 @@ use super::client_address::Networks;
 use super::console_page::ConsolePage;
 use super::cors::AllowedOrigins;
 use super::idempotency::IdempotencyClaims;
+use super::pace::Pace;
 use super::readiness::Readiness;
 use super::refused_keys::RefusedKeys;
 use super::replica::ReplicaStatus;
@@ -68,6 +69,8 @@ pub struct App {
     pub claims: IdempotencyClaims,
     /// Texts that were no keys, by address.
     pub refused_keys: RefusedKeys,
+    /// How fast an address is answered without a valid key.
+    pub pace: Pace,
     /// Verifies keys.
     pub verifier: KeyVerifier,
     /// Signs and verifies cursors.

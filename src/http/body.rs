@@ -17,6 +17,7 @@ use warp::{Filter, Rejection};
 
 use super::body_budget::BodyLease;
 use super::error::ApiError;
+use super::pace::DiscardPace;
 
 /// The body an endpoint accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,11 +165,16 @@ impl Incoming {
     }
 
     /// Reads and discards the rest of the body, up to [`DRAIN_BYTES_MAX`] bytes more than the endpoint accepts and for
-    /// at most `DRAIN_TIMEOUT`; never fails.
+    /// at most `DRAIN_TIMEOUT`, at the pace of its client; never fails.
     ///
     /// Nothing is discarded if the request has an `Expect` header: its client waits for `100 Continue` before it sends
     /// the body, so it should get its response at once.
-    pub async fn drain(&mut self, headers: &HeaderMap, bytes_max: Option<usize>) {
+    pub async fn drain(
+        &mut self,
+        headers: &HeaderMap,
+        bytes_max: Option<usize>,
+        mut pace: DiscardPace<'_>,
+    ) {
         if headers.contains_key(EXPECT) {
             return;
         }
@@ -180,6 +186,7 @@ impl Incoming {
                 if drained > most {
                     break;
                 }
+                pace.keep(chunk.len()).await;
             }
         };
         // However this ends, the response is sent; if some of the body is left, the connection is closed after it.
@@ -191,6 +198,9 @@ impl Incoming {
 mod tests {
     use super::*;
     use crate::body_budget::BodyBudget;
+    use crate::pace::Pace;
+    use toise_base::clock::Clock;
+    use toise_telemetry::Metrics;
 
     async fn taken(body: &[u8]) -> Incoming {
         let request = warp::test::request().method("POST").body(body);
@@ -218,8 +228,10 @@ mod tests {
         let mut body = taken(b"12345").await;
         let mut headers = HeaderMap::new();
         headers.insert(EXPECT, "100-continue".parse().unwrap());
-        body.drain(&headers, Some(0)).await;
-        body.drain(&HeaderMap::new(), None).await;
+        let pace = Pace::new(1, Clock::system(), Metrics::new().unwrap());
+        let at_pace = || pace.discarding(None);
+        body.drain(&headers, Some(0), at_pace()).await;
+        body.drain(&HeaderMap::new(), None, at_pace()).await;
         let mut lease = BodyBudget::new(100).lease(None, None);
         assert_eq!(body.read(5, None, &mut lease).await.unwrap(), "");
     }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod acts;
+mod address_buckets;
 pub mod addresses;
 pub mod admission;
 mod app;
@@ -34,6 +35,7 @@ mod limits;
 pub mod malformed;
 pub mod openapi;
 mod operation;
+pub mod pace;
 mod parser_errors;
 mod pieces;
 pub mod pipeline;

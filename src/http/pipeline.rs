@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 use warp::Reply;
 use warp::http::header::{HeaderName, HeaderValue};
-use warp::http::{HeaderMap, Method, Response};
+use warp::http::{HeaderMap, Method, Response, StatusCode};
 use warp::path::FullPath;
 
 use super::audience::Audience;
@@ -170,7 +170,8 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
                 .endpoint
                 .and_then(|endpoint| endpoint.body.bytes_max());
             if !matches!(error, ApiError::BodyInterrupted) {
-                body.drain(&head.headers, bytes_max).await;
+                let pace = app.pace.discarding(trace.client);
+                body.drain(&head.headers, bytes_max, pace).await;
             }
             (error.into_response(trace.request_id), None)
         }
@@ -187,6 +188,10 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
         coding::compressed(&mut response, &head.headers).await;
     }
     log(app, head, &trace, &response, started.elapsed());
+    let costs_nobody = trace.key.is_none() || response.status() == StatusCode::TOO_MANY_REQUESTS;
+    if costs_nobody && head.audience != Audience::Operators {
+        app.pace.keep(trace.client).await;
+    }
     match rest {
         None => response.into_response(),
         Some(rest) => streamed(response, rest),

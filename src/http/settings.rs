@@ -25,6 +25,8 @@ pub struct ServerSettings {
     pub connections_max: usize,
     /// Maximum open connections of one client address.
     pub connections_per_address_max: usize,
+    /// Answers a second of one client address without a valid key.
+    pub unkeyed_rate_per_s: u32,
     /// Addresses and networks of proxies, separated by commas.
     pub trusted_proxies: String,
     /// Origins, separated by commas.
@@ -68,6 +70,7 @@ impl Default for ServerSettings {
             tls_handshake_timeout_s: 10,
             connections_max: 4_096,
             connections_per_address_max: 512,
+            unkeyed_rate_per_s: 1_000,
             trusted_proxies: String::new(),
             cors_origins: String::new(),
             bodies_mib: 256,

@@ -75,7 +75,11 @@ async fn answer(
     let started = Instant::now();
     let request_id = Uuid::now_v7();
     let method = head.method.clone();
-    let mut response = match receive(app, &head, &mut body).await {
+    let received = receive(app, &head, &mut body).await;
+    if received.is_err() {
+        app.pace.keep(head.client(app)).await;
+    }
+    let mut response = match received {
         Ok(message) => {
             let response = reception.handle(message).await;
             let (parts, body) = response.into_parts();
@@ -85,7 +89,8 @@ async fn answer(
             response
         }
         Err(error) => {
-            body.drain(&head.headers, Some(BODY_BYTES_MAX)).await;
+            let pace = app.pace.discarding(head.client(app));
+            body.drain(&head.headers, Some(BODY_BYTES_MAX), pace).await;
             error.into_response(request_id).into_response()
         }
     };

@@ -10,6 +10,7 @@ use toise::accounts::key::KeyChange;
 use toise::accounts::keys::{self, KeyKind};
 use toise::accounts::secret;
 use toise::http::body_budget::BodyBudget;
+use toise::http::pace::Pace;
 use toise::http::refused_keys::BURST;
 use toise::http::server::ServerLimits;
 
@@ -217,4 +218,57 @@ async fn an_address_that_sends_many_invalid_keys_is_limited_and_its_valid_key_wo
     service.clock.advance_ms(500);
     assert_eq!(ask(&service, &forged).await.status(), 401);
     assert_eq!(ask(&service, &forged).await.status(), 429);
+}
+
+/// How many answers have waited because their address had many that cost nothing.
+async fn waited(service: &Service) -> String {
+    let metrics = service.ask(Method::GET, "/metrics").send().await.unwrap();
+    let text = metrics.text().await.unwrap();
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("toise_unkeyed_waits_total"));
+    line.unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn an_address_that_is_answered_much_without_a_key_waits_and_its_key_does_not() {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+        app.pace = Pace::new(1, app.clock.clone(), app.metrics.clone())
+    })
+    .await;
+    let slow_key = service
+        .new_key(KeyKind::Test, "search", DEFAULT_ACCOUNT)
+        .key;
+    // The clock stands still, so that each of these waits for as long as an answer can.
+    let free = || async {
+        service
+            .ask(Method::GET, "/nowhere")
+            .send()
+            .await
+            .unwrap()
+            .status()
+    };
+    assert_eq!(free().await, 404);
+    let waiting = tokio::spawn(service.ask(Method::GET, "/nowhere").send());
+    let within_its_rate = async {
+        for _ in 0..5 {
+            assert_eq!(ask(&service, &slow_key).await.status(), 200);
+            assert_eq!(ask(&service, &service.key).await.status(), 200);
+        }
+    };
+    within_its_rate.await;
+    assert!(
+        !waiting.is_finished(),
+        "a key within its rate was held back"
+    );
+    let past_its_rate = ask(&service, &slow_key);
+    let in_between = ask(&service, &service.key);
+    tokio::pin!(past_its_rate, in_between);
+    tokio::select! {
+        refused = &mut past_its_rate => panic!("{} did not wait", refused.status()),
+        answer = &mut in_between => assert_eq!(answer.status(), 200),
+    }
+    assert_eq!(past_its_rate.await.status(), 429);
+    assert_eq!(waiting.await.unwrap().unwrap().status(), 404);
+    assert_eq!(waited(&service).await, "toise_unkeyed_waits_total 2");
 }

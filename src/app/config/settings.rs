@@ -131,7 +131,7 @@ pub const SECTIONS: [(&str, &str); 18] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 80] = [
+const ROWS: [(&str, &str, SettingKind, &str); 81] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -145,6 +145,9 @@ const ROWS: [(&str, &str, SettingKind, &str); 80] = [
     ("server", "connections_per_address_max", SettingKind::Whole(1, 1_000_000),
         "Maximum open connections of one client address, or one /64 of IPv6; further ones are closed. Trusted proxies \
          have server.connections_max"),
+    ("server", "unkeyed_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
+        "Answers a second that one client address, or one /64 of IPv6, gets without a valid key or past its key's rate; \
+         further ones wait, each up to two seconds"),
     ("server", "trusted_proxies", SettingKind::Networks,
         "Addresses and networks of proxies, separated by commas, whose X-Forwarded-For names the client; empty for none"),
     ("server", "cors_origins", SettingKind::Origins,

@@ -26,6 +26,10 @@ const REFUSALS: Metric<Counter> = Metric::counter(
     "toise_refusals_total",
     "Requests refused for their number, by reason: rate, quota, concurrency, overload or connections.",
 );
+const UNKEYED_WAITS: Metric<Counter> = Metric::counter(
+    "toise_unkeyed_waits_total",
+    "Answers without a valid key, or past a key's rate, that waited because their address had many.",
+);
 pub(super) const CONNECTIONS: Metric<Gauge> =
     Metric::gauge("toise_connections", "Connections open.");
 
@@ -129,6 +133,11 @@ impl Metrics {
     pub fn record_refusal(&self, refusal: Refusal) {
         let pairs = [("reason", refusal.as_str())];
         self.series(REFUSALS, &pairs).increment(1);
+    }
+
+    /// Counts an answer that waited because its address had many that cost nothing.
+    pub fn record_unkeyed_wait(&self) {
+        self.series(UNKEYED_WAITS, &[]).increment(1);
     }
 
     /// Counts a connection for as long as the value lives.

@@ -1,0 +1,134 @@
+//! How much each client address did lately: a bucket for each that fills with what it does and empties by and by.
+//!
+//! The table is bounded: once it is full, addresses that are not in it share a bucket.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::client_address::counted_as;
+
+/// Maximum addresses with a bucket of their own.
+const ADDRESSES_MAX: usize = 10_000;
+
+/// The size of a bucket.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BucketSize {
+    /// What it holds.
+    pub holds: u32,
+    /// Time in which it empties by one.
+    pub every: Duration,
+}
+
+/// Buckets of addresses. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct AddressBuckets {
+    size: BucketSize,
+    buckets: Arc<Mutex<Buckets>>,
+}
+
+#[derive(Debug, Default)]
+struct Buckets {
+    /// When each bucket will be empty, as monotonic time.
+    empty_at: HashMap<IpAddr, Duration>,
+    /// That of all other addresses.
+    others_empty_at: Duration,
+    /// When the table was last cleared of empty buckets.
+    cleared_at: Duration,
+}
+
+impl AddressBuckets {
+    pub(super) fn new(size: BucketSize) -> Self {
+        Self {
+            size,
+            buckets: Arc::default(),
+        }
+    }
+
+    /// Adds to the bucket of an address at `now`, a monotonic time. Returns the time until the bucket holds no more than it
+    /// should, zero if it does not overflow.
+    ///
+    /// # Errors
+    /// That time would be longer than `overflow_max`; nothing is added.
+    pub(super) fn add(
+        &self,
+        client: IpAddr,
+        count: u32,
+        now: Duration,
+        overflow_max: Duration,
+    ) -> Result<Duration, Duration> {
+        let client = counted_as(client);
+        let BucketSize { holds, every } = self.size;
+        let mut buckets = self.buckets.lock();
+        if buckets.empty_at.len() >= ADDRESSES_MAX && now >= buckets.cleared_at + every {
+            buckets.empty_at.retain(|_, empty_at| *empty_at > now);
+            buckets.cleared_at = now;
+        }
+        let has_room = buckets.empty_at.len() < ADDRESSES_MAX;
+        let empty_at = match buckets.empty_at.get_mut(&client) {
+            Some(empty_at) => empty_at,
+            None if has_room => buckets.empty_at.entry(client).or_default(),
+            None => &mut buckets.others_empty_at,
+        };
+        let filled = (*empty_at).max(now) + every * count;
+        let overflow = filled.saturating_sub(now + every * holds);
+        if overflow > overflow_max {
+            return Err(overflow);
+        }
+        *empty_at = filled;
+        Ok(overflow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: BucketSize = BucketSize {
+        holds: 100,
+        every: Duration::from_millis(500),
+    };
+    const NOW: Duration = Duration::from_secs(1_000);
+
+    fn address(number: u32) -> IpAddr {
+        std::net::Ipv4Addr::from_bits(0x0a00_0000 + number).into()
+    }
+
+    #[test]
+    fn a_bucket_overflows_up_to_a_bound() {
+        let buckets = AddressBuckets::new(SIZE);
+        let add = |client, now| buckets.add(client, 1, now, SIZE.every * 2);
+        for _ in 0..SIZE.holds {
+            assert_eq!(add(address(1), NOW), Ok(Duration::ZERO));
+        }
+        assert_eq!(add(address(1), NOW), Ok(SIZE.every));
+        assert_eq!(add(address(1), NOW), Ok(SIZE.every * 2));
+        assert_eq!(add(address(1), NOW), Err(SIZE.every * 3));
+        assert_eq!(add(address(2), NOW), Ok(Duration::ZERO));
+        assert_eq!(
+            add(address(1), NOW + SIZE.every * 3),
+            Ok(Duration::ZERO),
+            "what was refused is not counted"
+        );
+    }
+
+    #[test]
+    fn the_table_is_bounded_and_makes_room() {
+        let buckets = AddressBuckets::new(SIZE);
+        let add = |client, now| buckets.add(client, 1, now, Duration::ZERO);
+        for number in 0..ADDRESSES_MAX as u32 + SIZE.holds {
+            add(address(number), NOW).unwrap();
+        }
+        assert_eq!(buckets.buckets.lock().empty_at.len(), ADDRESSES_MAX);
+        // The other addresses share a bucket, and known ones have theirs.
+        let other = address(1 << 20);
+        add(other, NOW).unwrap_err();
+        add(address(1), NOW).unwrap();
+        let later = NOW + SIZE.every * 3;
+        add(other, later).unwrap();
+        assert_eq!(buckets.buckets.lock().empty_at.len(), 1);
+    }
+}
