@@ -8,15 +8,16 @@ import argparse
 import contextlib
 import http.client
 import json
+import multiprocessing
 import os
 import pathlib
 import random
 import select
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
@@ -26,7 +27,10 @@ from service import percentile  # noqa: E402
 PATH = "/v2/protected/opendata/dvf/search"
 QUESTION = json.dumps({"filters": {"insee_code": "75111"}, "size": 10})
 PAUSE_S = 0.05
+LARGE_QUESTION = json.dumps({"filters": {"insee_code": "75111"}, "size": 500})
 BODY_BYTES = 4 << 20
+# Streams that a connection of HTTP/2 has open at once, half of what a server usually takes.
+STREAMS = 100
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -35,29 +39,43 @@ def arguments():
     parser.add_argument("--toise", required=True)
     parser.add_argument("--data", required=True, type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=15, help="of each attack")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=ATTACKS, nargs="+", help="the attacks to run, all if left out")
     parser.add_argument("--json", action="store_true", help="also write benches/results/attacks.json")
     return parser.parse_args()
 
 
 class Attack:
-    """Attackers, each in a thread and from an address of its own, until they are called off."""
+    """Attackers, each a process and from an address of its own, until they are called off."""
 
-    def __init__(self, address, key):
+    def __init__(self, address, key, slow_key):
         host, port = address.split(":")
-        self.to, self.key, self.is_over, self.done = (host, int(port)), key, threading.Event(), 0
+        self.to, self.key, self.slow_key = (host, int(port)), key, slow_key
+        self.is_over, self.done, self.total = multiprocessing.Event(), 0, multiprocessing.Value("q", 0)
+        self.processes = []
 
     def connect(self, source):
         return socket.create_connection(self.to, timeout=5, source_address=(source, 0))
 
-    def loop(self, act):
+    def loop(self, act, source):
         while not self.is_over.is_set():
-            with contextlib.suppress(OSError):
-                act()
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                act(self, source)
+        with self.total.get_lock():
+            self.total.value += self.done
 
     def start(self, act, count=2):
-        threads = [threading.Thread(target=self.loop, args=(lambda nth=nth: act(f"127.0.{1 + nth}.2"),), daemon=True) for nth in range(count)]
-        for thread in threads:
-            thread.start()
+        for nth in range(count):
+            process = multiprocessing.Process(target=self.loop, args=(act, f"127.0.{1 + nth}.2"), daemon=True)
+            process.start()
+            self.processes.append(process)
+
+    def end(self):
+        """Calls them off; returns how much they did."""
+        self.is_over.set()
+        for process in self.processes:
+            process.join(10)
+        return self.total.value
 
     # The attacks.
 
@@ -71,18 +89,68 @@ class Attack:
                     return
                 self.done += 8
 
+    def long_paths_2(self, source):
+        """The same over HTTP/2, many at once."""
+        def frame(kind, flags, stream, payload):
+            return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+        # Literals without indexing; a length of 127 or more goes on in bytes of seven bits.
+        path = "/v2/" + "a" * 6_000
+        length = bytes([0x7F, (len(path) - 127) & 0x7F | 0x80, (len(path) - 127) >> 7])
+        head = b"\x82\x86\x04" + length + path.encode() + b"\x01\x01x"
+        with self.connect(source) as connection:
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"")
+                               + frame(8, 0, 0, (2**31 - 1 - 65_535).to_bytes(4, "big")))
+            received, stream, ended = b"", 1, 0
+            while not self.is_over.is_set():
+                if (stream - 1) // 2 - ended < STREAMS // 2:
+                    connection.sendall(b"".join(frame(1, 5, one, head) for one in range(stream, stream + STREAMS, 2)))
+                    stream += STREAMS
+                part = connection.recv(1 << 20)
+                if not part:
+                    return
+                received += part
+                while len(received) >= 9 and len(received) >= (size := 9 + int.from_bytes(received[:3], "big")):
+                    kind, flags = received[3], received[4]
+                    received = received[size:]
+                    ended += kind in (0, 1) and flags & 1
+                    self.done += kind in (0, 1) and flags & 1
+                    if kind == 7:
+                        return
+
+    def asked(self, source, key, question, name=None):
+        """Questions with a key, one after the other; with a name, each under an `Idempotency-Key` of its own."""
+        connection = http.client.HTTPConnection(*self.to, timeout=5, source_address=(source, 0))
+        headers = {"x-api-key": key, "content-type": "application/json"}
+        while not self.is_over.is_set():
+            if name:
+                headers["idempotency-key"] = f"{name}-{source}-{self.done}-{random.random()}"
+            connection.request("POST", PATH, question, headers)
+            connection.getresponse().read()
+            self.done += 1
+
+    def past_rate(self, source):
+        """Questions of a key far past its rate."""
+        self.asked(source, self.slow_key, QUESTION)
+
+    def stored_answers(self, source):
+        """Large answers, each to be stored for an `Idempotency-Key` of its own."""
+        self.asked(source, self.key, LARGE_QUESTION, "attack")
+
     def half_bodies(self, source):
         """Bodies of 4 MiB of which the last byte does not come."""
         head = (f"POST {PATH} HTTP/1.1\r\nhost: x\r\nx-api-key: {self.key}\r\ncontent-type: application/json\r\n"
                 f"content-length: {BODY_BYTES}\r\n\r\n").encode()
+        begun = head + b" " * (BODY_BYTES - 1)
         held = []
         for _ in range(300):
             with contextlib.suppress(OSError):
                 connection = self.connect(source)
                 held.append(connection)
-                connection.settimeout(0.5)
-                connection.sendall(head + b" " * (BODY_BYTES - 1))
                 self.done += 1
+                # One that takes no more yet keeps what it has; the next is begun.
+                connection.settimeout(0.02)
+                connection.sendall(begun)
         self.is_over.wait()
         for connection in held:
             connection.close()
@@ -126,11 +194,32 @@ class Attack:
             self.done += 1
 
 
+# What this attack costs by itself, on the same processors: the same bytes for another process, which reads none of them.
+CONTROL = "the same, sent to another process"
 ATTACKS = {
-    "long paths without a key": Attack.long_paths, "bodies that do not end": Attack.half_bodies,
-    "heads that do not end": Attack.half_open, "forged keys": Attack.forged_keys, "bytes that are no HTTP": Attack.garbage,
+    "long paths without a key": Attack.long_paths, "long paths over HTTP/2": Attack.long_paths_2,
+    "questions past a key's rate": Attack.past_rate, "large answers to be stored": Attack.stored_answers,
+    "bodies that do not end": Attack.half_bodies, CONTROL: Attack.half_bodies, "heads that do not end": Attack.half_open,
+    "forged keys": Attack.forged_keys, "bytes that are no HTTP": Attack.garbage,
     "a connection for each request": Attack.new_connections,
 }
+
+
+@contextlib.contextmanager
+def idle_listener():
+    """The address of a process that accepts connections and never reads."""
+    def accept(listener):
+        held = []
+        while True:
+            held.append(listener.accept())
+
+    with socket.create_server(("127.0.0.1", 0), backlog=1_000) as listener:
+        process = multiprocessing.Process(target=accept, args=(listener,), daemon=True)
+        process.start()
+        try:
+            yield "127.0.0.1:{}".format(listener.getsockname()[1])
+        finally:
+            process.terminate()
 
 
 def modest(address, key, seconds):
@@ -160,41 +249,49 @@ def resident_mib(process):
 def main():
     options = arguments()
     keys = []
-    for _ in range(2):
+    for rate in ("100000", "100000", "1"):
         made = subprocess.run([options.toise, "--data", str(options.data), "keys", "create", "--kind", "production",
-                               "--rate", "100000", "--json"], check=True, capture_output=True, text=True)
+                               "--rate", rate, "--json"], check=True, capture_output=True, text=True)
         keys.append(json.loads(made.stdout)["key"])
-    rows = []
-    with tempfile.NamedTemporaryFile() as log:
+    taken = {name: [] for name in options.only or ATTACKS}
+    with tempfile.NamedTemporaryFile() as log, idle_listener() as idle:
         process = subprocess.Popen([options.toise, "--data", str(options.data), "--json", "serve", "--listen", "127.0.0.1:0"],
                                    stdout=subprocess.PIPE, stderr=log, text=True)
         try:
             address = json.loads(process.stdout.readline())["address"].removeprefix("http://")
             modest(address, keys[0], 2)
-            for name, act in ATTACKS.items():
-                alone, _ = modest(address, keys[0], options.seconds / 2)
-                attack = Attack(address, keys[1])
-                logged = os.path.getsize(log.name)
-                attack.start(lambda source, attack=attack, act=act: act(attack, source))
-                beside, failed = modest(address, keys[0], options.seconds)
-                memory = resident_mib(process)
-                attack.is_over.set()
-                log_rate = (os.path.getsize(log.name) - logged) / options.seconds / 1e6
-                time.sleep(1)
-                one, two = percentile(alone, 0.99), percentile(beside, 0.99)
-                rows.append(results.row(name, results.figure(one, "ms", "p99", name="alone"),
-                                        results.figure(two, "ms", "p99", name="beside"),
-                                        results.figure(two / one, "ratio", name="ratio"),
-                                        results.figure(failed, "answers", "count", name="failed"),
-                                        results.figure(memory, "MiB", "max", name="memory"),
-                                        results.figure(log_rate, "MB/s", "mean", name="log")))
-                print(f"{name:32} p99 alone {one:6.1f} ms, beside {two:6.1f} ms ({two / one:.1f} times), {failed} failed; "
-                      f"{attack.done:,} done; {memory:.0f} MiB; log {log_rate:.2f} MB/s", flush=True)
+            for _ in range(options.rounds):
+                for name, rounds in taken.items():
+                    alone, _ = modest(address, keys[0], options.seconds / 2)
+                    attack = Attack(idle if name == CONTROL else address, *keys[1:])
+                    logged = os.path.getsize(log.name)
+                    attack.start(ATTACKS[name])
+                    beside, failed = modest(address, keys[0], options.seconds)
+                    memory = resident_mib(process)
+                    done = attack.end()
+                    log_rate = (os.path.getsize(log.name) - logged) / options.seconds / 1e6
+                    one, two = percentile(alone, 0.99), percentile(beside, 0.99)
+                    rounds.append((one, two, two / one, failed, memory, log_rate))
+                    print(f"{name:34} p99 alone {one:5.1f} ms, beside {two:5.1f} ms ({two / one:.1f} times), {failed} failed;"
+                          f" {done:,} done; {memory:.0f} MiB; log {log_rate:.2f} MB/s", flush=True)
         finally:
             process.terminate()
             process.wait()
     if options.json:
-        results.write("attacks", "benches/load/attacks.py --toise TOISE --data DIR --json", rows, {"seconds": options.seconds})
+        rows = [results.row(name, *figures(rounds)) for name, rounds in taken.items()]
+        results.write("attacks", "benches/load/attacks.py --toise TOISE --data DIR --json", rows,
+                      {"seconds": options.seconds, "rounds": options.rounds})
+
+
+def figures(rounds):
+    """Of several rounds the median of times and ratios, and the most of everything else."""
+    alone, beside, ratio, failed, memory, log_rate = zip(*rounds, strict=True)
+    return (results.figure(statistics.median(alone), "ms", "p99", name="alone"),
+            results.figure(statistics.median(beside), "ms", "p99", name="beside"),
+            results.figure(statistics.median(ratio), "ratio", name="ratio"),
+            results.figure(sum(failed), "answers", "count", name="failed"),
+            results.figure(max(memory), "MiB", "max", name="memory"),
+            results.figure(max(log_rate), "MB/s", "max", name="log"))
 
 
 if __name__ == "__main__":
