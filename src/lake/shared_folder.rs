@@ -8,8 +8,9 @@
 //!
 //! The folder is never changed in place. A new one is made beside it and the two are exchanged by one rename, so a
 //! program that lists the folder sees one whole snapshot. A program that listed the old folder and opens its files
-//! after the exchange finds those that went missing and fails; it never reads rows of two snapshots. A reader of the
-//! Delta log is not disturbed: its files keep their names for as long as their version is kept.
+//! after the exchange finds those that went missing and fails; it never reads rows of two snapshots. One that has opened
+//! the old folder and not listed it yet must not find it empty, so that folder is deleted by the next exchange only. A
+//! reader of the Delta log is not disturbed: its files keep their names for as long as their version is kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ use super::{Error, partial, versions};
 const SNAPSHOT: &str = "_snapshot.json";
 /// Name in the own folder under which a shared folder is made.
 const STAGE: &str = "shared.new";
-/// Name in the own folder of a shared folder that is about to be deleted, where file systems cannot exchange folders.
+/// Name in the own folder of the shared folder that was there before, which is deleted by the next exchange.
 const FORMER: &str = "shared.old";
 
 /// Where the Delta log of a new shared folder comes from.
@@ -85,10 +86,9 @@ pub(super) fn refresh(own: &Path, log: DeltaLog) -> Result<(), Error> {
     }
     let stage = own.join(STAGE);
     let made = make_stage(own, &stage, &shared, &mut versions, log);
-    let made = made.and_then(|()| replace(own, &stage, &shared));
-    // What is left is no shared folder, or the former one.
+    let replaced = made.and_then(|()| replace(own, &stage, &shared));
     let cleared = clear(&stage);
-    made.and(cleared)
+    replaced.and(cleared)
 }
 
 /// Makes a shared folder under another name.
@@ -157,14 +157,18 @@ fn share_versions(
     snapshot::sync_folder(&log)
 }
 
-/// Puts a complete folder at the place of the shared folder. The former one is then at the place of the stage, or gone.
+/// Puts a complete folder at the place of the shared folder, which is then at the place of former ones.
 fn replace(own: &Path, stage: &Path, shared: &Path) -> Result<(), Error> {
+    let former = own.join(FORMER);
+    clear(&former)?;
     match renameat_with(CWD, stage, CWD, shared, RenameFlags::EXCHANGE) {
-        Ok(()) => {}
+        Ok(()) => fs::rename(stage, &former).map_err(|error| Error::io(&former, error))?,
         Err(Errno::NOENT) => {
             fs::rename(stage, shared).map_err(|error| Error::io(shared, error))?;
         }
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rename_twice(own, stage, shared)?,
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            rename_twice(&former, stage, shared)?;
+        }
         Err(error) => return Err(Error::io(shared, error.into())),
     }
     match shared.parent() {
@@ -174,37 +178,46 @@ fn replace(own: &Path, stage: &Path, shared: &Path) -> Result<(), Error> {
 }
 
 /// For file systems that cannot exchange two folders: between the renames there is none of this name.
-fn rename_twice(own: &Path, stage: &Path, shared: &Path) -> Result<(), Error> {
-    let former = own.join(FORMER);
-    clear(&former)?;
-    fs::rename(shared, &former).map_err(|error| Error::io(shared, error))?;
-    fs::rename(stage, shared).map_err(|error| Error::io(shared, error))?;
-    clear(&former)
+fn rename_twice(former: &Path, stage: &Path, shared: &Path) -> Result<(), Error> {
+    fs::rename(shared, former).map_err(|error| Error::io(shared, error))?;
+    fs::rename(stage, shared).map_err(|error| Error::io(shared, error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn only_name(folder: &Path) -> String {
+        let names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|it| it.unwrap().file_name())
+            .collect();
+        assert_eq!(names.len(), 1);
+        names[0].to_string_lossy().into_owned()
+    }
+
     #[test]
     fn a_folder_takes_the_place_of_another_whether_or_not_they_can_be_exchanged() {
         let outer = tempfile::tempdir().unwrap();
         let (own, shared) = (outer.path().join("_t"), outer.path().join("t"));
-        let stage = own.join(STAGE);
+        let (stage, former) = (own.join(STAGE), own.join(FORMER));
         fs::create_dir_all(&own).unwrap();
-        type Way = fn(&Path, &Path, &Path) -> Result<(), Error>;
-        let ways: [Way; 4] = [replace, replace, rename_twice, rename_twice];
-        for (number, way) in ways.iter().enumerate() {
+        for number in 0..4 {
             fs::create_dir_all(&stage).unwrap();
             fs::write(stage.join(number.to_string()), "").unwrap();
-            way(&own, &stage, &shared).unwrap();
-            clear(&stage).unwrap();
-            let names: Vec<_> = fs::read_dir(&shared)
-                .unwrap()
-                .map(|it| it.unwrap().file_name())
-                .collect();
-            assert_eq!(names, [number.to_string().as_str()]);
-            assert!(!own.join(FORMER).exists());
+            if number < 2 {
+                replace(&own, &stage, &shared).unwrap();
+            } else {
+                clear(&former).unwrap();
+                rename_twice(&former, &stage, &shared).unwrap();
+            }
+            assert_eq!(only_name(&shared), number.to_string());
+            assert!(!stage.exists());
+            // Whoever opened the folder before finds in it what was there then.
+            match number {
+                0 => assert!(!former.exists()),
+                _ => assert_eq!(only_name(&former), (number - 1).to_string()),
+            }
         }
     }
 }

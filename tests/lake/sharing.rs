@@ -76,7 +76,7 @@ fn the_folder_holds_the_files_of_the_snapshot_and_names_that_readers_skip() {
     use std::os::unix::fs::MetadataExt;
     for entry in lake.snapshot(DATASET.schema()).unwrap().parts {
         let own = lake.folder(DATASET.schema()).join(&entry.file);
-        assert_eq!(fs::metadata(own).unwrap().nlink(), 3);
+        assert!(fs::metadata(own).unwrap().nlink() >= 3);
     }
 }
 
