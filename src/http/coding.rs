@@ -1,13 +1,15 @@
 //! Compressed answers, for clients that accept them: zstd or gzip.
 //!
 //! Short bodies, streamed ones and those that are compressed already stay as they are. Long ones are compressed on a
-//! blocking thread, since the reactor must not compute.
+//! blocking thread, since the reactor must not compute; those that never change only once.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use parking_lot::Mutex;
 use warp::http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, VARY,
 };
@@ -20,8 +22,21 @@ const BLOCKING_BYTES_LEAST: usize = 32 << 10;
 /// zstd level: higher ones save little on JSON and cost much.
 const ZSTD_LEVEL: i32 = 1;
 
+/// An extension of responses whose body is the same bytes for as long as the process lives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unchanging;
+
+/// Whether the body of a response is in memory for good.
+pub(super) fn is_unchanging(response: &Response<Bytes>) -> bool {
+    response.extensions().get::<Unchanging>().is_some()
+}
+
+/// Unchanging bodies as they were compressed, by their place in memory, which is theirs for good; `None` for those that
+/// become no shorter. There are as many as files compiled in.
+static PACKED: Mutex<Option<HashMap<(usize, Coding), Option<Bytes>>>> = Mutex::new(None);
+
 /// A supported coding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Coding {
     Zstd,
     Gzip,
@@ -105,21 +120,49 @@ pub(super) async fn compressed(response: &mut Response<Bytes>, request: &HeaderM
         return;
     };
     let body = response.body().clone();
-    let packed = match body.len() < BLOCKING_BYTES_LEAST {
+    let packed = match is_unchanging(response) {
+        false => packed(coding, body).await,
+        true => packed_once(coding, body).await,
+    };
+    // What cannot be compressed is sent as it is.
+    let Some(packed) = packed else {
+        return;
+    };
+    *response.body_mut() = packed;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+    weaken(headers);
+}
+
+/// A body compressed; `None` if that fails or does not make it shorter.
+async fn packed(coding: Coding, body: Bytes) -> Option<Bytes> {
+    let length = body.len();
+    let packed = match length < BLOCKING_BYTES_LEAST {
         true => coding.compress(&body).ok(),
         false => {
             let packing = tokio::task::spawn_blocking(move || coding.compress(&body).ok());
             packing.await.unwrap_or_default()
         }
     };
-    // What cannot be compressed is sent as it is.
-    let Some(packed) = packed.filter(|packed| packed.len() < response.body().len()) else {
-        return;
-    };
-    *response.body_mut() = packed.into();
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
-    weaken(headers);
+    packed
+        .filter(|packed| packed.len() < length)
+        .map(Bytes::from)
+}
+
+/// As [`packed`], for a body that never changes.
+async fn packed_once(coding: Coding, body: Bytes) -> Option<Bytes> {
+    let place = (body.as_ptr().addr(), coding);
+    let known = PACKED
+        .lock()
+        .as_ref()
+        .and_then(|all| all.get(&place).cloned());
+    if let Some(known) = known {
+        return known;
+    }
+    let packed = packed(coding, body).await;
+    let mut all = PACKED.lock();
+    all.get_or_insert_default().insert(place, packed.clone());
+    packed
 }
 
 /// The tag of a compressed body must not promise the bytes of the other.
@@ -175,6 +218,22 @@ mod tests {
                 assert_eq!(found.as_deref(), coding, "{accepted}");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_never_changes_is_compressed_once() {
+        static BODY: [u8; 100_000] = [b'a'; 100_000];
+        let sent = async || {
+            let mut response = Response::new(Bytes::from_static(&BODY));
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/css"));
+            response.extensions_mut().insert(Unchanging);
+            compressed(&mut response, &accepting("gzip")).await;
+            response.into_body()
+        };
+        let (first, second) = (sent().await, sent().await);
+        assert!(first.len() < 1_000);
+        assert_eq!(first.as_ptr(), second.as_ptr());
     }
 
     #[tokio::test]

@@ -8,6 +8,8 @@ use warp::http::header::{
 };
 use warp::http::{HeaderMap, Response, StatusCode};
 
+use crate::coding::Unchanging;
+
 /// What a page may load: files of the service, and inline styles and images.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
@@ -74,6 +76,7 @@ impl DocsFile {
         } else {
             Response::new(self.bytes.clone())
         };
+        response.extensions_mut().insert(Unchanging);
         let answer = response.headers_mut();
         if !unchanged {
             answer.insert(CONTENT_TYPE, self.content_type.clone());

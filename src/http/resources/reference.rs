@@ -12,6 +12,7 @@ use utoipa_swagger_ui::Config;
 use warp::http::header::LOCATION;
 use warp::http::{HeaderMap, Response, StatusCode};
 
+use crate::coding::Unchanging;
 use crate::endpoint::{Endpoint, Handler};
 use crate::error::ApiError;
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
@@ -23,7 +24,7 @@ use crate::response::ApiResponse;
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::page(
         DOCUMENT_PATH,
-        |_| async { Ok(ApiResponse::json(DOCUMENT.clone())) }.boxed(),
+        |_| async { Ok(document()) }.boxed(),
         Some(|| Operation::new("openapi", "This document").with_answer(json!({"type": "object"}))),
     ),
     Endpoint::page(
@@ -44,6 +45,12 @@ fn to_page() -> ApiResponse {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
     ApiResponse::from(response).with_header(LOCATION, FILES_PREFIX)
+}
+
+fn document() -> ApiResponse {
+    let mut answer = ApiResponse::json(DOCUMENT.clone());
+    answer.response.extensions_mut().insert(Unchanging);
+    answer
 }
 
 /// The document as JSON text, built once.
