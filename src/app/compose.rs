@@ -197,6 +197,7 @@ pub fn app(
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
         claims: IdempotencyClaims::default(),
         refused_keys: RefusedKeys::default(),
+        answer_memory: BodyBudget::of_answers(config.server.answers_mib << 20),
         pace: Pace::new(
             config.server.unkeyed_rate_per_s,
             clock.clone(),

@@ -16,6 +16,7 @@ use toise_accounts::scopes::Scope;
 use toise_http::client_address::{PeerAddress, client_address};
 use toise_http::endpoint::Access;
 use toise_http::error::ApiError;
+use toise_http::pace::PacedClient;
 use toise_http::{App, admission, auth};
 use toise_sql::SqlError;
 use toise_sql::audit::{Caller, Door};
@@ -76,7 +77,13 @@ pub(super) async fn check<T>(app: &App, request: &Request<T>) -> Result<String, 
 /// Keeps refusals at the pace of their client.
 async fn paced<T>(app: &App, client: IpAddr, outcome: Result<T, Status>) -> Result<T, Status> {
     if outcome.is_err() {
-        app.pace.keep(Some(client)).await;
+        let paced = PacedClient {
+            address: Some(client),
+            is_proxied: false,
+            is_probe: false,
+        };
+        let kept = app.pace.keep(paced).await;
+        kept.map_err(|refused| status(ApiError::TooManyUnkeyed(refused)))?;
     }
     outcome
 }

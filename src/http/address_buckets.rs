@@ -1,4 +1,4 @@
-//! How much each client address did lately: a bucket for each that fills with what it does and empties by and by.
+//! How much each client address did lately: a bucket for each that fills with what it does and empties over time.
 //!
 //! The table is bounded: once it is full, addresses that are not in it share a bucket.
 
@@ -13,6 +13,8 @@ use super::client_address::counted_as;
 
 /// Maximum addresses with a bucket of their own.
 const ADDRESSES_MAX: usize = 10_000;
+/// How often a full table is cleared of empty buckets, which takes a fraction of a millisecond.
+const CLEARED_EVERY: Duration = Duration::from_millis(100);
 
 /// The size of a bucket.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +65,7 @@ impl AddressBuckets {
         let client = counted_as(client);
         let BucketSize { holds, every } = self.size;
         let mut buckets = self.buckets.lock();
-        if buckets.empty_at.len() >= ADDRESSES_MAX && now >= buckets.cleared_at + every {
+        if buckets.empty_at.len() >= ADDRESSES_MAX && now >= buckets.cleared_at + CLEARED_EVERY {
             buckets.empty_at.retain(|_, empty_at| *empty_at > now);
             buckets.cleared_at = now;
         }

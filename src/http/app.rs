@@ -71,6 +71,8 @@ pub struct App {
     pub refused_keys: RefusedKeys,
     /// How fast an address is answered without a valid key.
     pub pace: Pace,
+    /// The memory of answers that are not sent yet.
+    pub answer_memory: BodyBudget,
     /// Verifies keys.
     pub verifier: KeyVerifier,
     /// Signs and verifies cursors.

@@ -32,6 +32,11 @@ pub enum Audience {
 }
 
 impl Audience {
+    /// Whether an endpoint says how the service is, to whoever watches it.
+    pub fn is_probe(endpoint: &Endpoint) -> bool {
+        endpoint.path == METRICS || PROBES.contains(&endpoint.path)
+    }
+
     /// Whether an endpoint is answered to a request; `peer` is `None` for one of this process.
     pub fn reaches(self, endpoint: &Endpoint, peer: Option<IpAddr>, headers: &HeaderMap) -> bool {
         let is_for_operators =

@@ -28,6 +28,11 @@ pub fn key_text(headers: &HeaderMap) -> Option<&[u8]> {
     is_bearer.then(|| token.trim().as_bytes())
 }
 
+/// Whether a request shows something that may be a key, in a header or by a session of the console.
+pub fn shows_key(app: &App, method: &Method, headers: &HeaderMap) -> bool {
+    key_text(headers).is_some() || !matches!(app.sessions.key(method, headers), Ok(None))
+}
+
 /// Returns the valid key of a request: that of its header, or that of its session of the console. The caller checks
 /// where it comes from ([`KeyRecord::may_come_from`]).
 pub async fn authenticate_call(

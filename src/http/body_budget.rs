@@ -1,19 +1,25 @@
 //! The memory that request bodies may take while they are received and answered: one budget, of which a key and a client
-//! address each have a share.
+//! address each have a share. Long answers have another one, until they are sent.
 //!
 //! A body takes its memory from the budget as it arrives, before the memory itself, so that half-sent bodies of many
-//! clients hold a bounded amount whatever they announce. The lease ends with the call.
+//! clients hold a bounded amount whatever they announce. The lease ends with the call. That of an answer ends with its
+//! last byte, so that answers which nobody reads hold a bounded amount too.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use uuid::Uuid;
+use warp::http::Response;
 
 use super::client_address::counted_as;
+use super::coding;
 use super::error::ApiError;
 
+/// Answers from this length on are counted, bytes.
+const LONG_ANSWER_BYTES: usize = 32 << 10;
 /// A key and a client address may each hold this part of the budget.
 const SHARE: usize = 4;
 
@@ -21,6 +27,8 @@ const SHARE: usize = 4;
 #[derive(Clone, Debug)]
 pub struct BodyBudget {
     bytes_max: usize,
+    /// What a client is told that has its share.
+    share_exceeded: &'static str,
     state: Arc<Mutex<Held>>,
 }
 
@@ -45,11 +53,20 @@ pub struct BodyLease {
 }
 
 impl BodyBudget {
-    /// A budget of some bytes.
+    /// A budget of some bytes for request bodies.
     pub fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
+            share_exceeded: "too many bytes of request bodies at once for this client",
             state: Arc::default(),
+        }
+    }
+
+    /// A budget of some bytes for answers.
+    pub fn of_answers(bytes_max: usize) -> Self {
+        Self {
+            share_exceeded: "too many bytes of answers at once that this client has not read",
+            ..Self::new(bytes_max)
         }
     }
 
@@ -83,7 +100,7 @@ impl BodyLease {
             let held = state.by_holder.get(holder).copied().unwrap_or(0);
             if held > self.bytes && held + bytes > share {
                 return Err(ApiError::StillWaiting(
-                    "too many bytes of request bodies at once for this client".to_owned(),
+                    self.budget.share_exceeded.to_owned(),
                 ));
             }
         }
@@ -96,6 +113,41 @@ impl BodyLease {
         }
         self.bytes += bytes;
         Ok(())
+    }
+}
+
+impl BodyLease {
+    /// The lease of an answer until it is sent; `None` if it is short, or in memory for good.
+    ///
+    /// # Errors
+    /// As [`Self::grow`]: a client that does not read what it asked for gets no more.
+    pub(super) fn for_answer(
+        mut self,
+        response: &Response<Bytes>,
+    ) -> Result<Option<Self>, ApiError> {
+        let bytes = response.body().len();
+        if bytes < LONG_ANSWER_BYTES || coding::is_unchanging(response) {
+            return Ok(None);
+        }
+        self.grow(bytes)?;
+        Ok(Some(self))
+    }
+
+    /// A body that keeps the lease for as long as it exists.
+    pub fn holding(self, body: Bytes) -> Bytes {
+        Bytes::from_owner(LeasedBody { body, _lease: self })
+    }
+}
+
+/// A body with the lease of its memory.
+struct LeasedBody {
+    body: Bytes,
+    _lease: BodyLease,
+}
+
+impl AsRef<[u8]> for LeasedBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
     }
 }
 
@@ -149,6 +201,21 @@ mod tests {
         drop(late);
         assert_eq!(budget.held(), 0);
         assert!(budget.state.lock().by_holder.is_empty());
+    }
+
+    #[test]
+    fn an_answer_holds_its_memory_until_its_last_byte_is_gone() {
+        let budget = BodyBudget::of_answers(400);
+        let key = Some(Uuid::now_v7());
+        let mut lease = budget.lease(key, None);
+        lease.grow(100).unwrap();
+        let mut body = lease.holding(Bytes::from(vec![1; 100]));
+        let rest = body.split_off(60);
+        drop(body);
+        assert_eq!(budget.held(), 100);
+        assert_eq!(status(budget.lease(key, None).grow(1)), 429);
+        drop(rest);
+        assert_eq!(budget.held(), 0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! hyper limits the request head and the idle time before it with one timeout, and has none before the first byte.
 //! Here they are separate: a head that has begun must be complete within a short time, while a connection between
 //! requests may wait longer. [`TimedStream`] records when bytes are read and written, [`Activity::request`] when
-//! requests run, and [`Activity::timed_out`] resolves once the connection has exceeded its time.
+//! requests run, and [`Activity::over`] resolves once the connection has exceeded its time.
 //!
 //! What hyper cannot parse it answers without asking anybody, with a head and no body. Such an answer is recognised by its
 //! moment: no request runs, and every answer was written and flushed before. [`super::parser_errors`] says what is sent in
@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use warp::http::Version;
 
@@ -37,7 +38,10 @@ pub(super) struct Timeouts {
 
 /// The state of a connection. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Activity(Arc<Mutex<ActivityState>>);
+pub(super) struct Activity {
+    state: Arc<Mutex<ActivityState>>,
+    ended: Arc<Notify>,
+}
 
 #[derive(Debug)]
 struct ActivityState {
@@ -67,7 +71,7 @@ enum ConnectionPhase {
 impl Activity {
     /// A connection that was just accepted.
     pub(super) fn begin(peer: IpAddr, now: Instant) -> Self {
-        Self(Arc::new(Mutex::new(ActivityState {
+        let state = ActivityState {
             running: 0,
             answering: 0,
             is_quiet: true,
@@ -75,7 +79,16 @@ impl Activity {
             since: now,
             phase: ConnectionPhase::Head,
             bytes_begin_heads: true,
-        })))
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+            ended: Arc::default(),
+        }
+    }
+
+    /// Ends the connection, whatever it does.
+    pub(super) fn end(&self) {
+        self.ended.notify_one();
     }
 
     /// Marks a request as running for as long as the returned value lives.
@@ -96,8 +109,9 @@ impl Activity {
         }
     }
 
-    /// Resolves when the connection has exceeded its time; never while a request runs.
-    pub(super) async fn timed_out(&self, timeouts: Timeouts) {
+    /// Resolves when the connection is to end: it was told to, or has exceeded its time, which it cannot while a request
+    /// runs.
+    pub(super) async fn over(&self, timeouts: Timeouts) {
         loop {
             let now = Instant::now();
             let deadline = self.deadline(timeouts, now);
@@ -106,7 +120,10 @@ impl Activity {
             }
             // An event in the meantime may move the deadline closer than the one just computed.
             let next_check = now + timeouts.head.min(timeouts.idle);
-            tokio::time::sleep_until(deadline.min(next_check)).await;
+            tokio::select! {
+                () = self.ended.notified() => return,
+                () = tokio::time::sleep_until(deadline.min(next_check)) => {}
+            }
         }
     }
 
@@ -159,7 +176,7 @@ impl Activity {
 
     fn state(&self) -> MutexGuard<'_, ActivityState> {
         // Nothing panics while the state is held, so a poisoned one is still sound.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

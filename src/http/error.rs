@@ -64,6 +64,9 @@ pub enum ApiError {
     /// The client's address has sent too many texts that are no keys.
     #[error("x-api-key: too many invalid keys from this address; retry after {} s", .0.retry_after_s)]
     TooManyRefused(LimitExceeded),
+    /// The client's address has more requests without a valid key than it can wait for.
+    #[error("too many requests without a valid key from this address; retry after {} s", .0.retry_after_s)]
+    TooManyUnkeyed(LimitExceeded),
     /// The key has exceeded its rate limit.
     #[error("too many calls a second for this key; retry after {} s", .0.retry_after_s)]
     RateLimited(LimitExceeded),
@@ -169,6 +172,7 @@ impl ApiError {
             ApiError::Forbidden { .. } | ApiError::WrongAddress => (StatusCode::FORBIDDEN, 10004),
             ApiError::NoRoute | ApiError::NotFound(_) => (StatusCode::NOT_FOUND, 10003),
             ApiError::TooManyRefused(_)
+            | ApiError::TooManyUnkeyed(_)
             | ApiError::RateLimited(_)
             | ApiError::TooManyAtOnce(_)
             | ApiError::StillWaiting(_) => (StatusCode::TOO_MANY_REQUESTS, 10005),
@@ -217,6 +221,7 @@ impl ApiError {
                 }
             }
             ApiError::TooManyRefused(refused)
+            | ApiError::TooManyUnkeyed(refused)
             | ApiError::RateLimited(refused)
             | ApiError::QuotaReached(refused)
             | ApiError::TooManyAtOnce(refused) => {

@@ -15,8 +15,8 @@ use warp::{Filter, Reply};
 use super::audience::Audience;
 use super::body::{self, Incoming};
 use super::client_address::PeerAddress;
+use super::head::{Admitted, Head};
 use super::malformed::Malformed;
-use super::pipeline::Head;
 use super::{App, pipeline};
 use toise_sql::audit::Door;
 
@@ -63,6 +63,7 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
         .and(warp::ext::optional())
         .and(warp::ext::optional())
         .and(warp::ext::optional())
+        .and(warp::ext::optional())
         .map(
             |method: Method,
              path: FullPath,
@@ -71,7 +72,8 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
              door: Option<Door>,
              peer: Option<PeerAddress>,
              audience: Option<Audience>,
-             malformed: Option<Malformed>| Head {
+             malformed: Option<Malformed>,
+             admitted: Option<Admitted>| Head {
                 method,
                 path,
                 query,
@@ -80,6 +82,7 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
                 peer,
                 audience: audience.unwrap_or_default(),
                 malformed,
+                is_admitted: admitted.is_some(),
             },
         )
 }

@@ -1,20 +1,37 @@
-//! How fast an address is served what costs it nothing: answers without a valid key or past the rate of a key, and bodies
-//! that are refused and only read to be discarded. A client could have any number of those and take the processors from
-//! everybody else.
+//! How fast an address is served what costs its client nothing: answers without a valid key or past a limit of a key, and
+//! bodies that are refused and only read to be discarded. A client could have any number of those and take the
+//! processors from everybody else.
 //!
-//! What is beyond the pace waits. The connection is not read meanwhile, so that its client becomes as slow as what it is
-//! given. What a valid key is answered within its rate never waits.
+//! What is beyond the pace waits for its turn. A request that shows no key waits before anything is done for it. A client
+//! that goes on sending nevertheless, so that its turn would be seconds away, is not answered any more: its connection
+//! ends. What a valid key is answered within its limits never waits.
+//!
+//! A wait occupies a connection. Those of a trusted proxy belong to everybody, so a client behind one waits a moment at
+//! most, and is then refused.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
+
 use super::address_buckets::{AddressBuckets, BucketSize};
+use toise_accounts::meter::LimitExceeded;
 use toise_base::clock::Clock;
-use toise_telemetry::Metrics;
+use toise_telemetry::{Metrics, Refusal};
 
 /// Maximum wait of an answer.
 pub const WAIT_MAX: Duration = Duration::from_secs(2);
-/// Maximum wait of a piece of a body that is discarded, which is longer than anybody discards.
+/// Maximum wait of an answer that a proxy passes on.
+pub const PROXIED_WAIT_MAX: Duration = Duration::from_millis(100);
+/// Maximum answers that wait at once, of all addresses.
+const WAITING_MAX: usize = 8_192;
+/// Health checks and metrics of an address that do not wait, however much else it asks for.
+const PROBES: BucketSize = BucketSize {
+    holds: 50,
+    every: Duration::from_millis(20),
+};
+/// Maximum wait of a piece of a body that is discarded, which is longer than any discard lasts.
 const DISCARD_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Bytes that are counted as one when they are discarded.
 const DISCARD_UNIT: usize = 16 << 10;
@@ -29,9 +46,22 @@ const DISCARDED: BucketSize = BucketSize {
 #[derive(Clone, Debug)]
 pub struct Pace {
     answers: AddressBuckets,
+    probes: AddressBuckets,
     discarded: AddressBuckets,
+    waiting: Arc<Semaphore>,
     clock: Clock,
     metrics: Metrics,
+}
+
+/// Who is answered at a pace.
+#[derive(Clone, Copy, Debug)]
+pub struct PacedClient {
+    /// Its address; `None` for this process itself, which never waits.
+    pub address: Option<IpAddr>,
+    /// Whether a trusted proxy passes its requests on.
+    pub is_proxied: bool,
+    /// Whether it asks how the service is.
+    pub is_probe: bool,
 }
 
 /// The pace at which the body of one request is discarded.
@@ -53,30 +83,51 @@ impl Pace {
         };
         Self {
             answers: AddressBuckets::new(answers),
+            probes: AddressBuckets::new(PROBES),
             discarded: AddressBuckets::new(DISCARDED),
+            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             clock,
             metrics,
         }
     }
 
-    /// Waits until an address may have an answer, at most [`WAIT_MAX`]. Without an address, which is this process itself,
-    /// there is no wait.
-    pub async fn keep(&self, client: Option<IpAddr>) {
-        let Some(client) = client else {
-            return;
+    /// Waits until it is a client's turn to be answered.
+    ///
+    /// # Errors
+    /// Its turn would come after [`WAIT_MAX`], or too many answers wait already. This is counted among the refusals.
+    pub async fn keep(&self, client: PacedClient) -> Result<(), LimitExceeded> {
+        let refused = |wait: Duration| {
+            self.metrics.record_refusal(Refusal::Unkeyed);
+            LimitExceeded {
+                retry_after_s: wait.as_secs_f64().ceil().max(1.0) as u64,
+            }
         };
-        let wait = self.answer_wait(client);
-        if !wait.is_zero() {
-            self.metrics.record_unkeyed_wait();
-            tokio::time::sleep(wait).await;
+        let wait = self.wait(client).map_err(refused)?;
+        if wait.is_zero() {
+            return Ok(());
         }
+        let Ok(_place) = self.waiting.try_acquire() else {
+            return Err(refused(wait));
+        };
+        self.metrics.record_unkeyed_wait();
+        tokio::time::sleep(wait).await;
+        Ok(())
     }
 
-    fn answer_wait(&self, client: IpAddr) -> Duration {
+    /// The time until a client's turn; as an error if that is too long.
+    fn wait(&self, client: PacedClient) -> Result<Duration, Duration> {
+        let Some(address) = client.address else {
+            return Ok(Duration::ZERO);
+        };
         let now = self.clock.monotonic();
-        self.answers
-            .add(client, 1, now, WAIT_MAX)
-            .unwrap_or(WAIT_MAX)
+        if client.is_probe && self.probes.add(address, 1, now, Duration::ZERO).is_ok() {
+            return Ok(Duration::ZERO);
+        }
+        let wait_max = match client.is_proxied {
+            true => PROXIED_WAIT_MAX,
+            false => WAIT_MAX,
+        };
+        self.answers.add(address, 1, now, wait_max)
     }
 
     /// The pace at which the body of a client's request is discarded.
@@ -127,18 +178,68 @@ mod tests {
         (pace, clock)
     }
 
+    fn client(address: IpAddr) -> PacedClient {
+        PacedClient {
+            address: Some(address),
+            is_proxied: false,
+            is_probe: false,
+        }
+    }
+
+    /// The waits of some answers in milliseconds; `None` for those whose turn is too far away.
+    fn waits(pace: &Pace, client: PacedClient, count: usize) -> Vec<Option<u64>> {
+        let wait = |_| pace.wait(client).ok().map(|wait| wait.as_millis() as u64);
+        (0..count).map(wait).collect()
+    }
+
     #[test]
-    fn an_address_waits_for_answers_beyond_its_pace_and_no_other_does() {
+    fn an_address_waits_for_its_turn_beyond_its_pace_and_no_other_does() {
         let (pace, clock) = pace(10);
-        let waits = |count: usize| -> Vec<u64> {
-            let wait = |_| pace.answer_wait(ONE).as_millis() as u64;
-            (0..count).map(wait).collect()
-        };
-        assert_eq!(waits(12), [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 100, 200]);
-        assert_eq!(pace.answer_wait(TWO), Duration::ZERO);
-        assert_eq!(waits(20)[17..], [2_000; 3]);
+        assert_eq!(waits(&pace, client(ONE), 10), [Some(0); 10]);
+        assert_eq!(waits(&pace, client(ONE), 2), [Some(100), Some(200)]);
+        assert_eq!(waits(&pace, client(TWO), 1), [Some(0)]);
+        // It has two seconds of answers to wait for; what is refused is not counted.
+        assert_eq!(
+            waits(&pace, client(ONE), 20)[17..],
+            [Some(2_000), None, None]
+        );
         clock.advance_ms(2_100);
-        assert_eq!(waits(2), [0, 100]);
+        assert_eq!(waits(&pace, client(ONE), 2), [Some(0), Some(100)]);
+    }
+
+    #[test]
+    fn a_client_behind_a_proxy_is_refused_rather_than_kept_waiting() {
+        let (pace, _) = pace(20);
+        let proxied = PacedClient {
+            is_proxied: true,
+            ..client(ONE)
+        };
+        assert_eq!(
+            waits(&pace, proxied, 23)[19..],
+            [Some(0), Some(50), Some(100), None]
+        );
+    }
+
+    #[test]
+    fn some_health_checks_never_wait_and_this_process_never_does() {
+        let (pace, _) = pace(1);
+        let probe = PacedClient {
+            is_probe: true,
+            ..client(ONE)
+        };
+        waits(&pace, client(ONE), 5);
+        assert_eq!(waits(&pace, client(ONE), 1), [None]);
+        let of_probes = waits(&pace, probe, PROBES.holds as usize + 1);
+        assert_eq!(
+            of_probes[..PROBES.holds as usize],
+            [Some(0); PROBES.holds as usize]
+        );
+        assert_eq!(of_probes.last(), Some(&None));
+        let itself = PacedClient {
+            address: None,
+            ..client(ONE)
+        };
+        assert_eq!(waits(&pace, itself, 100), [Some(0); 100]);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use warp::http::StatusCode;
 use warp::http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
 
+use super::answer_headers;
 use super::error::ApiError;
-use super::pipeline::REQUEST_ID_HEADER;
 use super::request_line::{self, RequestLine};
 
 /// How an answer of HTTP/1 begins; its minor version follows.
@@ -41,9 +41,7 @@ pub(super) fn replacement(bytes: &[u8], client: IpAddr) -> Option<Vec<u8>> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_LENGTH, length);
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
-    if let Ok(id) = HeaderValue::from_str(&request_id.to_string()) {
-        headers.insert(REQUEST_ID_HEADER, id);
-    }
+    answer_headers::set_request_id(headers, request_id);
     request_line::write(&RequestLine {
         request_id,
         client: Some(client),

@@ -1,4 +1,4 @@
-//! The pipeline of every request: request id, limits of size and time, key, scope, rate, quota, endpoint, credits
+//! The pipeline of every request: request id, pace, limits of size and time, key, rate, scope, quota, endpoint, credits
 //! and headers, in this order.
 
 use std::future::Future;
@@ -13,75 +13,33 @@ use futures::FutureExt;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 use warp::Reply;
-use warp::http::header::{HeaderName, HeaderValue};
-use warp::http::{HeaderMap, Method, Response, StatusCode};
-use warp::path::FullPath;
+use warp::http::header::HeaderValue;
+use warp::http::{HeaderMap, Response, StatusCode};
 
-use super::audience::Audience;
 use super::body::Incoming;
+use super::body_budget::BodyLease;
 use super::call::{Call, Params};
-use super::client_address::{PeerAddress, client_address};
 use super::endpoint::{BodyRule, Counting, Endpoint, GEOCODING_PREFIX, PROTECTED_PREFIX};
 use super::error::ApiError;
+use super::head::Head;
 use super::idempotency::{self, IdempotencyClaim};
-use super::malformed::Malformed;
 use super::pieces::BodyPieces;
 use super::replica::{self, AS_OF_HEADER};
 use super::request_line::RequestLine;
 use super::response::ApiResponse;
 use super::router::Router;
-use super::{App, acts, admission, auth, body, coding, request_line, resources, vendor_sources};
+use super::{
+    App, acts, admission, answer_headers, auth, body, coding, out_of_turn, request_line, resources,
+    unfolding, vendor_sources,
+};
 use toise_accounts::audit::Act;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::ledger::CallRecord;
 use toise_accounts::meter::{RateState, Reservation};
-use toise_sql::audit::Door;
 use toise_telemetry::Refusal;
-
-/// Header with the request id, on every response.
-pub const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
-/// Header with the credits charged for a call, on every protected response.
-pub const CREDITS_HEADER: HeaderName = HeaderName::from_static("x-credits");
-/// Header with the key's rate, calls per second.
-pub const RATE_LIMIT_HEADER: HeaderName = HeaderName::from_static("ratelimit-limit");
-/// Header with the calls that can be made at once.
-pub const RATE_REMAINING_HEADER: HeaderName = HeaderName::from_static("ratelimit-remaining");
-/// Header with the seconds until the full burst is available again.
-pub const RATE_RESET_HEADER: HeaderName = HeaderName::from_static("ratelimit-reset");
-/// Header with the percentage of the monthly quota used, once it is 75 or more.
-pub const QUOTA_WARNING_HEADER: HeaderName = HeaderName::from_static("x-quota-used-percent");
 
 /// The routes of every endpoint.
 static ROUTER: LazyLock<Router> = LazyLock::new(|| Router::new(resources::endpoints()));
-
-/// The head of a request.
-#[derive(Debug)]
-pub struct Head {
-    /// Method.
-    pub method: Method,
-    /// The path, not percent-decoded.
-    pub path: FullPath,
-    /// The query string, not percent-decoded.
-    pub query: String,
-    /// The headers.
-    pub headers: HeaderMap,
-    /// The way in. No client can set it: it is an extension that code of this process adds to a request.
-    pub door: Door,
-    /// The other end of the connection; likewise. `None` if this process made the request itself.
-    pub peer: Option<PeerAddress>,
-    /// Who the listener is for; likewise.
-    pub audience: Audience,
-    /// Why HTTP forbids the request; likewise.
-    pub malformed: Option<Malformed>,
-}
-
-impl Head {
-    /// The address of the client.
-    pub fn client(&self, app: &App) -> Option<IpAddr> {
-        let peer = self.peer?;
-        Some(client_address(peer.0, &self.headers, &app.proxies))
-    }
-}
 
 /// Data for headers and log, collected while a request is processed.
 struct RequestTrace {
@@ -94,6 +52,10 @@ struct RequestTrace {
     credits: u64,
     /// Whether the body is being received: what takes too long then is the client's.
     is_receiving: bool,
+    /// Whether the answer costs its client nothing, though the key is valid.
+    is_unpaid: bool,
+    /// The memory of the answer.
+    answer_lease: Option<BodyLease>,
 }
 
 /// A response, and the pieces that its body goes on with.
@@ -121,17 +83,7 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
     let started = Instant::now();
     // What is shown when the request begins; what it reads is this or newer.
     let as_of = replica::as_of_header(app.replica.as_ref());
-    let found = match head.malformed {
-        None => ROUTER.find(&head.method, head.path.as_str()),
-        Some(malformed) => Err(malformed.into()),
-    };
-    let peer = head.peer.map(|peer| peer.0);
-    let found = found.and_then(|(endpoint, params)| {
-        match head.audience.reaches(endpoint, peer, &head.headers) {
-            true => Ok((endpoint, params)),
-            false => Err(ApiError::NoRoute),
-        }
-    });
+    let found = find(head);
     let mut trace = RequestTrace {
         request_id: Uuid::now_v7(),
         client: head.client(app),
@@ -141,7 +93,14 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
         quota_percent: None,
         credits: 0,
         is_receiving: false,
+        is_unpaid: false,
+        answer_lease: None,
     };
+    let paced = head.paced_client(app, trace.endpoint);
+    let shows_key = head.shows_key(app);
+    if !shows_key && let Err(refused) = app.pace.keep(paced).await {
+        return out_of_turn::refuse(paced, refused, trace.request_id);
+    }
     let outcome = match found {
         Ok((endpoint, params)) => {
             let handled = handle(app, head, endpoint, params, &mut body, &mut trace);
@@ -162,19 +121,7 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
             ApiError::BodyInterrupted.into_response(trace.request_id),
             None,
         ),
-        Err(error) => {
-            if matches!(error, ApiError::Overloaded) {
-                app.metrics.record_refusal(Refusal::Overload);
-            }
-            let bytes_max = trace
-                .endpoint
-                .and_then(|endpoint| endpoint.body.bytes_max());
-            if !matches!(error, ApiError::BodyInterrupted) {
-                let pace = app.pace.discarding(trace.client);
-                body.drain(&head.headers, bytes_max, pace).await;
-            }
-            (error.into_response(trace.request_id), None)
-        }
+        Err(error) => (failed(app, head, &trace, error, body).await, None),
     };
     set_headers(response.headers_mut(), head.path.as_str(), &trace);
     if let Some(as_of) = as_of {
@@ -188,14 +135,56 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
         coding::compressed(&mut response, &head.headers).await;
     }
     log(app, head, &trace, &response, started.elapsed());
-    let costs_nobody = trace.key.is_none() || response.status() == StatusCode::TOO_MANY_REQUESTS;
-    if costs_nobody && head.audience != Audience::Operators {
-        app.pace.keep(trace.client).await;
+    let is_limited = response.status() == StatusCode::TOO_MANY_REQUESTS;
+    let is_unpaid = trace.key.is_none() || trace.is_unpaid || is_limited;
+    if shows_key
+        && is_unpaid
+        && let Err(refused) = app.pace.keep(paced).await
+    {
+        return out_of_turn::refuse(paced, refused, trace.request_id);
+    }
+    if let Some(lease) = trace.answer_lease.take() {
+        let body = std::mem::take(response.body_mut());
+        *response.body_mut() = lease.holding(body);
     }
     match rest {
         None => response.into_response(),
         Some(rest) => streamed(response, rest),
     }
+}
+
+/// The endpoint of a request, if its listener answers it.
+fn find(head: &Head) -> Result<(&'static Endpoint, Params), ApiError> {
+    if let Some(malformed) = head.malformed {
+        return Err(malformed.into());
+    }
+    let (endpoint, params) = ROUTER.find(&head.method, head.path.as_str())?;
+    let peer = head.peer.map(|peer| peer.0);
+    match head.audience.reaches(endpoint, peer, &head.headers) {
+        true => Ok((endpoint, params)),
+        false => Err(ApiError::NoRoute),
+    }
+}
+
+/// The response to a call that failed, once the rest of its body is read.
+async fn failed(
+    app: &App,
+    head: &Head,
+    trace: &RequestTrace,
+    error: ApiError,
+    mut body: Incoming,
+) -> Response<Bytes> {
+    if matches!(error, ApiError::Overloaded) {
+        app.metrics.record_refusal(Refusal::Overload);
+    }
+    let bytes_max = trace
+        .endpoint
+        .and_then(|endpoint| endpoint.body.bytes_max());
+    if !matches!(error, ApiError::BodyInterrupted) {
+        let pace = app.pace.discarding(trace.client);
+        body.drain(&head.headers, bytes_max, pace).await;
+    }
+    error.into_response(trace.request_id)
 }
 
 /// A response whose body goes on with the pieces of a stream.
@@ -257,7 +246,11 @@ async fn refuse(
             auth::authenticate_call(app, &head.method, &head.headers, trace.client).await
     {
         let meter = app.meters.of(key.key_id, key.allowance);
+        trace.is_unpaid = !key.may_come_from(trace.client);
         trace.key = Some(key);
+        if trace.is_unpaid {
+            return Err(error);
+        }
         let admitted = admission::admit(app, &meter);
         trace.rate = Some(meter.rate());
         admitted?;
@@ -305,6 +298,9 @@ async fn handle(
 ) -> Result<BilledResponse, ApiError> {
     let mut unbilled = handle_unbilled(app, head, endpoint, params, body, trace).await?;
     let rest = unbilled.answer.rest.take();
+    let key_id = trace.key.as_ref().map(|key| key.key_id);
+    let lease = app.answer_memory.lease(key_id, trace.client);
+    trace.answer_lease = lease.for_answer(&unbilled.answer.response)?;
     let response = bill(app, trace, unbilled).await?;
     Ok((response, rest))
 }
@@ -318,7 +314,9 @@ async fn handle_unbilled(
     trace: &mut RequestTrace,
 ) -> Result<UnbilledResponse, ApiError> {
     let received = Instant::now();
-    replica::refuse_writers(app.replica.as_ref(), endpoint.path)?;
+    if let Err(error) = replica::refuse_writers(app.replica.as_ref(), endpoint.path) {
+        refuse(app, head, error, trace).await?;
+    }
     let now = app.clock.now();
     let reservation = admit(app, endpoint, head, now, trace).await?;
     let claim_key = match endpoint.takes_idempotency_key() {
@@ -332,11 +330,10 @@ async fn handle_unbilled(
         BodyRule::None | BodyRule::Upload { .. } | BodyRule::Form { .. } => Bytes::new(),
         BodyRule::Json { bytes_max } => {
             trace.is_receiving = true;
-            let read = body
-                .read(bytes_max, body::declared(&head.headers), &mut lease)
-                .await?;
+            let declared = body::declared(&head.headers);
+            let read = body.read(bytes_max, declared, &mut lease).await?;
             trace.is_receiving = false;
-            read
+            unfolding::bounded(read, &mut lease).await?
         }
     };
     let (path, query) = (head.path.as_str(), head.query.as_str());
@@ -373,7 +370,7 @@ async fn handle_unbilled(
     })
 }
 
-/// Checks key, scope, rate and quota. The reservation in the quota is released unless the call counts in the end.
+/// Checks key, rate, scope and quota. The reservation in the quota is released unless the call counts in the end.
 async fn admit(
     app: &App,
     endpoint: &Endpoint,
@@ -390,13 +387,17 @@ async fn admit(
     trace.key = Some(Arc::clone(&key));
     trace.rate = Some(meter.rate());
     if !key.may_come_from(trace.client) {
+        // Whoever has stolen a key must not use up the rate of its owner.
+        trace.is_unpaid = true;
         return Err(ApiError::WrongAddress);
     }
     app.key_uses.note(key.key_id, now);
+    if !head.is_admitted {
+        let admitted = admission::admit(app, &meter);
+        trace.rate = Some(meter.rate());
+        admitted?;
+    }
     auth::authorise(&key, endpoint.access)?;
-    let admitted = admission::admit(app, &meter);
-    trace.rate = Some(meter.rate());
-    admitted?;
     // Length and type are checked before the quota; the body is read only after it.
     body::check_headers(endpoint.body, &head.headers)?;
     if endpoint.counting == Counting::Free {
@@ -457,20 +458,22 @@ async fn bill(
 }
 
 fn set_headers(headers: &mut HeaderMap, path: &str, trace: &RequestTrace) {
-    if let Ok(id) = HeaderValue::from_str(&trace.request_id.to_string()) {
-        headers.insert(REQUEST_ID_HEADER, id);
-    }
+    answer_headers::set_request_id(headers, trace.request_id);
     if !is_protected(path) && trace.key.is_none() {
         return;
     }
-    headers.insert(CREDITS_HEADER, HeaderValue::from(trace.credits));
+    headers.insert(
+        answer_headers::CREDITS_HEADER,
+        HeaderValue::from(trace.credits),
+    );
     if let Some(rate) = trace.rate {
-        headers.insert(RATE_LIMIT_HEADER, HeaderValue::from(rate.limit));
-        headers.insert(RATE_REMAINING_HEADER, HeaderValue::from(rate.remaining));
-        headers.insert(RATE_RESET_HEADER, HeaderValue::from(rate.reset_s));
+        answer_headers::set_rate_headers(headers, rate);
     }
     if let Some(percent) = trace.quota_percent {
-        headers.insert(QUOTA_WARNING_HEADER, HeaderValue::from(percent));
+        headers.insert(
+            answer_headers::QUOTA_WARNING_HEADER,
+            HeaderValue::from(percent),
+        );
     }
 }
 

@@ -17,19 +17,28 @@ const PATH_BYTES_MAX: usize = 200;
 const METHOD_BYTES_MAX: usize = 16;
 
 /// A request that was answered.
-pub(super) struct RequestLine<'r> {
+#[derive(Debug)]
+pub struct RequestLine<'r> {
+    /// Its identifier.
     pub request_id: Uuid,
+    /// Address of the client; `None` for this process itself.
     pub client: Option<IpAddr>,
+    /// Method.
     pub method: &'r str,
+    /// Path, without the query.
     pub path: &'r str,
+    /// Status of the answer.
     pub status: u16,
+    /// The key, if it is valid.
     pub key_id: Option<Uuid>,
+    /// Credits charged.
     pub credits: u64,
+    /// Time from the head to the answer.
     pub duration: Duration,
 }
 
 /// Writes the line.
-pub(super) fn write(line: &RequestLine<'_>) {
+pub fn write(line: &RequestLine<'_>) {
     macro_rules! line {
         ($target:expr) => {
             tracing::info!(

@@ -35,6 +35,7 @@ use super::connection::{Activity, TimedStream, Timeouts};
 use super::connections_by_address::ConnectionsByAddress;
 use super::filters;
 use super::malformed;
+use super::out_of_turn::EndsConnection;
 use super::tls::Tls;
 use crate::settings::ServerSettings;
 use toise_accounts::uses::KeyUses;
@@ -46,6 +47,13 @@ const ACCEPT_RETRY_AFTER: Duration = Duration::from_millis(100);
 /// Interval at which recorded latencies are aggregated into histogram buckets.
 const METRICS_UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
+/// Maximum bytes of a request head over HTTP/1, which a connection may hold while the head does not end. Over HTTP/2 the
+/// library allows 16 KiB.
+const HEAD_BYTES_MAX: usize = 96 << 10;
+/// Maximum requests at once on a connection over HTTP/2.
+const STREAMS_MAX: u32 = 100;
+/// Bytes of bodies that a client may send over an HTTP/2 connection before they are read, which the connection holds.
+const WINDOW_BYTES: u32 = 256 << 10;
 /// How often it is written when keys were last used.
 const KEY_USES_EVERY: Duration = Duration::from_secs(30);
 
@@ -153,7 +161,7 @@ pub async fn accept<S, B>(
 ) where
     S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
     S::Future: Send + 'static,
-    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    S::Error: Into<Box<dyn Error + Send + Sync>> + Send,
     B: Body + Send + 'static,
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -229,10 +237,14 @@ fn builder(limits: &ServerLimits) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
+        .max_buf_size(HEAD_BYTES_MAX)
         .header_read_timeout(None);
     builder
         .http2()
         .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
         .keep_alive_interval(limits.header_read_timeout);
     builder
 }
@@ -294,7 +306,7 @@ async fn serve<T, S, B>(
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     S: Service<Request<Incoming>, Response = Response<B>> + Send + 'static,
     S::Future: Send + 'static,
-    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    S::Error: Into<Box<dyn Error + Send + Sync>> + Send,
     B: Body + Send + 'static,
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -316,6 +328,14 @@ async fn serve<T, S, B>(
             let answer = service.call(request);
             async move {
                 let answer = answer.await;
+                let ends =
+                    |answer: &Response<B>| answer.extensions().get::<EndsConnection>().is_some();
+                if answer.as_ref().is_ok_and(ends) {
+                    drop(answer);
+                    answered.end();
+                    // Nothing is sent any more.
+                    return std::future::pending().await;
+                }
                 let answer = answer.map(|answer| answer.map(|body| answered.answer(body)));
                 drop(running);
                 answer
@@ -334,6 +354,6 @@ async fn serve<T, S, B>(
                 tracing::debug!(%error, "connection ended");
             }
         }
-        () = activity.timed_out(timeouts) => {}
+        () = activity.over(timeouts) => {}
     }
 }

@@ -33,6 +33,8 @@ pub struct ServerSettings {
     pub cors_origins: String,
     /// Maximum memory of request bodies, MiB.
     pub bodies_mib: usize,
+    /// Memory of long answers until they are sent, MiB.
+    pub answers_mib: usize,
     /// Free space below which the service is not ready, MiB.
     pub disk_free_min_mib: u64,
     /// Seconds.
@@ -74,6 +76,7 @@ impl Default for ServerSettings {
             trusted_proxies: String::new(),
             cors_origins: String::new(),
             bodies_mib: 256,
+            answers_mib: 512,
             disk_free_min_mib: 256,
             header_read_timeout_s: 30,
             keep_alive_idle_s: 75,

@@ -14,6 +14,7 @@ use toise_http::auth::KEY_HEADER;
 use toise_http::client_address::PeerAddress;
 use toise_http::endpoint::BODY_BYTES_MAX;
 use toise_http::error::ApiError;
+use toise_http::head::Admitted;
 use toise_net::api_client::{ApiClient, Error};
 use toise_sql::audit::Door;
 
@@ -36,6 +37,8 @@ pub(crate) struct Caller<'c> {
     pub key: Option<&'c HeaderValue>,
     /// Its address, if it called over the network.
     pub peer: Option<PeerAddress>,
+    /// That its message has been counted against the rate of the key.
+    pub admitted: Option<Admitted>,
 }
 
 /// The answer to a request.
@@ -136,6 +139,9 @@ async fn answer_here(
     }
     if let Some(peer) = caller.peer {
         builder = builder.extension(peer);
+    }
+    if let Some(admitted) = caller.admitted {
+        builder = builder.extension(admitted);
     }
     let request = builder
         .body(Full::new(body))

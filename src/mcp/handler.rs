@@ -54,6 +54,7 @@ impl ToolHandler {
         let caller = Caller {
             key: key.or(self.key.as_ref()),
             peer: sent.and_then(|parts| parts.extensions.get().copied()),
+            admitted: sent.and_then(|parts| parts.extensions.get().copied()),
         };
         let answering = self.answering.answer(request, caller);
         tokio::select! {

@@ -1,42 +1,50 @@
 //! Streamable HTTP at `/mcp`, beside the service and on the same port.
 //!
 //! There are no sessions: every message is a request of its own that carries the key, so any server behind a balancer
-//! may answer it. A message is checked for key, size and media type here, with the errors of the service; a call of a tool
-//! is then a request like any other and counts once against the rate of its key, and every other message does as well.
+//! may answer it. A message is checked for key, size and media type here, with the errors of the service. Each counts once
+//! against the rate of its key: a short call of a tool as the request that it stands for, so that an agent is told as a
+//! result that it is too fast, everything else here.
 //!
 //! Web pages are refused (`Origin`), so that none can use the service of a machine that it only reaches through the
 //! browser of its visitor. Which host a request names does not matter: nothing is answered without a key.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 use warp::filters::BoxedFilter;
 use warp::http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
-use warp::http::{HeaderMap, Method, Request, StatusCode};
+use warp::http::{HeaderMap, Method, Request, Response, StatusCode};
 use warp::{Filter, Reply};
 
 use crate::answering::Answering;
+use crate::catalog;
 use crate::handler::ToolHandler;
+use crate::request::request_of;
+use toise_accounts::key::KeyRecord;
 use toise_http::body::{self, Incoming};
 use toise_http::client_address::PeerAddress;
 use toise_http::endpoint::{BODY_BYTES_MAX, JSON_BODY};
 use toise_http::error::ApiError;
-use toise_http::pipeline::{Head, REQUEST_ID_HEADER};
-use toise_http::{App, admission, auth, filters};
-use toise_telemetry::log_writer::UNKEYED;
+use toise_http::head::{Admitted, Head};
+use toise_http::request_line::{self, RequestLine};
+use toise_http::{App, admission, answer_headers, auth, filters, out_of_turn, unfolding};
 
 /// Path at which messages are taken.
 pub const PATH: &str = "/mcp";
 /// What a message without a key lacks.
 const NO_KEY: &str = "is required, or the same key as bearer token in authorization";
+
 /// The message that calls a tool.
 const CALL: &str = "tools/call";
+/// Messages up to this length are looked into before they are counted, bytes.
+const SHORT_BYTES: usize = 16 << 10;
 
 type Reception = StreamableHttpService<ToolHandler, NeverSessionManager>;
 
@@ -74,12 +82,13 @@ async fn answer(
 ) -> warp::reply::Response {
     let started = Instant::now();
     let request_id = Uuid::now_v7();
-    let method = head.method.clone();
-    let received = receive(app, &head, &mut body).await;
-    if received.is_err() {
-        app.pace.keep(head.client(app)).await;
+    let paced = head.paced_client(app, None);
+    let shows_key = auth::key_text(&head.headers).is_some();
+    if !shows_key && let Err(refused) = app.pace.keep(paced).await {
+        return out_of_turn::refuse(paced, refused, request_id);
     }
-    let mut response = match received {
+    let mut key = None;
+    let mut response = match receive(app, &head, &mut body, &mut key).await {
         Ok(message) => {
             let response = reception.handle(message).await;
             let (parts, body) = response.into_parts();
@@ -94,33 +103,73 @@ async fn answer(
             error.into_response(request_id).into_response()
         }
     };
-    let status = response.status();
-    let headers = response.headers_mut();
-    if status == StatusCode::UNAUTHORIZED {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    }
-    if let Ok(id) = HeaderValue::from_str(&request_id.to_string()) {
-        headers.insert(REQUEST_ID_HEADER, id);
-    }
-    let duration = started.elapsed();
-    app.metrics
-        .record_request(Some(PATH), method.as_str(), status.as_u16(), duration);
-    let client = head.client(app).map(tracing::field::display);
-    let status = status.as_u16();
-    match status == StatusCode::UNAUTHORIZED.as_u16() {
-        true => {
-            tracing::info!(target: UNKEYED, %request_id, client, path = PATH, status, "answered");
-        }
-        false => tracing::info!(%request_id, client, %method, path = PATH, status, "answered"),
+    set_headers(&mut response, app, request_id, key.as_deref());
+    log(
+        app,
+        &head,
+        request_id,
+        key.as_deref(),
+        &response,
+        started.elapsed(),
+    );
+    let is_limited = response.status() == StatusCode::TOO_MANY_REQUESTS;
+    if shows_key
+        && (key.is_none() || is_limited)
+        && let Err(refused) = app.pace.keep(paced).await
+    {
+        return out_of_turn::refuse(paced, refused, request_id);
     }
     response
 }
 
-/// Checks a message and reads it.
+fn set_headers<B>(
+    response: &mut Response<B>,
+    app: &App,
+    request_id: Uuid,
+    key: Option<&KeyRecord>,
+) {
+    let is_unauthorised = response.status() == StatusCode::UNAUTHORIZED;
+    let headers = response.headers_mut();
+    if is_unauthorised {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if let Some(key) = key {
+        let meter = app.meters.of(key.key_id, key.allowance);
+        answer_headers::set_rate_headers(headers, meter.rate());
+    }
+    answer_headers::set_request_id(headers, request_id);
+}
+
+fn log<B>(
+    app: &App,
+    head: &Head,
+    request_id: Uuid,
+    key: Option<&KeyRecord>,
+    response: &Response<B>,
+    duration: Duration,
+) {
+    let (method, status) = (head.method.as_str(), response.status().as_u16());
+    app.metrics
+        .record_request(Some(PATH), method, status, duration);
+    request_line::write(&RequestLine {
+        request_id,
+        client: head.client(app),
+        method,
+        path: PATH,
+        status,
+        key_id: key.map(|key| key.key_id),
+        // Those of a tool are in the line of its own request.
+        credits: 0,
+        duration,
+    });
+}
+
+/// Checks a message and reads it. Tells the key once it is known to be valid.
 async fn receive(
     app: &App,
     head: &Head,
     body: &mut Incoming,
+    valid: &mut Option<Arc<KeyRecord>>,
 ) -> Result<Request<Full<Bytes>>, ApiError> {
     if let Some(malformed) = head.malformed {
         return Err(malformed.into());
@@ -138,19 +187,27 @@ async fn receive(
     if !key.may_come_from(client) {
         return Err(ApiError::WrongAddress);
     }
+    *valid = Some(Arc::clone(&key));
     let bytes = match head.method {
         Method::POST => {
             let mut lease = app.bodies.lease(Some(key.key_id), client);
-            let read = body.read(BODY_BYTES_MAX, body::declared(&headers), &mut lease);
+            let read = async {
+                let read = body.read(BODY_BYTES_MAX, body::declared(&headers), &mut lease);
+                unfolding::bounded(read.await?, &mut lease).await
+            };
             let read = tokio::time::timeout(app.request_timeout, read).await;
             read.map_err(|_| ApiError::BodyInterrupted)??
         }
         _ => Bytes::new(),
     };
-    if !is_call(&bytes) {
+    let is_counted_later = bytes.len() <= SHORT_BYTES && stands_for_request(&bytes);
+    if !is_counted_later {
         admission::admit(app, &app.meters.of(key.key_id, key.allowance))?;
     }
     let mut message = Request::new(Full::new(bytes));
+    if !is_counted_later {
+        message.extensions_mut().insert(Admitted);
+    }
     *message.method_mut() = head.method.clone();
     *message.headers_mut() = headers;
     if let Some(client) = client {
@@ -174,11 +231,47 @@ fn take_bearer(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether a message calls a tool, and so is admitted as the request that the call stands for.
-fn is_call(message: &[u8]) -> bool {
+/// Whether a message calls a tool in such a way that a request is made.
+fn stands_for_request(message: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Called {
+    struct Message {
         method: String,
+        params: Call,
     }
-    serde_json::from_slice::<Called>(message).is_ok_and(|called| called.method == CALL)
+    #[derive(Deserialize)]
+    struct Call {
+        name: String,
+        #[serde(default)]
+        arguments: Map<String, Value>,
+    }
+    let Ok(Message { method, params }) = serde_json::from_slice(message) else {
+        return false;
+    };
+    method == CALL
+        && catalog::find(&params.name)
+            .is_some_and(|tool| request_of(tool, params.arguments).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_makes_a_request_is_counted_as_one() {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"#;
+        let is_one = |params: &str| stands_for_request(format!("{call}{params}}}").as_bytes());
+        assert!(is_one(r#"{"name":"search_sales","arguments":{}}"#));
+        assert!(is_one(r#"{"name":"search_sales"}"#));
+        for other in [
+            r#"{"name":"nothing","arguments":{}}"#,
+            r#"{"name":"search_sales","arguments":{"nothing":1}}"#,
+            r#"{"name":"search_sales","arguments":[]}"#,
+            "null",
+        ] {
+            assert!(!is_one(other), "{other}");
+        }
+        assert!(!stands_for_request(
+            br#"{"method":"tools/list","params":{"name":"search_sales"}}"#
+        ));
+    }
 }

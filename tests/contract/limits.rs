@@ -9,7 +9,9 @@ use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::key::KeyChange;
 use toise::accounts::keys::{self, KeyKind};
 use toise::accounts::secret;
+use toise::http::App;
 use toise::http::body_budget::BodyBudget;
+use toise::http::client_address::Networks;
 use toise::http::pace::Pace;
 use toise::http::refused_keys::BURST;
 use toise::http::server::ServerLimits;
@@ -220,55 +222,148 @@ async fn an_address_that_sends_many_invalid_keys_is_limited_and_its_valid_key_wo
     assert_eq!(ask(&service, &forged).await.status(), 429);
 }
 
-/// How many answers have waited because their address had many that cost nothing.
-async fn waited(service: &Service) -> String {
+/// The value of a metric.
+async fn metric(service: &Service, name: &str) -> Option<u64> {
     let metrics = service.ask(Method::GET, "/metrics").send().await.unwrap();
     let text = metrics.text().await.unwrap();
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("toise_unkeyed_waits_total"));
-    line.unwrap_or_default().to_owned()
+    let mut lines = text.lines();
+    lines.find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+}
+
+/// A service that answers an address once a second without a key. Its clock stands still.
+async fn slow_without_a_key(change: impl FnOnce(&mut App)) -> Service {
+    Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+        app.pace = Pace::new(1, app.clock.clone(), app.metrics.clone());
+        change(app);
+    })
+    .await
+}
+
+const WAITS: &str = "toise_unkeyed_waits_total";
+const REFUSALS: &str = "toise_refusals_total{reason=\"unkeyed\"}";
+
+#[tokio::test]
+async fn an_address_that_asks_much_without_a_key_waits_and_its_key_does_not() {
+    let service = slow_without_a_key(|_| {}).await;
+    let nowhere = || service.ask(Method::GET, "/nowhere").send();
+    assert_eq!(nowhere().await.unwrap().status(), 404);
+    let waiting = [tokio::spawn(nowhere()), tokio::spawn(nowhere())];
+    // Who watches the service does not wait.
+    while metric(&service, WAITS).await != Some(2) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // Two seconds is all that an answer waits: the connections of further ones end.
+    for _ in 0..3 {
+        assert!(nowhere().await.is_err());
+    }
+    let forged = secret::generate_with_hash(KeyKind::Production).0;
+    let forged = service.ask(Method::POST, PATH).header("x-api-key", forged);
+    assert!(forged.body("{}").send().await.is_err());
+    assert_eq!(metric(&service, REFUSALS).await, Some(4));
+    for _ in 0..10 {
+        assert_eq!(ask(&service, &service.key).await.status(), 200);
+        let health = service.ask(Method::GET, "/healthz").send().await;
+        assert_eq!(health.unwrap().status(), 200);
+    }
+    assert_eq!(metric(&service, WAITS).await, Some(2));
+    for one in waiting {
+        assert_eq!(one.await.unwrap().unwrap().status(), 404);
+    }
 }
 
 #[tokio::test]
-async fn an_address_that_is_answered_much_without_a_key_waits_and_its_key_does_not() {
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        app.pace = Pace::new(1, app.clock.clone(), app.metrics.clone())
-    })
-    .await;
-    let slow_key = service
+async fn a_key_past_its_rate_waits_for_its_refusals() {
+    let service = slow_without_a_key(|_| {}).await;
+    let key = service
         .new_key(KeyKind::Test, "search", DEFAULT_ACCOUNT)
         .key;
-    // The clock stands still, so that each of these waits for as long as an answer can.
-    let free = || async {
-        service
-            .ask(Method::GET, "/nowhere")
+    for status in [200, 200, 200, 200, 200, 429, 429] {
+        assert_eq!(ask(&service, &key).await.status(), status);
+    }
+    assert_eq!(metric(&service, WAITS).await, Some(1));
+}
+
+#[tokio::test]
+async fn a_client_behind_a_proxy_is_refused_and_the_connections_of_the_proxy_stay() {
+    let service = slow_without_a_key(|app| {
+        app.proxies = Arc::new(Networks::parse("127.0.0.1").unwrap());
+    })
+    .await;
+    let nowhere = async |client: &str| {
+        let asked = service.ask(Method::GET, "/nowhere");
+        asked
+            .header("x-forwarded-for", client)
             .send()
             .await
             .unwrap()
-            .status()
     };
-    assert_eq!(free().await, 404);
-    let waiting = tokio::spawn(service.ask(Method::GET, "/nowhere").send());
-    let within_its_rate = async {
-        for _ in 0..5 {
-            assert_eq!(ask(&service, &slow_key).await.status(), 200);
-            assert_eq!(ask(&service, &service.key).await.status(), 200);
-        }
-    };
-    within_its_rate.await;
-    assert!(
-        !waiting.is_finished(),
-        "a key within its rate was held back"
-    );
-    let past_its_rate = ask(&service, &slow_key);
-    let in_between = ask(&service, &service.key);
-    tokio::pin!(past_its_rate, in_between);
-    tokio::select! {
-        refused = &mut past_its_rate => panic!("{} did not wait", refused.status()),
-        answer = &mut in_between => assert_eq!(answer.status(), 200),
+    assert_eq!(nowhere("192.0.2.1").await.status(), 404);
+    let refused = nowhere("192.0.2.1").await;
+    assert_eq!(number(&refused, "retry-after"), 1);
+    assert!(refused.headers().contains_key("x-request-id"));
+    let (status, code, message) = error_of(refused).await;
+    assert_eq!((status, code), (429, 10005));
+    assert!(message.contains("without a valid key"), "{message}");
+    assert_eq!(nowhere("192.0.2.2").await.status(), 404);
+}
+
+#[tokio::test]
+async fn what_a_key_may_not_ask_counts_against_its_rate() {
+    let service = Service::start().await;
+    let key = service
+        .new_key(KeyKind::Test, "geocoding", DEFAULT_ACCOUNT)
+        .key;
+    for status in [403, 403, 403, 403, 403, 429] {
+        let refused = ask(&service, &key).await;
+        assert!(refused.headers().contains_key("ratelimit-remaining"));
+        assert_eq!(refused.status(), status);
     }
-    assert_eq!(past_its_rate.await.status(), 429);
-    assert_eq!(waiting.await.unwrap().unwrap().status(), 404);
-    assert_eq!(waited(&service).await, "toise_unkeyed_waits_total 2");
+}
+
+#[tokio::test]
+async fn a_body_that_would_unfold_to_much_is_refused_before_it_is_parsed() {
+    let service = Service::start().await;
+    let many = format!("[{}0]", "0,".repeat(1_200_000));
+    let refused = service.post("/v2/protected/properties/_many", many).await;
+    let (status, code, message) = error_of(refused).await;
+    assert_eq!((status, code), (422, 10002));
+    assert!(message.contains("1000000 values"), "{message}");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_long_answers_gets_no_more_of_them() {
+    let tables = InMemoryTables {
+        padding: 1 << 20,
+        ..InMemoryTables::default()
+    };
+    let memory = BodyBudget::of_answers(4 << 20);
+    let answers = memory.clone();
+    let service = Service::start_with(tables, ServerLimits::default(), move |app| {
+        app.answer_memory = answers;
+    })
+    .await;
+    let long = r#"{"size": 20}"#;
+    let head = format!(
+        "POST {PATH} HTTP/1.1\r\nhost: a\r\nx-api-key: {}\r\ncontent-length: {}\r\n\r\n{long}",
+        service.key,
+        long.len()
+    );
+    use tokio::io::AsyncWriteExt;
+    let stream = tokio::net::TcpStream::connect(service.address).await;
+    let mut unread = stream.unwrap();
+    unread.write_all(head.repeat(3).as_bytes()).await.unwrap();
+    while memory.held() == 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let refused = service.post(PATH, long).await;
+    assert_eq!(number(&refused, "x-credits"), 0);
+    let (status, code, message) = error_of(refused).await;
+    assert_eq!((status, code), (429, 10005));
+    assert!(message.contains("has not read"), "{message}");
+    drop(unread);
+    while memory.held() > 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let whole = service.post(PATH, long).await.bytes().await.unwrap();
+    assert!(whole.len() > 20 << 20);
 }

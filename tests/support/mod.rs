@@ -73,6 +73,8 @@ pub struct InMemoryTables {
     pub delay: Duration,
     /// Whether queries fail.
     pub fail: bool,
+    /// Bytes by which each record that a search finds is longer.
+    pub padding: usize,
     /// Number of cancelled queries.
     pub interrupted: Arc<AtomicUsize>,
 }
@@ -83,6 +85,7 @@ impl Default for InMemoryTables {
         Self {
             delay: Duration::ZERO,
             fail: false,
+            padding: 0,
             interrupted: Arc::default(),
         }
     }
@@ -116,7 +119,13 @@ impl OpenDataBackend for InMemoryTables {
         };
         let end = (start + request.size).min(ROWS);
         Ok(SearchAnswer {
-            records: (start..end).map(record).collect(),
+            records: (start..end)
+                .map(|row| {
+                    [record(row), " ".repeat(self.padding).into()]
+                        .concat()
+                        .into()
+                })
+                .collect(),
             total: ROWS as u64,
             next: (end < ROWS).then(|| CursorPosition {
                 value: Some(SortValue::Day(1)),

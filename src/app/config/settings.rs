@@ -131,7 +131,7 @@ pub const SECTIONS: [(&str, &str); 18] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 81] = [
+const ROWS: [(&str, &str, SettingKind, &str); 82] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -146,13 +146,15 @@ const ROWS: [(&str, &str, SettingKind, &str); 81] = [
         "Maximum open connections of one client address, or one /64 of IPv6; further ones are closed. Trusted proxies \
          have server.connections_max"),
     ("server", "unkeyed_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
-        "Answers a second that one client address, or one /64 of IPv6, gets without a valid key or past its key's rate; \
-         further ones wait, each up to two seconds"),
+        "Answers a second that one client address, or one /64 of IPv6, gets at once without a valid key or past a limit of \
+         its key; further ones wait, up to two seconds, and beyond that its connections are closed"),
     ("server", "trusted_proxies", SettingKind::Networks,
         "Addresses and networks of proxies, separated by commas, whose X-Forwarded-For names the client; empty for none"),
     ("server", "cors_origins", SettingKind::Origins,
         "Origins whose pages may call from a browser, such as https://app.example.com, separated by commas; * for all, \
          empty for none"),
+    ("server", "answers_mib", SettingKind::Whole(64, MEBIBYTES_MAX),
+        "Memory of long answers until they are sent, in MiB; a key and an address may hold a quarter each"),
     ("server", "bodies_mib", SettingKind::Whole(64, MEBIBYTES_MAX),
         "Maximum memory of request bodies that are received or answered, in MiB; a key and an address have a quarter each"),
     ("server", "disk_free_min_mib", SettingKind::Whole(0, MEBIBYTES_MAX),

@@ -24,11 +24,11 @@ const CALLS: Metric<Counter> = Metric::counter(
 );
 const REFUSALS: Metric<Counter> = Metric::counter(
     "toise_refusals_total",
-    "Requests refused for their number, by reason: rate, quota, concurrency, overload or connections.",
+    "Requests refused for their number, by reason: rate, quota, concurrency, overload, connections, keys or unkeyed.",
 );
 const UNKEYED_WAITS: Metric<Counter> = Metric::counter(
     "toise_unkeyed_waits_total",
-    "Answers without a valid key, or past a key's rate, that waited because their address had many.",
+    "Answers without a valid key, or past a key's limits, that waited because their address had many.",
 );
 pub(super) const CONNECTIONS: Metric<Gauge> =
     Metric::gauge("toise_connections", "Connections open.");
@@ -54,6 +54,8 @@ pub enum Refusal {
     Connections,
     /// More texts of one address that are no keys than it may send.
     Keys,
+    /// More answers of one address without a valid key than it can wait for.
+    Unkeyed,
 }
 
 impl Refusal {
@@ -65,6 +67,7 @@ impl Refusal {
             Refusal::Overload => "overload",
             Refusal::Connections => "connections",
             Refusal::Keys => "keys",
+            Refusal::Unkeyed => "unkeyed",
         }
     }
 }

@@ -1,0 +1,69 @@
+//! The head of a request, with what this process knows of it.
+
+use std::net::IpAddr;
+
+use warp::http::{HeaderMap, Method};
+use warp::path::FullPath;
+
+use super::App;
+use super::audience::Audience;
+use super::auth;
+use super::client_address::{PeerAddress, client_address};
+use super::endpoint::Endpoint;
+use super::malformed::Malformed;
+use super::pace::PacedClient;
+use toise_sql::audit::Door;
+
+/// The head of a request.
+#[derive(Debug)]
+pub struct Head {
+    /// Method.
+    pub method: Method,
+    /// The path, not percent-decoded.
+    pub path: FullPath,
+    /// The query string, not percent-decoded.
+    pub query: String,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The way in. No client can set it: it is an extension that code of this process adds to a request.
+    pub door: Door,
+    /// The other end of the connection; likewise. `None` if this process made the request itself.
+    pub peer: Option<PeerAddress>,
+    /// Who the listener is for; likewise.
+    pub audience: Audience,
+    /// Why HTTP forbids the request; likewise.
+    pub malformed: Option<Malformed>,
+    /// Whether the call has been counted against the rate of its key; likewise.
+    pub is_admitted: bool,
+}
+
+/// A call that has been counted against the rate of its key. An extension of requests, which no client can set.
+#[derive(Clone, Copy, Debug)]
+pub struct Admitted;
+
+impl Head {
+    /// The address of the client.
+    pub fn client(&self, app: &App) -> Option<IpAddr> {
+        let peer = self.peer?;
+        Some(client_address(peer.0, &self.headers, &app.proxies))
+    }
+
+    /// Who is answered at a pace if the answer costs nobody anything.
+    pub fn paced_client(&self, app: &App, endpoint: Option<&Endpoint>) -> PacedClient {
+        PacedClient {
+            address: match self.audience {
+                Audience::Operators => None,
+                Audience::Everyone | Audience::Customers => self.client(app),
+            },
+            is_proxied: self
+                .peer
+                .is_some_and(|peer| app.proxies.contain(peer.0.to_canonical())),
+            is_probe: endpoint.is_some_and(Audience::is_probe),
+        }
+    }
+
+    /// Whether the request shows something that may be a key.
+    pub(super) fn shows_key(&self, app: &App) -> bool {
+        auth::shows_key(app, &self.method, &self.headers)
+    }
+}
