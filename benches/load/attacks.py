@@ -29,8 +29,12 @@ QUESTION = json.dumps({"filters": {"insee_code": "75111"}, "size": 10})
 PAUSE_S = 0.05
 LARGE_QUESTION = json.dumps({"filters": {"insee_code": "75111"}, "size": 500})
 BODY_BYTES = 4 << 20
-# Streams that a connection of HTTP/2 has open at once, half of what a server usually takes.
+# As many values as a body may have; each takes two bytes of it.
+VALUES = 1_000_000
+# Streams that a connection of HTTP/2 has open at once, as many as a server should take at least.
 STREAMS = 100
+# Connections of an address, of those attacks that need many.
+CONNECTIONS = 200
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -43,6 +47,24 @@ def arguments():
     parser.add_argument("--only", choices=ATTACKS, nargs="+", help="the attacks to run, all if left out")
     parser.add_argument("--json", action="store_true", help="also write benches/results/attacks.json")
     return parser.parse_args()
+
+
+def frame(kind, flags, stream, payload):
+    """A frame of HTTP/2."""
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+HEADERS, RESET, SETTINGS, GOAWAY, WINDOW_UPDATE = 1, 3, 4, 7, 8
+PREFACE = (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, b"")
+           + frame(WINDOW_UPDATE, 0, 0, (2**31 - 1 - 65_535).to_bytes(4, "big")))
+CANCEL = (8).to_bytes(4, "big")
+
+
+def get(path):
+    """The headers of a GET over HTTP/2: literals without indexing; a length of 127 or more goes on in bytes of seven bits."""
+    rest = len(path) - 127
+    length = bytes([len(path)]) if rest < 0 else bytes([0x7F, rest & 0x7F | 0x80, rest >> 7])
+    return b"\x82\x86\x04" + length + path.encode() + b"\x01\x01x"
 
 
 class Attack:
@@ -75,6 +97,8 @@ class Attack:
         self.is_over.set()
         for process in self.processes:
             process.join(10)
+            # One that hangs must not go on beside the next attack.
+            process.kill()
         return self.total.value
 
     # The attacks.
@@ -91,20 +115,14 @@ class Attack:
 
     def long_paths_2(self, source):
         """The same over HTTP/2, many at once."""
-        def frame(kind, flags, stream, payload):
-            return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
-
-        # Literals without indexing; a length of 127 or more goes on in bytes of seven bits.
-        path = "/v2/" + "a" * 6_000
-        length = bytes([0x7F, (len(path) - 127) & 0x7F | 0x80, (len(path) - 127) >> 7])
-        head = b"\x82\x86\x04" + length + path.encode() + b"\x01\x01x"
+        head = get("/v2/" + "a" * 6_000)
         with self.connect(source) as connection:
-            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"")
-                               + frame(8, 0, 0, (2**31 - 1 - 65_535).to_bytes(4, "big")))
+            connection.sendall(PREFACE)
             received, stream, ended = b"", 1, 0
             while not self.is_over.is_set():
                 if (stream - 1) // 2 - ended < STREAMS // 2:
-                    connection.sendall(b"".join(frame(1, 5, one, head) for one in range(stream, stream + STREAMS, 2)))
+                    opened = range(stream, stream + STREAMS, 2)
+                    connection.sendall(b"".join(frame(HEADERS, 5, one, head) for one in opened))
                     stream += STREAMS
                 part = connection.recv(1 << 20)
                 if not part:
@@ -113,19 +131,77 @@ class Attack:
                 while len(received) >= 9 and len(received) >= (size := 9 + int.from_bytes(received[:3], "big")):
                     kind, flags = received[3], received[4]
                     received = received[size:]
-                    ended += kind in (0, 1) and flags & 1
-                    self.done += kind in (0, 1) and flags & 1
-                    if kind == 7:
+                    ended += kind in (0, HEADERS) and flags & 1
+                    self.done += kind in (0, HEADERS) and flags & 1
+                    if kind == GOAWAY:
                         return
 
-    def asked(self, source, key, question, name=None):
+    def many_streams(self, source, reset=False):
+        """Requests without a key on all streams of many connections, whatever comes back; with reset, each taken back."""
+        head = get("/v2/nowhere")
+        held = {}
+        while not self.is_over.is_set():
+            for place in range(CONNECTIONS):
+                try:
+                    if place not in held:
+                        connection = self.connect(source)
+                        connection.sendall(PREFACE)
+                        connection.setblocking(False)
+                        held[place] = [connection, 1]
+                    connection, stream = held[place]
+                    opened = range(stream, stream + STREAMS, 2)
+                    frames = b"".join(frame(HEADERS, 5, one, head) for one in opened)
+                    if reset:
+                        frames += b"".join(frame(RESET, 0, one, CANCEL) for one in opened)
+                    # Half a frame would end the connection, which the next turn begins anew.
+                    if connection.send(frames) < len(frames) or not connection.recv(1 << 20):
+                        raise ConnectionError
+                    held[place][1] = stream + STREAMS
+                    self.done += STREAMS // 2
+                except BlockingIOError:
+                    held[place][1] = stream + STREAMS
+                    self.done += STREAMS // 2
+                except OSError:
+                    if place in held:
+                        held.pop(place)[0].close()
+        for connection, _ in held.values():
+            connection.close()
+
+    def reset_streams(self, source):
+        """The same, each taken back at once."""
+        self.many_streams(source, reset=True)
+
+    def unread_answers(self, source):
+        """Large answers that nobody reads, on many connections."""
+        request = (f"POST {PATH} HTTP/1.1\r\nhost: x\r\nx-api-key: {self.key}\r\ncontent-type: application/json\r\n"
+                   f"content-length: {len(LARGE_QUESTION)}\r\n\r\n{LARGE_QUESTION}").encode()
+        held = []
+        for _ in range(CONNECTIONS):
+            with contextlib.suppress(OSError):
+                connection = socket.socket()
+                held.append(connection)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+                connection.bind((source, 0))
+                connection.connect(self.to)
+                connection.settimeout(0.02)
+                connection.sendall(request * 100)
+                self.done += 100
+        self.is_over.wait()
+        for connection in held:
+            connection.close()
+
+    def unfolding_bodies(self, source):
+        """Bodies that take fifty times their length once they are parsed."""
+        self.asked(source, self.key, "[" + "0," * (VALUES - 10) + "0]", path="/v2/protected/properties/_many")
+
+    def asked(self, source, key, question, name=None, path=PATH):
         """Questions with a key, one after the other; with a name, each under an `Idempotency-Key` of its own."""
         connection = http.client.HTTPConnection(*self.to, timeout=5, source_address=(source, 0))
         headers = {"x-api-key": key, "content-type": "application/json"}
         while not self.is_over.is_set():
             if name:
                 headers["idempotency-key"] = f"{name}-{source}-{self.done}-{random.random()}"
-            connection.request("POST", PATH, question, headers)
+            connection.request("POST", path, question, headers)
             connection.getresponse().read()
             self.done += 1
 
@@ -198,7 +274,9 @@ class Attack:
 CONTROL = "the same, sent to another process"
 ATTACKS = {
     "long paths without a key": Attack.long_paths, "long paths over HTTP/2": Attack.long_paths_2,
-    "questions past a key's rate": Attack.past_rate, "large answers to be stored": Attack.stored_answers,
+    "all streams of many connections": Attack.many_streams, "streams that are reset": Attack.reset_streams,
+    "questions past a key's rate": Attack.past_rate, "answers that nobody reads": Attack.unread_answers,
+    "bodies that unfold": Attack.unfolding_bodies, "large answers to be stored": Attack.stored_answers,
     "bodies that do not end": Attack.half_bodies, CONTROL: Attack.half_bodies, "heads that do not end": Attack.half_open,
     "forged keys": Attack.forged_keys, "bytes that are no HTTP": Attack.garbage,
     "a connection for each request": Attack.new_connections,
@@ -241,9 +319,15 @@ def modest(address, key, seconds):
     return taken, failed
 
 
-def resident_mib(process):
+def forget_peak(process):
+    """Lets the peak of a process' memory begin anew."""
+    pathlib.Path(f"/proc/{process.pid}/clear_refs").write_text("5")
+
+
+def peak_mib(process):
+    """The most memory that was resident since then."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
 
 
 def main():
@@ -265,9 +349,10 @@ def main():
                     alone, _ = modest(address, keys[0], options.seconds / 2)
                     attack = Attack(idle if name == CONTROL else address, *keys[1:])
                     logged = os.path.getsize(log.name)
+                    forget_peak(process)
                     attack.start(ATTACKS[name])
                     beside, failed = modest(address, keys[0], options.seconds)
-                    memory = resident_mib(process)
+                    memory = peak_mib(process)
                     done = attack.end()
                     log_rate = (os.path.getsize(log.name) - logged) / options.seconds / 1e6
                     one, two = percentile(alone, 0.99), percentile(beside, 0.99)

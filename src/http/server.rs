@@ -294,6 +294,17 @@ async fn tls_handshake(
     }
 }
 
+/// Puts on a request what the service is to know of it.
+fn tell(request: &mut Request<Incoming>, peer: IpAddr, audience: Audience) {
+    let malformed = malformed::fault_of(request);
+    let extensions = request.extensions_mut();
+    if let Some(malformed) = malformed {
+        extensions.insert(malformed);
+    }
+    extensions.insert(PeerAddress(peer));
+    extensions.insert(audience);
+}
+
 /// Serves one connection until it ends or times out.
 async fn serve<T, S, B>(
     stream: T,
@@ -316,13 +327,7 @@ async fn serve<T, S, B>(
     let tracked = {
         let activity = activity.clone();
         service_fn(move |mut request: Request<Incoming>| {
-            let malformed = malformed::fault_of(&mut request);
-            let extensions = request.extensions_mut();
-            if let Some(malformed) = malformed {
-                extensions.insert(malformed);
-            }
-            extensions.insert(PeerAddress(peer));
-            extensions.insert(audience);
+            tell(&mut request, peer, audience);
             let running = activity.request(request.version());
             let answered = activity.clone();
             let answer = service.call(request);
