@@ -52,6 +52,7 @@ pub mod server;
 pub mod sessions;
 pub mod settings;
 pub mod tls;
+mod upload;
 mod vendor_sources;
 
 pub use app::App;
