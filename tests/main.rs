@@ -29,6 +29,7 @@ mod contract {
     mod estimates;
     mod fields;
     mod geocoding;
+    mod geocoding_bounds;
     mod geocoding_upstream;
     mod idempotency;
     mod ingestion;

@@ -9,7 +9,6 @@ use tokio::sync::Semaphore;
 
 use crate::Failure;
 use crate::config::Config;
-use crate::disk;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::meter::KeyMeters;
 use toise_accounts::prices::Prices;
@@ -19,6 +18,7 @@ use toise_alerts::AlertRegistry;
 use toise_alerts::dispatch::{self};
 use toise_alerts::retention::Retention;
 use toise_base::clock::Clock;
+use toise_base::disk::free_bytes;
 use toise_base::supervise::Supervisor;
 use toise_collect::Collector;
 use toise_contract::cursor::CursorKey;
@@ -26,7 +26,7 @@ use toise_engine::pool::QueryPool;
 use toise_estimate::live::LiveModel;
 #[cfg(feature = "cluster")]
 use toise_estimate::valuer::Adjustments;
-use toise_geocode::projects::Projects;
+use toise_geocode::projects::{ACCOUNT_BYTES_MAX, Projects};
 use toise_geocode::service::GeocodingService;
 use toise_geocode::upstream::{BreakerState, Upstream};
 use toise_http::addresses::ReceiverChecker;
@@ -188,8 +188,9 @@ pub fn app(
             &config.collect,
         )?,
         ledger: Ledger::new(store),
-        projects: Projects::new(store.folder(), store.clone(), clock.clone()),
-        geocoding_files: Arc::new(Semaphore::new(FILES_AT_ONCE_MAX)),
+        projects: Projects::new(store.folder(), store.clone(), clock.clone())
+            .within(config.server.disk_free_min_mib << 20, ACCOUNT_BYTES_MAX),
+        geocoding_files: BodyBudget::new(FILES_AT_ONCE_MAX),
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
         addresses: ReceiverChecker::new(
             EgressGuard::new(config.webhooks.allowed()).supervised_by(supervisor),
@@ -360,7 +361,7 @@ pub(crate) fn register_gauges(app: &App, store: Store, open_data: OpenData) {
     let properties = Arc::clone(&app.properties);
     app.metrics.register_gauges(move |gauges| {
         gauges.set(STORE_BYTES, &[], store.bytes() as f64);
-        if let Ok(free) = disk::free_bytes(store.folder()) {
+        if let Ok(free) = free_bytes(store.folder()) {
             gauges.set(DISK_FREE_BYTES, &[], free as f64);
         }
         // Alerts change in other processes too. What cannot be read now is told as it was last.

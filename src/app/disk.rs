@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
+use toise_base::disk::free_bytes;
 use toise_http::Readiness;
 use toise_store::Store;
 
@@ -98,15 +99,6 @@ impl DiskLook {
         }
         None
     }
-}
-
-/// Bytes that the file system of a folder has left for this process.
-///
-/// # Errors
-/// The folder is gone.
-pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
-    let disk = rustix::fs::statvfs(folder)?;
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 fn write_trial(data: &Path) -> io::Result<()> {

@@ -1,9 +1,11 @@
-//! Bounds of what is read from files that others made: how much a compressed one may become, and how long a record may be.
+//! Bounds of what is read from files that others made: how much a compressed one may become, how long a line or a record may
+//! be, and how many columns a table may have.
 //!
 //! Three megabytes of gzip can hold three gigabytes without a line break, and a quotation mark that never ends makes a CSV
-//! file one record. Every reader of compressed or quoted rows goes through here.
+//! file one record. Whatever opens a file that may be gzip uses [`unpack`] or [`gunzip`], what reads lines uses [`Lines`],
+//! and what reads quoted rows a [`RecordBound`]. Parquet has bounds of its own, in `lake::foreign`.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,6 +17,15 @@ pub const RATIO_MAX: u64 = 150;
 pub const UNPACKED_BYTES_LEAST: u64 = 32 << 20;
 /// Maximum bytes of one record, such as a row of a CSV file.
 pub const RECORD_BYTES_MAX: u64 = 16 << 20;
+/// Maximum columns of a table. The widest file of open data that is read here has 230; a row that is cut short costs as
+/// many cells as its header has columns.
+pub const FILE_COLUMNS_MAX: usize = 2_000;
+/// First bytes of a gzip file.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Bytes read at a time, before decompression and after it.
+const BUFFER_BYTES: usize = 256 << 10;
+/// Byte order mark of UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Counts the bytes read from a source.
 struct Counted<R> {
@@ -63,6 +74,106 @@ pub fn gunzip<'r>(source: impl Read + Send + 'r) -> impl Read + Send + 'r {
         decoder: MultiGzDecoder::new(counted),
         packed,
         unpacked: 0,
+    }
+}
+
+/// Opens a source that may be gzip, which its first bytes say: bounded as [`gunzip`] bounds it.
+///
+/// # Errors
+/// The source cannot be read.
+pub fn unpack<'r>(source: impl Read + Send + 'r) -> io::Result<Box<dyn BufRead + Send + 'r>> {
+    let mut source = BufReader::with_capacity(BUFFER_BYTES, source);
+    Ok(match source.fill_buf()?.starts_with(&GZIP) {
+        true => Box::new(BufReader::with_capacity(BUFFER_BYTES, gunzip(source))),
+        false => Box::new(source),
+    })
+}
+
+/// Checks the number of a table's columns.
+///
+/// # Errors
+/// What is wrong with it, for a message that names the file.
+pub fn check_columns(count: usize) -> Result<(), String> {
+    match count > FILE_COLUMNS_MAX {
+        true => Err(format!(
+            "has {count} columns; at most {FILE_COLUMNS_MAX} are read"
+        )),
+        false => Ok(()),
+    }
+}
+
+/// A line of [`Lines`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoundedLine<'l> {
+    /// Its number, from 1; empty lines count.
+    pub number: u64,
+    /// Its bytes without blanks around them and without a byte order mark.
+    pub bytes: &'l [u8],
+    /// Whether it is longer than the bound: `bytes` is its beginning.
+    pub is_cut: bool,
+}
+
+/// The lines of a source that are not empty, of which no more than a bound is held in memory.
+pub struct Lines<R> {
+    input: R,
+    bytes_max: u64,
+    line: Vec<u8>,
+    number: u64,
+    bytes_read: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Reads lines of at most `bytes_max` bytes.
+    pub fn new(input: R, bytes_max: u64) -> Self {
+        Self {
+            input,
+            bytes_max,
+            line: Vec::new(),
+            number: 0,
+            bytes_read: 0,
+        }
+    }
+
+    /// The number of the line that was read last, or is being read; 0 before the first.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Bytes of the source read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// The next line that is not empty; `None` at the end. Of one that is too long the beginning is returned and the rest
+    /// skipped.
+    ///
+    /// # Errors
+    /// The source cannot be read.
+    pub fn next_line(&mut self) -> io::Result<Option<BoundedLine<'_>>> {
+        loop {
+            self.line.clear();
+            self.number += 1;
+            let mut start = (&mut self.input).take(self.bytes_max + 1);
+            let count = start.read_until(b'\n', &mut self.line)? as u64;
+            if count == 0 {
+                return Ok(None);
+            }
+            self.bytes_read += count;
+            let is_cut = count > self.bytes_max && !self.line.ends_with(b"\n");
+            if is_cut {
+                self.bytes_read += self.input.skip_until(b'\n')? as u64;
+                self.line.pop();
+            }
+            let rest = self.line.strip_prefix(BYTE_ORDER_MARK);
+            if !rest.unwrap_or(&self.line).trim_ascii().is_empty() {
+                let bytes = self.line.strip_prefix(BYTE_ORDER_MARK);
+                return Ok(Some(BoundedLine {
+                    number: self.number,
+                    bytes: bytes.unwrap_or(&self.line).trim_ascii(),
+                    is_cut,
+                }));
+            }
+        }
     }
 }
 
@@ -127,6 +238,48 @@ mod tests {
         let short = packed(io::repeat(b'a').take(UNPACKED_BYTES_LEAST));
         let read = io::copy(&mut gunzip(&short[..]), &mut io::sink()).unwrap();
         assert_eq!(read, UNPACKED_BYTES_LEAST);
+    }
+
+    #[test]
+    fn gzip_is_told_by_its_first_bytes_and_bounded() {
+        for bytes in [packed(&b"a\nb"[..]), b"a\nb".to_vec()] {
+            let mut text = String::new();
+            unpack(&bytes[..])
+                .unwrap()
+                .read_to_string(&mut text)
+                .unwrap();
+            assert_eq!(text, "a\nb");
+        }
+        let bomb = packed(io::repeat(b'a').take(2 * UNPACKED_BYTES_LEAST));
+        assert!(io::copy(&mut unpack(&bomb[..]).unwrap(), &mut io::sink()).is_err());
+    }
+
+    #[test]
+    fn a_line_is_cut_at_its_bound_and_the_next_is_whole() {
+        let text = b"\xef\xbb\xbf1\n\n 23 \r\n12345678\n123456789abc\n4";
+        let mut lines = Lines::new(&text[..], 8);
+        let mut read = Vec::new();
+        while let Some(line) = lines.next_line().unwrap() {
+            let text = String::from_utf8(line.bytes.to_vec()).unwrap();
+            read.push((line.number, text, line.is_cut));
+        }
+        let line = |number, text: &str, is_cut| (number, text.to_owned(), is_cut);
+        let wanted = [
+            line(1, "1", false),
+            line(3, "23", false),
+            line(4, "12345678", false),
+            line(5, "12345678", true),
+            line(6, "4", false),
+        ];
+        assert_eq!(read, wanted);
+        assert_eq!(lines.bytes_read(), text.len() as u64);
+    }
+
+    #[test]
+    fn a_table_has_a_bounded_number_of_columns() {
+        assert_eq!(check_columns(FILE_COLUMNS_MAX), Ok(()));
+        let refused = check_columns(FILE_COLUMNS_MAX + 1).unwrap_err();
+        assert!(refused.contains("has 2001 columns"), "{refused}");
     }
 
     #[test]

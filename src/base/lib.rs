@@ -6,6 +6,8 @@
 pub mod bounded;
 pub mod clock;
 pub mod delimiter;
+pub mod disk;
+pub mod items;
 pub mod leader;
 pub mod networks;
 pub mod progress;

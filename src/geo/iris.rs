@@ -2,17 +2,17 @@
 //!
 //! Uses an R-tree over the bounding boxes of the polygons, then point in polygon: about a microsecond per position.
 
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
 use geo::{BoundingRect, Contains, Coord, MultiPolygon, Point};
 use geojson::{Feature, FeatureCollection};
 use rstar::primitives::{GeomWithData, Rectangle};
 use rstar::{AABB, RTree};
+use toise_base::bounded::unpack;
 
 /// Maximum size of a contour file, in bytes after decompression; the national file has about 200 MB.
-const FILE_BYTES_MAX: u64 = 2 << 30;
+const FILE_BYTES_MAX: u64 = 512 << 20;
 
 /// Errors of contour files.
 #[derive(Debug, thiserror::Error)]
@@ -59,25 +59,17 @@ impl IrisIndex {
             path: name.clone(),
             source,
         };
-        let bytes = std::fs::File::open(path).map_err(failed)?;
+        let file = std::fs::File::open(path).map_err(failed)?;
         let mut text = Vec::new();
-        let mut source = BufReader::new(bytes);
-        let zipped = {
-            use std::io::BufRead;
-            source
-                .fill_buf()
-                .map_err(failed)?
-                .starts_with(&[0x1f, 0x8b])
-        };
-        let reader: Box<dyn Read> = if zipped {
-            Box::new(MultiGzDecoder::new(source))
-        } else {
-            Box::new(source)
-        };
-        reader
-            .take(FILE_BYTES_MAX)
-            .read_to_end(&mut text)
+        unpack(file)
+            .and_then(|source| source.take(FILE_BYTES_MAX + 1).read_to_end(&mut text))
             .map_err(failed)?;
+        if text.len() as u64 > FILE_BYTES_MAX {
+            return Err(Error::Malformed {
+                path: name,
+                reason: format!("longer than {FILE_BYTES_MAX} bytes after decompression"),
+            });
+        }
         Self::parse(&text, &name)
     }
 
@@ -173,6 +165,7 @@ fn quarter(feature: Feature) -> Result<Iris, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toise_base::bounded::UNPACKED_BYTES_LEAST;
 
     const SQUARE: &str = r#"{"type":"FeatureCollection","features":[{"type":"Feature",
         "properties":{"CODE_IRIS":"751010101","TYP_IRIS":"H"},
@@ -187,6 +180,22 @@ mod tests {
             ("751010101", Some("H"))
         );
         assert!(index.find(48.5, 3.5).is_none());
+    }
+
+    #[test]
+    fn a_compressed_file_that_becomes_endless_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("iris.geojson.gz");
+        let file = std::fs::File::create(&path).unwrap();
+        let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::best());
+        let mut blanks = std::io::repeat(b' ').take(2 * UNPACKED_BYTES_LEAST);
+        std::io::copy(&mut blanks, &mut packed).unwrap();
+        packed.finish().unwrap();
+        let refused = IrisIndex::open(&path).err().unwrap().to_string();
+        assert!(
+            refused.contains("iris.geojson.gz") && refused.contains("times as long"),
+            "{refused}"
+        );
     }
 
     #[test]

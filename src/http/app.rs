@@ -85,8 +85,8 @@ pub struct App {
     pub geocoding: GeocodingService,
     /// Files of addresses that are geocoded in the background.
     pub projects: Projects,
-    /// Permits of calls that send files of addresses.
-    pub geocoding_files: Arc<Semaphore>,
+    /// Calls that send files of addresses: one of its units is a call.
+    pub geocoding_files: BodyBudget,
     /// Sessions of the console.
     pub sessions: Sessions,
     /// How the console's page is served.

@@ -56,6 +56,7 @@ pub mod sessions;
 pub mod settings;
 pub mod tls;
 pub mod unfolding;
+mod upload;
 mod vendor_sources;
 
 pub use app::App;

@@ -20,6 +20,7 @@ mod delta;
 mod error;
 mod files;
 mod folder;
+pub mod foreign;
 pub mod id_index;
 pub mod import;
 mod layout;

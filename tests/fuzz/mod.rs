@@ -5,6 +5,7 @@
 //! are of each parser. proptest prints a case that failed, and shrinks it.
 
 mod folders;
+mod geocoding;
 mod mutation;
 mod parsers;
 
@@ -34,7 +35,7 @@ fn quick() -> ProptestConfig {
     config(cases())
 }
 
-/// The configuration of a parser of whole folders.
+/// The configuration of a parser of whole folders, or of whole requests.
 fn slow() -> ProptestConfig {
     config(cases() / SLOW)
 }

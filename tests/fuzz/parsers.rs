@@ -17,6 +17,7 @@ use toise::contract::position::{CursorPosition, SortValue};
 use toise::estimate::request::{parse_estimate, parse_estimate_many};
 use toise::lake::{self, RowSink};
 use toise::listings::load::request::parse_adverts;
+use toise::market::request::parse_market;
 use toise::opendata::import::{ImportOptions, import_reader};
 use toise::opendata::report::ImportReport;
 use toise::opendata::request::{parse_match, parse_match_many, parse_search};
@@ -114,6 +115,7 @@ proptest! {
         let _ = parse_estimate(&body, today);
         let _ = parse_estimate_many(&body, today);
         let _ = parse_report(&body);
+        let _ = parse_market(&body);
         let _ = parse_adverts(body);
     }
 

@@ -2,9 +2,8 @@
 
 use arrow::array::RecordBatch;
 use arrow::json::LineDelimitedWriter;
-use bytes::Bytes;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::file::reader::ChunkReader;
+use toise_lake::foreign::ForeignParquet;
 
 use super::lines::Line;
 
@@ -13,7 +12,7 @@ const BATCH_ROWS: usize = 1_024;
 
 /// The rows of a Parquet file, in order; dates and times are texts as the contract writes them.
 pub struct ParquetRows {
-    batches: ParquetRecordBatchReader,
+    batches: ForeignParquet,
     header: Vec<String>,
     rows: std::vec::IntoIter<Result<serde_json::Value, String>>,
     number: u64,
@@ -23,27 +22,16 @@ impl ParquetRows {
     /// Reads the header of a file.
     ///
     /// # Errors
-    /// The file is not a Parquet file, or damaged.
+    /// The file is not a Parquet file, is damaged, or asks for too much.
     pub fn new(input: impl ChunkReader + 'static) -> Result<Self, String> {
-        let reader = ParquetRecordBatchReaderBuilder::try_new(input);
-        let reader = reader.map_err(|error| error.to_string())?;
-        let columns = reader.schema().fields().iter();
-        let header = columns.map(|column| column.name().clone()).collect();
-        let batches = reader.with_batch_size(BATCH_ROWS).build();
+        let batches = ForeignParquet::open(input, BATCH_ROWS);
+        let batches = batches.map_err(|error| error.to_string())?;
         Ok(Self {
-            batches: batches.map_err(|error| error.to_string())?,
-            header,
+            header: batches.names(),
+            batches,
             rows: Vec::new().into_iter(),
             number: 0,
         })
-    }
-
-    /// Reads a file that is in memory, as from standard input.
-    ///
-    /// # Errors
-    /// As for [`ParquetRows::new`].
-    pub fn of_bytes(bytes: Vec<u8>) -> Result<Self, String> {
-        Self::new(Bytes::from(bytes))
     }
 
     /// The names of the columns.
@@ -90,6 +78,7 @@ mod tests {
     use super::*;
     use arrow::array::{Float64Array, ListArray, StringArray, TimestampMillisecondArray};
     use arrow::datatypes::Int32Type;
+    use bytes::Bytes;
     use serde_json::json;
     use std::sync::Arc;
 
@@ -117,7 +106,7 @@ mod tests {
         let mut writer = writer.unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
-        let rows = ParquetRows::of_bytes(file).unwrap();
+        let rows = ParquetRows::new(Bytes::from(file)).unwrap();
         assert_eq!(rows.header(), ["titre", "prix", "vu", "pieces"]);
         let read: Vec<_> = rows.map(|line| line.unwrap().row.unwrap()).collect();
         assert_eq!(
@@ -125,6 +114,6 @@ mod tests {
             json!({"titre": "T3", "prix": 250_000.0, "vu": "2026-03-07T00:00:00Z", "pieces": [3]})
         );
         assert_eq!(read[1], json!({"prix": 1.5, "vu": "1970-01-01T00:00:00Z"}));
-        assert!(ParquetRows::of_bytes(b"url,title".to_vec()).is_err());
+        assert!(ParquetRows::new(Bytes::from_static(b"url,title")).is_err());
     }
 }

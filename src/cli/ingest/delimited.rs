@@ -6,7 +6,7 @@ use std::io::{BufRead, Read};
 use serde_json::{Map, Value};
 
 use super::lines::Line;
-use toise_base::bounded::{RecordBound, RecordEnds};
+use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 use toise_base::delimiter::detect_delimiter;
 use toise_geocode::file::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
 
@@ -64,6 +64,7 @@ impl<R: BufRead> CsvRows<R> {
             .from_reader(input);
         let other = TextEncoding::parse(OTHER_ENCODING).map_err(|fault| fault.to_string())?;
         let header = reader.byte_headers().map_err(|error| error.to_string())?;
+        check_columns(header.len())?;
         let header = header
             .iter()
             .map(|cell| decode(cell, dialect.encoding, other).into_owned())

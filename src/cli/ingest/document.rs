@@ -1,26 +1,29 @@
 //! Reads the records of a JSON document: an array of objects, a list anywhere in it, or objects one after the other.
 
 use std::io::Read;
+use std::ops::Range;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::lines::Line;
+use toise_base::items::RawItems;
 use toise_collect::mapping::RowPath;
+use toise_geocode::file::text::BYTE_ORDER_MARK;
 
 /// Maximum size of a document, which is held in memory, in bytes; larger exports come as one object a line.
-const DOCUMENT_BYTES_MAX: u64 = 2 << 30;
+const DOCUMENT_BYTES_MAX: u64 = 512 << 20;
 
 /// The records of a document, in order.
 pub struct JsonRecords {
-    records: std::vec::IntoIter<Record>,
+    records: Records,
     number: u64,
 }
 
-/// A record, parsed or not.
-enum Record {
-    Text(Box<RawValue>),
-    Read(Value),
+enum Records {
+    /// Where each lies in the document.
+    Texts(Vec<u8>, std::vec::IntoIter<Range<usize>>),
+    Read(std::vec::IntoIter<Value>),
 }
 
 impl JsonRecords {
@@ -39,34 +42,34 @@ impl JsonRecords {
                 "must not exceed {DOCUMENT_BYTES_MAX} bytes; write one object a line instead (ndjson)"
             ));
         }
-        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-        let found = match records {
-            Some(path) => in_document(text, path)?,
-            None => in_array(text)?,
+        let mark = match bytes.starts_with(BYTE_ORDER_MARK) {
+            true => BYTE_ORDER_MARK.len(),
+            false => 0,
         };
-        Ok(Self {
-            records: found.into_iter(),
-            number: 0,
-        })
+        let records = match records {
+            Some(path) => {
+                let document = serde_json::from_slice(&bytes[mark..]).map_err(not_json)?;
+                Records::Read(path.records(document).into_iter())
+            }
+            None => {
+                let items = in_array(&bytes[mark..])?.ranges(&bytes);
+                Records::Texts(bytes, items.into_iter())
+            }
+        };
+        Ok(Self { records, number: 0 })
     }
-}
-
-fn in_document(text: &[u8], path: &RowPath) -> Result<Vec<Record>, String> {
-    let document = serde_json::from_slice(text).map_err(not_json)?;
-    let records = path.records(document).into_iter();
-    Ok(records.map(Record::Read).collect())
 }
 
 /// The items of one array, or the objects that stand one after the other.
-fn in_array(text: &[u8]) -> Result<Vec<Record>, String> {
+fn in_array(text: &[u8]) -> Result<RawItems<'_>, String> {
     if text.trim_ascii_start().starts_with(b"[") {
-        let items: Vec<Box<RawValue>> = serde_json::from_slice(text).map_err(not_json)?;
-        return Ok(items.into_iter().map(Record::Text).collect());
+        return serde_json::from_slice(text).map_err(not_json);
     }
-    let objects = serde_json::Deserializer::from_slice(text).into_iter::<Box<RawValue>>();
-    objects
-        .map(|object| object.map(Record::Text).map_err(not_json))
-        .collect()
+    let mut items = RawItems::default();
+    for object in serde_json::Deserializer::from_slice(text).into_iter::<&RawValue>() {
+        items.push(object.map_err(not_json)?)?;
+    }
+    Ok(items)
 }
 
 fn not_json(error: serde_json::Error) -> String {
@@ -77,12 +80,13 @@ impl Iterator for JsonRecords {
     type Item = std::io::Result<Line>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let record = self.records.next()?;
-        self.number += 1;
-        let row = match record {
-            Record::Text(text) => serde_json::from_str(text.get()).map_err(not_json),
-            Record::Read(value) => Ok(value),
+        let row = match &mut self.records {
+            Records::Texts(text, ranges) => {
+                serde_json::from_slice(&text[ranges.next()?]).map_err(not_json)
+            }
+            Records::Read(values) => Ok(values.next()?),
         };
+        self.number += 1;
         Some(Ok(Line {
             number: self.number,
             row,

@@ -1,17 +1,12 @@
 //! Reads the lines of a file as unvalidated rows.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::BufRead;
 
 use serde_json::Value;
-
-use toise_base::bounded::gunzip;
+use toise_base::bounded::Lines;
 
 /// Maximum line length, in bytes; longer lines are rejected.
 const LINE_BYTES_MAX: u64 = 4 << 20;
-/// Size of the read buffer, in bytes.
-const BUFFER_BYTES: usize = 256 << 10;
-/// Magic number of a gzip file.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A row that was read.
 #[derive(Debug)]
@@ -22,26 +17,13 @@ pub struct Line {
     pub row: Result<Value, String>,
 }
 
-/// Decompresses the input if its first bytes are those of gzip.
-pub fn unpack<'r>(input: impl Read + Send + 'r) -> std::io::Result<Box<dyn BufRead + Send + 'r>> {
-    let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
-    if input.fill_buf()?.starts_with(&GZIP) {
-        let unpacked = gunzip(input);
-        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, unpacked)));
-    }
-    Ok(Box::new(input))
-}
-
 /// Reads one JSON object per line; skips empty lines.
-pub struct NdJson<R> {
-    input: R,
-    number: u64,
-}
+pub struct NdJson<R>(Lines<R>);
 
 impl<R: BufRead> NdJson<R> {
     /// Reads from an input.
     pub fn new(input: R) -> Self {
-        Self { input, number: 0 }
+        Self(Lines::new(input, LINE_BYTES_MAX))
     }
 }
 
@@ -49,44 +31,18 @@ impl<R: BufRead> Iterator for NdJson<R> {
     type Item = std::io::Result<Line>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let mut text = Vec::new();
-            let read = self
-                .input
-                .by_ref()
-                .take(LINE_BYTES_MAX)
-                .read_until(b'\n', &mut text);
-            match read {
-                Ok(0) => return None,
-                Ok(_) => self.number += 1,
-                Err(error) => return Some(Err(error)),
-            }
-            if text.len() as u64 == LINE_BYTES_MAX && text.last() != Some(&b'\n') {
-                let line = Line {
-                    number: self.number,
-                    row: Err(format!("line must not exceed {LINE_BYTES_MAX} bytes")),
-                };
-                return Some(self.skip_line().map(|()| line));
-            }
-            let text = text
-                .strip_prefix(b"\xef\xbb\xbf")
-                .unwrap_or(&text)
-                .trim_ascii();
-            if !text.is_empty() {
-                return Some(Ok(Line {
-                    number: self.number,
-                    row: serde_json::from_slice(text)
-                        .map_err(|error| format!("must be JSON: {error}")),
-                }));
-            }
-        }
-    }
-}
-
-impl<R: BufRead> NdJson<R> {
-    /// Skips the rest of a line that is too long, without buffering it.
-    fn skip_line(&mut self) -> std::io::Result<()> {
-        self.input.skip_until(b'\n').map(drop)
+        let line = match self.0.next_line() {
+            Ok(line) => line?,
+            Err(error) => return Some(Err(error)),
+        };
+        Some(Ok(Line {
+            number: line.number,
+            row: match line.is_cut {
+                true => Err(format!("line must not exceed {LINE_BYTES_MAX} bytes")),
+                false => serde_json::from_slice(line.bytes)
+                    .map_err(|error| format!("must be JSON: {error}")),
+            },
+        }))
     }
 }
 
@@ -94,6 +50,7 @@ impl<R: BufRead> NdJson<R> {
 mod tests {
     use super::*;
     use std::io::Write;
+    use toise_base::bounded::unpack;
 
     fn read(bytes: &[u8]) -> Vec<(u64, bool)> {
         let lines = NdJson::new(unpack(bytes).unwrap());

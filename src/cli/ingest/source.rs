@@ -1,7 +1,7 @@
 //! The files of an ingestion: their formats, and the rows in them.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, stdin};
+use std::io::{BufRead, Read, stdin};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -11,7 +11,8 @@ use super::BoxedError;
 use super::columnar::ParquetRows;
 use super::delimited::{CsvDialect, CsvRows};
 use super::document::JsonRecords;
-use super::lines::{self, Line, NdJson};
+use super::lines::{Line, NdJson};
+use toise_base::bounded::unpack;
 use toise_collect::mapping::RowPath;
 use toise_opendata::source::files::expand;
 
@@ -82,7 +83,7 @@ pub fn open<'r>(
         Some(path) => Box::new(File::open(path).map_err(|error| error.to_string())?),
         None => Box::new(stdin()),
     };
-    let mut input = lines::unpack(bar.wrap_read(input)).map_err(|error| error.to_string())?;
+    let mut input = unpack(bar.wrap_read(input)).map_err(|error| error.to_string())?;
     let start = input.fill_buf().map_err(|error| error.to_string())?;
     let format = format.unwrap_or_else(|| format_of_start(start));
     let open = |rows: Rows<'r>, header, counted| OpenSource {
@@ -104,22 +105,23 @@ pub fn open<'r>(
 }
 
 fn parquet<'r>(source: Option<&Path>) -> Result<OpenSource<'r>, String> {
-    let rows = match source {
-        Some(path) => ParquetRows::new(File::open(path).map_err(|error| error.to_string())?)?,
-        None => {
-            let mut bytes = Vec::new();
-            let mut input = BufReader::new(stdin());
-            input
-                .read_to_end(&mut bytes)
-                .map_err(|error| error.to_string())?;
-            ParquetRows::of_bytes(bytes)?
-        }
+    let file = match source {
+        Some(path) => File::open(path),
+        None => spooled(),
     };
+    let rows = ParquetRows::new(file.map_err(|error| error.to_string())?)?;
     Ok(OpenSource {
         header: Some(rows.header().to_vec()),
         rows: Box::new(rows),
         counted: "record",
     })
+}
+
+/// Standard input as a file: the footer of a Parquet file is at its end.
+fn spooled() -> std::io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    std::io::copy(&mut stdin(), &mut file)?;
+    Ok(file)
 }
 
 fn format_of_name(path: &Path) -> Option<IngestFormat> {

@@ -3,11 +3,10 @@
 //! The result is written under a temporary name and renamed at the end, so that a file of the final name is whole.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use flate2::read::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
 use super::csv::{self, CsvPlan, RowCounts, next_block};
@@ -15,12 +14,12 @@ use super::request::FileRequest;
 use super::rows::RowAnswers;
 use super::text::TextEncoding;
 use super::{ndjson, parquet};
+use toise_base::bounded::unpack;
 use toise_contract::Fault;
+use toise_lake::foreign::ForeignError;
 
-/// Bytes read or written at a time.
+/// Bytes written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
-/// First bytes of a gzip file.
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Why a file cannot be geocoded.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +40,15 @@ pub enum Error {
         /// What does not fit.
         fault: Fault,
     },
-    /// A Parquet file cannot be read or written.
+    /// A Parquet file cannot be read, or asks for too much.
+    #[error("{path}: {source}")]
+    Foreign {
+        /// Path of the file.
+        path: PathBuf,
+        /// The cause, with its place.
+        source: ForeignError,
+    },
+    /// A Parquet file cannot be written.
     #[error("{path}: {source}")]
     Parquet {
         /// Path of the file.
@@ -119,17 +126,9 @@ impl FileJob<'_> {
     }
 
     /// The input from its beginning, decompressed.
-    pub(super) fn open(&self) -> Result<Box<dyn Read>, Error> {
-        let file = File::open(self.input).map_err(|error| self.reading(error))?;
-        let mut source = BufReader::with_capacity(BUFFER_BYTES, file);
-        let begin = source.fill_buf().map_err(|error| self.reading(error))?;
-        match begin.starts_with(&GZIP_MAGIC) {
-            true => Ok(Box::new(BufReader::with_capacity(
-                BUFFER_BYTES,
-                MultiGzDecoder::new(source),
-            ))),
-            false => Ok(Box::new(source)),
-        }
+    pub(super) fn open(&self) -> Result<Box<dyn BufRead + Send>, Error> {
+        let file = File::open(self.input);
+        file.and_then(unpack).map_err(|error| self.reading(error))
     }
 
     /// The kind of the input, from its first bytes.

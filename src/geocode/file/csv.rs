@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 
 use super::columns::RowStatus;
-use super::records::{Record, RecordReader, cells};
+use super::records::{RecordReader, cells};
 use super::request::{FileRequest, InputColumns};
 use super::rows::{RowAnswers, RowCells, RowGeocoder};
 use super::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
+use toise_base::bounded::check_columns;
 use toise_base::delimiter::detect_delimiter;
 use toise_contract::Fault;
 
@@ -81,7 +82,9 @@ impl CsvPlan {
             return Err(Fault::new("data", message).into());
         }
         let bare = first.bytes.strip_prefix(BYTE_ORDER_MARK);
-        let names: Vec<String> = cells(bare.unwrap_or(first.bytes), delimiter)
+        let names = cells(bare.unwrap_or(first.bytes), delimiter);
+        check_columns(names.len()).map_err(|reason| Fault::new("data", reason))?;
+        let names: Vec<String> = names
             .iter()
             .map(|cell| encoding.decode(cell).trim().to_owned())
             .collect();
@@ -157,16 +160,16 @@ impl CsvPlan {
         ))
     }
 
-    fn row_cells(&self, record: &Record<'_>) -> Option<RowCells> {
-        let cells = cells(record.bytes, self.delimiter);
-        if record.is_broken || cells.len() != self.width {
+    /// The question of a row with these cells; `None` if it has too many, too few, or is no address.
+    fn row_cells(&self, cells: &[Cow<'_, [u8]>]) -> Option<RowCells> {
+        if cells.len() != self.width {
             return None;
         }
-        Some(RowCells::read(&self.columns, |at| {
+        RowCells::read(&self.columns, |at| {
             cells
                 .get(at)
                 .map_or(Cow::Borrowed(""), |cell| self.encoding.decode(cell))
-        }))
+        })
     }
 
     fn write(&self, out: &mut Vec<u8>, value: &str) {
@@ -250,15 +253,14 @@ pub fn next_block<R: Read>(
         };
         originals.extend_from_slice(record.bytes);
         let is_blank = record.bytes.is_empty();
-        if !is_blank {
-            asked.push(plan.row_cells(&record));
-            let missing = plan
-                .width
-                .saturating_sub(cells(record.bytes, plan.delimiter).len());
-            if !record.is_broken {
-                // A row that is cut short is filled up, so that results stand in their columns.
-                originals.extend(std::iter::repeat_n(plan.delimiter, missing));
-            }
+        if record.is_broken && !is_blank {
+            asked.push(None);
+        } else if !is_blank {
+            let cells = cells(record.bytes, plan.delimiter);
+            asked.push(plan.row_cells(&cells));
+            // A row that is cut short is filled up, so that results stand in their columns.
+            let missing = plan.width.saturating_sub(cells.len());
+            originals.extend(std::iter::repeat_n(plan.delimiter, missing));
         }
         let end = originals.len();
         originals.extend_from_slice(record.line_break);

@@ -15,4 +15,6 @@ pub mod rows;
 pub mod text;
 
 #[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
 mod tests;

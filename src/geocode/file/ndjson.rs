@@ -2,20 +2,33 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufWriter, Write};
 use std::sync::Arc;
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 use super::bulk::{Error, FileJob};
-use super::columns::ResultColumn;
+use super::columns::{ResultColumn, RowStatus};
 use super::csv::RowCounts;
+use super::records::RECORD_BYTES_MAX;
 use super::request::{FileRequest, InputColumns};
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use crate::request::Operation;
+use toise_base::bounded::Lines;
 
 /// Lines of a block.
 const BLOCK_LINES: usize = 4_096;
+/// Bytes after which a block ends however few lines it has.
+const BLOCK_BYTES: usize = 4 << 20;
+
+/// A line of the file.
+struct Line {
+    /// Its text; the beginning of a line that is too long.
+    text: String,
+    /// Whether it may be an object: it is UTF-8 and not too long.
+    is_whole: bool,
+}
 
 /// Geocodes a file of JSON objects, one a line. A line that is none becomes an object with the line and its status.
 pub(super) fn run(
@@ -26,19 +39,14 @@ pub(super) fn run(
     let operation = job.request.operation;
     let appended = job.request.appended().map_err(|fault| job.misfit(fault))?;
     let mut rows = RowGeocoder::new(operation, appended);
-    let mut lines = BufReader::new(job.open()?).lines();
+    let mut lines = Lines::new(job.open()?, RECORD_BYTES_MAX as u64);
     let mut output = BufWriter::new(output);
-    let mut counts = RowCounts::default();
+    let (mut counts, mut read) = (RowCounts::default(), 0);
     loop {
-        let mut block = Vec::with_capacity(BLOCK_LINES);
-        for line in lines.by_ref().take(BLOCK_LINES) {
-            block.push(line.map_err(|error| job.reading(error))?);
-        }
+        let block = next_block(&mut lines).map_err(|error| job.reading(error))?;
         if block.is_empty() {
             break;
         }
-        let read: usize = block.iter().map(|line| line.len() + 1).sum();
-        block.retain(|line| !line.trim().is_empty());
         let asked: Vec<Option<RowCells>> = block
             .iter()
             .map(|line| row_cells(job.request, line))
@@ -50,15 +58,36 @@ pub(super) fn run(
             let text = with_results(line, rows.appended(), answer, operation);
             writeln!(output, "{text}").map_err(|error| job.writing(error))?;
         }
-        (job.progress)(read as u64);
+        (job.progress)(lines.bytes_read() - read);
+        read = lines.bytes_read();
     }
     output.flush().map_err(|error| job.writing(error))?;
     Ok(counts)
 }
 
-/// The cells of a line's question; `None` if it is no object. A field that is missing is an empty cell.
-fn row_cells(request: &FileRequest, line: &str) -> Option<RowCells> {
-    let object: Map<String, Value> = serde_json::from_str(line).ok()?;
+/// The next lines that are not empty; none at the end of the file.
+fn next_block(lines: &mut Lines<impl BufRead>) -> io::Result<Vec<Line>> {
+    let (mut block, mut bytes) = (Vec::new(), 0);
+    while block.len() < BLOCK_LINES && bytes < BLOCK_BYTES {
+        let Some(line) = lines.next_line()? else {
+            break;
+        };
+        bytes += line.bytes.len();
+        let text = String::from_utf8_lossy(line.bytes);
+        block.push(Line {
+            is_whole: !line.is_cut && matches!(text, Cow::Borrowed(_)),
+            text: text.into_owned(),
+        });
+    }
+    Ok(block)
+}
+
+/// The cells of a line's question; `None` if it is no object or no address. A field that is missing is an empty cell.
+fn row_cells(request: &FileRequest, line: &Line) -> Option<RowCells> {
+    if !line.is_whole {
+        return None;
+    }
+    let object: Map<String, Value> = serde_json::from_str(&line.text).ok()?;
     let names: Vec<String> = object.keys().cloned().collect();
     let mut known = request.clone();
     known.columns.retain(|name| object.contains_key(name));
@@ -81,16 +110,15 @@ fn row_cells(request: &FileRequest, line: &str) -> Option<RowCells> {
         None | Some(Value::Null) => Cow::Borrowed(""),
         Some(other) => Cow::Owned(other.to_string()),
     };
-    Some(RowCells::read(&columns, cell))
+    RowCells::read(&columns, cell)
 }
 
 fn with_results(
-    line: &str,
+    line: &Line,
     appended: &[ResultColumn],
     answer: &Arc<RowAnswer>,
     operation: Operation,
 ) -> String {
-    let line = line.trim().trim_start_matches('\u{feff}');
     let mut fields = Map::new();
     for (column, value) in appended.iter().zip(&answer.values) {
         if value.is_empty() {
@@ -103,8 +131,13 @@ fn with_results(
         fields.insert(column.name(operation).to_owned(), value);
     }
     let results = Value::Object(fields).to_string();
-    let Some(begin) = line.strip_suffix('}').filter(|_| line.starts_with('{')) else {
-        return json!({"line": line, ResultColumn::Status.name(operation): "error"}).to_string();
+    let text = &*line.text;
+    // A row with another status was read as an object.
+    let is_read =
+        || answer.status != RowStatus::Error || serde_json::from_str::<IgnoredAny>(text).is_ok();
+    let is_object = line.is_whole && text.starts_with('{') && is_read();
+    let Some(begin) = text.strip_suffix('}').filter(|_| is_object) else {
+        return json!({"line": text, ResultColumn::Status.name(operation): "error"}).to_string();
     };
     // Both are objects: one takes the fields of the other, and what was there keeps its bytes.
     let inner = &results[1..results.len() - 1];

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;
-use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
@@ -19,6 +18,7 @@ use super::columns::ResultColumn;
 use super::csv::RowCounts;
 use super::request::InputColumns;
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
+use toise_lake::foreign::{ForeignError, ForeignParquet};
 
 /// Rows of a block.
 const BLOCK_ROWS: usize = 8_192;
@@ -29,7 +29,7 @@ pub(super) fn run(
     answers: &(impl RowAnswers + ?Sized),
     output: &File,
 ) -> Result<RowCounts, Error> {
-    let read_failed = |source: ParquetError| Error::Parquet {
+    let read_failed = |source: ForeignError| Error::Foreign {
         path: job.input.to_owned(),
         source,
     };
@@ -46,14 +46,10 @@ pub(super) fn run(
     let appended = job.request.appended().map_err(misfit)?;
     let input = File::open(job.input).map_err(|error| job.reading(error))?;
     let bytes = input.metadata().map_err(|error| job.reading(error))?.len();
-    let reader = ParquetRecordBatchReaderBuilder::try_new(input).map_err(read_failed)?;
-    let schema = Arc::clone(reader.schema());
-    let rows_in_file = reader.metadata().file_metadata().num_rows().max(1) as u64;
-    let names: Vec<String> = schema
-        .fields()
-        .iter()
-        .map(|field| field.name().clone())
-        .collect();
+    let batches = ForeignParquet::open(input, BLOCK_ROWS).map_err(read_failed)?;
+    let schema = Arc::clone(batches.schema());
+    let rows_in_file = batches.rows().max(1);
+    let names = batches.names();
     let columns = InputColumns::find(job.request, &names).map_err(misfit)?;
     let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
     for column in &appended {
@@ -71,18 +67,15 @@ pub(super) fn run(
         .map_err(write_failed)?;
     let mut rows = RowGeocoder::new(operation, appended);
     let mut counts = RowCounts::default();
-    let batches = reader
-        .with_batch_size(BLOCK_ROWS)
-        .build()
-        .map_err(read_failed)?;
     for batch in batches {
-        let batch = batch.map_err(cast_failed)?;
+        let batch = batch.map_err(read_failed)?;
         let asked = row_cells(&batch, &columns).map_err(cast_failed)?;
         let answered = rows.answer(answers, &asked);
         let answers = answered.map_err(|error| job.reading(error))?;
         for answer in &answers {
             counts.count(answer.status);
         }
+        let batch = ForeignParquet::restored(&schema, &batch).map_err(cast_failed)?;
         let mut arrays: Vec<ArrayRef> = batch.columns().to_vec();
         for (at, column) in rows.appended().iter().enumerate() {
             arrays.push(array(*column, at, &answers));
@@ -123,7 +116,7 @@ fn row_cells(
             Some(text) if text.is_valid(row) => Cow::Borrowed(text.value(row)),
             _ => Cow::Borrowed(""),
         };
-        Some(RowCells::read(columns, cell))
+        RowCells::read(columns, cell)
     };
     Ok((0..batch.num_rows()).map(row).collect())
 }

@@ -9,6 +9,8 @@ use toise_contract::Fault;
 
 /// Maximum columns that a request may name.
 pub const COLUMNS_MAX: usize = 100;
+/// Bytes of the names of columns in a message.
+const LISTED_BYTES_MAX: usize = 2_000;
 
 /// A request as given: names of columns, not yet compared with a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,12 +94,30 @@ impl FileRequest {
         Ok(())
     }
 
+    /// A column is named once: named again it would make each address longer, and each result wider.
+    fn check_repeated(&self) -> Result<(), Fault> {
+        for (name, columns) in [
+            ("columns", &self.columns),
+            ("result_columns", &self.result_columns),
+        ] {
+            let repeated = (1..columns.len()).find(|at| columns[..*at].contains(&columns[*at]));
+            if let Some(at) = repeated {
+                return Err(Fault::new(
+                    format!("{name}[{at}]"),
+                    "must not be named twice",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks all that can be checked without the file.
     ///
     /// # Errors
     /// The first value that is not allowed.
     pub fn check(&self) -> Result<(), Fault> {
         self.check_counts()?;
+        self.check_repeated()?;
         ResultColumn::parse(&self.result_columns, self.operation)?;
         self.encoding
             .as_deref()
@@ -149,10 +169,9 @@ impl InputColumns {
         let position = |name: &str| header.iter().position(|column| column == name);
         let find = |path: String, name: &str| {
             position(name).ok_or_else(|| {
-                let message = format!(
-                    "the file has no column {name:?}; its columns are: {}",
-                    header.join(", ")
-                );
+                let columns = listed(header);
+                let message =
+                    format!("the file has no column {name:?}; its columns are: {columns}");
                 Fault::new(path, message)
             })
         };
@@ -182,13 +201,15 @@ impl InputColumns {
             lon: filter("lon", &request.lon)?,
         };
         if request.operation == Operation::Reverse {
+            // A position alone is asked, whatever columns are named beside it.
+            found.text.clear();
             found.lat = found.lat.or_else(|| usual(&LATITUDES));
             found.lon = found.lon.or_else(|| usual(&LONGITUDES));
             for (name, column) in [("lat", found.lat), ("lon", found.lon)] {
                 if column.is_none() {
+                    let columns = listed(header);
                     let message = format!(
-                        "must name the column of the position; the file's columns are: {}",
-                        header.join(", ")
+                        "must name the column of the position; the file's columns are: {columns}"
                     );
                     return Err(Fault::new(name, message));
                 }
@@ -199,4 +220,19 @@ impl InputColumns {
         }
         Ok(found)
     }
+}
+
+/// The names of columns, for a message: as many as fit into [`LISTED_BYTES_MAX`].
+fn listed(header: &[String]) -> String {
+    let mut text = String::new();
+    for (index, name) in header.iter().enumerate() {
+        if text.len() + name.len() > LISTED_BYTES_MAX {
+            return format!("{text} and {} more", header.len() - index);
+        }
+        if index > 0 {
+            text.push_str(", ");
+        }
+        text.push_str(name);
+    }
+    text
 }

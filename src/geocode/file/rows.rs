@@ -16,8 +16,15 @@ use crate::request::{AddressFilter, Operation, ReverseCall, TEXT_CHARS};
 use crate::search::{Geocoder, SearchRequest};
 use toise_contract::Fault;
 
-/// Maximum answers kept for rows that ask the same again: about a kilobyte each, for each file being answered.
-const ANSWERS_MAX: usize = 50_000;
+/// Bytes of the answers kept for rows that ask the same again, for each file being answered; one block of answers more
+/// is held at most.
+const ANSWERS_BYTES_MAX: usize = 48 << 20;
+/// Bytes that a kept answer takes beside its texts.
+const ANSWER_BYTES: usize = 400;
+/// Maximum bytes of the address of a row. No address is so long ([`TEXT_CHARS`]); notes before it are skipped.
+pub const ADDRESS_BYTES_MAX: usize = 4 << 10;
+/// Maximum bytes of a cell of a row that is a code, a kind or a degree.
+const CELL_BYTES_MAX: usize = 256;
 /// Results of a row: the first, and the next for its score.
 const RESULTS: usize = 2;
 
@@ -39,12 +46,19 @@ pub struct RowCells {
 }
 
 impl RowCells {
-    /// Takes a row's cells; `cell` gives the one at a position.
+    /// Takes a row's cells; `cell` gives the one at a position. `None` if one is longer than any address, code or degree.
     pub fn read<'c>(
         columns: &InputColumns,
         cell: impl Fn(usize) -> std::borrow::Cow<'c, str>,
-    ) -> Self {
-        let one = |at: Option<usize>| at.map_or_else(String::new, |at| cell(at).trim().to_owned());
+    ) -> Option<Self> {
+        let one = |at: Option<usize>| {
+            let Some(at) = at else {
+                return Some(String::new());
+            };
+            let cell = cell(at);
+            let cell = cell.trim();
+            (cell.len() <= CELL_BYTES_MAX).then(|| cell.to_owned())
+        };
         let mut text = String::new();
         for at in &columns.text {
             let part = cell(*at);
@@ -53,17 +67,33 @@ impl RowCells {
                 if !text.is_empty() {
                     text.push(' ');
                 }
+                if text.len() + part.len() > ADDRESS_BYTES_MAX {
+                    return None;
+                }
                 text.push_str(part);
             }
         }
-        Self {
+        Some(Self {
             text,
-            postal_code: one(columns.postal_code),
-            insee_code: one(columns.insee_code),
-            kind: one(columns.kind),
-            lat: one(columns.lat),
-            lon: one(columns.lon),
-        }
+            postal_code: one(columns.postal_code)?,
+            insee_code: one(columns.insee_code)?,
+            kind: one(columns.kind)?,
+            lat: one(columns.lat)?,
+            lon: one(columns.lon)?,
+        })
+    }
+
+    /// Bytes of its texts.
+    fn bytes(&self) -> usize {
+        let texts = [
+            &self.text,
+            &self.postal_code,
+            &self.insee_code,
+            &self.kind,
+            &self.lat,
+            &self.lon,
+        ];
+        texts.iter().map(|text| text.len()).sum()
     }
 }
 
@@ -74,6 +104,13 @@ pub struct RowAnswer {
     pub status: RowStatus,
     /// Values of the columns to append, in order.
     pub values: Vec<String>,
+}
+
+impl RowAnswer {
+    /// Bytes of its texts.
+    fn bytes(&self) -> usize {
+        self.values.iter().map(String::len).sum()
+    }
 }
 
 /// What is asked of every row of a file.
@@ -113,6 +150,8 @@ impl RowAnswers for Geocoder {
 pub struct RowGeocoder {
     question: RowQuestion,
     answers: HashMap<RowCells, Arc<RowAnswer>>,
+    /// Bytes of `answers`.
+    bytes: usize,
 }
 
 impl RowGeocoder {
@@ -125,6 +164,7 @@ impl RowGeocoder {
         Self {
             question,
             answers: HashMap::new(),
+            bytes: 0,
         }
     }
 
@@ -142,8 +182,9 @@ impl RowGeocoder {
         answers: &(impl RowAnswers + ?Sized),
         rows: &[Option<RowCells>],
     ) -> io::Result<Vec<Arc<RowAnswer>>> {
-        if self.answers.len() > ANSWERS_MAX {
+        if self.bytes > ANSWERS_BYTES_MAX {
             self.answers.clear();
+            self.bytes = 0;
         }
         let mut fresh: Vec<&RowCells> = rows
             .iter()
@@ -155,6 +196,10 @@ impl RowGeocoder {
         let found = answers.answer(&self.question, &fresh)?;
         let found: Vec<(RowCells, Arc<RowAnswer>)> =
             fresh.into_iter().cloned().zip(found).collect();
+        let bytes = found
+            .iter()
+            .map(|(cells, answer)| ANSWER_BYTES + cells.bytes() + answer.bytes());
+        self.bytes += bytes.sum::<usize>();
         self.answers.extend(found);
         let broken = Arc::new(self.question.without_result(RowStatus::Error));
         let known = |row: &Option<RowCells>| {
@@ -283,4 +328,46 @@ fn position(cells: &RowCells) -> Result<(f64, f64), Fault> {
         degrees("lat", &cells.lat, 90.0)?,
         degrees("lon", &cells.lon, 180.0)?,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_a_file_is_bounded_by_bytes() {
+        let geocoder = Geocoder::new(Vec::new());
+        let mut rows = RowGeocoder::new(Operation::Search, vec![ResultColumn::Status]);
+        let block_bytes = 1_000 * (ADDRESS_BYTES_MAX - 8);
+        for block in 0..2 * ANSWERS_BYTES_MAX / block_bytes {
+            let row = |row| {
+                let text = format!("{block:03}{row:04}{}", "x".repeat(ADDRESS_BYTES_MAX - 8));
+                Some(RowCells {
+                    text,
+                    ..RowCells::default()
+                })
+            };
+            let asked: Vec<_> = (0..1_000).map(row).collect();
+            let answers = rows.answer(&geocoder, &asked).unwrap();
+            assert!(answers.iter().all(|one| one.status == RowStatus::Error));
+            let texts: usize = rows.answers.keys().map(RowCells::bytes).sum();
+            assert!(texts <= ANSWERS_BYTES_MAX + 2 * block_bytes, "{texts}");
+        }
+    }
+
+    #[test]
+    fn a_cell_that_is_longer_than_any_address_is_not_asked() {
+        let columns = InputColumns {
+            text: vec![0, 1],
+            postal_code: Some(2),
+            ..InputColumns::default()
+        };
+        let read = |bytes: [usize; 3]| {
+            RowCells::read(&columns, |at| "x".repeat(bytes[at]).into()).map(|cells| cells.bytes())
+        };
+        let half = ADDRESS_BYTES_MAX / 2;
+        assert_eq!(read([half, half - 1, 5]), Some(ADDRESS_BYTES_MAX + 5));
+        assert_eq!(read([half, half, 5]), None);
+        assert_eq!(read([9, 9, CELL_BYTES_MAX + 1]), None);
+    }
 }

@@ -5,7 +5,10 @@
 //! and none is written twice. Files and results are kept for a bounded time.
 
 mod record;
+mod room;
 mod runner;
+#[cfg(test)]
+mod tests;
 
 use std::fs::{self, File};
 use std::io;
@@ -23,6 +26,8 @@ use toise_base::leader::{Inbox, Notifier, inbox};
 use toise_contract::Fault;
 use toise_store::{self as store, Store};
 
+pub use room::{ACCOUNT_BYTES_MAX, DRAFTS_PER_ACCOUNT_MAX, RESULT_BYTES_MAX};
+use room::{DiskRoom, DraftRoom};
 pub use runner::ProjectRunner;
 
 /// How long a project is kept.
@@ -128,6 +133,12 @@ pub enum Error {
     /// The request is not valid, or does not fit the file.
     #[error(transparent)]
     Request(#[from] Fault),
+    /// The account is sending as many files as it may.
+    #[error("the account is sending {DRAFTS_PER_ACCOUNT_MAX} files already")]
+    TooManyDrafts,
+    /// The disk of the data folder has too little left.
+    #[error("the disk of the data folder is nearly full")]
+    DiskFull,
     /// The store cannot be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -151,6 +162,7 @@ pub struct Projects {
     store: Store,
     clock: Clock,
     folder: PathBuf,
+    room: DiskRoom,
     notifier: Notifier<()>,
     inbox: std::sync::Arc<parking_lot::Mutex<Option<Inbox<()>>>>,
 }
@@ -163,9 +175,17 @@ impl Projects {
             store,
             clock,
             folder: data.join(FOLDER),
+            room: DiskRoom::new(data),
             notifier,
             inbox: std::sync::Arc::new(parking_lot::Mutex::new(Some(inbox))),
         }
+    }
+
+    /// The same, leaving room on a disk below whose `not_ready_below` free bytes the service is not ready, and with
+    /// `account_bytes_max` bytes of files and results for an account, usually [`ACCOUNT_BYTES_MAX`].
+    pub fn within(self, not_ready_below: u64, account_bytes_max: u64) -> Self {
+        let room = self.room.with_bounds(not_ready_below, account_bytes_max);
+        Self { room, ..self }
     }
 
     /// Creates a project; returns its identifier and the token with which its result is read.
@@ -212,9 +232,13 @@ impl Projects {
     /// A new file to write a project's input to.
     ///
     /// # Errors
-    /// The project was started, or the file cannot be made.
+    /// The project was started, the account is sending as many files as it may, or the file cannot be made.
     pub fn draft(&self, account: Uuid, id: Uuid) -> Result<InputDraft, Error> {
         self.idle(account, id)?;
+        let stored = self
+            .store
+            .read(|connection| record::account_bytes(connection, account))?;
+        let room = self.room.begin(account, stored)?;
         let folder = self.folder_of(id);
         fs::create_dir_all(&folder)?;
         // Two senders at once write files of their own; the one that ends last wins.
@@ -222,6 +246,7 @@ impl Projects {
         Ok(InputDraft {
             file: File::create(&path)?,
             path,
+            room,
         })
     }
 
@@ -315,6 +340,22 @@ pub struct InputDraft {
     /// Where to write.
     pub file: File,
     path: PathBuf,
+    room: DraftRoom,
+}
+
+impl InputDraft {
+    /// Bytes that may be written; [`Self::reserve`] before more are.
+    pub fn reserved(&self) -> u64 {
+        self.room.bytes()
+    }
+
+    /// Takes room for this many bytes in all. Blocks for a system call.
+    ///
+    /// # Errors
+    /// The account would have too much, or the disk too little left.
+    pub fn reserve(&mut self, bytes: u64) -> Result<(), Error> {
+        self.room.grow(bytes)
+    }
 }
 
 impl Drop for InputDraft {

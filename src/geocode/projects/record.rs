@@ -73,6 +73,29 @@ pub(super) fn next(connection: &Connection) -> rusqlite::Result<Option<Project>>
         .optional()
 }
 
+/// Bytes of the files and results of an account.
+pub(super) fn account_bytes(connection: &Connection, account: Uuid) -> rusqlite::Result<u64> {
+    let bytes: i64 = connection
+        .prepare_cached(
+            "SELECT coalesce(sum(coalesce(input_bytes, 0) + output_at), 0) FROM geocoding_projects
+             WHERE account_id = ?1",
+        )?
+        .query_row([account.to_string()], |row| row.get(0))?;
+    Ok(bytes.max(0).unsigned_abs())
+}
+
+/// Bytes that the account of a project has beside its result.
+pub(super) fn bytes_beside(connection: &Connection, id: Uuid) -> rusqlite::Result<u64> {
+    let bytes: i64 = connection
+        .prepare_cached(
+            "SELECT coalesce(sum(coalesce(input_bytes, 0) + iif(project_id = ?1, 0, output_at)), 0)
+             FROM geocoding_projects
+             WHERE account_id = (SELECT account_id FROM geocoding_projects WHERE project_id = ?1)",
+        )?
+        .query_row([id.to_string()], |row| row.get(0))?;
+    Ok(bytes.max(0).unsigned_abs())
+}
+
 /// Identifiers of projects that are kept no longer.
 pub(super) fn expired(connection: &Connection, now: DateTime<Utc>) -> rusqlite::Result<Vec<Uuid>> {
     let until = now.timestamp_millis() - KEPT_FOR.as_millis() as i64;
@@ -194,7 +217,7 @@ pub(super) fn advance(store: &Store, id: Uuid, progress: ProjectProgress) -> sto
     })
 }
 
-/// Records the end of a project, with why it failed if it did.
+/// Records the end of a project, with why it failed if it did: the bytes of its result are then no longer kept.
 pub(super) fn end(
     store: &Store,
     id: Uuid,
@@ -208,7 +231,9 @@ pub(super) fn end(
     store.write(move |transaction| {
         transaction
             .prepare_cached(
-                "UPDATE geocoding_projects SET status = ?2, error = ?3, ended_at_ms = ?4 WHERE project_id = ?1",
+                "UPDATE geocoding_projects SET status = ?2, error = ?3, ended_at_ms = ?4,
+                     output_at = iif(?3 IS NULL, output_at, 0)
+                 WHERE project_id = ?1",
             )?
             .execute((id.to_string(), status.name(), error, now.timestamp_millis()))?;
         Ok(())

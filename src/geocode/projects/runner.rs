@@ -71,6 +71,7 @@ impl Projects {
             addresses,
             pool,
             current: None,
+            is_paused: false,
             upkeep_at: Duration::ZERO,
         };
         let leader = Leader::start(supervisor, post, (self.notifier.clone(), inbox), duty)?;
@@ -83,6 +84,8 @@ struct RunnerLoop {
     addresses: LiveGeocoder,
     pool: ThreadPool,
     current: Option<OpenProject>,
+    /// Whether the disk is nearly full: no block is answered until it is not.
+    is_paused: bool,
     upkeep_at: Duration,
 }
 
@@ -95,6 +98,8 @@ struct OpenProject {
     output: File,
     counts: RowCounts,
     output_at: u64,
+    /// Bytes that the result may have.
+    output_bytes_max: u64,
     /// One edition from beginning to end, unless the process is restarted in between.
     geocoder: Arc<Geocoder>,
 }
@@ -117,6 +122,9 @@ impl Duty for RunnerLoop {
                 Err(Error::Store(error)) => return Err(error.into()),
                 Err(error) => return self.end(&project, Some(error.to_string())),
             }
+        }
+        if self.pauses() {
+            return Ok(());
         }
         let Some(open) = self.current.as_mut() else {
             return Ok(());
@@ -146,7 +154,7 @@ impl Duty for RunnerLoop {
     }
 
     fn next_in(&self) -> Option<Duration> {
-        self.current.as_ref().map(|_| Duration::ZERO)
+        (self.current.is_some() && !self.is_paused).then_some(Duration::ZERO)
     }
 
     fn stop(&mut self) -> Result<Stop, Error> {
@@ -155,6 +163,19 @@ impl Duty for RunnerLoop {
 }
 
 impl RunnerLoop {
+    /// Whether the disk is nearly full; says so when that changes.
+    fn pauses(&mut self) -> bool {
+        let is_full = self.projects.room.is_nearly_full();
+        if is_full != self.is_paused {
+            match is_full {
+                true => tracing::warn!("geocoding projects pause: the disk is nearly full"),
+                false => tracing::info!("geocoding projects go on"),
+            }
+        }
+        self.is_paused = is_full;
+        is_full
+    }
+
     fn open(&self, project: &Project) -> Result<OpenProject, Error> {
         let folder = self.projects.folder_of(project.id);
         let missing = || Error::WrongState("the project has no pipeline".to_owned());
@@ -173,6 +194,10 @@ impl RunnerLoop {
             output_at = plan.header().len() as u64;
             input_at = plan.first_record_at();
         }
+        let beside = self
+            .projects
+            .store
+            .read(|connection| record::bytes_beside(connection, project.id))?;
         let mut input = File::open(folder.join(INPUT))?;
         input.seek(SeekFrom::Start(input_at))?;
         Ok(OpenProject {
@@ -183,6 +208,7 @@ impl RunnerLoop {
             output,
             counts: project.counts,
             output_at,
+            output_bytes_max: self.projects.room.result_bytes_max(beside),
             geocoder: self.addresses.geocoder(),
         })
     }
@@ -193,12 +219,13 @@ impl RunnerLoop {
             None => tracing::info!(%id, "geocoding project completed"),
             Some(error) => tracing::warn!(%id, error, "geocoding project failed"),
         }
-        Ok(record::end(
-            &self.projects.store,
-            id,
-            error,
-            self.projects.clock.now(),
-        )?)
+        let is_failed = error.is_some();
+        record::end(&self.projects.store, id, error, self.projects.clock.now())?;
+        if is_failed {
+            // Nobody reads it. What is left by a process killed here is deleted with the project.
+            let _ = fs::remove_file(self.projects.folder_of(id).join(OUTPUT));
+        }
+        Ok(())
     }
 
     /// Deletes projects that are kept no longer, and folders that no project names.
@@ -241,6 +268,12 @@ impl OpenProject {
         let block = pool.install(|| next_block(plan, records, rows, &**geocoder))?;
         let is_end = block.is_none();
         if let Some(block) = block {
+            if self.output_at + block.text.len() as u64 > self.output_bytes_max {
+                return Err(Error::WrongState(format!(
+                    "the result becomes longer than {} bytes; split the file, or delete other projects",
+                    self.output_bytes_max
+                )));
+            }
             self.output.write_all(&block.text)?;
             self.output_at += block.text.len() as u64;
             self.counts.add(&block.counts);

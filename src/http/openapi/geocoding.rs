@@ -159,7 +159,7 @@ pub(crate) fn asked() -> Value {
 ///
 /// [`FileRequest::FIELDS`]: toise_geocode::file::request::FileRequest::FIELDS
 pub(crate) fn file_fields() -> Value {
-    let columns = |about: &str| json!({"type": "array", "items": {"type": TEXT}, "maxItems": COLUMNS_MAX, "description": about});
+    let columns = |about: &str| json!({"type": "array", "items": {"type": TEXT}, "maxItems": COLUMNS_MAX, "uniqueItems": true, "description": about});
     json!({
         "columns": columns("Columns that make up the address, in order; all if none is named"),
         "result_columns": columns("Columns to append; the usual ones if none is named"),

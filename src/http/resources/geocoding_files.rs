@@ -10,12 +10,12 @@ use bytes::Bytes;
 use futures::FutureExt;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 use warp::http::Method;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName};
 
 use crate::App;
+use crate::body_budget::BodyLease;
 use crate::call::Call;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
 use crate::error::ApiError;
@@ -40,9 +40,10 @@ use toise_geocode::search::Geocoder;
 pub const FILE_BYTES_MAX: usize = 50 << 20;
 /// Maximum bytes of the form around a file.
 const FORM_BYTES_MAX: usize = 64 << 10;
-/// Maximum rows of a file that is answered at once.
+/// Maximum rows of a file that is answered at once. With the columns that a file may have it bounds the answer, in which rows
+/// that are cut short are filled up: half a gigabyte at worst, made as the client reads it.
 pub const FILE_ROWS_MAX: u64 = 200_000;
-/// Files that are received or answered at a time.
+/// Files that are received or answered at a time; those of a key are at most a quarter.
 pub const FILES_AT_ONCE_MAX: usize = 8;
 /// Field of the file.
 const FILE_FIELD: &str = "data";
@@ -113,8 +114,7 @@ fn form_schema() -> Value {
 /// Handles a file.
 async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, ApiError> {
     let app = call.app;
-    let permit = Arc::clone(&app.geocoding_files).try_acquire_owned();
-    let permit = permit.map_err(|_| ApiError::Overloaded)?;
+    let place = place_of(call)?;
     let bytes_max = FILE_BYTES_MAX + FORM_BYTES_MAX;
     let form = receive(call, FILE_FIELD, bytes_max).await?;
     let name = answer_name(&form.file.name);
@@ -127,13 +127,26 @@ async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiRespons
     let first = next_piece(app, client, &answer).await?;
     let begin = [header, first.unwrap_or_default()].concat();
     let (writer, pieces) = pieces::body();
-    tokio::spawn(go_on(app.clone(), client, answer, writer, permit));
+    tokio::spawn(go_on(app.clone(), client, answer, writer, place));
     let disposition = format!("attachment; filename=\"{name}\"");
     Ok(ApiResponse::typed("text/csv", begin)
         .with_header(CONTENT_TYPE, &format!("text/csv; charset={encoding}"))
         .with_header(CONTENT_DISPOSITION, &disposition)
         .with_header(ROWS_HEADER, &rows.to_string())
         .with_rest(pieces))
+}
+
+/// A place among the files that are received or answered; given back when it is dropped.
+fn place_of(call: &Call<'_>) -> Result<BodyLease, ApiError> {
+    let key = call.key()?.key_id;
+    let mut place = call.app.geocoding_files.lease(Some(key), None);
+    place.grow(1).map_err(|error| match error {
+        ApiError::StillWaiting(_) => {
+            ApiError::StillWaiting("too many files of addresses at once for this client".to_owned())
+        }
+        error => error,
+    })?;
+    Ok(place)
 }
 
 /// A file that is being answered.
@@ -230,7 +243,7 @@ async fn go_on(
     client: Uuid,
     answer: Arc<Mutex<FileAnswer>>,
     writer: BodyWriter,
-    permit: OwnedSemaphorePermit,
+    place: BodyLease,
 ) {
     loop {
         match next_piece(&app, client, &answer).await {
@@ -250,7 +263,7 @@ async fn go_on(
             }
         }
     }
-    drop(permit);
+    drop(place);
 }
 
 /// `addresses.csv` → `addresses-geocoded.csv`; only what is harmless in a header and a file system.

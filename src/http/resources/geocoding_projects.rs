@@ -19,6 +19,7 @@ use crate::openapi::geocoding::{asked, file_fields};
 use crate::openapi::{Failure, Operation as Documented, enveloped};
 use crate::pieces::{self, BodyWriter};
 use crate::response::ApiResponse;
+use crate::upload::UploadPieces;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
@@ -109,7 +110,7 @@ fn create_operation() -> Documented {
     Documented::new("geocodingProjectCreate", "Begins the geocoding of a large file")
         .with_description(
             "Then PUT its pipeline and its input-file, POST start, GET it until it is completed, and GET its output-file. \
-             A project survives restarts of the service and is kept for 14 days. An account has at most 50",
+             A project survives restarts of the service and is kept for 14 days. An account has at most 50, with 12 GiB of files and results",
         )
         .with_answer(enveloped(json!({
             "type": "object",
@@ -243,24 +244,27 @@ async fn delete(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// Receives the file: written to disk as it comes, and made the input once it is whole.
 async fn set_input(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account, id) = (call.key()?.account_id, project_id(call)?);
-    let draft = call
+    let mut draft = call
         .blocking(move |app| Ok(app.projects.draft(account, id)?))
         .await?;
     let file = draft.file.try_clone().map_err(ApiError::internal)?;
     let mut file = tokio::fs::File::from_std(file);
     let mut upload = call.upload.lock().await;
-    let mut received = 0;
-    while let Some(piece) = upload.chunk().await? {
-        received += piece.len();
-        if received > INPUT_BYTES_MAX {
-            return Err(ApiError::TooLarge {
-                bytes_max: INPUT_BYTES_MAX,
-            });
+    let mut pieces = UploadPieces::new(&mut upload, INPUT_BYTES_MAX);
+    while let Some(piece) = pieces.next().await? {
+        let received = pieces.received() as u64;
+        if received > draft.reserved() {
+            draft = call
+                .blocking(move |_| {
+                    draft.reserve(received)?;
+                    Ok(draft)
+                })
+                .await?;
         }
         file.write_all(&piece).await.map_err(ApiError::internal)?;
     }
     file.flush().await.map_err(ApiError::internal)?;
-    if received == 0 {
+    if pieces.received() == 0 {
         return Err(Fault::new("body", "must be a CSV file").into());
     }
     let name = file_name(call);
@@ -422,6 +426,8 @@ impl From<projects::Error> for ApiError {
             projects::Error::NotFound => ApiError::NotFound("project"),
             projects::Error::WrongState(reason) => ApiError::WrongState(reason),
             projects::Error::Request(fault) => ApiError::Invalid(fault),
+            error @ projects::Error::TooManyDrafts => ApiError::StillWaiting(error.to_string()),
+            error @ projects::Error::DiskFull => ApiError::NotReady(error.to_string().into()),
             projects::Error::Store(error) => error.into(),
             projects::Error::Io(error) => ApiError::internal(error),
         }

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::{BufRead, Cursor, Read};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
@@ -17,14 +17,13 @@ use serde_json::{Map, Value};
 
 use super::{Error, Portfolio, PortfolioColumns};
 use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
-use toise_base::bounded::{RecordBound, gunzip};
+use toise_base::bounded::{Lines, RecordBound, check_columns, unpack};
 use toise_base::delimiter::detect_delimiter;
 
 /// Rows per block: enough to make the overhead of a task negligible, few enough to keep all threads busy to the end.
 const BLOCK_ROWS: usize = 512;
 /// Bytes read to detect the format of a portfolio.
 const PROBE_BYTES: usize = 64 << 10;
-const READ_BUFFER_BYTES: usize = 256 << 10;
 /// Maximum length of an NDJSON line or a row, bytes: one body takes a few hundred.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
@@ -56,19 +55,13 @@ enum PortfolioForm {
     Parquet,
 }
 
-fn text_of(portfolio: &Portfolio, bar: &ProgressBar) -> Result<Box<dyn BufRead>, Error> {
+fn text_of(portfolio: &Portfolio, bar: &ProgressBar) -> Result<Box<dyn BufRead + Send>, Error> {
     let failed = |source| Error::Io {
         path: portfolio.input.display().to_string(),
         source,
     };
     let file = File::open(&portfolio.input).map_err(failed)?;
-    let mut raw = BufReader::with_capacity(READ_BUFFER_BYTES, bar.wrap_read(file));
-    let gzip = raw.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
-    let mut text: Box<dyn BufRead> = if gzip {
-        Box::new(BufReader::with_capacity(READ_BUFFER_BYTES, gunzip(raw)))
-    } else {
-        Box::new(raw)
-    };
+    let mut text = unpack(bar.wrap_read(file)).map_err(failed)?;
     if text
         .fill_buf()
         .map_err(failed)?
@@ -96,9 +89,11 @@ impl OpenPortfolio {
                 path: name.clone(),
                 source,
             })?;
+        let misfit = |reason| Error::Option(format!("{name}: {reason}"));
         let first = probe.trim_ascii_start().first().copied();
         let (form, columns) = if probe.starts_with(b"PAR1") {
-            (PortfolioForm::Parquet, parquet_columns(portfolio)?)
+            let (_, header) = source::read_header(&portfolio.input, &name)?;
+            (PortfolioForm::Parquet, header.names.clone())
         } else if first == Some(b'{') {
             let header = Arc::new(json_header(portfolio, Cursor::new(&probe).chain(text))?);
             let columns = header.names.clone();
@@ -110,9 +105,11 @@ impl OpenPortfolio {
             let mut rows = csv::ReaderBuilder::new()
                 .delimiter(delimiter)
                 .from_reader(RecordBound::new(Cursor::new(&probe).chain(text)).0);
-            let names: Vec<String> = rows
+            let names = rows
                 .byte_headers()
-                .map_err(|error| Error::Option(format!("{name}: {error}")))?
+                .map_err(|error| misfit(error.to_string()))?;
+            check_columns(names.len()).map_err(misfit)?;
+            let names: Vec<String> = names
                 .iter()
                 .map(|cell| String::from_utf8_lossy(cell).trim().to_owned())
                 .collect();
@@ -131,26 +128,19 @@ impl OpenPortfolio {
     }
 }
 
-fn parquet_columns(portfolio: &Portfolio) -> Result<Vec<String>, Error> {
-    let file = File::open(&portfolio.input).map_err(|source| Error::Io {
-        path: portfolio.input.display().to_string(),
-        source,
-    })?;
-    let builder = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file)?;
-    let names = builder.schema().fields().iter();
-    Ok(names.map(|field| field.name().clone()).collect())
-}
-
 /// The keys of the first readable object, followed by every field and key it lacks.
 fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Error> {
     let mut names: Vec<String> = Vec::new();
-    let mut lines = Lines::new(text);
-    while let Some(line) = lines.next() {
-        let line = line.map_err(|source| Error::Io {
-            path: portfolio.input.display().to_string(),
-            source,
-        })?;
-        if let Ok(object) = serde_json::from_slice::<Map<String, Value>>(line) {
+    let path = portfolio.input.display();
+    let failed = |source| Error::Io {
+        path: path.to_string(),
+        source,
+    };
+    let mut lines = Lines::new(text, LINE_BYTES_MAX);
+    while let Some(line) = lines.next_line().map_err(failed)? {
+        if let Ok(object) = serde_json::from_slice::<Map<String, Value>>(line.bytes) {
+            check_columns(object.len())
+                .map_err(|reason| Error::Option(format!("{path}: the first object {reason}")))?;
             names.extend(object.into_iter().map(|(name, _)| name));
             break;
         }
@@ -173,45 +163,6 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Erro
     Ok(Header { names })
 }
 
-/// Iterates over non-empty lines of limited length.
-struct Lines<R> {
-    text: R,
-    line: Vec<u8>,
-}
-
-impl<R: BufRead> Lines<R> {
-    fn new(text: R) -> Self {
-        let line = Vec::new();
-        Self { text, line }
-    }
-
-    /// The next line; a longer one is truncated to the limit and its rest skipped.
-    fn next(&mut self) -> Option<std::io::Result<&[u8]>> {
-        loop {
-            self.line.clear();
-            let read = (&mut self.text)
-                .take(LINE_BYTES_MAX)
-                .read_until(b'\n', &mut self.line);
-            match read {
-                Ok(0) => return None,
-                Ok(count) => {
-                    if count as u64 == LINE_BYTES_MAX
-                        && !self.line.ends_with(b"\n")
-                        && let Err(error) = self.text.skip_until(b'\n')
-                    {
-                        return Some(Err(error));
-                    }
-                }
-                Err(error) => return Some(Err(error)),
-            }
-            if !self.line.trim_ascii().is_empty() {
-                break;
-            }
-        }
-        Some(Ok(self.line.trim_ascii()))
-    }
-}
-
 /// Reads the portfolio to its end, on a separate thread.
 pub(super) fn read(
     opened: OpenPortfolio,
@@ -232,9 +183,8 @@ pub(super) fn read(
     };
     let result = match &opened.form {
         PortfolioForm::Parquet => read_parquet(&opened.name, portfolio, bar, &mut send),
-        PortfolioForm::Csv { delimiter, header } => {
-            text_of(portfolio, bar).and_then(|text| read_csv(text, *delimiter, header, &mut send))
-        }
+        PortfolioForm::Csv { delimiter, header } => text_of(portfolio, bar)
+            .and_then(|text| read_csv(text, &opened.name, *delimiter, header, &mut send)),
         PortfolioForm::NdJson { header } => text_of(portfolio, bar)
             .and_then(|text| read_json(text, &opened.name, header, &mut send)),
     };
@@ -244,13 +194,13 @@ pub(super) fn read(
     }
 }
 
-type Send<'s> = &'s mut dyn FnMut(Block, HashMap<usize, String>) -> bool;
+type Sender<'s> = &'s mut dyn FnMut(Block, HashMap<usize, String>) -> bool;
 
 fn read_parquet(
     name: &str,
     portfolio: &Portfolio,
     bar: &ProgressBar,
-    send: Send<'_>,
+    send: Sender<'_>,
 ) -> Result<(), Error> {
     let file = File::open(&portfolio.input).map_err(|source| Error::Io {
         path: name.to_owned(),
@@ -269,9 +219,10 @@ fn read_parquet(
 
 fn read_csv(
     text: impl Read,
+    name: &str,
     delimiter: u8,
     header: &Arc<Header>,
-    send: Send<'_>,
+    send: Sender<'_>,
 ) -> Result<(), Error> {
     let (text, ends) = RecordBound::new(text);
     let mut rows = csv::ReaderBuilder::new()
@@ -284,13 +235,14 @@ fn read_csv(
     loop {
         let more = rows
             .read_byte_record(&mut record)
-            .map_err(|error| Error::Option(error.to_string()))?;
+            .map_err(|error| Error::Option(format!("{name}: {error}")))?;
         ends.mark();
         if more {
             let line = record.position().map_or(0, csv::Position::line);
             let row = block.len();
             block.start_row(line);
-            for cell in &record {
+            // A row of another width has a fault; what is beyond the header is not kept with it.
+            for cell in record.iter().take(header.names.len()) {
                 match std::str::from_utf8(cell) {
                     Ok(cell) => block.push_cell(cell),
                     Err(_) => {
@@ -309,7 +261,7 @@ fn read_csv(
                 );
             }
         }
-        if block.len() >= BLOCK_ROWS || !more {
+        if block.len() >= BLOCK_ROWS || block.is_full() || !more {
             let full = std::mem::replace(&mut block, Block::new(Arc::clone(header)));
             if !send(full, std::mem::take(&mut faults)) || !more {
                 return Ok(());
@@ -322,14 +274,14 @@ fn read_json(
     text: impl BufRead,
     name: &str,
     header: &Arc<Header>,
-    send: Send<'_>,
+    send: Sender<'_>,
 ) -> Result<(), Error> {
-    let mut lines = Lines::new(text);
+    let mut lines = Lines::new(text, LINE_BYTES_MAX);
     let mut block = Block::new(Arc::clone(header));
     let mut faults = HashMap::new();
     let mut row_number = 0;
     loop {
-        let line = lines.next().transpose().map_err(|source| Error::Io {
+        let line = lines.next_line().map_err(|source| Error::Io {
             path: name.to_owned(),
             source,
         })?;
@@ -338,7 +290,7 @@ fn read_json(
             row_number += 1;
             let row = block.len();
             block.start_row(row_number);
-            match serde_json::from_slice::<Map<String, Value>>(line) {
+            match serde_json::from_slice::<Map<String, Value>>(line.bytes) {
                 Ok(object) => {
                     for column in &header.names {
                         match object.get(column) {
@@ -348,12 +300,15 @@ fn read_json(
                         }
                     }
                 }
+                Err(_) if line.is_cut => {
+                    faults.insert(row, format!("longer than {LINE_BYTES_MAX} bytes"));
+                }
                 Err(error) => {
                     faults.insert(row, format!("not a JSON object: {error}"));
                 }
             }
         }
-        if block.len() >= BLOCK_ROWS || !more {
+        if block.len() >= BLOCK_ROWS || block.is_full() || !more {
             let full = std::mem::replace(&mut block, Block::new(Arc::clone(header)));
             if !send(full, std::mem::take(&mut faults)) || !more {
                 return Ok(());

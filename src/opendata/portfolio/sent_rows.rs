@@ -1,6 +1,6 @@
 //! Blocks of a portfolio as Arrow batches, to send them to another process and read them there.
 //!
-//! A row is the list of its cells, because an unreadable row may have more or fewer cells than the header.
+//! A row is the list of its cells, because an unreadable row may have fewer cells than the header.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

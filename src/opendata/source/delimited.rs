@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::block::{Block, Header};
 use super::{BlockReader, Error, SourceLocation};
-use toise_base::bounded::{RecordBound, RecordEnds};
+use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 use toise_base::delimiter::detect_delimiter;
 
 /// Size of the buffer between decompression and splitting, bytes.
@@ -36,7 +36,10 @@ impl<R: Read> DelimitedReader<R> {
             .from_reader(source);
         let names = rows
             .headers()
-            .map_err(|error| explain(error, name, &Header::default()))?
+            .map_err(|error| explain(error, name, &Header::default()))?;
+        check_columns(names.len())
+            .map_err(|reason| Error::malformed(SourceLocation::line(name, 1), reason))?;
+        let names = names
             .iter()
             .map(|cell| cell.trim_start_matches('\u{feff}').trim().to_owned())
             .collect();

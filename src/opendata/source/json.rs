@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use serde::de::{MapAccess, Visitor};
@@ -13,9 +13,11 @@ use serde_json::value::RawValue;
 
 use super::block::{Block, Header};
 use super::{BlockReader, Error, SourceLocation};
+use toise_base::bounded::{Lines, check_columns};
+use toise_base::items::RawItems;
 
 /// Maximum size of a page, which is held in memory, bytes; official pages of 10,000 diagnostics are about 60 MB.
-const PAGE_BYTES_MAX: u64 = 1 << 30;
+const PAGE_BYTES_MAX: u64 = 512 << 20;
 /// Maximum length of an NDJSON line, bytes.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
@@ -27,28 +29,29 @@ struct JsonColumns {
 }
 
 impl JsonColumns {
-    fn position(&mut self, name: &str) -> usize {
+    fn position(&mut self, name: &str) -> Result<usize, String> {
         if let Some(position) = self.positions.get(name) {
-            return *position;
+            return Ok(*position);
         }
+        let position = self.header.names.len();
+        check_columns(position + 1)?;
         let header = Arc::make_mut(&mut self.header);
         header.names.push(name.to_owned());
-        let position = header.names.len() - 1;
         self.positions.insert(name.to_owned(), position);
-        position
+        Ok(position)
     }
 
-    /// Adds an object as a row; `cells` is a reused buffer.
+    /// Adds an object as a row; `cells` is a reused buffer. Fails with what is wrong if it has too many columns.
     fn push<'t>(
         &mut self,
         block: &mut Block,
         row: JsonRow<'t>,
         line: u64,
         cells: &mut Vec<Option<&'t RawValue>>,
-    ) {
+    ) -> Result<(), String> {
         cells.clear();
         for (key, value) in row.0 {
-            let position = self.position(&key);
+            let position = self.position(&key)?;
             if cells.len() <= position {
                 cells.resize(position + 1, None);
             }
@@ -58,6 +61,7 @@ impl JsonColumns {
         for cell in cells.iter() {
             push_value(block, *cell);
         }
+        Ok(())
     }
 }
 
@@ -107,18 +111,16 @@ struct JsonKey<'t>(#[serde(borrow)] std::borrow::Cow<'t, str>);
 
 /// Reads one object per line.
 pub(super) struct NdJsonReader<R> {
-    lines: BufReader<R>,
+    lines: Lines<BufReader<R>>,
     name: String,
-    line: u64,
     columns: JsonColumns,
 }
 
 impl<R: Read> NdJsonReader<R> {
     pub(super) fn new(source: R, name: &str) -> Self {
         Self {
-            lines: BufReader::with_capacity(256 << 10, source),
+            lines: Lines::new(BufReader::with_capacity(256 << 10, source), LINE_BYTES_MAX),
             name: name.to_owned(),
-            line: 0,
             columns: JsonColumns::default(),
         }
     }
@@ -127,30 +129,27 @@ impl<R: Read> NdJsonReader<R> {
 impl<R: Read> BlockReader for NdJsonReader<R> {
     fn next_block(&mut self) -> Result<Option<Block>, Error> {
         let mut block = Block::default();
-        let mut text = Vec::new();
         while !block.is_full() {
-            text.clear();
-            self.line += 1;
-            let place = || SourceLocation::line(&self.name, self.line);
-            let count = (&mut self.lines)
-                .take(LINE_BYTES_MAX)
-                .read_until(b'\n', &mut text)
-                .map_err(|error| Error::reading(place(), error))?;
-            if count == 0 {
+            let next = self.lines.number() + 1;
+            let line = self
+                .lines
+                .next_line()
+                .map_err(|error| Error::reading(SourceLocation::line(&self.name, next), error))?;
+            let Some(line) = line else {
                 break;
+            };
+            let malformed =
+                |reason| Error::malformed(SourceLocation::line(&self.name, line.number), reason);
+            if line.is_cut {
+                return Err(malformed(format!(
+                    "the line is longer than {LINE_BYTES_MAX} bytes"
+                )));
             }
-            let line = text
-                .strip_prefix(b"\xef\xbb\xbf")
-                .unwrap_or(&text)
-                .trim_ascii();
-            if line.is_empty() {
-                continue;
-            }
-            let row: JsonRow<'_> = serde_json::from_slice(line).map_err(|error| {
-                Error::malformed(place(), format!("not a JSON object: {error}"))
-            })?;
+            let row: JsonRow<'_> = serde_json::from_slice(line.bytes)
+                .map_err(|error| malformed(format!("not a JSON object: {error}")))?;
             self.columns
-                .push(&mut block, row, self.line, &mut Vec::with_capacity(256));
+                .push(&mut block, row, line.number, &mut Vec::with_capacity(256))
+                .map_err(malformed)?;
         }
         block.header = Arc::clone(&self.columns.header);
         Ok((!block.is_empty()).then_some(block))
@@ -170,7 +169,7 @@ pub(super) struct PageReader {
 #[derive(Deserialize)]
 struct DataFairPage<'t> {
     #[serde(borrow)]
-    results: Vec<&'t RawValue>,
+    results: RawItems<'t>,
 }
 
 impl PageReader {
@@ -189,7 +188,7 @@ impl PageReader {
             .map_err(|_| Error::malformed(SourceLocation::file(name), "not valid UTF-8"))?;
         let trimmed = text.trim_start_matches('\u{feff}').trim();
         let parsed = if trimmed.starts_with('[') {
-            serde_json::from_str::<Vec<&RawValue>>(trimmed)
+            serde_json::from_str::<RawItems<'_>>(trimmed)
         } else {
             serde_json::from_str::<DataFairPage<'_>>(trimmed).map(|page| page.results)
         };
@@ -199,14 +198,7 @@ impl PageReader {
                 format!("not a page of JSON results, or cut off: {error}"),
             )
         })?;
-        let start = text.as_ptr() as usize;
-        let objects: Vec<_> = results
-            .iter()
-            .map(|value| {
-                let from = value.get().as_ptr() as usize - start;
-                from..from + value.get().len()
-            })
-            .collect();
+        let objects = results.ranges(text.as_bytes());
         Ok(Self {
             name: name.to_owned(),
             columns: JsonColumns::default(),
@@ -232,7 +224,11 @@ impl BlockReader for PageReader {
                     format!("a result is not a JSON object: {error}"),
                 )
             })?;
-            self.columns.push(&mut block, row, self.row, &mut cells);
+            self.columns
+                .push(&mut block, row, self.row, &mut cells)
+                .map_err(|reason| {
+                    Error::malformed(SourceLocation::line(&self.name, self.row), reason)
+                })?;
         }
         block.header = Arc::clone(&self.columns.header);
         Ok((!block.is_empty()).then_some(block))

@@ -10,11 +10,10 @@ use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::error::ArrowError;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
-use parquet::errors::ParquetError;
 
 use super::block::{Block, Header};
 use super::{BlockReader, Error, SourceLocation};
+use toise_lake::foreign::ForeignParquet;
 
 /// Rows decoded per batch: with 230 columns, a few megabytes.
 const BATCH_ROWS: usize = 2_048;
@@ -24,23 +23,20 @@ pub(super) const MAGIC: &[u8] = b"PAR1";
 
 /// The columns of a Parquet file, from its footer.
 pub(super) fn header(file: File, name: &str) -> Result<Arc<Header>, Error> {
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| unreadable(name, &error))?;
-    let fields = builder.schema().fields().iter();
-    let names = fields.map(|field| field.name().clone()).collect();
-    Ok(Arc::new(Header { names }))
+    let rows = open(file, name)?;
+    Ok(Arc::new(Header {
+        names: rows.names(),
+    }))
 }
 
-fn unreadable(name: &str, error: &ParquetError) -> Error {
-    Error::malformed(
-        SourceLocation::file(name),
-        format!("not a readable Parquet file: {error}"),
-    )
+fn open(file: File, name: &str) -> Result<ForeignParquet, Error> {
+    ForeignParquet::open(file, BATCH_ROWS)
+        .map_err(|error| Error::malformed(SourceLocation::file(name), error.to_string()))
 }
 
 /// Reads Parquet. The source is copied to a temporary file first, because the footer is at its end.
 pub(super) struct ParquetReader {
-    batches: ParquetRecordBatchReader,
+    batches: ForeignParquet,
     name: String,
     header: Arc<Header>,
     row: u64,
@@ -49,24 +45,15 @@ pub(super) struct ParquetReader {
 impl ParquetReader {
     pub(super) fn new(mut source: impl Read, name: &str) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::reading(SourceLocation::file(name), error);
-        let damaged = |error: ParquetError| unreadable(name, &error);
         let mut file = tempfile::tempfile().map_err(failed)?;
         std::io::copy(&mut source, &mut file).map_err(failed)?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(damaged)?;
-        let names = builder
-            .schema()
-            .fields()
-            .iter()
-            .map(|field| field.name().clone())
-            .collect();
-        let batches = builder
-            .with_batch_size(BATCH_ROWS)
-            .build()
-            .map_err(damaged)?;
+        let batches = open(file, name)?;
         Ok(Self {
-            batches,
             name: name.to_owned(),
-            header: Arc::new(Header { names }),
+            header: Arc::new(Header {
+                names: batches.names(),
+            }),
+            batches,
             row: 0,
         })
     }
@@ -77,19 +64,14 @@ impl BlockReader for ParquetReader {
         let Some(batch) = self.batches.next() else {
             return Ok(None);
         };
-        let damaged = |error: ArrowError, row| {
-            Error::malformed(
-                SourceLocation::line(&self.name, row),
-                format!("damaged Parquet data: {error}"),
-            )
-        };
-        let batch = batch.map_err(|error| damaged(error, self.row + 1))?;
+        let place = || SourceLocation::line(&self.name, self.row + 1);
+        let batch = batch.map_err(|error| Error::malformed(place(), error.to_string()))?;
         let texts = batch
             .columns()
             .iter()
             .map(cells)
             .collect::<Result<Vec<Option<ArrayRef>>, _>>()
-            .map_err(|error| damaged(error, self.row + 1))?;
+            .map_err(|error| Error::malformed(place(), format!("damaged Parquet data: {error}")))?;
         let mut block = Block::new(Arc::clone(&self.header));
         for row in 0..batch.num_rows() {
             self.row += 1;
@@ -111,7 +93,9 @@ impl BlockReader for ParquetReader {
 fn cells(column: &ArrayRef) -> Result<Option<ArrayRef>, ArrowError> {
     let text = |number: Option<String>| number.filter(|text| text != "NaN");
     Ok(match column.data_type() {
-        DataType::List(_) | DataType::Struct(_) | DataType::Map(_, _) | DataType::Binary => None,
+        DataType::List(_) | DataType::Struct(_) | DataType::Map(_, _) | DataType::BinaryView => {
+            None
+        }
         DataType::Float64 => {
             let numbers = column.as_primitive::<Float64Type>().iter();
             let texts = numbers.map(|number| text(number.map(|number| number.to_string())));

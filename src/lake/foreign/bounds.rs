@@ -1,0 +1,190 @@
+//! What a file may announce: in its footer, and in the headers of its pages, which may say something else.
+
+use std::io;
+
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::reader::ChunkReader;
+
+use super::ForeignError;
+use super::pages::{HeaderError, PageHeader, page_header};
+use toise_base::bounded::{RATIO_MAX, UNPACKED_BYTES_LEAST, check_columns, gunzip};
+
+/// Maximum bytes of a page after decompression. Common writers make pages of one megabyte, and of at most a hundred.
+const PAGE_BYTES_MAX: u64 = 256 << 20;
+/// Maximum bytes of the longest pages of all columns of a row group, which are in memory together.
+const PAGES_BYTES_MAX: u64 = 2 << 30;
+/// Bytes of texts written as differences that may become whole at once: each may be as long as its page.
+const DELTAS_BYTES_MAX: u64 = 256 << 20;
+/// Bytes read to find a page's header, then if it goes on.
+const HEADER_BYTES: [u64; 2] = [1 << 10, 1 << 20];
+
+/// A column chunk, for messages.
+struct ColumnChunk<'m> {
+    row_group: usize,
+    about: &'m ColumnChunkMetaData,
+}
+
+impl ColumnChunk<'_> {
+    fn refused(&self, reason: impl Into<String>) -> ForeignError {
+        ForeignError::Column {
+            row_group: self.row_group + 1,
+            column: self.about.column_path().string(),
+            reason: reason.into(),
+        }
+    }
+
+    /// Where it begins and ends in a file of some bytes.
+    fn range(&self, file_bytes: u64) -> Result<(u64, u64), ForeignError> {
+        let start = self.about.dictionary_page_offset();
+        let start = start.unwrap_or_else(|| self.about.data_page_offset());
+        let range = u64::try_from(start).ok().and_then(|start| {
+            let bytes = u64::try_from(self.about.compressed_size()).ok()?;
+            Some((start, start.checked_add(bytes)?))
+        });
+        // The pages of a chunk without a dictionary begin with its data, those of another with the dictionary.
+        let has_data = self.about.data_page_offset() >= 0;
+        let range = range.filter(|(_, end)| has_data && *end <= file_bytes);
+        range.ok_or_else(|| self.refused("is said to lie outside the file"))
+    }
+}
+
+/// Bytes that a file has become so far.
+struct Budget {
+    left: u64,
+}
+
+impl Budget {
+    fn take(&mut self, chunk: &ColumnChunk<'_>, bytes: u64) -> Result<(), ForeignError> {
+        let left = self.left.checked_sub(bytes);
+        self.left = left.ok_or_else(|| {
+            let reason = format!(
+                "with what is before it, becomes more than {RATIO_MAX} times as long as the file when it is \
+                 decompressed"
+            );
+            chunk.refused(reason)
+        })?;
+        Ok(())
+    }
+}
+
+/// Examines a file; returns the rows of a batch, at most `batch_rows`.
+pub(super) fn examine(
+    file: &impl ChunkReader,
+    about: &ParquetMetaData,
+    batch_rows: usize,
+) -> Result<usize, ForeignError> {
+    let columns = about.file_metadata().schema_descr().num_columns();
+    check_columns(columns).map_err(ForeignError::File)?;
+    let file_bytes = file.len();
+    let budget = || Budget {
+        left: UNPACKED_BYTES_LEAST.max(file_bytes.saturating_mul(RATIO_MAX)),
+    };
+    let (mut said, mut found) = (budget(), budget());
+    let mut deltas_max = 0;
+    for (row_group, group) in about.row_groups().iter().enumerate() {
+        let (mut pages, mut deltas) = (0_u64, 0_u64);
+        for about in group.columns() {
+            let chunk = ColumnChunk { row_group, about };
+            let bytes = u64::try_from(about.uncompressed_size());
+            said.take(&chunk, bytes.unwrap_or(u64::MAX))?;
+            let longest = examine_pages(file, &chunk, file_bytes, &mut found)?;
+            pages += longest.page;
+            deltas += longest.delta;
+            if pages > PAGES_BYTES_MAX {
+                let reason = format!(
+                    "the longest pages up to this column have more than {PAGES_BYTES_MAX} bytes"
+                );
+                return Err(chunk.refused(reason));
+            }
+        }
+        deltas_max = deltas.max(deltas_max);
+    }
+    let rows = usize::try_from(DELTAS_BYTES_MAX / deltas_max.max(1)).unwrap_or(usize::MAX);
+    Ok(rows.clamp(1, batch_rows.max(1)))
+}
+
+/// Bytes of the longest pages of a column chunk.
+#[derive(Default)]
+struct LongestPages {
+    page: u64,
+    /// Of those whose texts are written as differences.
+    delta: u64,
+}
+
+fn examine_pages(
+    file: &impl ChunkReader,
+    chunk: &ColumnChunk<'_>,
+    file_bytes: u64,
+    budget: &mut Budget,
+) -> Result<LongestPages, ForeignError> {
+    let (mut at, end) = chunk.range(file_bytes)?;
+    let mut longest = LongestPages::default();
+    while at < end {
+        let page = read_header(file, chunk, at, end)?;
+        at += page.bytes as u64;
+        if page.compressed > end - at {
+            return Err(chunk.refused("a page is longer than its column chunk"));
+        }
+        if page.uncompressed > PAGE_BYTES_MAX {
+            let reason = format!(
+                "a page of {} bytes; at most {PAGE_BYTES_MAX} are read",
+                page.uncompressed
+            );
+            return Err(chunk.refused(reason));
+        }
+        budget.take(chunk, page.uncompressed)?;
+        if matches!(chunk.about.compression(), Compression::GZIP(_)) {
+            examine_gzip(file, chunk, at, &page)?;
+        }
+        longest.page = longest.page.max(page.uncompressed);
+        if page.is_delta {
+            longest.delta = longest.delta.max(page.uncompressed);
+        }
+        at += page.compressed;
+    }
+    Ok(longest)
+}
+
+fn read_header(
+    file: &impl ChunkReader,
+    chunk: &ColumnChunk<'_>,
+    at: u64,
+    end: u64,
+) -> Result<PageHeader, ForeignError> {
+    for bytes in HEADER_BYTES {
+        let bytes = bytes.min(end - at);
+        let start = file.get_bytes(at, usize::try_from(bytes).map_err(too_long)?)?;
+        match page_header(&start) {
+            Ok(page) => return Ok(page),
+            Err(HeaderError::Cut) => {}
+            Err(HeaderError::Malformed) => break,
+        }
+    }
+    Err(chunk.refused("a page without a header that can be read"))
+}
+
+/// A page in gzip may become longer than its header says, because it is decompressed to its end. In the other codecs what
+/// the header says is the room there is, or a byte becomes 255 at most.
+fn examine_gzip(
+    file: &impl ChunkReader,
+    chunk: &ColumnChunk<'_>,
+    at: u64,
+    page: &PageHeader,
+) -> Result<(), ForeignError> {
+    let levels = page.levels.min(page.compressed);
+    let bytes = usize::try_from(page.compressed - levels).map_err(too_long)?;
+    let packed = file.get_bytes(at + levels, bytes)?;
+    let mut unpacked = io::Read::take(gunzip(&packed[..]), page.uncompressed + 1);
+    // What is no gzip is reported when it is read.
+    let bytes = io::copy(&mut unpacked, &mut io::sink()).unwrap_or_default();
+    match bytes > page.uncompressed {
+        true => Err(chunk.refused("a page becomes longer than its header says")),
+        false => Ok(()),
+    }
+}
+
+fn too_long(error: std::num::TryFromIntError) -> ParquetError {
+    ParquetError::General(error.to_string())
+}

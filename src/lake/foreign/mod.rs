@@ -1,0 +1,147 @@
+//! Parquet files that others made, read within bounds of memory.
+//!
+//! A file of a few kilobytes can announce gigabytes in three ways: pages that decompress to a thousand times their length,
+//! a dictionary whose one long text is repeated in every row, and texts that are written as differences to the text before.
+//! So a file is examined before it is read ([`bounds`], [`pages`]: footer and page headers, about a microsecond a page),
+//! texts are read as views of their pages rather than as copies ([`views`]), and the texts of a batch are counted before
+//! they are handed over. Whoever reads a Parquet file that toise did not write itself goes through [`ForeignParquet`].
+
+mod bounds;
+mod pages;
+#[cfg(test)]
+mod tests;
+mod views;
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use parquet::errors::ParquetError;
+use parquet::file::reader::ChunkReader;
+
+/// Maximum bytes of all texts in one batch.
+pub const BATCH_TEXT_BYTES_MAX: u64 = 128 << 20;
+
+/// Why a Parquet file is not read. Whoever shows it names the file.
+#[derive(Debug, thiserror::Error)]
+pub enum ForeignError {
+    /// It is no Parquet file, or damaged.
+    #[error("not a readable Parquet file: {0}")]
+    Unreadable(#[from] ParquetError),
+    /// A batch of rows is damaged.
+    #[error("after row {row}: damaged Parquet data: {source}")]
+    Damaged {
+        /// Rows read before.
+        row: u64,
+        /// The cause.
+        source: ArrowError,
+    },
+    /// A column asks for too much.
+    #[error("row group {row_group}, column {column:?}: {reason}")]
+    Column {
+        /// Number of the row group, from 1.
+        row_group: usize,
+        /// Path of the column.
+        column: String,
+        /// What is too much, or wrong.
+        reason: String,
+    },
+    /// The texts are too long.
+    #[error(
+        "after row {row}: more than {BATCH_TEXT_BYTES_MAX} bytes of text in {rows} rows, most of it in column {column:?}"
+    )]
+    Texts {
+        /// Rows read before.
+        row: u64,
+        /// Name of the column with the longest.
+        column: String,
+        /// Rows of the batch.
+        rows: usize,
+    },
+    /// The file as a whole asks for too much.
+    #[error("{0}")]
+    File(String),
+}
+
+/// The rows of a Parquet file, in batches.
+pub struct ForeignParquet {
+    schema: SchemaRef,
+    rows: u64,
+    batches: ParquetRecordBatchReader,
+    /// Rows read so far.
+    row: u64,
+}
+
+impl ForeignParquet {
+    /// Opens a file and examines it; batches have at most `batch_rows` rows.
+    ///
+    /// # Errors
+    /// It is no Parquet file, or asks for more than the bounds allow.
+    pub fn open(file: impl ChunkReader + 'static, batch_rows: usize) -> Result<Self, ForeignError> {
+        let footer = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+        let batch_rows = bounds::examine(&file, footer.metadata(), batch_rows)?;
+        let schema = Arc::clone(footer.schema());
+        let options = ArrowReaderOptions::new().with_schema(views::schema(&schema));
+        let as_views = ArrowReaderMetadata::try_new(Arc::clone(footer.metadata()), options)?;
+        let rows = footer.metadata().file_metadata().num_rows();
+        Ok(Self {
+            schema,
+            rows: rows.max(0).unsigned_abs(),
+            batches: ParquetRecordBatchReaderBuilder::new_with_metadata(file, as_views)
+                .with_batch_size(batch_rows)
+                .build()?,
+            row: 0,
+        })
+    }
+
+    /// The columns as the file has them. Batches have views in place of texts; see [`Self::restored`].
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The names of the columns.
+    pub fn names(&self) -> Vec<String> {
+        let fields = self.schema.fields().iter();
+        fields.map(|field| field.name().clone()).collect()
+    }
+
+    /// Rows of the file, as its footer says.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// A batch with the types of [`Self::schema`], whose texts are copies.
+    ///
+    /// # Errors
+    /// More text than an array of the file's type holds.
+    pub fn restored(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        views::restored(schema, batch)
+    }
+}
+
+impl Iterator for ForeignParquet {
+    type Item = Result<RecordBatch, ForeignError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let row = self.row;
+        let batch = match self.batches.next()? {
+            Ok(batch) => batch,
+            Err(source) => return Some(Err(ForeignError::Damaged { row, source })),
+        };
+        self.row += batch.num_rows() as u64;
+        let texts: Vec<u64> = batch.columns().iter().map(views::text_bytes).collect();
+        if texts.iter().sum::<u64>() > BATCH_TEXT_BYTES_MAX {
+            let longest = (0..texts.len()).max_by_key(|at| texts[*at]);
+            let at = longest.unwrap_or_default();
+            let column = batch.schema_ref().field(at).name().clone();
+            let rows = batch.num_rows();
+            return Some(Err(ForeignError::Texts { row, column, rows }));
+        }
+        Some(Ok(batch))
+    }
+}
