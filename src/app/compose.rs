@@ -187,7 +187,7 @@ pub fn app(
             properties.listings().clone(),
             &config.collect,
         )?,
-        ledger: Ledger::new(store),
+        ledger: Ledger::new(store, clock),
         projects: Projects::new(store.folder(), store.clone(), clock.clone()),
         geocoding_files: Arc::new(Semaphore::new(FILES_AT_ONCE_MAX)),
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),

@@ -154,8 +154,18 @@ impl Endpoint {
     /// Whether a call is an administrative act: it changes keys, accounts or deliveries. Ingestion is none, it is what
     /// operators' keys do all day.
     pub fn is_administrative(&self) -> bool {
-        let is_operators = matches!(self.access, Access::Scoped(Scope::Admin, _));
-        is_operators && self.method != Method::GET && self.path != INGESTION_PATH
+        self.is_operators() && self.method != Method::GET && self.path != INGESTION_PATH
+    }
+
+    /// Whether only operators may call it.
+    pub fn is_operators(&self) -> bool {
+        matches!(self.access, Access::Scoped(Scope::Admin, _))
+    }
+
+    /// Whether a call that counts changes nothing, so that it can be answered anew. One that may collect a page, and one
+    /// that begins to geocode a file, changes something.
+    pub fn only_reads(&self) -> bool {
+        matches!(self.counting, Counting::As(_)) && self.time == Time::Request
     }
 
     /// Whether a client may send an `Idempotency-Key`: if the call changes something or may cost something. Not with a

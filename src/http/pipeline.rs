@@ -23,7 +23,7 @@ use super::call::{Call, Params};
 use super::client_address::{PeerAddress, client_address};
 use super::endpoint::{BodyRule, Counting, Endpoint, GEOCODING_PREFIX, PROTECTED_PREFIX};
 use super::error::ApiError;
-use super::idempotency::{self, IdempotencyClaim};
+use super::idempotency::{self, IdempotencyClaim, Turn};
 use super::malformed::Malformed;
 use super::pieces::BodyPieces;
 use super::replica::{self, AS_OF_HEADER};
@@ -340,18 +340,21 @@ async fn handle_unbilled(
         }
     };
     let (path, query) = (head.path.as_str(), head.query.as_str());
-    let mut claim = None;
-    if let (Some(claim_key), Some(key)) = (claim_key, &trace.key) {
-        let digest = idempotency::request_digest(&head.method, path, query, &bytes);
-        let held = app.claims.claim(key.account_id, claim_key, digest).await;
-        let held = match auth::key_text(&head.headers) {
-            Some(text) => held.sealing_with(text),
-            None => held,
-        };
-        if let Some(given) = held.replayed_response(&app.store, now).await? {
-            return Ok(given.into());
+    let turn = match (claim_key, &trace.key) {
+        (Some(claim_key), Some(key)) => {
+            let digest = idempotency::request_digest(&head.method, path, query, &bytes);
+            let held = app.claims.claim(key.account_id, claim_key, digest).await;
+            let held = held.sealing_with(auth::key_text(&head.headers));
+            let held = match endpoint.only_reads() {
+                true => held.repeatable(),
+                false => held,
+            };
+            held.turn(&app.ledger).await?
         }
-        claim = Some(held);
+        _ => Turn::Unnamed,
+    };
+    if let Turn::Replayed(given) = turn {
+        return Ok(given.into());
     }
     let call = Call {
         app,
@@ -366,8 +369,9 @@ async fn handle_unbilled(
         key: trace.key.clone(),
         received,
     };
+    let (answer, claim) = turn.conclude((endpoint.handler)(&call).await?);
     Ok(UnbilledResponse {
-        answer: (endpoint.handler)(&call).await?,
+        answer,
         reservation,
         claim,
     })
@@ -432,7 +436,7 @@ async fn bill(
     let stored = claim
         .as_ref()
         .filter(|_| answer.is_final())
-        .and_then(|claim| claim.to_stored_response(&answer));
+        .and_then(|claim| claim.to_stored_response(trace.request_id, &answer));
     if entry.is_some() || stored.is_some() {
         let credits = entry.as_ref().map_or(0, |entry| entry.credits);
         let record = CallRecord {

@@ -42,7 +42,8 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-pub use check::{StoreCheck, is_intact_answer};
+pub use check::StoreCheck;
+pub use checksum::is_intact_answer;
 use database::SyncPolicy;
 pub use database::{Database, Durability};
 pub use error::{Error, ReplacedFile, Result};

@@ -3,8 +3,8 @@
 //! The master key is 32 random bytes as 64 hexadecimal digits, from the environment (`TOISE_MASTER_KEY`), a file
 //! (`TOISE_MASTER_KEY_FILE`) or a command (`TOISE_MASTER_KEY_COMMAND`, its output). When a store is first opened with one,
 //! a data key is made, wrapped with it and stored, and the secrets that are there are sealed with the data key: webhook
-//! keys, signing secrets, the secret of cursors; from then on also the responses under idempotency keys. Afterwards the
-//! store opens only with the master key.
+//! keys, signing secrets, the secret of cursors, the responses under idempotency keys. Afterwards the store opens only with
+//! the master key.
 //!
 //! To change the master key, name the former one in the same ways with `_PREVIOUS` (`TOISE_MASTER_KEY_PREVIOUS`, …) the
 //! next time a process opens the store, a command beside a running server for example: the data key is wrapped anew, and
@@ -21,7 +21,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::error::{Error, Result};
-use super::sealing::{KEY_BYTES, SealingKey};
+use super::sealing::{KEY_BYTES, SealingKey, Unopened};
 
 /// Name of the environment variable with the master key; `_FILE` and `_COMMAND` name where it is.
 const VARIABLE: &str = "TOISE_MASTER_KEY";
@@ -36,7 +36,8 @@ const SEALED: &[u8] = b"sealed\0";
 /// Before sealed texts, whose bytes are written in hexadecimal digits.
 const SEALED_TEXT: &str = "sealed:";
 
-/// Seals the secrets that are stored when a store is first opened with a master key.
+/// Seals the secrets that are stored when a store is first opened with a master key. What the ledger holds is sealed in
+/// [`super::sealed_ledger`].
 const SEAL_ALL: &str = "
     UPDATE webhook_keys SET value = conceal(value, 'webhook_keys ' || account_id);
     UPDATE webhook_keys SET next_value = conceal(next_value, 'webhook_keys ' || account_id)
@@ -200,6 +201,21 @@ pub(super) fn register_functions(
     })
 }
 
+/// Seals bytes as `conceal` does; without a key they stay as they are.
+///
+/// # Errors
+/// Never for less than 64 GiB.
+pub(super) fn conceal_bytes(
+    key: Option<&SealingKey>,
+    bytes: Vec<u8>,
+    place: &str,
+) -> std::result::Result<Vec<u8>, Unopened> {
+    let Some(key) = key else {
+        return Ok(bytes);
+    };
+    Ok([SEALED, &key.seal(&bytes, place.as_bytes())?].concat())
+}
+
 fn failed(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {
     rusqlite::Error::UserFunctionError(reason.into())
 }
@@ -215,8 +231,8 @@ fn conceal(
     };
     match value {
         ValueRef::Blob(bytes) => {
-            let sealed = key.seal(bytes, place.as_bytes()).map_err(failed)?;
-            Ok(Value::Blob([SEALED, &sealed].concat()))
+            let sealed = conceal_bytes(Some(key), bytes.to_vec(), place);
+            sealed.map(Value::Blob).map_err(failed)
         }
         ValueRef::Text(bytes) => {
             let sealed = key.seal(bytes, place.as_bytes()).map_err(failed)?;
@@ -270,7 +286,8 @@ mod tests {
     use crate::Store;
     use toise_base::supervise::Supervisor;
 
-    const FIRST: &str = "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f";
+    const FIRST: &str =
+        "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f";
     const SECOND: &str = "1f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f";
     const TEXT: &str = "whk_a-key-that-a-receiver-compares";
 
