@@ -216,6 +216,11 @@ pub(super) fn conceal_bytes(
     Ok([SEALED, &key.seal(&bytes, place.as_bytes())?].concat())
 }
 
+/// Whether bytes are as `conceal` leaves them with a key.
+pub(super) fn is_concealed(bytes: &[u8]) -> bool {
+    bytes.starts_with(SEALED)
+}
+
 fn failed(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {
     rusqlite::Error::UserFunctionError(reason.into())
 }
@@ -281,17 +286,17 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::Store;
     use toise_base::supervise::Supervisor;
 
-    const FIRST: &str =
+    pub(crate) const FIRST: &str =
         "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f";
     const SECOND: &str = "1f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f";
     const TEXT: &str = "whk_a-key-that-a-receiver-compares";
 
-    fn open(folder: &std::path::Path, keys: &MasterKeys) -> Result<Store> {
+    pub(crate) fn open(folder: &std::path::Path, keys: &MasterKeys) -> Result<Store> {
         Store::open_with(folder, &Supervisor::default(), keys)
     }
 
@@ -311,7 +316,7 @@ mod tests {
             .unwrap()
     }
 
-    fn files_show(folder: &std::path::Path, text: &[u8]) -> bool {
+    pub(crate) fn files_show(folder: &std::path::Path, text: &[u8]) -> bool {
         // The threads of a store that was dropped close its files a little later.
         let since = std::time::Instant::now();
         while folder.join("store.sqlite-wal").exists() || folder.join("ledger.sqlite-wal").exists()
