@@ -34,6 +34,7 @@ use toise_http::body_budget::BodyBudget;
 use toise_http::console_page::ConsolePage;
 use toise_http::idempotency::IdempotencyClaims;
 use toise_http::pace::Pace;
+use toise_http::refused_acts::RefusedActs;
 use toise_http::refused_keys::RefusedKeys;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
 use toise_http::resources::geocoding_files::FILES_AT_ONCE_MAX;
@@ -197,6 +198,7 @@ pub fn app(
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
         claims: IdempotencyClaims::default(),
         refused_keys: RefusedKeys::default(),
+        refusals: RefusedActs::default(),
         pace: Pace::new(
             config.server.unkeyed_rate_per_s,
             clock.clone(),

@@ -94,6 +94,8 @@ struct RequestTrace {
     credits: u64,
     /// Whether the body is being received: what takes too long then is the client's.
     is_receiving: bool,
+    /// The administrative act that was begun.
+    act: Option<Act>,
 }
 
 /// A response, and the pieces that its body goes on with.
@@ -141,6 +143,7 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
         quota_percent: None,
         credits: 0,
         is_receiving: false,
+        act: None,
     };
     let outcome = match found {
         Ok((endpoint, params)) => {
@@ -153,7 +156,7 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
         }
     };
     let preflight = app.origins.preflight(&head.method, &head.headers);
-    let outcome = audited(app, head, &trace, outcome).await;
+    let outcome = audited(app, head, &mut trace, outcome).await;
     let (mut response, rest) = match outcome {
         // A browser asks on behalf of a page, whatever is at the path.
         _ if preflight.is_some() => (preflight.unwrap_or_default(), None),
@@ -265,32 +268,21 @@ async fn refuse(
     Err(error)
 }
 
-/// Writes an administrative act to the audit log. An act that cannot be written is answered as a failure, so that its
-/// caller looks what became of it.
+/// Writes to the audit log how an administrative act ended, or that it was refused. A call that was answered already is
+/// no act.
 async fn audited(
     app: &App,
     head: &Head,
-    trace: &RequestTrace,
+    trace: &mut RequestTrace,
     outcome: Result<BilledResponse, ApiError>,
 ) -> Result<BilledResponse, ApiError> {
-    let (Some(endpoint), Some(key)) = (trace.endpoint, &trace.key) else {
-        return outcome;
-    };
-    if !endpoint.is_administrative() || auth::authorise(key, endpoint.access).is_err() {
-        return outcome;
+    if let Some(act) = trace.act.take() {
+        let ended = outcome.as_ref().map(|(response, _)| response);
+        acts::end(app, act, ended).await?;
+    } else if let (Some(endpoint), Some(key), Err(error)) = (trace.endpoint, &trace.key, &outcome) {
+        let act = acts::act(&head.method, head.path.as_str(), trace.client, key);
+        acts::refused(app, act, endpoint, key.key_id, error).await;
     }
-    let (status, subject) = match &outcome {
-        Ok((response, _)) => (response.status(), acts::subject(response.body())),
-        Err(error) => (error.status_and_code().0, None),
-    };
-    let act = Act {
-        actor: format!("key {}", key.key_id),
-        origin: trace.client.map(|client| client.to_string()),
-        action: format!("{} {}", head.method, head.path.as_str()),
-        subject,
-        outcome: status.as_u16().to_string(),
-    };
-    acts::append(app, act).await?;
     outcome
 }
 
@@ -355,6 +347,12 @@ async fn handle_unbilled(
     };
     if let Turn::Replayed(given) = turn {
         return Ok(given.into());
+    }
+    if endpoint.is_administrative()
+        && let Some(key) = &trace.key
+    {
+        let act = acts::act(&head.method, path, trace.client, key);
+        trace.act = Some(acts::begin(app, act).await?);
     }
     let call = Call {
         app,
