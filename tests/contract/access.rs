@@ -89,7 +89,17 @@ async fn pages_of_named_origins_may_call() {
     let exposed = response.headers()["access-control-expose-headers"]
         .to_str()
         .unwrap();
-    assert!(exposed.contains("x-request-id"), "{exposed}");
+    let exposed: Vec<&str> = exposed.split(", ").collect();
+    for name in [
+        "x-request-id",
+        "allow",
+        "content-disposition",
+        "x-toise-as-of",
+        "x-toise-snapshots",
+        "idempotent-recomputed",
+    ] {
+        assert!(exposed.contains(&name), "{name}: {exposed:?}");
+    }
 }
 
 #[tokio::test]
