@@ -27,6 +27,8 @@ pub const MANY_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const PROTECTED_PREFIX: &str = "/v2/protected/";
 /// Path of the ingestion of adverts.
 const INGESTION_PATH: &str = "/v2/protected/admin/adverts";
+/// End of the paths that activate an alert.
+const ACTIVATION: &str = "/activate";
 /// Beginning of the paths of tiles.
 const TILES_PREFIX: &str = "/v2/protected/tiles/";
 /// Beginning of the paths of geocoding; all need a key.
@@ -171,7 +173,8 @@ impl Endpoint {
     /// Whether a client may send an `Idempotency-Key`: if the call changes something or may cost something. Not with a
     /// file, a query or a tile, whose answers are not stored.
     pub fn takes_idempotency_key(&self) -> bool {
-        let changes = self.method != Method::GET;
+        // The contract has this one change as GET.
+        let changes = self.method != Method::GET || self.path.ends_with(ACTIVATION);
         let counts = matches!(self.counting, Counting::As(_));
         let is_file = matches!(self.body, BodyRule::Upload { .. } | BodyRule::Form { .. });
         let is_tile = self.path.starts_with(TILES_PREFIX);
