@@ -1,4 +1,5 @@
-//! The audit log: one row for each administrative act, by whom, from where, on what, and how it ended.
+//! The audit log: two rows for each administrative act, by whom, from where, on what: one before it, with the outcome
+//! [`BEGUN`], and one with how it ended. If a process ends in between, the first says that the act may have been done.
 //!
 //! Rows are chained: each holds a digest of its contents and of the row before it, so a row that was changed or removed
 //! shows when the log is verified. Rows removed at its end show by the number of the last row, which SQLite keeps apart,
@@ -17,6 +18,11 @@ use toise_store::{self as store, Store};
 const TEXT_BYTES_MAX: usize = 1_000;
 /// Maximum entries that one call returns.
 pub const ENTRIES_MAX: usize = 1_000;
+
+/// Outcome of an act that was about to be done.
+pub const BEGUN: &str = "begun";
+/// Outcome of an act at the command line that ended well.
+const DONE: &str = "done";
 
 /// An administrative act.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +44,7 @@ pub struct Act {
 pub struct AuditEntry {
     /// Its number, from 1.
     pub number: i64,
-    /// When the act ended.
+    /// When it was appended.
     pub at: DateTime<Utc>,
     /// The act.
     pub act: Act,
@@ -57,8 +63,8 @@ pub struct AuditState {
 }
 
 impl Act {
-    /// An act of a person at the command line, which ended well.
-    pub fn at_command_line(action: &str, subject: impl ToString) -> Self {
+    /// An act that a person at the command line is about to do.
+    pub fn at_command_line(action: &str) -> Self {
         let user = ["SUDO_USER", "USER", "LOGNAME"].iter();
         let user = user.filter_map(|name| std::env::var(name).ok()).next();
         Self {
@@ -68,8 +74,8 @@ impl Act {
             ),
             origin: None,
             action: action.to_owned(),
-            subject: Some(subject.to_string()),
-            outcome: "done".to_owned(),
+            subject: None,
+            outcome: BEGUN.to_owned(),
         }
     }
 
@@ -166,6 +172,34 @@ pub fn append(store: &Store, clock: &Clock, act: Act) -> store::Result<()> {
             ))?;
         Ok(())
     })
+}
+
+/// Does an act at the command line between its two entries. `subject` names the account, key, alert or delivery that the
+/// result is about.
+///
+/// # Errors
+/// Those of the act, which are in the log, and those of the store.
+pub fn accompany<T, E: std::fmt::Display + From<store::Error>>(
+    store: &Store,
+    clock: &Clock,
+    action: &str,
+    subject: impl FnOnce(&T) -> String,
+    act: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let begun = Act::at_command_line(action);
+    append(store, clock, begun.clone())?;
+    let result = act();
+    let (subject, outcome) = match &result {
+        Ok(result) => (Some(subject(result)), DONE.to_owned()),
+        Err(error) => (None, format!("failed: {error}")),
+    };
+    let ended = Act {
+        subject,
+        outcome,
+        ..begun
+    };
+    append(store, clock, ended)?;
+    result
 }
 
 /// The number of the last entry that was ever appended.
@@ -316,6 +350,32 @@ mod tests {
             append(&store, &Clock::system(), act("later")).unwrap();
             assert!(verify(&store).unwrap().broken_at.is_some(), "{sql}");
         }
+    }
+
+    #[test]
+    fn an_act_at_the_command_line_is_in_the_log_before_it_is_done_and_with_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let clock = Clock::system();
+        let outcomes = || -> Vec<(String, Option<String>)> {
+            let found = latest(&store, None, 10).unwrap().into_iter();
+            found
+                .map(|one| (one.act.outcome, one.act.subject))
+                .collect()
+        };
+        let subject = |id: &u32| format!("key {id}");
+        let done = accompany(&store, &clock, "keys create", subject, || {
+            // A process that is killed here leaves this.
+            assert_eq!(outcomes(), [("begun".to_owned(), None)]);
+            Ok::<u32, store::Error>(7)
+        });
+        assert_eq!(done.unwrap(), 7);
+        let of_key = ("done".to_owned(), Some("key 7".to_owned()));
+        assert_eq!(outcomes()[0], of_key);
+        let failing = || Err::<u32, _>(store::Error::Overloaded);
+        accompany(&store, &clock, "keys create", subject, failing).unwrap_err();
+        assert!(outcomes()[0].0.starts_with("failed: "), "{:?}", outcomes());
+        assert_eq!(outcomes().len(), 4);
     }
 
     #[test]

@@ -7,31 +7,23 @@
 //! API calls have a file of their own ([`Store::ledger`]), so a response never waits while another call writes its
 //! adverts; rows that wait at the same time share a commit. The same transaction adds to the daily totals that
 //! reports and quotas read, so they always agree with the rows. It also writes the stored response (see
-//! [`StoredResponse`]), so a repeatable call is either charged and stored, or neither.
+//! [`crate::stored`]), so a call under an idempotency key is either charged and remembered, or neither.
 //!
 //! The costs of deliveries are in tables of the same names in the store, because they must be written together with
 //! the outcome. Readers of totals add up both.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Datelike, Utc};
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::{Connection, Transaction};
 use uuid::Uuid;
 
+use crate::expiry::ExpiryClock;
 use crate::prices::Consumption;
-use toise_store::checksum::of_answer;
-use toise_store::{self as store, Database, Durability, Store, is_intact_answer};
-
-/// How long a stored response is replayed.
-pub const STORED_RESPONSE_TTL: chrono::Duration = chrono::Duration::hours(24);
-
-/// Maximum bytes that the stored responses of an account take, compressed. Past it the oldest are deleted: a call
-/// repeated under their keys is made again. A longer response is not stored.
-pub const STORED_BYTES_MAX: u64 = 64 << 20;
-/// Maximum expired responses that one call deletes: more than one, so that they do not pile up.
-const EXPIRED_DELETED_MAX: i64 = 64;
-/// Responses deleted at once to make room.
-const EVICTED_AT_ONCE: i64 = 16;
-/// Place of the opened body in the query of a stored response.
-const REVEALED_COLUMN: usize = 6;
+pub use crate::stored::StoredResponse;
+use crate::stored::{self, PackedResponse, Packing, PackingError, STORED_RESPONSE_TTL};
+use toise_base::clock::Clock;
+use toise_store::{self as store, Database, Durability, Store};
 
 /// Key id of entries without a key: deliveries are paid by an account, not requested with a key.
 pub const NO_KEY: Uuid = Uuid::nil();
@@ -51,21 +43,6 @@ pub struct LedgerEntry {
     pub credits: u64,
     /// Time of the call.
     pub at: DateTime<Utc>,
-}
-
-/// A response stored for a client that may repeat the request with the same `Idempotency-Key`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredResponse {
-    /// The client's idempotency key.
-    pub idempotency_key: String,
-    /// Digest of the request: method, path, query and body.
-    pub request_digest: [u8; 32],
-    /// HTTP status.
-    pub status: u16,
-    /// Media type.
-    pub content_type: String,
-    /// Body.
-    pub body: bytes::Bytes,
 }
 
 /// The call record: what one call writes to the ledger.
@@ -90,9 +67,9 @@ pub enum LedgerError {
     /// The store refused it.
     #[error("the ledger cannot be written: {0}")]
     Store(#[source] store::Error),
-    /// The response cannot be compressed.
-    #[error("the response cannot be compressed: {0}")]
-    Answer(#[source] std::io::Error),
+    /// The response cannot be compressed or sealed.
+    #[error("the response cannot be stored: {0}")]
+    Answer(#[source] PackingError),
 }
 
 impl From<store::Error> for LedgerError {
@@ -112,35 +89,84 @@ impl From<rusqlite::Error> for LedgerError {
 
 /// Writes call records. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Ledger(Database);
+pub struct Ledger {
+    database: Database,
+    packing: Packing,
+    expiry: Arc<ExpiryClock>,
+}
 
 impl Ledger {
     /// The ledger of a store.
-    pub fn new(store: &Store) -> Self {
-        Self(store.ledger().clone())
+    pub fn new(store: &Store, clock: &Clock) -> Self {
+        Self {
+            database: store.ledger().clone(),
+            packing: Packing::default(),
+            expiry: Arc::new(ExpiryClock::new(clock.clone(), STORED_RESPONSE_TTL)),
+        }
     }
 
     /// Writes a call record. On return, charged credits and stored responses are synced, and any other record is
     /// written. If the caller goes away while waiting, the call may or may not be charged, but never twice.
+    ///
+    /// # Errors
+    /// Nothing was charged, except with [`store::Error::Closed`], which tells nothing.
     pub async fn record(&self, record: CallRecord) -> Result<(), LedgerError> {
-        let is_charged = record.entry.as_ref().is_some_and(|entry| entry.credits > 0);
-        let durability = match is_charged || record.answer.is_some() {
+        let CallRecord {
+            account_id,
+            at,
+            entry,
+            answer,
+        } = record;
+        let is_charged = entry.as_ref().is_some_and(|entry| entry.credits > 0);
+        let durability = match is_charged || answer.is_some() {
             true => Durability::Synced,
             false => Durability::Written,
         };
-        let change = move |transaction: &Transaction<'_>| insert(transaction, &record);
-        self.0.write_async(durability, change).await
+        let packed = match answer {
+            // The writer writes for everybody: what takes time is done before.
+            Some(answer) => {
+                let packed = self.packing.pack(&self.database, account_id, answer).await;
+                Some(packed.map_err(LedgerError::Answer)?)
+            }
+            None => None,
+        };
+        let expired = self.expiry.now() - STORED_RESPONSE_TTL;
+        let change = move |transaction: &Transaction<'_>| {
+            insert(transaction, entry.as_ref(), packed.as_ref(), at, expired)
+        };
+        self.database.write_async(durability, change).await
+    }
+
+    #[cfg(test)]
+    pub(crate) fn packing(&self) -> &Packing {
+        &self.packing
+    }
+
+    /// What is stored under an idempotency key of an account, unless it has expired. Blocks.
+    ///
+    /// # Errors
+    /// The ledger cannot be read, or the response is damaged.
+    pub fn stored(&self, account_id: Uuid, key: &str) -> store::Result<Option<StoredResponse>> {
+        let expired = self.expiry.now() - STORED_RESPONSE_TTL;
+        self.database
+            .read(|connection| stored::find(connection, account_id, key, expired))
     }
 }
 
-fn insert(transaction: &Transaction<'_>, record: &CallRecord) -> Result<(), LedgerError> {
-    if let Some(entry) = &record.entry {
+fn insert(
+    transaction: &Transaction<'_>,
+    entry: Option<&LedgerEntry>,
+    packed: Option<&PackedResponse>,
+    at: DateTime<Utc>,
+    expired: DateTime<Utc>,
+) -> Result<(), LedgerError> {
+    if let Some(entry) = entry {
         insert_entry(transaction, entry)?;
     }
-    match &record.answer {
-        Some(answer) => insert_answer(transaction, record.account_id, record.at, answer),
-        None => Ok(()),
+    if let Some(packed) = packed {
+        stored::insert(transaction, packed, at, expired)?;
     }
+    Ok(())
 }
 
 /// Inserts a row and adds to the totals, in the caller's transaction.
@@ -173,148 +199,6 @@ pub fn insert_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusql
             entry.credits as i64,
         ))?;
     Ok(())
-}
-
-fn insert_answer(
-    transaction: &Transaction<'_>,
-    account_id: Uuid,
-    at: DateTime<Utc>,
-    answer: &StoredResponse,
-) -> Result<(), LedgerError> {
-    // Expired responses are deleted when new ones are stored.
-    transaction
-        .prepare_cached(
-            "DELETE FROM stored_answers WHERE rowid IN
-             (SELECT rowid FROM stored_answers WHERE stored_at_ms <= ?1 LIMIT ?2)",
-        )?
-        .execute((
-            (at - STORED_RESPONSE_TTL).timestamp_millis(),
-            EXPIRED_DELETED_MAX,
-        ))?;
-    // Whatever else has expired, the response under this key must make room for the new one.
-    transaction
-        .prepare_cached(
-            "DELETE FROM stored_answers WHERE account_id = ?1 AND idempotency_key = ?2 AND stored_at_ms <= ?3",
-        )?
-        .execute((
-            account_id.as_bytes().as_slice(),
-            &answer.idempotency_key,
-            (at - STORED_RESPONSE_TTL).timestamp_millis(),
-        ))?;
-    let body = zstd::bulk::compress(&answer.body, zstd::DEFAULT_COMPRESSION_LEVEL)
-        .map_err(LedgerError::Answer)?;
-    if body.len() as u64 > STORED_BYTES_MAX {
-        return Ok(());
-    }
-    make_room(transaction, account_id, body.len() as u64)?;
-    let body: Vec<u8> = transaction
-        .prepare_cached("SELECT conceal(?3, 'stored_answers ' || hex(?1) || ' ' || ?2)")?
-        .query_row(
-            (
-                account_id.as_bytes().as_slice(),
-                &answer.idempotency_key,
-                body,
-            ),
-            |row| row.get(0),
-        )?;
-    let bytes = answer.body.len() as i64;
-    let checksum = of_answer(
-        &answer.request_digest,
-        answer.status,
-        &answer.content_type,
-        bytes,
-        &body,
-    );
-    transaction
-        .prepare_cached(
-            "INSERT INTO stored_answers (account_id, idempotency_key, request_digest, status, content_type, bytes,
-               body, stored_at_ms, checksum)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute((
-            account_id.as_bytes().as_slice(),
-            &answer.idempotency_key,
-            answer.request_digest.as_slice(),
-            answer.status,
-            &answer.content_type,
-            bytes,
-            body,
-            at.timestamp_millis(),
-            checksum,
-        ))?;
-    Ok(())
-}
-
-/// Deletes the oldest responses of an account until another of `bytes` fits.
-fn make_room(transaction: &Transaction<'_>, account_id: Uuid, bytes: u64) -> rusqlite::Result<()> {
-    let account = account_id.as_bytes().as_slice();
-    let mut held = transaction
-        .prepare_cached("SELECT bytes FROM stored_answer_bytes WHERE account_id = ?1")?;
-    let mut delete = transaction.prepare_cached(
-        "DELETE FROM stored_answers WHERE rowid IN
-         (SELECT rowid FROM stored_answers WHERE account_id = ?1 ORDER BY stored_at_ms LIMIT ?2)",
-    )?;
-    loop {
-        let found: Option<i64> = held.query_row([account], |row| row.get(0)).optional()?;
-        let found = found.map_or(0, |held| u64::try_from(held).unwrap_or(0));
-        if found + bytes <= STORED_BYTES_MAX || delete.execute((account, EVICTED_AT_ONCE))? == 0 {
-            return Ok(());
-        }
-    }
-}
-
-/// The response stored under an idempotency key, unless it has expired. Blocks.
-pub fn stored_response(
-    store: &Store,
-    account_id: Uuid,
-    idempotency_key: &str,
-    now: DateTime<Utc>,
-) -> store::Result<Option<StoredResponse>> {
-    let read = |connection: &Connection| stored_in(connection, account_id, idempotency_key, now);
-    store.ledger().read(read)
-}
-
-fn stored_in(
-    connection: &Connection,
-    account_id: Uuid,
-    idempotency_key: &str,
-    now: DateTime<Utc>,
-) -> rusqlite::Result<Option<StoredResponse>> {
-    connection
-        .prepare_cached(
-            "SELECT request_digest, status, content_type, bytes, body, checksum,
-               reveal(body, 'stored_answers ' || hex(?1) || ' ' || ?2) FROM stored_answers
-             WHERE account_id = ?1 AND idempotency_key = ?2 AND stored_at_ms > ?3",
-        )?
-        .query_row(
-            (
-                account_id.as_bytes().as_slice(),
-                idempotency_key,
-                (now - STORED_RESPONSE_TTL).timestamp_millis(),
-            ),
-            |row| {
-                if !is_intact_answer(row)? {
-                    let what = format!("the response stored under {idempotency_key:?} is damaged");
-                    return Err(conversion(what.into()));
-                }
-                let compressed: Vec<u8> = row.get(REVEALED_COLUMN)?;
-                let bytes = usize::try_from(row.get::<_, i64>(3)?).unwrap_or(0);
-                let body = zstd::bulk::decompress(&compressed, bytes)
-                    .map_err(|error| conversion(error.into()))?;
-                Ok(StoredResponse {
-                    idempotency_key: idempotency_key.to_owned(),
-                    request_digest: row.get(0)?,
-                    status: row.get(1)?,
-                    content_type: row.get(2)?,
-                    body: body.into(),
-                })
-            },
-        )
-        .optional()
-}
-
-fn conversion(error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(REVEALED_COLUMN, rusqlite::types::Type::Blob, error)
 }
 
 /// Number of counted calls of a key in the month of `now`. Blocks.

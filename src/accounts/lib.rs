@@ -8,6 +8,7 @@
 pub mod account;
 pub mod answers;
 pub mod audit;
+pub mod expiry;
 pub mod grants;
 pub mod key;
 pub mod keys;
@@ -23,6 +24,7 @@ pub mod secret;
 pub mod shipments;
 pub mod signing;
 pub mod sql_limits;
+pub mod stored;
 pub mod usage;
 pub mod uses;
 pub mod verify;

@@ -394,7 +394,7 @@ mod tests {
             entry: Some(entry),
             answer: None,
         };
-        Ledger::new(&store).record(record).await.unwrap();
+        Ledger::new(&store, &clock).record(record).await.unwrap();
         let meter = KeyMeters::new(clock.clone()).of(key_id, allowance(5, Some(4)));
         let reserve = || meter.reserve(&store, clock.now()).unwrap();
         let second = reserve().unwrap();
@@ -444,7 +444,8 @@ mod tests {
                 entry: Some(entry),
                 answer: None,
             };
-            Ledger::new(&stores[process]).record(record).await.unwrap();
+            let ledger = Ledger::new(&stores[process], &clock);
+            ledger.record(record).await.unwrap();
             reservation.commit();
             true
         };

@@ -34,6 +34,7 @@ use toise_http::body_budget::BodyBudget;
 use toise_http::console_page::ConsolePage;
 use toise_http::idempotency::IdempotencyClaims;
 use toise_http::pace::Pace;
+use toise_http::refused_acts::RefusedActs;
 use toise_http::refused_keys::RefusedKeys;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
 use toise_http::resources::geocoding_files::FILES_AT_ONCE_MAX;
@@ -187,7 +188,7 @@ pub fn app(
             properties.listings().clone(),
             &config.collect,
         )?,
-        ledger: Ledger::new(store),
+        ledger: Ledger::new(store, clock),
         projects: Projects::new(store.folder(), store.clone(), clock.clone())
             .within(config.server.disk_free_min_mib << 20, ACCOUNT_BYTES_MAX),
         geocoding_files: BodyBudget::new(FILES_AT_ONCE_MAX),
@@ -199,6 +200,7 @@ pub fn app(
         claims: IdempotencyClaims::default(),
         refused_keys: RefusedKeys::default(),
         answer_memory: BodyBudget::of_answers(config.server.answers_mib << 20),
+        refusals: RefusedActs::default(),
         pace: Pace::new(
             config.server.unkeyed_rate_per_s,
             clock.clone(),

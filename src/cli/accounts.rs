@@ -11,7 +11,7 @@ use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::account::{self, Account, ActiveSecret, SECRET_OVERLAP};
 use toise_accounts::answers::{account_answer, moment};
-use toise_accounts::audit::{self, Act};
+use toise_accounts::audit::accompany;
 use toise_accounts::signing::SigningSecret;
 use toise_accounts::usage::{Usage, UsageScope, by_key};
 use toise_base::clock::Clock;
@@ -73,8 +73,14 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
     let clock = Clock::system();
     match &arguments.action {
         AccountsAction::Create { name } => {
-            let (account, secret) = account::create(&store, &clock, name)?;
-            record(&store, &clock, "accounts create", &account)?;
+            let create = || account::create(&store, &clock, name);
+            let (account, secret) = accompany(
+                &store,
+                &clock,
+                "accounts create",
+                |made| subject(&made.0),
+                create,
+            )?;
             print_new(common, &account, &secret);
         }
         AccountsAction::List => {
@@ -83,18 +89,26 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
             print_list(common, &accounts);
         }
         AccountsAction::Show { account } => {
-            let account = if account == DEFAULT_ACCOUNT {
-                account::find_or_create(&store, &clock, account)?
-            } else {
-                named(&store, account)?.at(clock.now())
+            let account = match account::get_named(&store, account) {
+                Err(account::Error::NoAccount) if account == DEFAULT_ACCOUNT => {
+                    let create = || account::find_or_create(&store, &clock, account);
+                    accompany(&store, &clock, "accounts show", subject, create)?
+                }
+                _ => named(&store, account)?.at(clock.now()),
             };
             let signing = account::signing_secrets(&store, account.account_id, clock.now())?;
             print_whole(common, &account, &signing);
         }
         AccountsAction::Rotate { account } => {
             let account_id = named(&store, account)?.account_id;
-            let (account, secret) = account::rotate_secret(&store, &clock, account_id)?;
-            record(&store, &clock, "accounts rotate", &account)?;
+            let rotate = || account::rotate_secret(&store, &clock, account_id);
+            let (account, secret) = accompany(
+                &store,
+                &clock,
+                "accounts rotate",
+                |now| subject(&now.0),
+                rotate,
+            )?;
             print_new(common, &account, &secret);
             if !common.json {
                 eprintln!("the old secret also signs deliveries for 24 hours");
@@ -106,8 +120,9 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
                 true => Duration::ZERO,
                 false => SECRET_OVERLAP,
             };
-            let account = account::rotate_webhook_key(&store, &clock, account_id, overlap)?;
-            record(&store, &clock, "accounts rotate-webhook-key", &account)?;
+            let action = "accounts rotate-webhook-key";
+            let rotate = || account::rotate_webhook_key(&store, &clock, account_id, overlap);
+            let account = accompany(&store, &clock, action, subject, rotate)?;
             print_whole(common, &account, &[]);
         }
         AccountsAction::Usage { account, period } => {
@@ -130,10 +145,9 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
     Ok(())
 }
 
-/// Writes an act on an account to the audit log.
-fn record(store: &Store, clock: &Clock, action: &str, account: &Account) -> CommandResult {
-    let act = Act::at_command_line(action, format_args!("account {}", account.account_id));
-    Ok(audit::append(store, clock, act)?)
+/// An account, as the audit log names it.
+fn subject(account: &Account) -> String {
+    format!("account {}", account.account_id)
 }
 
 /// Finds an account by name or id; the error message for an unknown account names the command that creates one.

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
 use super::{CommandResult, Common};
+use toise_accounts::audit::accompany;
 use toise_alerts::deliveries::{self, PageParams};
 use toise_alerts::delivery::{Delivery, DeliveryStatus};
 use toise_alerts::replay::{self, ITEMS_MAX, ReplayWindow, replay};
@@ -173,6 +174,8 @@ pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
     Ok(())
 }
 
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
 /// Queues dead letters for another attempt: the named ones, or all of active alerts.
 fn retry_dead_letters(
     common: &Common,
@@ -183,12 +186,23 @@ fn retry_dead_letters(
 ) -> CommandResult {
     let mut retried = 0;
     for delivery in named {
-        deliveries::retry(store, clock, delivery.0)
-            .map_err(|error| format!("{delivery}: {error}"))?;
+        accompany(
+            store,
+            clock,
+            "alerts dead-letters --retry",
+            |()| format!("delivery {delivery}"),
+            || {
+                let retried = deliveries::retry(store, clock, delivery.0);
+                retried.map_err(|error| Failure::from(format!("{delivery}: {error}")))
+            },
+        )?;
         retried += 1;
     }
     if all {
-        retried = deliveries::retry_all(store, clock)?;
+        let action = "alerts dead-letters --retry-all";
+        let subject = |retried: &usize| format!("{retried} deliveries");
+        let retry = || deliveries::retry_all(store, clock);
+        retried = accompany(store, clock, action, subject, retry)?;
     }
     match common.json {
         true => println!("{}", json!({"retried": retried})),
@@ -206,9 +220,12 @@ fn replay_matches(
     window: ReplayWindow,
     items_max: usize,
 ) -> CommandResult {
-    let begun = replay(store, clock, alert, window, items_max).map_err(|error| match error {
-        replay::Error::NoAlert => format!("no alert {alert}"),
-        error => error.to_string(),
+    let subject = |_: &replay::Replay| format!("alert {alert}");
+    let begun = accompany(store, clock, "alerts replay", subject, || {
+        replay(store, clock, alert, window, items_max).map_err(|error| match error {
+            replay::Error::NoAlert => Failure::from(format!("no alert {alert}")),
+            error => error.into(),
+        })
     })?;
     match common.json {
         true => println!(

@@ -11,7 +11,8 @@ use super::serve::ready;
 use super::train::train_lake;
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
-use toise_accounts::keys::{self, DEMO_NAME, KeyKind, KeyRequest, Owner};
+use toise_accounts::audit::accompany;
+use toise_accounts::keys::{self, DEMO_NAME, KeyKind, KeyRequest, NewKey, Owner};
 use toise_accounts::limits::KeyLimits;
 use toise_accounts::scopes::{Scope, Scopes};
 use toise_app::contours;
@@ -112,7 +113,13 @@ fn make_keys(
 ) -> Result<DemoKeys, Box<dyn std::error::Error + Send + Sync>> {
     let store = Store::open(data)?;
     let clock = Clock::system();
-    keys::revoke_demo_keys(&store, &clock)?;
+    accompany(
+        &store,
+        &clock,
+        "demo: revoke the keys of earlier demos",
+        |()| format!("keys named {DEMO_NAME}"),
+        || keys::revoke_demo_keys(&store, &clock),
+    )?;
     let make = |grants: Scopes| {
         let request = KeyRequest {
             name: Some(DEMO_NAME.to_owned()),
@@ -123,7 +130,9 @@ fn make_keys(
                 limits,
             )
         };
-        keys::issue(&store, &clock, request).map(|new| new.key)
+        let subject = |new: &NewKey| format!("key {}", new.key_id);
+        let issue = || keys::issue(&store, &clock, request);
+        accompany(&store, &clock, "demo: create a key", subject, issue).map(|new| new.key)
     };
     let only = |scope: Scope| [scope].into_iter().collect();
     Ok(DemoKeys {

@@ -9,11 +9,11 @@ use super::usage::{self, PeriodArgs, UsagePart};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::answers::key_answer;
-use toise_accounts::audit::{self, Act};
+use toise_accounts::audit::accompany;
 use toise_accounts::grants::Grants;
 use toise_accounts::key::{self, ESTIMATES_MAX, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
 use toise_accounts::keys::{
-    self, Allowance, GrantChange, KeyChange, KeyKind, KeyRecord, KeyRequest, Owner,
+    self, Allowance, GrantChange, KeyChange, KeyKind, KeyRecord, KeyRequest, NewKey, Owner,
 };
 use toise_accounts::sql_limits::{SQL_LIMIT_MAX, SqlLimitsChange};
 use toise_accounts::usage::{Usage, UsageScope, by_key};
@@ -279,43 +279,47 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
                     .and_then(|origins| origins.0.clone()),
                 ..KeyRequest::new(*kind, Owner::Named(account.clone()), &configured)
             };
-            let new = keys::issue(&store, &clock, request)?;
-            record(&store, &clock, "keys create", new.key_id)?;
+            let issue = || keys::issue(&store, &clock, request);
+            let new = accompany(&store, &clock, "keys create", named, issue)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
         KeysAction::List => print_all(common, &keys::list(&store)?, &clock),
         KeysAction::Rotate { key } => {
-            let new = keys::rotate(&store, &clock, key)?;
-            record(&store, &clock, "keys rotate", new.key_id)?;
+            let rotate = || keys::rotate(&store, &clock, key);
+            let new = accompany(&store, &clock, "keys rotate", named, rotate)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
         KeysAction::Revoke { key } => {
-            let key_id = keys::revoke(&store, &clock, key)?.ok_or("no such key")?;
-            record(&store, &clock, "keys revoke", key_id)?;
+            let revoke = || keys::revoke(&store, &clock, key)?.ok_or(keys::Error::NoKey);
+            let subject = |key_id: &Uuid| format!("key {key_id}");
+            let key_id = accompany(&store, &clock, "keys revoke", subject, revoke)?;
             if common.json {
                 println!("{}", json!({"key_id": key_id, "revoked": true}));
             } else {
                 println!("revoked {key_id}");
             }
         }
-        KeysAction::Grant { key, grants, only } => {
+        KeysAction::Grant {
+            key,
+            grants: grants_given,
+            only,
+        } => {
             let grants = if *only {
-                GrantChange::Set(*grants)
+                GrantChange::Set(*grants_given)
             } else {
-                GrantChange::Add(*grants)
+                GrantChange::Add(*grants_given)
             };
             let change = KeyChange {
                 grants: Some(grants),
                 ..KeyChange::default()
             };
-            let changed = keys::change(&store, key, change)?;
-            let action = format!("keys grant {}", changed.grants());
-            record(&store, &clock, &action, changed.key_id)?;
+            let verb = if *only { "--only " } else { "" };
+            let action = format!("keys grant {verb}{grants_given}");
+            let changed = changed(&store, &clock, &action, key, change)?;
             print_changed(common, &changed, &clock);
         }
         KeysAction::SetLimit { key, limits } => {
-            let changed = keys::change(&store, key, limits.change())?;
-            record(&store, &clock, "keys set-limit", changed.key_id)?;
+            let changed = changed(&store, &clock, "keys set-limit", key, limits.change())?;
             print_changed(common, &changed, &clock);
         }
         KeysAction::Restrict { key, conditions } => {
@@ -324,8 +328,7 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
                 allowed_from: conditions.allow_from.clone().map(|origins| origins.0),
                 ..KeyChange::default()
             };
-            let changed = keys::change(&store, key, change)?;
-            record(&store, &clock, "keys restrict", changed.key_id)?;
+            let changed = changed(&store, &clock, "keys restrict", key, change)?;
             print_changed(common, &changed, &clock);
         }
         KeysAction::Usage { key, period } => {
@@ -335,10 +338,22 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
     Ok(())
 }
 
-/// Writes an act on a key to the audit log.
-fn record(store: &Store, clock: &Clock, action: &str, key_id: Uuid) -> CommandResult {
-    let act = Act::at_command_line(action, format_args!("key {key_id}"));
-    Ok(audit::append(store, clock, act)?)
+/// A new key, as the audit log names it.
+fn named(new: &NewKey) -> String {
+    format!("key {}", new.key_id)
+}
+
+/// Changes a key between its entries of the audit log.
+fn changed(
+    store: &Store,
+    clock: &Clock,
+    action: &str,
+    key: &str,
+    change: KeyChange,
+) -> keys::Result<KeyRecord> {
+    let subject = |changed: &KeyRecord| format!("key {}", changed.key_id);
+    let change = || keys::change(store, key, change);
+    accompany(store, clock, action, subject, change)
 }
 
 /// Prints the consumption of a key, or of all keys.

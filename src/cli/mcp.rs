@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
-use toise_accounts::key::{KeyKind, KeyRequest, Owner};
+use toise_accounts::audit::accompany;
+use toise_accounts::key::{KeyKind, KeyRequest, NewKey, Owner};
 use toise_accounts::keys;
 use toise_accounts::scopes::{Scope, Scopes};
 use toise_app::config::Config;
@@ -83,12 +84,26 @@ fn serve_folder(common: &Common, config: &Config, account: &str) -> CommandResul
                 &config.limits,
             )
         };
-        let key = keys::issue(&store, &Clock::system(), request)?.key;
-        *made.lock() = Some((store, key.clone()));
-        Ok(key)
+        let clock = Clock::system();
+        let new = accompany(
+            &store,
+            &clock,
+            "mcp: create its key",
+            |new: &NewKey| format!("key {}", new.key_id),
+            || keys::issue(&store, &clock, request),
+        )?;
+        *made.lock() = Some((store, new.key_id));
+        Ok(new.key)
     });
-    if let Some((store, key)) = made.lock().take() {
-        keys::revoke(&store, &Clock::system(), &key)?;
+    if let Some((store, key_id)) = made.lock().take() {
+        let clock = Clock::system();
+        accompany(
+            &store,
+            &clock,
+            "mcp: revoke its key",
+            |_| format!("key {key_id}"),
+            || keys::revoke(&store, &clock, &key_id.to_string()),
+        )?;
     }
     served
 }

@@ -1,10 +1,20 @@
-//! Administrative acts over HTTP, for the audit log.
+//! Administrative acts over HTTP, for the audit log: an entry before each, and one with how it ended. If the process ends
+//! in between, the first is left.
+//!
+//! What a valid key may not do is in the log too, up to a bound for each key ([`super::refused_acts`]).
 
+use std::net::IpAddr;
+
+use bytes::Bytes;
 use serde_json::Value;
+use uuid::Uuid;
+use warp::http::{Method, Response, StatusCode};
 
 use super::App;
+use super::endpoint::Endpoint;
 use super::error::ApiError;
-use toise_accounts::audit::{self, Act};
+use toise_accounts::audit::{self, Act, BEGUN};
+use toise_accounts::key::KeyRecord;
 
 /// Maximum length of an answer that is looked into for what it is about, in bytes.
 const SUBJECT_BODY_BYTES_MAX: usize = 16 << 10;
@@ -12,15 +22,85 @@ const SUBJECT_BODY_BYTES_MAX: usize = 16 << 10;
 /// Appends an act to the log; durable on return.
 ///
 /// # Errors
-/// The store cannot be written.
-pub(super) async fn append(app: &App, act: Act) -> Result<(), ApiError> {
+/// The store cannot be written, or not in the time that a request has.
+async fn append(app: &App, act: Act) -> Result<(), ApiError> {
     let (store, clock) = (app.store.clone(), app.clock.clone());
-    let appended = tokio::task::spawn_blocking(move || audit::append(&store, &clock, act)).await;
+    let appending = tokio::task::spawn_blocking(move || audit::append(&store, &clock, act));
+    let appended = tokio::time::timeout(app.request_timeout, appending).await;
+    let appended = appended.map_err(|_| ApiError::TimedOut)?;
     Ok(appended.map_err(ApiError::internal)??)
 }
 
+/// The act that a call of a key is about to be.
+pub(super) fn act(method: &Method, path: &str, client: Option<IpAddr>, key: &KeyRecord) -> Act {
+    Act {
+        actor: format!("key {}", key.key_id),
+        origin: client.map(|client| client.to_string()),
+        action: format!("{method} {path}"),
+        subject: None,
+        outcome: BEGUN.to_owned(),
+    }
+}
+
+/// Notes that an administrative act is about to be done. If this fails, it must not be.
+///
+/// # Errors
+/// As for [`end`].
+pub(super) async fn begin(app: &App, act: Act) -> Result<Act, ApiError> {
+    append(app, act.clone()).await?;
+    Ok(act)
+}
+
+/// Notes how an act ended. What cannot be noted is answered as a failure, so that its caller looks what became of it.
+///
+/// # Errors
+/// The store cannot be written, or not in the time that a request has.
+pub(super) async fn end(
+    app: &App,
+    act: Act,
+    outcome: Result<&Response<Bytes>, &ApiError>,
+) -> Result<(), ApiError> {
+    let (status, subject) = match outcome {
+        Ok(response) => (response.status(), subject(response.body())),
+        Err(error) => (error.status_and_code().0, None),
+    };
+    let outcome = status.as_u16().to_string();
+    let act = Act {
+        subject,
+        outcome,
+        ..act
+    };
+    append(app, act).await
+}
+
+/// Notes that a valid key was refused what only operators may do, up to a bound. Nothing was done, so the refusal stands
+/// even if it cannot be noted.
+pub(super) async fn refused(
+    app: &App,
+    act: Act,
+    endpoint: &Endpoint,
+    key_id: Uuid,
+    error: &ApiError,
+) {
+    let (status, _) = error.status_and_code();
+    if status != StatusCode::FORBIDDEN || !endpoint.is_operators() {
+        return;
+    }
+    let now = app.clock.monotonic();
+    let Some(unlisted) = app.refusals.count(key_id, now) else {
+        return;
+    };
+    let mut outcome = status.as_u16().to_string();
+    if unlisted > 0 {
+        outcome.push_str(&format!(", after {unlisted} refusals that are not listed"));
+    }
+    if let Err(error) = append(app, Act { outcome, ..act }).await {
+        tracing::error!(%error, %key_id, "the audit log cannot be written");
+    }
+}
+
 /// The key, or else the account, that an administrative answer is about.
-pub(super) fn subject(body: &[u8]) -> Option<String> {
+fn subject(body: &[u8]) -> Option<String> {
     if body.len() > SUBJECT_BODY_BYTES_MAX {
         return None;
     }

@@ -14,6 +14,7 @@ use super::cors::AllowedOrigins;
 use super::idempotency::IdempotencyClaims;
 use super::pace::Pace;
 use super::readiness::Readiness;
+use super::refused_acts::RefusedActs;
 use super::refused_keys::RefusedKeys;
 use super::replica::ReplicaStatus;
 use super::sessions::Sessions;
@@ -69,6 +70,8 @@ pub struct App {
     pub claims: IdempotencyClaims,
     /// Texts that were no keys, by address.
     pub refused_keys: RefusedKeys,
+    /// What keys tried on operators' endpoints and may not do.
+    pub refusals: RefusedActs,
     /// How fast an address is answered without a valid key.
     pub pace: Pace,
     /// The memory of answers that are not sent yet.

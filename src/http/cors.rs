@@ -20,8 +20,9 @@ const REQUEST_HEADERS: HeaderValue =
     HeaderValue::from_static("authorization, content-type, idempotency-key, x-api-key");
 /// Headers that pages may read.
 const RESPONSE_HEADERS: HeaderValue = HeaderValue::from_static(
-    "idempotent-replayed, ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after, x-credits, \
-     x-quota-used-percent, x-request-id, x-rows-count",
+    "allow, content-disposition, etag, idempotent-recomputed, idempotent-replayed, ratelimit-limit, ratelimit-remaining, \
+     ratelimit-reset, retry-after, www-authenticate, x-credits, x-quota-used-percent, x-request-id, x-rows-count, \
+     x-toise-as-of, x-toise-snapshots",
 );
 /// How long a browser may remember what is allowed, in seconds: two hours, the most that any takes.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");

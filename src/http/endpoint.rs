@@ -27,6 +27,8 @@ pub const MANY_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const PROTECTED_PREFIX: &str = "/v2/protected/";
 /// Path of the ingestion of adverts.
 const INGESTION_PATH: &str = "/v2/protected/admin/adverts";
+/// End of the paths that activate an alert.
+const ACTIVATION: &str = "/activate";
 /// Beginning of the paths of tiles.
 const TILES_PREFIX: &str = "/v2/protected/tiles/";
 /// Beginning of the paths of geocoding; all need a key.
@@ -154,14 +156,25 @@ impl Endpoint {
     /// Whether a call is an administrative act: it changes keys, accounts or deliveries. Ingestion is none, it is what
     /// operators' keys do all day.
     pub fn is_administrative(&self) -> bool {
-        let is_operators = matches!(self.access, Access::Scoped(Scope::Admin, _));
-        is_operators && self.method != Method::GET && self.path != INGESTION_PATH
+        self.is_operators() && self.method != Method::GET && self.path != INGESTION_PATH
+    }
+
+    /// Whether only operators may call it.
+    pub fn is_operators(&self) -> bool {
+        matches!(self.access, Access::Scoped(Scope::Admin, _))
+    }
+
+    /// Whether a call that counts changes nothing, so that it can be answered anew. One that may collect a page, and one
+    /// that begins to geocode a file, changes something.
+    pub fn only_reads(&self) -> bool {
+        matches!(self.counting, Counting::As(_)) && self.time == Time::Request
     }
 
     /// Whether a client may send an `Idempotency-Key`: if the call changes something or may cost something. Not with a
     /// file, a query or a tile, whose answers are not stored.
     pub fn takes_idempotency_key(&self) -> bool {
-        let changes = self.method != Method::GET;
+        // The contract has this one change as GET.
+        let changes = self.method != Method::GET || self.path.ends_with(ACTIVATION);
         let counts = matches!(self.counting, Counting::As(_));
         let is_file = matches!(self.body, BodyRule::Upload { .. } | BodyRule::Form { .. });
         let is_tile = self.path.starts_with(TILES_PREFIX);

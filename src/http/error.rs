@@ -84,6 +84,15 @@ pub enum ApiError {
         "idempotency-key: was used for another request in the last 24 hours; must be a new one"
     )]
     IdempotencyConflict,
+    /// The call under the idempotency key was made, and must not be made again.
+    #[error(
+        "idempotency-key: the call was made and answered with {status}; the answer is not kept any more, and the call is \
+         not made again"
+    )]
+    AnswerNotKept {
+        /// Status of the answer.
+        status: u16,
+    },
     /// The record is not in a state that allows this.
     #[error("{0}")]
     WrongState(String),
@@ -177,9 +186,9 @@ impl ApiError {
             | ApiError::TooManyAtOnce(_)
             | ApiError::StillWaiting(_) => (StatusCode::TOO_MANY_REQUESTS, 10005),
             ApiError::QuotaReached(_) => (StatusCode::TOO_MANY_REQUESTS, 10006),
-            ApiError::IdempotencyConflict | ApiError::WrongState(_) => {
-                (StatusCode::CONFLICT, 10008)
-            }
+            ApiError::IdempotencyConflict
+            | ApiError::AnswerNotKept { .. }
+            | ApiError::WrongState(_) => (StatusCode::CONFLICT, 10008),
             ApiError::WriterOnly(_) => (StatusCode::MISDIRECTED_REQUEST, 10009),
             ApiError::HeadTooLarge { status, .. } => (*status, 10007),
             ApiError::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, 10007),

@@ -2,12 +2,13 @@
 //!
 //! A client that does not know whether its call arrived sends it again under the same key. While the first call
 //! runs, the second waits; then it gets the stored response. Responses are stored with the ledger's row, in one
-//! commit.
+//! commit. Of a call that only reads it may be that the response is not kept, for its size: then it is answered anew,
+//! free of charge.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use chrono::{DateTime, Utc};
+use bytes::Bytes;
 use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 use warp::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -15,15 +16,16 @@ use warp::http::{HeaderMap, Method, Response, StatusCode};
 
 use super::error::ApiError;
 use super::response::ApiResponse;
-use toise_accounts::ledger::{StoredResponse, stored_response};
+use toise_accounts::ledger::{Ledger, StoredResponse};
 use toise_contract::Fault;
-use toise_store::Store;
 use toise_store::sealing::SealingKey;
 
 /// Header with the client's key.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 /// Header that marks a replayed response.
 pub const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// Header that marks the response of a repeated call that was answered anew, free of charge.
+pub const RECOMPUTED_HEADER: HeaderName = HeaderName::from_static("idempotent-recomputed");
 /// What the keys are derived for that seal responses with secrets.
 const SEAL_PURPOSE: &str = "toise responses with secrets under idempotency keys";
 /// Before the media type of a sealed response.
@@ -60,6 +62,33 @@ pub fn request_digest(method: &Method, path: &str, query: &str, body: &[u8]) -> 
     *hasher.finalize().as_bytes()
 }
 
+/// What there is to do for a call.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// It has no key.
+    Unnamed,
+    /// It is the first under its key.
+    First(IdempotencyClaim),
+    /// It was made already, and this was answered.
+    Replayed(ApiResponse),
+    /// It was made already and only reads: it is answered anew, free of charge.
+    Recomputed,
+}
+
+impl Turn {
+    /// The answer of the call, and the claim under which it is stored.
+    pub(super) fn conclude(self, answer: ApiResponse) -> (ApiResponse, Option<IdempotencyClaim>) {
+        match self {
+            Self::First(claim) => (answer, Some(claim)),
+            Self::Recomputed => {
+                let answer = answer.with_header(RECOMPUTED_HEADER, "true");
+                (answer.free_of_charge(), None)
+            }
+            Self::Unnamed | Self::Replayed(_) => (answer, None),
+        }
+    }
+}
+
 type ClaimKey = (Uuid, String);
 
 /// Keys for which a call is running. Cheap to clone.
@@ -73,8 +102,10 @@ pub struct IdempotencyClaim {
     name: ClaimKey,
     digest: [u8; 32],
     turn: Option<OwnedMutexGuard<()>>,
+    /// Whether the call only reads; see [`IdempotencyClaim::repeatable`].
+    is_repeatable: bool,
     /// Seals responses with secrets; see [`IdempotencyClaim::sealing_with`].
-    seal: Option<SealingKey>,
+    seal: Option<Box<SealingKey>>,
 }
 
 impl IdempotencyClaims {
@@ -86,6 +117,7 @@ impl IdempotencyClaims {
             name: name.clone(),
             digest,
             turn: None,
+            is_repeatable: false,
             seal: None,
         };
         let mutex = Arc::clone(self.lock().entry(name).or_default());
@@ -114,56 +146,85 @@ impl Drop for IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// Seals what is stored of a response with secrets, such as a new key, with the text of the caller's API key, which is
-    /// stored nowhere: only who sends the same key again reads it.
-    pub fn sealing_with(mut self, api_key: &[u8]) -> Self {
-        self.seal = SealingKey::derived(SEAL_PURPOSE, &[api_key, self.name.1.as_bytes()]);
+    /// The claim of a call that only reads: it can be answered anew if its answer is not kept.
+    pub fn repeatable(mut self) -> Self {
+        self.is_repeatable = true;
         self
     }
 
-    /// The response stored under this key; 409 if it belongs to another request. Reads the store.
-    pub async fn replayed_response(
-        &self,
-        store: &Store,
-        now: DateTime<Utc>,
-    ) -> Result<Option<ApiResponse>, ApiError> {
-        let (store, (account_id, key)) = (store.clone(), self.name.clone());
-        let found =
-            tokio::task::spawn_blocking(move || stored_response(&store, account_id, &key, now));
+    /// Seals what is stored of a response with secrets, such as a new key, with the text of the caller's API key, which is
+    /// stored nowhere: only who sends the same key again reads it.
+    pub fn sealing_with(mut self, api_key: Option<&[u8]>) -> Self {
+        let parts = api_key.map(|api_key| [api_key, self.name.1.as_bytes()]);
+        let seal = parts.and_then(|parts| SealingKey::derived(SEAL_PURPOSE, &parts));
+        self.seal = seal.map(Box::new);
+        self
+    }
+
+    /// What there is to do for the call, after what was answered under this key. Reads the ledger.
+    ///
+    /// # Errors
+    /// The idempotency key belongs to another request, or the answer of a call that must not be made twice is not kept.
+    pub(super) async fn turn(self, ledger: &Ledger) -> Result<Turn, ApiError> {
+        let (ledger, (account_id, key)) = (ledger.clone(), self.name.clone());
+        let found = tokio::task::spawn_blocking(move || ledger.stored(account_id, &key));
         let stored = found
             .await
             .map_err(ApiError::internal)?
             .map_err(ApiError::internal)?;
         let Some(stored) = stored else {
-            return Ok(None);
+            return Ok(Turn::First(self));
         };
         if stored.request_digest != self.digest {
             return Err(ApiError::IdempotencyConflict);
         }
-        let (content_type, body) = match stored.content_type.strip_prefix(SEALED_PREFIX) {
-            None => (stored.content_type.as_str(), stored.body),
+        match stored.body {
+            Some(body) => {
+                let replayed = self.replayed(stored.status, &stored.content_type, body)?;
+                Ok(Turn::Replayed(replayed))
+            }
+            None if stored.is_repeatable => Ok(Turn::Recomputed),
+            None => Err(ApiError::AnswerNotKept {
+                status: stored.status,
+            }),
+        }
+    }
+
+    /// A stored response as it is given again.
+    fn replayed(
+        &self,
+        status: u16,
+        content_type: &str,
+        body: Bytes,
+    ) -> Result<ApiResponse, ApiError> {
+        let (content_type, body) = match content_type.strip_prefix(SEALED_PREFIX) {
+            None => (content_type, body),
             Some(content_type) => {
                 let opened = self
                     .seal
                     .as_ref()
-                    .and_then(|seal| seal.open(&stored.body, self.name.0.as_bytes()).ok());
+                    .and_then(|seal| seal.open(&body, self.name.0.as_bytes()).ok());
                 // Another key of the account: what the response says is not for it.
                 let opened = opened.ok_or(ApiError::IdempotencyConflict)?;
                 (content_type, opened.into())
             }
         };
         let mut response = Response::new(body);
-        *response.status_mut() = StatusCode::from_u16(stored.status).map_err(ApiError::internal)?;
+        *response.status_mut() = StatusCode::from_u16(status).map_err(ApiError::internal)?;
         let headers = response.headers_mut();
         if let Ok(content_type) = HeaderValue::from_str(content_type) {
             headers.insert(CONTENT_TYPE, content_type);
         }
         headers.insert(REPLAYED_HEADER, HeaderValue::from_static("true"));
-        Ok(Some(ApiResponse::from(response).free_of_charge()))
+        Ok(ApiResponse::from(response).free_of_charge())
     }
 
     /// The response in the form in which it is stored; `None` if it has secrets and cannot be sealed.
-    pub fn to_stored_response(&self, answer: &ApiResponse) -> Option<StoredResponse> {
+    pub fn to_stored_response(
+        &self,
+        request_id: Uuid,
+        answer: &ApiResponse,
+    ) -> Option<StoredResponse> {
         let headers = answer.response.headers();
         let content_type = headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
@@ -180,9 +241,11 @@ impl IdempotencyClaim {
         Some(StoredResponse {
             idempotency_key: self.name.1.clone(),
             request_digest: self.digest,
+            request_id: Some(request_id),
+            is_repeatable: self.is_repeatable,
             status: answer.response.status().as_u16(),
             content_type,
-            body,
+            body: Some(body),
         })
     }
 }

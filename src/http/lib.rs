@@ -43,6 +43,7 @@ mod parser_errors;
 mod pieces;
 pub mod pipeline;
 mod readiness;
+pub mod refused_acts;
 pub mod refused_keys;
 pub mod replica;
 mod reports;

@@ -22,7 +22,7 @@ use super::call::{Call, Params};
 use super::endpoint::{BodyRule, Counting, Endpoint, GEOCODING_PREFIX, PROTECTED_PREFIX};
 use super::error::ApiError;
 use super::head::Head;
-use super::idempotency::{self, IdempotencyClaim};
+use super::idempotency::{self, IdempotencyClaim, Turn};
 use super::pieces::BodyPieces;
 use super::replica::{self, AS_OF_HEADER};
 use super::request_line::RequestLine;
@@ -56,6 +56,8 @@ struct RequestTrace {
     is_unpaid: bool,
     /// The memory of the answer.
     answer_lease: Option<BodyLease>,
+    /// The administrative act that was begun.
+    act: Option<Act>,
 }
 
 /// A response, and the pieces that its body goes on with.
@@ -95,6 +97,7 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
         is_receiving: false,
         is_unpaid: false,
         answer_lease: None,
+        act: None,
     };
     let paced = head.paced_client(app, trace.endpoint);
     let shows_key = head.shows_key(app);
@@ -112,7 +115,7 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
         }
     };
     let preflight = app.origins.preflight(&head.method, &head.headers);
-    let outcome = audited(app, head, &trace, outcome).await;
+    let outcome = audited(app, head, &mut trace, outcome).await;
     let (mut response, rest) = match outcome {
         // A browser asks on behalf of a page, whatever is at the path.
         _ if preflight.is_some() => (preflight.unwrap_or_default(), None),
@@ -258,32 +261,21 @@ async fn refuse(
     Err(error)
 }
 
-/// Writes an administrative act to the audit log. An act that cannot be written is answered as a failure, so that its
-/// caller looks what became of it.
+/// Writes to the audit log how an administrative act ended, or that it was refused. A call that was answered already is
+/// no act.
 async fn audited(
     app: &App,
     head: &Head,
-    trace: &RequestTrace,
+    trace: &mut RequestTrace,
     outcome: Result<BilledResponse, ApiError>,
 ) -> Result<BilledResponse, ApiError> {
-    let (Some(endpoint), Some(key)) = (trace.endpoint, &trace.key) else {
-        return outcome;
-    };
-    if !endpoint.is_administrative() || auth::authorise(key, endpoint.access).is_err() {
-        return outcome;
+    if let Some(act) = trace.act.take() {
+        let ended = outcome.as_ref().map(|(response, _)| response);
+        acts::end(app, act, ended).await?;
+    } else if let (Some(endpoint), Some(key), Err(error)) = (trace.endpoint, &trace.key, &outcome) {
+        let act = acts::act(&head.method, head.path.as_str(), trace.client, key);
+        acts::refused(app, act, endpoint, key.key_id, error).await;
     }
-    let (status, subject) = match &outcome {
-        Ok((response, _)) => (response.status(), acts::subject(response.body())),
-        Err(error) => (error.status_and_code().0, None),
-    };
-    let act = Act {
-        actor: format!("key {}", key.key_id),
-        origin: trace.client.map(|client| client.to_string()),
-        action: format!("{} {}", head.method, head.path.as_str()),
-        subject,
-        outcome: status.as_u16().to_string(),
-    };
-    acts::append(app, act).await?;
     outcome
 }
 
@@ -337,18 +329,27 @@ async fn handle_unbilled(
         }
     };
     let (path, query) = (head.path.as_str(), head.query.as_str());
-    let mut claim = None;
-    if let (Some(claim_key), Some(key)) = (claim_key, &trace.key) {
-        let digest = idempotency::request_digest(&head.method, path, query, &bytes);
-        let held = app.claims.claim(key.account_id, claim_key, digest).await;
-        let held = match auth::key_text(&head.headers) {
-            Some(text) => held.sealing_with(text),
-            None => held,
-        };
-        if let Some(given) = held.replayed_response(&app.store, now).await? {
-            return Ok(given.into());
+    let turn = match (claim_key, &trace.key) {
+        (Some(claim_key), Some(key)) => {
+            let digest = idempotency::request_digest(&head.method, path, query, &bytes);
+            let held = app.claims.claim(key.account_id, claim_key, digest).await;
+            let held = held.sealing_with(auth::key_text(&head.headers));
+            let held = match endpoint.only_reads() {
+                true => held.repeatable(),
+                false => held,
+            };
+            held.turn(&app.ledger).await?
         }
-        claim = Some(held);
+        _ => Turn::Unnamed,
+    };
+    if let Turn::Replayed(given) = turn {
+        return Ok(given.into());
+    }
+    if endpoint.is_administrative()
+        && let Some(key) = &trace.key
+    {
+        let act = acts::act(&head.method, path, trace.client, key);
+        trace.act = Some(acts::begin(app, act).await?);
     }
     let call = Call {
         app,
@@ -363,8 +364,9 @@ async fn handle_unbilled(
         key: trace.key.clone(),
         received,
     };
+    let (answer, claim) = turn.conclude((endpoint.handler)(&call).await?);
     Ok(UnbilledResponse {
-        answer: (endpoint.handler)(&call).await?,
+        answer,
         reservation,
         claim,
     })
@@ -433,7 +435,7 @@ async fn bill(
     let stored = claim
         .as_ref()
         .filter(|_| answer.is_final())
-        .and_then(|claim| claim.to_stored_response(&answer));
+        .and_then(|claim| claim.to_stored_response(trace.request_id, &answer));
     if entry.is_some() || stored.is_some() {
         let credits = entry.as_ref().map_or(0, |entry| entry.credits);
         let record = CallRecord {

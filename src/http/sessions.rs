@@ -3,7 +3,7 @@
 //! A session holds the text of its key in memory only, and the key is verified with every request: a revoked key ends its
 //! sessions at once. The cookie cannot be read by scripts and is never sent from another site; besides, a call that
 //! changes something must carry the session's token in a header, which no other site can know. Sessions end with the
-//! process.
+//! process. Their time is monotonic, so that a clock that is set forward ends none.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use rand::distr::{Alphanumeric, SampleString};
 use subtle::ConstantTimeEq;
+use uuid::Uuid;
 use warp::http::header::COOKIE;
 use warp::http::{HeaderMap, Method};
 
@@ -29,6 +30,8 @@ pub const SESSION_LASTS: Duration = Duration::from_secs(8 * 3_600);
 const CODE_LASTS: Duration = Duration::from_secs(15 * 60);
 /// Maximum number of sessions; the one that ends first makes room.
 const SESSIONS_MAX: usize = 10_000;
+/// Maximum number of sessions of a key; its own that ends first makes room.
+const SESSIONS_OF_KEY_MAX: usize = 20;
 /// Maximum number of codes that wait.
 const CODES_MAX: usize = 100;
 /// Random characters of cookies, tokens and codes.
@@ -44,13 +47,30 @@ pub struct Sessions {
 #[derive(Default)]
 struct State {
     sessions: HashMap<String, Session>,
-    codes: HashMap<String, (String, DateTime<Utc>)>,
+    /// The key of each, and until when it can be exchanged, monotonic time.
+    codes: HashMap<String, (String, Duration)>,
 }
 
 struct Session {
+    key_id: Uuid,
     key: String,
     token: String,
+    /// When it ends, monotonic time.
+    until: Duration,
+    /// When it ends, as was told.
     ends_at: DateTime<Utc>,
+}
+
+impl State {
+    /// Ends the session that ends first, of those of a key or of all.
+    fn end_first(&mut self, key_id: Option<Uuid>) {
+        let sessions = self.sessions.iter();
+        let sessions = sessions.filter(|(_, of)| key_id.is_none_or(|key_id| of.key_id == key_id));
+        let first = sessions.min_by_key(|(_, of)| of.until);
+        if let Some(first) = first.map(|(cookie, _)| cookie.clone()) {
+            self.sessions.remove(&first);
+        }
+    }
 }
 
 /// A session that was just begun.
@@ -76,7 +96,7 @@ impl Sessions {
     /// Makes a code that [`Self::redeem`] exchanges once for the key.
     pub fn code_for(&self, key: &str) -> String {
         let code = random_text();
-        let now = self.clock.now();
+        let now = self.clock.monotonic();
         let mut state = self.state.lock();
         state.codes.retain(|_, (_, until)| *until > now);
         if state.codes.len() < CODES_MAX {
@@ -90,25 +110,28 @@ impl Sessions {
     /// The key of a code, which is then used up.
     pub fn redeem(&self, code: &str) -> Option<String> {
         let (key, until) = self.state.lock().codes.remove(code)?;
-        (until > self.clock.now()).then_some(key)
+        (until > self.clock.monotonic()).then_some(key)
     }
 
     /// Begins a session of a key that was verified.
-    pub fn begin(&self, key: String) -> NewSession {
+    pub fn begin(&self, key_id: Uuid, key: String) -> NewSession {
         let (cookie, token) = (random_text(), random_text());
-        let now = self.clock.now();
-        let ends_at = now + SESSION_LASTS;
+        let now = self.clock.monotonic();
+        let ends_at = self.clock.now() + SESSION_LASTS;
         let mut state = self.state.lock();
-        state.sessions.retain(|_, session| session.ends_at > now);
-        if state.sessions.len() >= SESSIONS_MAX {
-            let first = state.sessions.iter().min_by_key(|(_, of)| of.ends_at);
-            if let Some(first) = first.map(|(cookie, _)| cookie.clone()) {
-                state.sessions.remove(&first);
-            }
+        state.sessions.retain(|_, session| session.until > now);
+        let of_key = state.sessions.values();
+        let of_key = of_key.filter(|session| session.key_id == key_id).count();
+        if of_key >= SESSIONS_OF_KEY_MAX {
+            state.end_first(Some(key_id));
+        } else if state.sessions.len() >= SESSIONS_MAX {
+            state.end_first(None);
         }
         let session = Session {
+            key_id,
             key,
             token: token.clone(),
+            until: now + SESSION_LASTS,
             ends_at,
         };
         state.sessions.insert(cookie.clone(), session);
@@ -130,7 +153,8 @@ impl Sessions {
     pub fn of(&self, headers: &HeaderMap) -> Option<(String, DateTime<Utc>)> {
         let state = self.state.lock();
         let session = state.sessions.get(cookie(headers)?)?;
-        (session.ends_at > self.clock.now()).then(|| (session.token.clone(), session.ends_at))
+        let lasts = session.until > self.clock.monotonic();
+        lasts.then(|| (session.token.clone(), session.ends_at))
     }
 
     /// The key behind the cookie of a request; `None` without a session.
@@ -143,7 +167,7 @@ impl Sessions {
         };
         let state = self.state.lock();
         let found = state.sessions.get(cookie);
-        let Some(session) = found.filter(|session| session.ends_at > self.clock.now()) else {
+        let Some(session) = found.filter(|session| session.until > self.clock.monotonic()) else {
             return Ok(None);
         };
         let changes = !matches!(*method, Method::GET | Method::HEAD);
@@ -193,7 +217,7 @@ mod tests {
     fn a_session_reads_with_its_cookie_and_changes_with_its_token() {
         let clock = Clock::steered(DateTime::UNIX_EPOCH);
         let sessions = Sessions::new(clock.clone());
-        let new = sessions.begin("key".into());
+        let new = sessions.begin(Uuid::now_v7(), "key".into());
         let key = |method: Method, headers: &HeaderMap| sessions.key(&method, headers);
         assert_eq!(
             key(Method::GET, &with(&new.cookie, None))
@@ -209,6 +233,30 @@ mod tests {
         assert_eq!(key(Method::POST, &headers).unwrap().as_deref(), Some("key"));
         clock.advance_ms(9 * 3_600_000);
         assert_eq!(key(Method::POST, &headers).unwrap(), None);
+    }
+
+    #[test]
+    fn a_key_ends_no_sessions_but_its_own_and_a_clock_that_jumps_ends_none() {
+        let clock = Clock::steered(DateTime::UNIX_EPOCH);
+        let sessions = Sessions::new(clock.clone());
+        let (modest, greedy) = (Uuid::now_v7(), Uuid::now_v7());
+        let lasts = |new: &NewSession| sessions.of(&with(&new.cookie, None)).is_some();
+        let one = sessions.begin(modest, "modest".into());
+        let code = sessions.code_for("modest");
+        let many: Vec<NewSession> = (0..SESSIONS_MAX + 1)
+            .map(|_| {
+                clock.advance_ms(1);
+                sessions.begin(greedy, "greedy".into())
+            })
+            .collect();
+        assert!(lasts(&one));
+        let left = many.iter().filter(|new| lasts(new)).count();
+        assert_eq!(left, SESSIONS_OF_KEY_MAX);
+        assert!(many[many.len() - SESSIONS_OF_KEY_MAX..].iter().all(lasts));
+        clock.jump_ms(24 * 3_600_000);
+        let again = sessions.begin(modest, "modest".into());
+        assert!(lasts(&one) && lasts(&again));
+        assert_eq!(sessions.redeem(&code).as_deref(), Some("modest"));
     }
 
     #[test]

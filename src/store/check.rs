@@ -1,10 +1,10 @@
 //! Verifies everything in the store that has a checksum, and SQLite's own structures. Called by `toise check` and for
 //! every backup.
 
-use rusqlite::{Connection, Row};
+use rusqlite::Connection;
 use serde::Serialize;
 
-use super::checksum::of_answer;
+use super::checksum::is_intact_answer;
 use super::error::Result;
 use super::{Database, Store, document};
 
@@ -100,15 +100,6 @@ impl StoreCheck {
         }
         Ok(())
     }
-}
-
-/// Whether a stored response has the checksum it was stored with: the columns request digest, status, media type, length,
-/// body and checksum, in this order.
-pub fn is_intact_answer(row: &Row<'_>) -> rusqlite::Result<bool> {
-    let content_type: String = row.get(2)?;
-    let (digest, body) = (row.get_ref(0)?.as_blob()?, row.get_ref(4)?.as_blob()?);
-    let found = of_answer(digest, row.get(1)?, &content_type, row.get(3)?, body);
-    Ok(row.get_ref(5)?.as_blob()? == found)
 }
 
 /// An identifier as it is written everywhere, from its hexadecimal digits; other names as they are.

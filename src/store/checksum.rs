@@ -3,6 +3,8 @@
 //! SQLite has none for its pages, and zstd none for its frames as they are written here, so a bit that flips on disk
 //! would be read as something else.
 
+use rusqlite::Row;
+
 /// Length of a checksum, bytes: one damaged row in 2⁶⁴ is not noticed.
 pub const CHECKSUM_BYTES: usize = 8;
 
@@ -33,6 +35,17 @@ pub fn of_answer(
         &bytes.to_le_bytes(),
         body,
     ])
+}
+
+/// Whether a stored response has the checksum it was stored with: the columns request digest, status, media type, length,
+/// body or null, and checksum, in this order.
+pub fn is_intact_answer(row: &Row<'_>) -> rusqlite::Result<bool> {
+    let content_type: String = row.get(2)?;
+    let digest = row.get_ref(0)?.as_blob()?;
+    // Of some only the reference is kept.
+    let body = row.get_ref(4)?.as_blob_or_null()?.unwrap_or_default();
+    let found = of_answer(digest, row.get(1)?, &content_type, row.get(3)?, body);
+    Ok(row.get_ref(5)?.as_blob()? == found)
 }
 
 #[cfg(test)]

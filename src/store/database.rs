@@ -14,6 +14,7 @@ use super::error::{Error, Result};
 use super::files::{DatabaseFiles, OpenFiles, sync_folder};
 use super::flusher::Flusher;
 use super::functions;
+use super::master_key;
 use super::migrations::{self, Steps};
 use super::writer::{Patience, WriteQueue, WriterConnection};
 use toise_base::supervise::Supervisor;
@@ -106,6 +107,17 @@ impl Database {
     /// Paths of its files.
     pub(super) fn paths(&self) -> &DatabaseFiles {
         self.shared.files.paths()
+    }
+
+    /// Seals bytes for a place as `conceal` does in statements, before they are handed to the writer; without a master key
+    /// they stay as they are.
+    ///
+    /// # Errors
+    /// Never for less than 64 GiB.
+    pub fn conceal(&self, bytes: Vec<u8>, place: &str) -> Result<Vec<u8>> {
+        let key = self.paths().sealing().get();
+        master_key::conceal_bytes(key, bytes, place)
+            .map_err(|error| Error::MasterKey(error.to_string()))
     }
 
     /// Runs a read; it sees every write that returned before. Blocks.

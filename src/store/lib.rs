@@ -34,6 +34,7 @@ mod flusher;
 mod functions;
 pub mod master_key;
 mod migrations;
+mod sealed_ledger;
 pub mod sealing;
 mod writer;
 
@@ -42,7 +43,8 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-pub use check::{StoreCheck, is_intact_answer};
+pub use check::StoreCheck;
+pub use checksum::is_intact_answer;
 use database::SyncPolicy;
 pub use database::{Database, Durability};
 pub use error::{Error, ReplacedFile, Result};
@@ -85,10 +87,11 @@ impl Store {
         store
             .1
             .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
-        let ledger = database::open_writer(data, LEDGER_FILE_NAME, &migrations::LEDGER)?;
+        let mut ledger = database::open_writer(data, LEDGER_FILE_NAME, &migrations::LEDGER)?;
         if let Some(key) = sealing.get() {
             // It is not set yet: the files were just opened.
             let _ = ledger.0.paths().sealing().set(key.clone());
+            sealed_ledger::seal(&mut ledger.1)?;
         }
         Ok(Self {
             database: Database::over(supervisor, "store", store, SyncPolicy::Always)?,

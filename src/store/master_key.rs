@@ -3,8 +3,8 @@
 //! The master key is 32 random bytes as 64 hexadecimal digits, from the environment (`TOISE_MASTER_KEY`), a file
 //! (`TOISE_MASTER_KEY_FILE`) or a command (`TOISE_MASTER_KEY_COMMAND`, its output). When a store is first opened with one,
 //! a data key is made, wrapped with it and stored, and the secrets that are there are sealed with the data key: webhook
-//! keys, signing secrets, the secret of cursors; from then on also the responses under idempotency keys. Afterwards the
-//! store opens only with the master key.
+//! keys, signing secrets, the secret of cursors, the responses under idempotency keys. Afterwards the store opens only with
+//! the master key.
 //!
 //! To change the master key, name the former one in the same ways with `_PREVIOUS` (`TOISE_MASTER_KEY_PREVIOUS`, …) the
 //! next time a process opens the store, a command beside a running server for example: the data key is wrapped anew, and
@@ -21,7 +21,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::error::{Error, Result};
-use super::sealing::{KEY_BYTES, SealingKey};
+use super::sealing::{KEY_BYTES, SealingKey, Unopened};
 
 /// Name of the environment variable with the master key; `_FILE` and `_COMMAND` name where it is.
 const VARIABLE: &str = "TOISE_MASTER_KEY";
@@ -36,7 +36,8 @@ const SEALED: &[u8] = b"sealed\0";
 /// Before sealed texts, whose bytes are written in hexadecimal digits.
 const SEALED_TEXT: &str = "sealed:";
 
-/// Seals the secrets that are stored when a store is first opened with a master key.
+/// Seals the secrets that are stored when a store is first opened with a master key. What the ledger holds is sealed in
+/// [`super::sealed_ledger`].
 const SEAL_ALL: &str = "
     UPDATE webhook_keys SET value = conceal(value, 'webhook_keys ' || account_id);
     UPDATE webhook_keys SET next_value = conceal(next_value, 'webhook_keys ' || account_id)
@@ -200,6 +201,26 @@ pub(super) fn register_functions(
     })
 }
 
+/// Seals bytes as `conceal` does; without a key they stay as they are.
+///
+/// # Errors
+/// Never for less than 64 GiB.
+pub(super) fn conceal_bytes(
+    key: Option<&SealingKey>,
+    bytes: Vec<u8>,
+    place: &str,
+) -> std::result::Result<Vec<u8>, Unopened> {
+    let Some(key) = key else {
+        return Ok(bytes);
+    };
+    Ok([SEALED, &key.seal(&bytes, place.as_bytes())?].concat())
+}
+
+/// Whether bytes are as `conceal` leaves them with a key.
+pub(super) fn is_concealed(bytes: &[u8]) -> bool {
+    bytes.starts_with(SEALED)
+}
+
 fn failed(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {
     rusqlite::Error::UserFunctionError(reason.into())
 }
@@ -215,8 +236,8 @@ fn conceal(
     };
     match value {
         ValueRef::Blob(bytes) => {
-            let sealed = key.seal(bytes, place.as_bytes()).map_err(failed)?;
-            Ok(Value::Blob([SEALED, &sealed].concat()))
+            let sealed = conceal_bytes(Some(key), bytes.to_vec(), place);
+            sealed.map(Value::Blob).map_err(failed)
         }
         ValueRef::Text(bytes) => {
             let sealed = key.seal(bytes, place.as_bytes()).map_err(failed)?;
@@ -265,16 +286,17 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::Store;
     use toise_base::supervise::Supervisor;
 
-    const FIRST: &str = "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f";
+    pub(crate) const FIRST: &str =
+        "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f";
     const SECOND: &str = "1f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f";
     const TEXT: &str = "whk_a-key-that-a-receiver-compares";
 
-    fn open(folder: &std::path::Path, keys: &MasterKeys) -> Result<Store> {
+    pub(crate) fn open(folder: &std::path::Path, keys: &MasterKeys) -> Result<Store> {
         Store::open_with(folder, &Supervisor::default(), keys)
     }
 
@@ -294,7 +316,7 @@ mod tests {
             .unwrap()
     }
 
-    fn files_show(folder: &std::path::Path, text: &[u8]) -> bool {
+    pub(crate) fn files_show(folder: &std::path::Path, text: &[u8]) -> bool {
         // The threads of a store that was dropped close its files a little later.
         let since = std::time::Instant::now();
         while folder.join("store.sqlite-wal").exists() || folder.join("ledger.sqlite-wal").exists()

@@ -1,16 +1,27 @@
 //! Authenticated encryption of small secrets before they are stored.
 //!
-//! AES-256-GCM with a random nonce. The context, such as the name of the table and the identifier of the row, is
-//! authenticated with the text: a ciphertext that is moved elsewhere does not open. One key seals far fewer than 2³² texts.
+//! Each text has a key of its own, AES-256-GCM, derived by HKDF-SHA256 from the sealing key and 256 random bits that are
+//! stored with the text: however many texts a key seals, no nonce comes twice. The context, such as the name of the
+//! table and the identifier of the row, is authenticated with the text: a ciphertext that is moved elsewhere does not
+//! open. Texts of the former format, sealed with the sealing key itself and a random nonce of 96 bits, are still opened.
 
 use std::fmt;
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hkdf::{HKDF_SHA256, Prk, Salt};
 
-/// First byte of a sealed text: the format.
-const FORMAT: u8 = 1;
+/// First byte of a text sealed with a key of its own: the format.
+const FORMAT: u8 = 2;
+/// First byte of a text sealed with the sealing key itself.
+const FORMER_FORMAT: u8 = 1;
 /// Length of a key, bytes.
 pub const KEY_BYTES: usize = 32;
+/// Length of what the key of a text is derived from, bytes.
+const SALT_BYTES: usize = 32;
+/// What the keys of texts are derived for.
+const TEXT_KEYS: &[u8] = b"toise keys of sealed texts";
+/// The nonce of a key that seals one text.
+const ONLY_NONCE: [u8; NONCE_LEN] = [0; NONCE_LEN];
 
 /// A text that cannot be opened: it was sealed with another key or for another place, or is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +30,12 @@ pub struct Unopened;
 
 /// A key that seals. Its debug text does not show it.
 #[derive(Clone)]
-pub struct SealingKey(LessSafeKey);
+pub struct SealingKey {
+    /// Derives the keys of texts.
+    texts: Prk,
+    /// Opens texts of the former format.
+    former: LessSafeKey,
+}
 
 impl fmt::Debug for SealingKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,8 +46,11 @@ impl fmt::Debug for SealingKey {
 impl SealingKey {
     /// A key of random bytes; `None` if the length is wrong, which the type of `bytes` rules out.
     pub fn new(bytes: &[u8; KEY_BYTES]) -> Option<Self> {
-        let key = UnboundKey::new(&AES_256_GCM, bytes).ok()?;
-        Some(Self(LessSafeKey::new(key)))
+        let former = UnboundKey::new(&AES_256_GCM, bytes).ok()?;
+        Some(Self {
+            texts: Salt::new(HKDF_SHA256, TEXT_KEYS).extract(bytes),
+            former: LessSafeKey::new(former),
+        })
     }
 
     /// A key derived from secret parts of at least 256 random bits, for one purpose.
@@ -49,17 +68,16 @@ impl SealingKey {
     /// # Errors
     /// Never for texts of less than 64 GiB.
     pub fn seal(&self, text: &[u8], context: &[u8]) -> Result<Vec<u8>, Unopened> {
-        let nonce: [u8; NONCE_LEN] = rand::random();
+        let salt: [u8; SALT_BYTES] = rand::random();
         let mut sealed = text.to_vec();
-        let unique = Nonce::assume_unique_for_key(nonce);
-        self.0
-            .seal_in_place_append_tag(unique, Aad::from(context), &mut sealed)
+        self.key_of_text(&salt)?
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(ONLY_NONCE),
+                Aad::from(context),
+                &mut sealed,
+            )
             .map_err(|_| Unopened)?;
-        let mut whole = Vec::with_capacity(1 + NONCE_LEN + sealed.len());
-        whole.push(FORMAT);
-        whole.extend_from_slice(&nonce);
-        whole.extend_from_slice(&sealed);
-        Ok(whole)
+        Ok([&[FORMAT], &salt[..], &sealed].concat())
     }
 
     /// Opens a sealed text in its context.
@@ -67,15 +85,40 @@ impl SealingKey {
     /// # Errors
     /// Another key or context sealed it, or it is damaged.
     pub fn open(&self, sealed: &[u8], context: &[u8]) -> Result<Vec<u8>, Unopened> {
-        let rest = sealed.strip_prefix(&[FORMAT]).ok_or(Unopened)?;
-        let (nonce, rest) = rest.split_first_chunk::<NONCE_LEN>().ok_or(Unopened)?;
-        let mut text = rest.to_vec();
-        let nonce = Nonce::assume_unique_for_key(*nonce);
-        let opened = self.0.open_in_place(nonce, Aad::from(context), &mut text);
-        let length = opened.map_err(|_| Unopened)?.len();
-        text.truncate(length);
-        Ok(text)
+        let (format, rest) = sealed.split_first().ok_or(Unopened)?;
+        match *format {
+            FORMAT => {
+                let (salt, rest) = rest.split_first_chunk().ok_or(Unopened)?;
+                opened(&self.key_of_text(salt)?, ONLY_NONCE, rest, context)
+            }
+            FORMER_FORMAT => {
+                let (nonce, rest) = rest.split_first_chunk().ok_or(Unopened)?;
+                opened(&self.former, *nonce, rest, context)
+            }
+            _ => Err(Unopened),
+        }
     }
+
+    fn key_of_text(&self, salt: &[u8; SALT_BYTES]) -> Result<LessSafeKey, Unopened> {
+        let info: [&[u8]; 1] = [salt];
+        let derived = self.texts.expand(&info, &AES_256_GCM);
+        let derived = derived.map_err(|_| Unopened)?;
+        Ok(LessSafeKey::new(UnboundKey::from(derived)))
+    }
+}
+
+fn opened(
+    key: &LessSafeKey,
+    nonce: [u8; NONCE_LEN],
+    sealed: &[u8],
+    context: &[u8],
+) -> Result<Vec<u8>, Unopened> {
+    let mut text = sealed.to_vec();
+    let nonce = Nonce::assume_unique_for_key(nonce);
+    let opened = key.open_in_place(nonce, Aad::from(context), &mut text);
+    let length = opened.map_err(|_| Unopened)?.len();
+    text.truncate(length);
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -106,5 +149,28 @@ mod tests {
         let sealed = seals(&[b"a", b"bc"]).seal(b"x", b"").unwrap();
         assert!(seals(&[b"ab", b"c"]).open(&sealed, b"").is_err());
         assert!(seals(&[b"a", b"bc"]).open(&sealed, b"").is_ok());
+    }
+
+    #[test]
+    fn each_text_has_a_key_of_its_own_and_texts_of_the_former_format_open() {
+        let key = SealingKey::new(&[7; KEY_BYTES]).unwrap();
+        let seals = [(); 2].map(|()| key.seal(b"same", b"place").unwrap());
+        assert_ne!(seals[0][..=SALT_BYTES], seals[1][..=SALT_BYTES]);
+        let mixed = [&seals[0][..=SALT_BYTES], &seals[1][1 + SALT_BYTES..]].concat();
+        assert_eq!(key.open(&mixed, b"place"), Err(Unopened));
+        // As version 1 of the format sealed b"whsec_secret" for b"account 1".
+        let nonce = [9; NONCE_LEN];
+        let mut former = b"whsec_secret".to_vec();
+        let unbound = UnboundKey::new(&AES_256_GCM, &[7; KEY_BYTES]).unwrap();
+        LessSafeKey::new(unbound)
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(b"account 1"),
+                &mut former,
+            )
+            .unwrap();
+        let former = [&[FORMER_FORMAT], &nonce[..], &former].concat();
+        assert_eq!(key.open(&former, b"account 1").unwrap(), b"whsec_secret");
+        assert_eq!(key.open(&former, b"account 2"), Err(Unopened));
     }
 }

@@ -104,6 +104,15 @@ fn a_delivery_is_received_verified_listed_and_sent_again() {
         ],
     );
     assert_eq!(replayed["items"], 1);
+    let acts = run(data, &["audit"]);
+    let act = |place: usize| {
+        let act = &acts["entries"][place];
+        (act["action"].clone(), act["outcome"].clone())
+    };
+    let replay = || json!("alerts replay");
+    assert_eq!(act(0), (replay(), json!("done")));
+    assert_eq!(act(1), (replay(), json!("begun")));
+    assert_eq!(acts["entries"][0]["subject"], format!("alert {alert_id}"));
     let again = line();
     assert_eq!(again["body"], came["body"]);
     assert_ne!(again["webhook_id"], came["webhook_id"]);
@@ -165,6 +174,11 @@ fn a_delivery_is_received_verified_listed_and_sent_again() {
             errors(&output)
         );
     }
+    let acts = run(data, &["audit"]);
+    let last = &acts["entries"][0];
+    assert_eq!(last["action"], "alerts dead-letters --retry");
+    let outcome = last["outcome"].as_str().unwrap();
+    assert!(outcome.starts_with("failed: "), "{outcome}");
 }
 
 #[test]

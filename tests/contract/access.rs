@@ -89,7 +89,17 @@ async fn pages_of_named_origins_may_call() {
     let exposed = response.headers()["access-control-expose-headers"]
         .to_str()
         .unwrap();
-    assert!(exposed.contains("x-request-id"), "{exposed}");
+    let exposed: Vec<&str> = exposed.split(", ").collect();
+    for name in [
+        "x-request-id",
+        "allow",
+        "content-disposition",
+        "x-toise-as-of",
+        "x-toise-snapshots",
+        "idempotent-recomputed",
+    ] {
+        assert!(exposed.contains(&name), "{name}: {exposed:?}");
+    }
 }
 
 #[tokio::test]
@@ -150,11 +160,11 @@ async fn what_operators_do_is_in_a_log_that_shows_what_is_missing() {
         422
     );
     assert_eq!(ask(Method::DELETE, &path, Value::Null).await.status(), 200);
-    // What somebody without the right tries is the log's business, not the audit's.
-    let refused = service
-        .ask(Method::DELETE, &path)
-        .header("x-api-key", &service.key);
-    assert_eq!(refused.send().await.unwrap().status(), 403);
+    // What a valid key may not do is an act as well; without a valid key it is none.
+    for (key, status) in [(service.key.as_str(), 403), ("nonsense", 401)] {
+        let refused = service.ask(Method::DELETE, &path).header("x-api-key", key);
+        assert_eq!(refused.send().await.unwrap().status(), status);
+    }
     let log = ask(Method::GET, "/v2/protected/admin/audit", Value::Null).await;
     let log: Value = log.json().await.unwrap();
     let acts: Vec<(&str, &str)> = log["data"]
@@ -171,14 +181,19 @@ async fn what_operators_do_is_in_a_log_that_shows_what_is_missing() {
     let (patch, delete) = (format!("PATCH {path}"), format!("DELETE {path}"));
     let created = format!("POST {KEYS}");
     let expected = [
+        (delete.as_str(), "403"),
         (delete.as_str(), "200"),
+        (delete.as_str(), "begun"),
         (patch.as_str(), "422"),
+        (patch.as_str(), "begun"),
         (patch.as_str(), "200"),
+        (patch.as_str(), "begun"),
         (created.as_str(), "200"),
+        (created.as_str(), "begun"),
     ];
     assert_eq!(acts, expected);
     assert_eq!(log["data"][0]["origin"], "127.0.0.1");
-    assert_eq!(log["data"][3]["subject"], format!("key {key_id}"));
+    assert_eq!(log["data"][7]["subject"], format!("key {key_id}"));
     assert_eq!(audit::verify(&service.store).unwrap().broken_at, None);
 }
 
@@ -204,6 +219,10 @@ async fn an_idempotency_key_holds_for_administration_and_keeps_the_secret_for_it
     let again: Value = again.json().await.unwrap();
     assert_eq!(again, first);
     assert_eq!(error_of(make(&other).await).await.0, 409);
+    // An answer that is given again is no act.
+    let acts = audit::latest(&service.store, None, 10).unwrap();
+    let outcomes: Vec<&str> = acts.iter().map(|one| one.act.outcome.as_str()).collect();
+    assert_eq!(outcomes, ["200", "begun"]);
     let text = first["data"]["key"].as_str().unwrap().to_owned();
     let shown = service.store.ledger().read(move |connection| {
         let sql = "SELECT count(*) FROM stored_answers WHERE instr(body, CAST(?1 AS BLOB)) > 0";
@@ -228,4 +247,25 @@ async fn a_key_with_one_endpoint_of_administration_takes_nothing_from_a_mightier
         .ask(Method::DELETE, &path)
         .header("x-api-key", &revoker);
     assert_eq!(request.send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn refused_attempts_of_a_key_do_not_flood_the_log() {
+    let service = Service::start().await;
+    for _ in 0..60 {
+        let refused = service
+            .ask(Method::GET, KEYS)
+            .header("x-api-key", &service.key);
+        assert_eq!(refused.send().await.unwrap().status(), 403);
+    }
+    let listed = audit::latest(&service.store, None, 100).unwrap().len();
+    assert_eq!(listed, 20);
+    service.clock.advance_ms(3_600_000);
+    let refused = service
+        .ask(Method::GET, KEYS)
+        .header("x-api-key", &service.key);
+    assert_eq!(refused.send().await.unwrap().status(), 403);
+    let next = audit::latest(&service.store, None, 1).unwrap();
+    let expected = "403, after 40 refusals that are not listed";
+    assert_eq!(next[0].act.outcome, expected);
 }

@@ -124,6 +124,16 @@ async fn an_alert_is_active_until_deleted_and_after_a_patch_or_activation() {
         let activate = format!("{path}/activate");
         let active = state(read(&service, &activate).await).await;
         assert_eq!(active, patched);
+        // It changes something, though it is a GET: repeated under a key, it is not done again.
+        for replayed in [None, Some("true")] {
+            let request = service
+                .ask(Method::GET, &activate)
+                .header("x-api-key", &service.key)
+                .header("idempotency-key", id.as_str());
+            let response = request.send().await.unwrap();
+            let header = response.headers().get("idempotent-replayed");
+            assert_eq!(header.map(|value| value.to_str().unwrap()), replayed);
+        }
         // An alert on adverts cannot be read as one on properties.
         let (_, other) = KINDS[usize::from(listing == ListingKind::Property)];
         let elsewhere = ask(&service, Method::GET, &format!("{other}/{id}"), &nothing).await;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use toise::accounts::key::KeyKind;
+use toise::accounts::key::{KeyChange, KeyKind};
+use toise::accounts::keys;
+use toise::base::networks::Networks;
 
 use toise::http::App;
 use toise::http::console_page::ConsolePage;
@@ -137,6 +139,46 @@ async fn a_key_becomes_a_session_that_ends_with_it() {
         status(&service, Method::GET, tiles, &cookie, None).await,
         401
     );
+}
+
+#[tokio::test]
+async fn a_session_is_begun_and_told_only_where_its_key_may_be_used_and_within_its_rate() {
+    let proxies = Networks::parse("127.0.0.1").unwrap();
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+        app.proxies = Arc::new(proxies);
+    })
+    .await;
+    let new = service.new_key(KeyKind::Test, "search", "default");
+    let change = KeyChange {
+        allowed_from: Some(Some(Networks::parse("198.51.100.0/24").unwrap())),
+        ..KeyChange::default()
+    };
+    keys::change(&service.store, &new.key, change).unwrap();
+    let begin = async |from: &str| {
+        let request = service.ask(Method::POST, SESSION);
+        let request = request.header("x-forwarded-for", from);
+        let body = json!({"key": new.key});
+        request.json(&body).send().await.unwrap()
+    };
+    let refused = begin("192.0.2.1").await;
+    assert_eq!(refused.status(), 403);
+    assert!(!refused.headers().contains_key("set-cookie"));
+    let response = begin("198.51.100.7").await;
+    assert_eq!(response.status(), 201);
+    let cookie = cookie(&response);
+    let tell = async |from: &str| {
+        let request = service.ask(Method::GET, SESSION).header("cookie", &cookie);
+        let request = request.header("x-forwarded-for", from);
+        request.send().await.unwrap().status()
+    };
+    assert_eq!(tell("198.51.100.7").await, 200);
+    assert_eq!(tell("192.0.2.1").await, 403);
+    // A test key makes five calls a second.
+    let mut statuses = Vec::new();
+    for _ in 0..6 {
+        statuses.push(begin("198.51.100.7").await.status());
+    }
+    assert!(statuses.iter().any(|status| *status == 429), "{statuses:?}");
 }
 
 #[tokio::test]

@@ -95,3 +95,62 @@ async fn errors_are_not_stored_and_invalid_keys_are_rejected() {
         assert!(message.starts_with("idempotency-key: must be"), "{message}");
     }
 }
+
+#[tokio::test]
+async fn a_repeated_call_whose_answer_is_not_kept_is_answered_anew_free_of_charge() {
+    let service = priced().await;
+    let first = ask(&service, &service.key, "a", r#"{"size":2}"#).await;
+    let answer = first.text().await.unwrap();
+    // As when other answers of the account took its room.
+    forget_bodies(&service);
+    let again = ask(&service, &service.key, "a", r#"{"size":2}"#).await;
+    assert_eq!(again.status(), 200);
+    assert_eq!(again.headers()["x-credits"], "0");
+    assert_eq!(again.headers()["idempotent-recomputed"], "true");
+    assert!(!again.headers().contains_key("idempotent-replayed"));
+    assert_eq!(again.text().await.unwrap(), answer);
+    let other = ask(&service, &service.key, "a", r#"{"size":3}"#).await;
+    assert_eq!(error_of(other).await.0, 409);
+    assert_eq!(
+        service.charged("SELECT count(*), sum(credits) FROM ledger"),
+        [1, 1]
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_changed_something_is_not_made_again_when_its_answer_is_not_kept() {
+    let service = priced().await;
+    let operator = service.key_with("admin");
+    let make = async || {
+        let request = service
+            .ask(Method::POST, "/v2/protected/admin/accounts")
+            .header("x-api-key", &operator)
+            .header("idempotency-key", "once");
+        let body = serde_json::json!({"name": "partner"});
+        request.json(&body).send().await.unwrap()
+    };
+    assert_eq!(make().await.status(), 200);
+    forget_bodies(&service);
+    let (status, code, message) = error_of(make().await).await;
+    assert_eq!((status, code), (409, 10008));
+    assert!(message.contains("answered with 200"), "{message}");
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_forward_makes_no_repeated_call_cost_again() {
+    let service = priced().await;
+    ask(&service, &service.key, "a", "{}").await;
+    service.clock.jump_ms(25 * 3_600_000);
+    let again = ask(&service, &service.key, "a", "{}").await;
+    assert_eq!(again.headers()["x-credits"], "0");
+    assert_eq!(again.headers()["idempotent-replayed"], "true");
+}
+
+fn forget_bodies(service: &Service) {
+    let change = |transaction: &rusqlite::Transaction<'_>| {
+        let sql = "UPDATE stored_answers SET body = NULL,
+                     checksum = answer_checksum(request_digest, status, content_type, bytes, x'')";
+        transaction.execute(sql, [])
+    };
+    assert_eq!(service.store.ledger().write(change).unwrap(), 1);
+}

@@ -56,6 +56,16 @@ fn an_agent_works_on_a_data_folder_with_a_key_that_ends_with_it() {
     assert!(child.wait().unwrap().success());
     let key = &run(data, &["keys", "list"])[0];
     assert!(key["revoked_at"].is_string(), "{key}");
+    let subject = format!("key {}", key["key_id"].as_str().unwrap());
+    let acts = run(data, &["audit"]);
+    for (place, action) in [(0, "mcp: revoke its key"), (2, "mcp: create its key")] {
+        let act = &acts["entries"][place];
+        assert_eq!(
+            (&act["action"], &act["subject"]),
+            (&json!(action), &json!(subject))
+        );
+        assert_eq!(act["outcome"], "done");
+    }
 }
 
 #[test]

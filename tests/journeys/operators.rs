@@ -278,4 +278,8 @@ async fn a_demo_that_listens_revokes_only_the_keys_of_earlier_demos() {
     assert_eq!(search(&second.address, &old).await, 401);
     assert_eq!(search(&second.address, text(&own, "key")).await, 200);
     assert_eq!(second.terminate(), Some(0));
+    let acts = run(data, &["audit"]);
+    let made = acts["entries"].as_array().unwrap().iter();
+    let made = made.filter(|act| act["action"] == "demo: create a key" && act["outcome"] == "done");
+    assert_eq!(made.count(), 8);
 }

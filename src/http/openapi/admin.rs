@@ -155,12 +155,12 @@ fn audit_entry() -> Value {
         "required": ["entry", "at", "actor", "action", "outcome", "digest"],
         "properties": {
             "entry": {"type": "integer", "minimum": 1, "description": "Its number"},
-            "at": moment("When the act ended"),
+            "at": moment("When it was appended"),
             "actor": {"type": "string", "description": "The key by its id, or the person at the command line"},
             "origin": {"type": "string", "description": "Address of the caller; absent: on the machine itself"},
             "action": {"type": "string", "description": "What was done"},
             "subject": {"type": "string", "description": "To which key or account, if the action does not say"},
-            "outcome": {"type": "string", "description": "How it ended: a status, or done"},
+            "outcome": {"type": "string", "description": "How it ended: a status, done or failed; begun before the act"},
             "digest": {"type": "string", "description": "BLAKE3 of the entry and of the digest before it, hexadecimal"},
         },
     })

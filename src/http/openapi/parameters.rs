@@ -21,7 +21,8 @@ pub fn idempotency_parameter() -> Value {
         "name": "Idempotency-Key",
         "in": "header",
         "schema": {"type": "string", "minLength": 1, "maxLength": KEY_CHARS_MAX, "pattern": "^[!-~]([ -~]*[!-~])?$"},
-        "description": "Names the call: sent again within 24 h with the same body, it gives the stored answer and \
-    costs nothing more; with another body it is refused with 409",
+        "description": "Names the call: sent again within 24 h with the same body, it costs nothing more and gives the \
+    stored answer (`idempotent-replayed: true`) or, where that is not kept and the call only reads, one made anew \
+    (`idempotent-recomputed: true`); with another body it is refused with 409",
     })
 }

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use warp::http::header::{CONTENT_ENCODING, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use warp::http::{HeaderMap, Method, Response, StatusCode};
 
-use crate::App;
 use crate::call::{Call, read_json};
 use crate::console_page::BaseMap;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
@@ -20,6 +19,7 @@ use crate::error::ApiError;
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::response::ApiResponse;
 use crate::sessions::{COOKIE_NAME, SESSION_LASTS};
+use crate::{App, admission, auth};
 use toise_accounts::key::KeyRecord;
 use toise_accounts::scopes::Scope;
 use toise_contract::fault::Fault;
@@ -188,9 +188,9 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let text = text.ok_or(ApiError::Unauthorised(
         "of the code must not be used up or too old",
     ))?;
-    // Where the key may be used from is checked with each call of the session.
-    let key = crate::auth::verify(call.app, Some(&text), call.client).await?;
-    let new = call.app.sessions.begin(text);
+    let key = auth::verify(call.app, Some(&text), call.client).await?;
+    admit(call, &key)?;
+    let new = call.app.sessions.begin(key.key_id, text);
     let cookie = set_cookie(call.app, &new.cookie, SESSION_LASTS);
     let answer = ApiResponse::data(about(call.app, &key, &new.token, new.ends_at));
     Ok(answer
@@ -203,9 +203,18 @@ async fn tell(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let Some((token, ends_at)) = call.app.sessions.of(call.headers) else {
         return Ok(ApiResponse::data(Value::Null));
     };
-    let key =
-        crate::auth::authenticate_call(call.app, &Method::GET, call.headers, call.client).await?;
+    let key = auth::authenticate_call(call.app, &Method::GET, call.headers, call.client).await?;
+    admit(call, &key)?;
     Ok(ApiResponse::data(about(call.app, &key, &token, ends_at)))
+}
+
+/// Checks where the key of a session is used from, as with any call, and counts the call against its rate.
+fn admit(call: &Call<'_>, key: &KeyRecord) -> Result<(), ApiError> {
+    if !key.may_come_from(call.client) {
+        return Err(ApiError::WrongAddress);
+    }
+    let meter = call.app.meters.of(key.key_id, key.allowance);
+    admission::admit(call.app, &meter)
 }
 
 fn about(app: &App, key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chrono::Utc>) -> Value {

@@ -67,7 +67,7 @@ pub fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::{Access, GEOCODING_PREFIX, PROTECTED_PREFIX};
+    use crate::endpoint::{Access, Counting, GEOCODING_PREFIX, PROTECTED_PREFIX};
     use std::collections::{BTreeMap, BTreeSet};
     use toise_accounts::grants::ENDPOINTS;
 
@@ -88,6 +88,23 @@ mod tests {
             let is_new = seen.insert((endpoint.path, endpoint.method.as_str()));
             assert!(is_new, "{} {}", endpoint.method, endpoint.path);
         }
+    }
+
+    #[test]
+    fn calls_that_count_and_change_something_are_not_answered_anew() {
+        let remembered = endpoints().filter(|endpoint| {
+            let counts = endpoint.counting != Counting::Free;
+            counts && endpoint.takes_idempotency_key() && !endpoint.only_reads()
+        });
+        let paths: BTreeSet<&str> = remembered.map(|endpoint| endpoint.path).collect();
+        let expected = [
+            "/geocoding/async/projects/{id}/start",
+            "/v2/protected/adverts/url",
+            "/v2/protected/adverts/{flxId}/check",
+            "/v2/protected/properties/url",
+            "/v2/protected/properties/{flxId}/check",
+        ];
+        assert_eq!(paths, BTreeSet::from(expected));
     }
 
     #[test]

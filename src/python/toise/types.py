@@ -1497,7 +1497,7 @@ class AuditEntry(TypedDict):
     entry: int
     """Its number."""
     at: str
-    """When the act ended; UTC, milliseconds."""
+    """When it was appended; UTC, milliseconds."""
     actor: str
     """The key by its id, or the person at the command line."""
     origin: NotRequired[str]
@@ -1507,7 +1507,7 @@ class AuditEntry(TypedDict):
     subject: NotRequired[str]
     """To which key or account, if the action does not say."""
     outcome: str
-    """How it ended: a status, or done."""
+    """How it ended: a status, done or failed; begun before the act."""
     digest: str
     """BLAKE3 of the entry and of the digest before it, hexadecimal."""
 

@@ -1,0 +1,283 @@
+//! What is stored of a call under an idempotency key, so that it is neither made nor charged a second time.
+//!
+//! A row for each call, and in it the response, compressed, while there is room for it. A call that only reads and whose
+//! response is large, or had to make room, is remembered by a row without a body: repeated, it is answered anew, free of
+//! charge. Responses of calls that change something are never left out for their size and make room last.
+//!
+//! Bounds of an account: [`STORED_BYTES_MAX`] for bodies, [`STORED_CALLS_MAX`] for rows, about 250 bytes each. Past the
+//! latter the oldest calls are forgotten, and made and charged again if they are repeated.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use rusqlite::{Connection, OptionalExtension, Transaction};
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+use toise_store::checksum::{CHECKSUM_BYTES, of_answer};
+use toise_store::{Database, is_intact_answer};
+
+/// How long a call is remembered.
+pub const STORED_RESPONSE_TTL: TimeDelta = TimeDelta::hours(24);
+/// Maximum bytes that the stored responses of an account take, compressed. Past it the oldest make room, those of calls
+/// that only read first.
+pub const STORED_BYTES_MAX: u64 = 64 << 20;
+/// Maximum bytes of the stored response of a call that only reads, compressed.
+pub const READ_BYTES_MAX: usize = 1 << 20;
+/// Longer responses of calls that only read are not compressed either, bytes.
+const READ_PLAIN_BYTES_MAX: usize = 16 << 20;
+/// Maximum calls of an account that are remembered.
+pub const STORED_CALLS_MAX: u64 = 1_000_000;
+/// Maximum expired rows that one call deletes: more than one, so that they do not pile up.
+const EXPIRED_DELETED_MAX: i64 = 64;
+/// Bodies or rows deleted at once to make room.
+const EVICTED_AT_ONCE: i64 = 16;
+/// Responses of at least this length are compressed a few at once, bytes; shorter ones take a fraction of a millisecond
+/// and do not wait for them.
+const LARGE_BYTES_LEAST: usize = 64 << 10;
+/// Large responses that are compressed at once.
+const LARGE_AT_ONCE: usize = 2;
+/// Place of the opened body in the query of a stored response.
+const REVEALED_COLUMN: usize = 6;
+
+/// A response stored for a client that may repeat the request with the same `Idempotency-Key`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredResponse {
+    /// The client's idempotency key.
+    pub idempotency_key: String,
+    /// Digest of the request: method, path, query and body.
+    pub request_digest: [u8; 32],
+    /// Of the call that was made; `None` if an earlier version stored it.
+    pub request_id: Option<Uuid>,
+    /// Whether the call only reads, so that it can be made again when the body is not kept.
+    pub is_repeatable: bool,
+    /// HTTP status.
+    pub status: u16,
+    /// Media type.
+    pub content_type: String,
+    /// Body; `None` if only the reference is kept.
+    pub body: Option<Bytes>,
+}
+
+/// Why a response cannot be compressed or sealed.
+pub(crate) type PackingError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A response as it is written.
+#[derive(Debug)]
+pub(crate) struct PackedResponse {
+    account_id: Uuid,
+    /// Its body is packed.
+    answer: StoredResponse,
+    /// Length of the body as it was, bytes.
+    bytes: i64,
+    checksum: [u8; CHECKSUM_BYTES],
+}
+
+/// Compresses and seals responses on blocking threads. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Packing(Arc<Semaphore>);
+
+impl Default for Packing {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(LARGE_AT_ONCE)))
+    }
+}
+
+impl Packing {
+    /// Packs a response for a ledger.
+    pub(crate) async fn pack(
+        &self,
+        ledger: &Database,
+        account_id: Uuid,
+        answer: StoredResponse,
+    ) -> Result<PackedResponse, PackingError> {
+        let length = answer.body.as_ref().map_or(0, Bytes::len);
+        let permit = match length < LARGE_BYTES_LEAST {
+            true => None,
+            false => Some(Arc::clone(&self.0).acquire_owned().await?),
+        };
+        let ledger = ledger.clone();
+        let packing = tokio::task::spawn_blocking(move || {
+            let packed = pack(&ledger, account_id, answer);
+            drop(permit);
+            packed
+        });
+        packing.await?
+    }
+}
+
+fn pack(
+    ledger: &Database,
+    account_id: Uuid,
+    mut answer: StoredResponse,
+) -> Result<PackedResponse, PackingError> {
+    let plain = answer.body.take().unwrap_or_default();
+    if !answer.is_repeatable || plain.len() <= READ_PLAIN_BYTES_MAX {
+        let packed = zstd::bulk::compress(&plain, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+        if !answer.is_repeatable || packed.len() <= READ_BYTES_MAX {
+            // As the query of `find` writes it.
+            let place = format!(
+                "stored_answers {:X} {}",
+                account_id.simple(),
+                answer.idempotency_key
+            );
+            answer.body = Some(ledger.conceal(packed, &place)?.into());
+        }
+    }
+    let bytes = plain.len() as i64;
+    let checksum = of_answer(
+        &answer.request_digest,
+        answer.status,
+        &answer.content_type,
+        bytes,
+        answer.body.as_deref().unwrap_or_default(),
+    );
+    Ok(PackedResponse {
+        account_id,
+        answer,
+        bytes,
+        checksum,
+    })
+}
+
+/// Stores a response. Rows that were stored before `expired` are deleted on this occasion.
+pub(crate) fn insert(
+    transaction: &Transaction<'_>,
+    packed: &PackedResponse,
+    at: DateTime<Utc>,
+    expired: DateTime<Utc>,
+) -> rusqlite::Result<()> {
+    let PackedResponse {
+        account_id, answer, ..
+    } = packed;
+    let account = account_id.as_bytes().as_slice();
+    transaction
+        .prepare_cached(
+            "DELETE FROM stored_answers WHERE rowid IN
+             (SELECT rowid FROM stored_answers WHERE stored_at_ms <= ?1 LIMIT ?2)",
+        )?
+        .execute((expired.timestamp_millis(), EXPIRED_DELETED_MAX))?;
+    // Whatever else has expired, the response under this key must make room for the new one.
+    transaction
+        .prepare_cached(
+            "DELETE FROM stored_answers WHERE account_id = ?1 AND idempotency_key = ?2 AND stored_at_ms <= ?3",
+        )?
+        .execute((account, &answer.idempotency_key, expired.timestamp_millis()))?;
+    forget_oldest(transaction, account)?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO stored_answers (account_id, idempotency_key, request_digest, request_id, status, content_type,
+               is_repeatable, bytes, body, stored_at_ms, checksum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        )?
+        .execute((
+            account,
+            &answer.idempotency_key,
+            answer.request_digest.as_slice(),
+            answer.request_id.map(Uuid::into_bytes),
+            answer.status,
+            &answer.content_type,
+            answer.is_repeatable,
+            packed.bytes,
+            answer.body.as_deref(),
+            at.timestamp_millis(),
+            packed.checksum.as_slice(),
+        ))?;
+    make_room(transaction, account)
+}
+
+/// Rows of an account, and the bytes that their bodies take.
+fn held(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<(u64, u64)> {
+    let found = transaction
+        .prepare_cached("SELECT answers, bytes FROM stored_answer_totals WHERE account_id = ?1")?
+        .query_row([account], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+        })
+        .optional()?;
+    let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
+    Ok(found.map_or((0, 0), |(rows, bytes)| (unsigned(rows), unsigned(bytes))))
+}
+
+/// Forgets the oldest calls of an account until there is room for another row.
+fn forget_oldest(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<()> {
+    if held(transaction, account)?.0 < STORED_CALLS_MAX {
+        return Ok(());
+    }
+    transaction
+        .prepare_cached(
+            "DELETE FROM stored_answers WHERE rowid IN
+             (SELECT rowid FROM stored_answers WHERE account_id = ?1 ORDER BY stored_at_ms LIMIT ?2)",
+        )?
+        .execute((account, EVICTED_AT_ONCE))?;
+    Ok(())
+}
+
+/// Drops bodies of an account until the rest fits, and keeps their rows: the oldest first, those of calls that only read
+/// before all others.
+fn make_room(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<()> {
+    let mut drop_bodies = transaction.prepare_cached(
+        "UPDATE stored_answers
+         SET body = NULL, checksum = answer_checksum(request_digest, status, content_type, bytes, x'')
+         WHERE rowid IN
+           (SELECT rowid FROM stored_answers WHERE account_id = ?1 AND body IS NOT NULL
+            ORDER BY is_repeatable DESC, stored_at_ms LIMIT ?2)",
+    )?;
+    while held(transaction, account)?.1 > STORED_BYTES_MAX {
+        if drop_bodies.execute((account, EVICTED_AT_ONCE))? == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What is stored under an idempotency key of an account later than `expired`.
+pub(crate) fn find(
+    connection: &Connection,
+    account_id: Uuid,
+    idempotency_key: &str,
+    expired: DateTime<Utc>,
+) -> rusqlite::Result<Option<StoredResponse>> {
+    connection
+        .prepare_cached(
+            "SELECT request_digest, status, content_type, bytes, body, checksum,
+               reveal(body, 'stored_answers ' || hex(?1) || ' ' || ?2), request_id, is_repeatable FROM stored_answers
+             WHERE account_id = ?1 AND idempotency_key = ?2 AND stored_at_ms > ?3",
+        )?
+        .query_row(
+            (
+                account_id.as_bytes().as_slice(),
+                idempotency_key,
+                expired.timestamp_millis(),
+            ),
+            |row| {
+                if !is_intact_answer(row)? {
+                    let what = format!("the response stored under {idempotency_key:?} is damaged");
+                    return Err(conversion(what.into()));
+                }
+                let packed: Option<Vec<u8>> = row.get(REVEALED_COLUMN)?;
+                let bytes = usize::try_from(row.get::<_, i64>(3)?).unwrap_or(0);
+                let body = packed.map(|packed| zstd::bulk::decompress(&packed, bytes));
+                let body = body.transpose().map_err(|error| conversion(error.into()))?;
+                let request_id: Option<[u8; 16]> = row.get(7)?;
+                Ok(StoredResponse {
+                    idempotency_key: idempotency_key.to_owned(),
+                    request_digest: row.get(0)?,
+                    request_id: request_id.map(Uuid::from_bytes),
+                    is_repeatable: row.get(8)?,
+                    status: row.get(1)?,
+                    content_type: row.get(2)?,
+                    body: body.map(Bytes::from),
+                })
+            },
+        )
+        .optional()
+}
+
+fn conversion(error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(REVEALED_COLUMN, rusqlite::types::Type::Blob, error)
+}
+
+#[cfg(test)]
+#[path = "stored_tests.rs"]
+mod tests;
