@@ -22,6 +22,19 @@ fn projects(folder: &Path) -> Projects {
     Projects::new(folder, store, Clock::system())
 }
 
+fn account_of(projects: &Projects) -> Uuid {
+    let account = Uuid::now_v7();
+    let change = move |transaction: &rusqlite::Transaction<'_>| {
+        let text = account.to_string();
+        transaction.execute(
+            "INSERT INTO accounts (account_id, name, created_at_ms) VALUES (?1, ?1, 0)",
+            [text],
+        )
+    };
+    projects.store.write(change).unwrap();
+    account
+}
+
 /// A project of an account with a file.
 fn sent(projects: &Projects, account: Uuid, file: &str) -> Result<Uuid, Error> {
     let id = projects.create(account)?.0;
@@ -54,7 +67,7 @@ fn a_result_stays_within_the_room_of_its_account() {
     let folder = tempfile::tempdir().unwrap();
     let file = format!("town{}\n{}", ",".repeat(1_000), "a\n".repeat(5_000));
     let projects = projects(folder.path()).within(0, 1 << 20);
-    let account = Uuid::now_v7();
+    let account = account_of(&projects);
     let wide = sent(&projects, account, &file).unwrap();
     let small = sent(&projects, account, "town\nMende\n").unwrap();
     let supervisor = Supervisor::default();
@@ -77,14 +90,14 @@ fn a_result_stays_within_the_room_of_its_account() {
     drop(runner);
     let refused = sent(&projects, account, &"a".repeat(1 << 20)).unwrap_err();
     assert!(matches!(refused, Error::WrongState(_)), "{refused}");
-    assert!(sent(&projects, Uuid::now_v7(), "town\n").is_ok());
+    assert!(sent(&projects, account_of(&projects), "town\n").is_ok());
 }
 
 #[test]
 fn an_account_sends_few_files_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let projects = projects(folder.path());
-    let account = Uuid::now_v7();
+    let account = account_of(&projects);
     let id = projects.create(account).unwrap().0;
     let drafts: Vec<_> = (0..super::DRAFTS_PER_ACCOUNT_MAX)
         .map(|_| projects.draft(account, id).unwrap())

@@ -85,24 +85,16 @@ fn rows_come_back_with_the_types_of_the_file() {
 
 #[test]
 fn pages_that_become_a_thousand_times_as_long_are_refused_by_place() {
-    let one_long = || texts(["x".repeat(64 << 20)]);
+    let one_long = || texts(["x".repeat(40 << 20)]);
+    // Snappy makes a twentieth of it at best, which is no more than files of open data do.
     for compression in [
-        Compression::SNAPPY,
         Compression::GZIP(GzipLevel::default()),
         Compression::ZSTD(ZstdLevel::default()),
         Compression::LZ4_RAW,
     ] {
         let number: ArrayRef = Arc::new(Int64Array::from(vec![1]));
         let columns = vec![("number", number), ("text", one_long())];
-        let file = written(columns, plain().set_compression(compression));
-        let message = match compression {
-            // Snappy makes a twentieth of it at best.
-            Compression::SNAPPY => {
-                assert!(open(file).is_ok());
-                continue;
-            }
-            _ => refused(file),
-        };
+        let message = refused(written(columns, plain().set_compression(compression)));
         assert!(
             message.starts_with("row group 1, column \"text\": ")
                 && message.contains("times as long"),
@@ -159,7 +151,7 @@ fn a_text_that_a_dictionary_repeats_is_held_once_and_counted_in_each_row() {
 #[test]
 fn texts_written_as_differences_come_in_small_batches_where_their_pages_are_long() {
     let begin = "x".repeat(4 << 20);
-    let column = texts((0..400).map(|row| format!("{begin}{row:03}")));
+    let column = texts((0..70).map(|row| format!("{begin}{row:03}")));
     let properties = plain()
         .set_encoding(Encoding::DELTA_BYTE_ARRAY)
         .set_data_page_size_limit(64 << 20)
