@@ -7,6 +7,7 @@
 mod folders;
 mod mutation;
 mod parsers;
+mod queries;
 
 use proptest::prelude::ProptestConfig;
 
