@@ -46,6 +46,7 @@ mod contract {
     mod searches;
     mod server;
     mod sql;
+    mod sql_hostile;
     mod tiles;
 }
 mod engine {

@@ -195,13 +195,17 @@ fn misplaced((line, column): Place) -> Error {
     ))
 }
 
-/// The text with blanks from and up to places.
+/// The text with blanks from and up to places, which are in their order.
 fn blanked(sql: &str, ranges: &[(Place, Place)]) -> String {
     let (mut line, mut column) = (1, 1);
+    let mut ranges = ranges.iter().peekable();
     let mut text = String::with_capacity(sql.len());
     for letter in sql.chars() {
         let here = (line, column);
-        let is_cut = ranges.iter().any(|(from, to)| (*from..*to).contains(&here));
+        while ranges.peek().is_some_and(|(_, to)| *to <= here) {
+            ranges.next();
+        }
+        let is_cut = ranges.peek().is_some_and(|(from, _)| *from <= here);
         text.push(if is_cut && letter != '\n' {
             ' '
         } else {

@@ -4,7 +4,7 @@
 //! the password of a handshake, which answers with the bearer token. A statement is planned when its information is
 //! asked for, and runs when its ticket is redeemed (`service`); its ticket is the statement itself, so that nothing
 //! has to be remembered in between. Prepared statements are remembered with the parameters bound to them
-//! (`prepared`). Catalogs, schemas and tables are answered from the tables of the service (`catalog`).
+//! (`prepared`), once they were looked at ([`parameters`]). Catalogs, schemas and tables are answered from the tables of the service (`catalog`).
 //!
 //! Everything here runs on the threads of queries, which are of low priority: encoding rows never delays HTTP.
 
@@ -12,6 +12,7 @@
 
 mod catalog;
 mod gate;
+pub mod parameters;
 mod prepared;
 mod service;
 

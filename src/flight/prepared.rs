@@ -1,52 +1,86 @@
 //! Prepared statements: remembered for a while under an identifier, with the parameters bound to them.
+//!
+//! A client that never closes its statements loses those that it used least recently, and no other client loses one by it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::RecordBatch;
 use datafusion::common::ParamValues;
-use datafusion::common::metadata::ScalarAndMetadata;
-use datafusion::scalar::ScalarValue;
+use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use tonic::Status;
 use uuid::Uuid;
 
-use toise_sql::parameters::PARAMETERS_MAX;
+use toise_sql::parameters;
 
-/// Maximum prepared statements of all keys; those used least go first.
-const STATEMENTS_MAX: u64 = 10_000;
+/// Keys whose statements are remembered; those used least recently go first.
+const KEYS_MAX: u64 = 64;
+/// Maximum bytes of the prepared statements of a key, with the values bound to them.
+const KEY_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of a statement without its text and values, about.
+const STATEMENT_BYTES: usize = 512;
 /// How long a statement is remembered after its last use.
 const IDLE_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// A prepared statement.
 #[derive(Clone, Debug)]
 pub(super) struct PreparedStatement {
-    /// The key that prepared it; no other may use it.
-    pub key_id: Uuid,
     /// Its text.
     pub sql: Arc<str>,
     /// Values of its placeholders, if any were bound.
-    pub parameters: Option<ParamValues>,
+    pub parameters: Option<Arc<ParamValues>>,
 }
 
+impl PreparedStatement {
+    fn bytes(&self) -> u32 {
+        let parameters = self.parameters.as_deref().map_or(0, parameters::bytes);
+        let bytes = STATEMENT_BYTES + self.sql.len() + parameters;
+        u32::try_from(bytes).unwrap_or(u32::MAX)
+    }
+}
+
+type KeyStatements = Cache<Uuid, PreparedStatement>;
+
 /// The prepared statements of all keys.
-pub(super) struct PreparedStatements(Cache<Uuid, PreparedStatement>);
+pub(super) struct PreparedStatements(Cache<Uuid, KeyStatements>);
 
 impl Default for PreparedStatements {
     fn default() -> Self {
-        let cache = Cache::builder()
-            .max_capacity(STATEMENTS_MAX)
+        let keys = Cache::builder()
+            .max_capacity(KEYS_MAX)
+            .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE_TTL);
-        Self(cache.build())
+        Self(keys.build())
     }
 }
 
 impl PreparedStatements {
+    /// The statements of a key. No other key can use them.
+    fn of(&self, key_id: Uuid) -> KeyStatements {
+        let statements = self.0.get_with(key_id, || {
+            Cache::builder()
+                .max_capacity(KEY_BYTES_MAX)
+                .weigher(|_, statement: &PreparedStatement| statement.bytes())
+                .eviction_policy(EvictionPolicy::lru())
+                .time_to_idle(IDLE_TTL)
+                .build()
+        });
+        self.0.run_pending_tasks();
+        statements
+    }
+
     /// Remembers a statement and returns its identifier.
-    pub fn insert(&self, statement: PreparedStatement) -> Uuid {
+    pub fn insert(&self, key_id: Uuid, statement: PreparedStatement) -> Uuid {
         let id = Uuid::now_v7();
-        self.0.insert(id, statement);
+        self.put(key_id, id, statement);
         id
+    }
+
+    fn put(&self, key_id: Uuid, id: Uuid, statement: PreparedStatement) {
+        let statements = self.of(key_id);
+        statements.insert(id, statement);
+        // Those beyond the bound are dropped at once, not when the cache gets round to it.
+        statements.run_pending_tasks();
     }
 
     /// The statement that a key has prepared.
@@ -55,51 +89,71 @@ impl PreparedStatements {
         let id = Uuid::from_slice(handle).map_err(|_| unknown())?;
         let found = self
             .0
-            .get(&id)
-            .filter(|statement| statement.key_id == key_id);
+            .get(&key_id)
+            .and_then(|statements| statements.get(&id));
         Ok((id, found.ok_or_else(unknown)?))
     }
 
     /// Binds values to the placeholders of a statement.
-    pub fn bind(&self, handle: &[u8], key_id: Uuid, rows: &[RecordBatch]) -> Result<(), Status> {
+    pub fn bind(&self, handle: &[u8], key_id: Uuid, values: ParamValues) -> Result<(), Status> {
         let (id, statement) = self.get(handle, key_id)?;
-        let parameters = Some(values(rows)?);
-        self.0.insert(
-            id,
-            PreparedStatement {
-                parameters,
-                ..statement
-            },
-        );
+        let bound = PreparedStatement {
+            parameters: Some(Arc::new(values)),
+            ..statement
+        };
+        self.put(key_id, id, bound);
         Ok(())
     }
 
     /// Forgets a statement.
     pub fn remove(&self, handle: &[u8], key_id: Uuid) -> Result<(), Status> {
         let (id, _) = self.get(handle, key_id)?;
-        self.0.invalidate(&id);
+        self.of(key_id).invalidate(&id);
         Ok(())
     }
 }
 
-/// The values of the only row, in order.
-fn values(rows: &[RecordBatch]) -> Result<ParamValues, Status> {
-    let mut rows = rows.iter().filter(|batch| batch.num_rows() > 0);
-    let only = rows.next().filter(|batch| batch.num_rows() == 1);
-    let (Some(row), None) = (only, rows.next()) else {
-        return Err(Status::invalid_argument(
-            "bind one row of parameters: a query runs once",
-        ));
-    };
-    if row.num_columns() > PARAMETERS_MAX {
-        let message = format!("at most {PARAMETERS_MAX} parameters");
-        return Err(Status::invalid_argument(message));
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::common::metadata::ScalarAndMetadata;
+    use datafusion::scalar::ScalarValue;
+
+    fn statement(bytes: usize) -> PreparedStatement {
+        let text = ScalarValue::from("x".repeat(bytes).as_str());
+        PreparedStatement {
+            sql: "select $1".into(),
+            parameters: Some(Arc::new(ParamValues::List(vec![ScalarAndMetadata::from(
+                text,
+            )]))),
+        }
     }
-    let scalars = row.columns().iter().map(|column| {
-        let scalar = ScalarValue::try_from_array(column, 0);
-        scalar.map(ScalarAndMetadata::from)
-    });
-    let scalars: Result<Vec<_>, _> = scalars.collect();
-    let scalars = scalars.map_err(|error| Status::invalid_argument(error.to_string()))?;
-    Ok(ParamValues::List(scalars))
+
+    #[test]
+    fn a_client_that_closes_nothing_loses_its_own_statements_and_no_others() {
+        let prepared = PreparedStatements::default();
+        let (leaking, other) = (Uuid::now_v7(), Uuid::now_v7());
+        let kept = prepared.insert(other, statement(10));
+        for _ in 0..100 {
+            let last = prepared.insert(leaking, statement(200_000));
+            assert!(prepared.get(last.as_bytes(), leaking).is_ok());
+            assert!(prepared.get(last.as_bytes(), other).is_err());
+        }
+        let statements = prepared.of(leaking);
+        assert!(statements.weighted_size() <= KEY_BYTES_MAX);
+        assert!(statements.entry_count() > 1);
+        assert!(prepared.get(kept.as_bytes(), other).is_ok());
+        prepared.remove(kept.as_bytes(), other).unwrap();
+        assert!(prepared.get(kept.as_bytes(), other).is_err());
+    }
+
+    #[test]
+    fn keys_are_bounded_in_number() {
+        let prepared = PreparedStatements::default();
+        for _ in 0..2 * KEYS_MAX {
+            prepared.insert(Uuid::now_v7(), statement(10));
+        }
+        prepared.0.run_pending_tasks();
+        assert!(prepared.0.entry_count() <= KEYS_MAX);
+    }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::ipc::writer::IpcWriteOptions;
-use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::encode::FlightDataEncoderBuilder;
 use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_server::FlightService;
@@ -31,18 +30,18 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::catalog::{self, failed, undescribed};
 use crate::gate::{self, AUTHORIZATION, Admitted, query_status, status};
+use crate::parameters;
 use crate::prepared::{PreparedStatement, PreparedStatements};
 use toise_accounts::prices::Consumption;
 use toise_http::{App, admission};
 use toise_sql::limits::RequestedLimits;
+use toise_sql::request::{Output, SqlRequest};
 use toise_sql::running::{Piece, RunningQuery};
-use toise_sql::service::{Output, SqlRequest};
+use toise_sql::service::QueryShape;
 use toise_sql::text::TEXT_BYTES_MAX;
 
 /// Header with the versions of the tables that a query reads.
 const SNAPSHOTS: &str = "x-toise-snapshots";
-/// Maximum batches of bound parameters.
-const PARAMETER_BATCHES_MAX: usize = 16;
 
 type Answer = Response<<FlightSql as FlightService>::DoGetStream>;
 
@@ -97,6 +96,14 @@ impl FlightSql {
         Ok(answer)
     }
 
+    /// The columns and placeholders of a statement.
+    async fn shape(&self, admitted: &Admitted, sql: &str) -> Result<QueryShape, Status> {
+        let concurrent_max = admitted.key.allowance.sql.concurrent;
+        let sql_service = &self.app.sql;
+        let shape = sql_service.describe(sql, admitted.caller(), concurrent_max);
+        shape.await.map_err(query_status)
+    }
+
     /// Describes a statement and gives the ticket that runs it.
     async fn describe(
         &self,
@@ -105,8 +112,7 @@ impl FlightSql {
         ticket: impl ProstMessageExt,
         descriptor: FlightDescriptor,
     ) -> Result<Response<FlightInfo>, Status> {
-        let shape = self.app.sql.describe(sql, admitted.caller()).await;
-        let shape = shape.map_err(query_status)?;
+        let shape = self.shape(admitted, sql).await?;
         info(&shape.schema, ticket, descriptor)
     }
 }
@@ -227,18 +233,17 @@ impl FlightSqlService for FlightSql {
         request: Request<Action>,
     ) -> Result<ActionCreatePreparedStatementResult, Status> {
         let admitted = self.admit(&request).await?;
-        let shape = self.app.sql.describe(&query.query, admitted.caller()).await;
-        let shape = shape.map_err(query_status)?;
+        let shape = self.shape(&admitted, &query.query).await?;
         let parameters = shape.parameters.iter().map(|(name, data_type)| {
             let data_type = data_type.clone().unwrap_or(DataType::Null);
             Field::new(name, data_type, true)
         });
         let parameters = Schema::new(parameters.collect::<Vec<Field>>());
-        let handle = self.prepared.insert(PreparedStatement {
-            key_id: admitted.key.key_id,
+        let statement = PreparedStatement {
             sql: query.query.into(),
             parameters: None,
-        });
+        };
+        let handle = self.prepared.insert(admitted.key.key_id, statement);
         Ok(ActionCreatePreparedStatementResult {
             prepared_statement_handle: handle.as_bytes().to_vec().into(),
             dataset_schema: schema_bytes(&shape.schema)?,
@@ -263,17 +268,12 @@ impl FlightSqlService for FlightSql {
         request: Request<PeekableFlightDataStream>,
     ) -> Result<DoPutPreparedStatementResult, Status> {
         let admitted = self.admit(&request).await?;
-        let data = request.into_inner().map_err(FlightError::from);
-        let mut rows = FlightRecordBatchStream::new_from_flight_data(data);
-        let mut bound = Vec::new();
-        while let Some(batch) = rows.next().await {
-            bound.push(batch.map_err(failed)?);
-            if bound.len() > PARAMETER_BATCHES_MAX {
-                return Err(Status::invalid_argument("bind one row of parameters"));
-            }
-        }
         let handle = query.prepared_statement_handle;
-        self.prepared.bind(&handle, admitted.key.key_id, &bound)?;
+        let key_id = admitted.key.key_id;
+        // Before anything is read for it.
+        self.prepared.get(&handle, key_id)?;
+        let values = parameters::read(request.into_inner()).await?;
+        self.prepared.bind(&handle, key_id, values)?;
         Ok(DoPutPreparedStatementResult {
             prepared_statement_handle: Some(handle),
         })
@@ -303,6 +303,7 @@ impl FlightSqlService for FlightSql {
         let PreparedStatement {
             sql, parameters, ..
         } = statement;
+        let parameters = parameters.map(Arc::unwrap_or_clone);
         self.run(admitted, sql.to_string(), parameters).await
     }
 

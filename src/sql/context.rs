@@ -11,6 +11,7 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::functions;
+use crate::functions::bounds::Bounds;
 use crate::interruption::InterruptibleJoins;
 use toise_engine::functions::geo_distance;
 
@@ -30,7 +31,9 @@ pub fn new_context(
         .with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes)))
         .with_max_temp_directory_size(spill_bytes)
         .build_arc()?;
+    let bounds = Arc::new(Bounds::default());
     let mut config = SessionConfig::new()
+        .with_extension(Arc::clone(&bounds))
         .with_information_schema(true)
         .with_target_partitions(threads.max(1));
     let options = config.options_mut();
@@ -42,13 +45,13 @@ pub fn new_context(
         .with_runtime_env(runtime)
         .with_default_features()
         .with_physical_optimizer_rule(Arc::new(InterruptibleJoins { deadline }));
-    let mut planners = functions::planners();
+    let mut planners = functions::planners(&bounds);
     planners.extend(builder.expr_planners().take().unwrap_or_default());
     let context = SessionContext::new_with_state(builder.with_expr_planners(planners).build());
     context.register_udf(geo_distance().as_ref().clone());
     for function in product_functions {
         context.register_udf(function);
     }
-    functions::register(&context)?;
+    functions::register(&context, &bounds)?;
     Ok(context)
 }

@@ -63,6 +63,11 @@ impl SqlError {
         SqlError::Internal(error.into())
     }
 
+    /// A query on which the engine gave up without saying why.
+    pub(crate) fn crashed() -> Self {
+        SqlError::invalid("the query cannot be computed: a value or a column of it is too long")
+    }
+
     /// The position of the fault, if it is known.
     pub fn position(&self) -> Option<Position> {
         match self {

@@ -6,6 +6,7 @@ use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use crate::error::{Position, SqlError};
+use crate::functions::bounds::TooManyRows;
 use crate::limits::Limit;
 use crate::names::{Known, nearest};
 use crate::text;
@@ -15,6 +16,9 @@ const SUGGESTED_MAX: usize = 3;
 /// Maximum characters of a message: a plan may quote the whole query.
 const MESSAGE_CHARS_MAX: usize = 600;
 
+/// How the engine tells that a pattern is wrong or too large.
+const PATTERN_REFUSED: &str = "Regular expression did not compile";
+
 /// Explains an error of planning or execution to the author of the query `sql`.
 pub(crate) fn explain(error: DataFusionError, sql: &str, known: &Known) -> SqlError {
     let span = error.diagnostic().and_then(|diagnostic| diagnostic.span);
@@ -22,12 +26,21 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &Known) -> SqlEr
         line: span.start.line,
         column: span.start.column,
     });
+    if TooManyRows::rows_of(&error).is_some() {
+        return SqlError::Limit(Limit::memory());
+    }
     let error = match error.find_root() {
+        DataFusionError::ExecutionJoin(ended) if ended.is_panic() => return SqlError::crashed(),
         DataFusionError::SchemaError(schema, _) => {
             return unknown_column(schema, sql, position);
         }
         DataFusionError::ResourcesExhausted(_) => return SqlError::Limit(Limit::memory()),
         DataFusionError::SQL(parser, _) => return syntax(parser, sql),
+        // The engine takes a pattern that it cannot compile for a fault of its own.
+        DataFusionError::Internal(message) if message.contains(PATTERN_REFUSED) => {
+            let (_, fault) = message.split_once(PATTERN_REFUSED).unwrap_or_default();
+            return SqlError::invalid(cut(&format!("{PATTERN_REFUSED}{fault}")));
+        }
         root if is_internal(root) => return SqlError::internal(error),
         root => root.strip_backtrace(),
     };

@@ -3,10 +3,11 @@
 //!
 //! A query travels as follows. Its text is checked before it is parsed ([`text`]). A session opens all tables it may
 //! read at one moment ([`tables`]), with the functions of this project ([`functions`]) and a memory limit
-//! ([`context`]). The query is planned, refused unless it only reads ([`plan`]), and run on threads of their own,
-//! within limits of rows, bytes, memory, time and number per key ([`service`], [`limits`]). Rows leave it as Arrow
-//! batches or as the bytes of a format ([`encode`]), no faster than the client takes them. Each query leaves a row in
-//! the audit log ([`audit`]).
+//! ([`context`]). The parsed query is measured ([`expansion`]), planned, refused unless it only reads ([`plan`]), and run on
+//! threads of their own, within limits of rows, bytes, memory, time and number per key ([`service`], [`limits`]). What
+//! passes between its operators is watched (`execution`, `guard`). Rows leave it as Arrow batches or as the bytes of a
+//! format ([`encode`]), no faster than the client takes them (`work`). Each query leaves a row in the audit log
+//! ([`audit`]).
 //!
 //! What no key may see, such as accounts, secrets and alerts, is not a table here.
 
@@ -17,15 +18,21 @@ pub mod context;
 pub mod csv_cells;
 pub mod encode;
 pub mod error;
+mod execution;
+pub mod expansion;
 mod explain;
 pub mod files;
+mod fixed_sizes;
 pub mod functions;
+mod guard;
 mod interruption;
 pub mod limits;
 mod names;
 pub mod parameters;
 pub mod plan;
 mod read_only;
+pub mod request;
+mod row_sizes;
 pub mod running;
 pub mod service;
 pub mod settings;
@@ -34,6 +41,7 @@ pub mod summarize;
 pub mod tables;
 pub mod tallies;
 pub mod text;
+mod work;
 pub mod workers;
 
 pub use error::{Position, SqlError};

@@ -6,32 +6,77 @@ use datafusion::scalar::ScalarValue;
 use serde_json::Value;
 
 use crate::SqlError;
+use crate::text::TEXT_BYTES_MAX;
 
 /// Maximum parameters of a query.
 pub const PARAMETERS_MAX: usize = 1_000;
+/// Maximum bytes of all parameters of a query: as long as a text that holds them may be.
+pub const PARAMETERS_BYTES_MAX: usize = TEXT_BYTES_MAX;
 
 /// Reads parameters from JSON: an array for `$1` and `?`, an object for `$name`.
 ///
 /// # Errors
-/// There are too many, or one is an array or an object.
+/// There are too many or they are too long, or one is an array or an object.
 pub fn from_json(parameters: &Value) -> Result<ParamValues, SqlError> {
     let too_many = || SqlError::invalid(format!("at most {PARAMETERS_MAX} parameters"));
-    match parameters {
+    let values = match parameters {
         Value::Array(values) if values.len() <= PARAMETERS_MAX => {
             let values = values.iter().map(scalar);
-            Ok(ParamValues::List(values.collect::<Result<_, _>>()?))
+            ParamValues::List(values.collect::<Result<_, _>>()?)
         }
         Value::Object(values) if values.len() <= PARAMETERS_MAX => {
             let values = values
                 .iter()
                 .map(|(name, value)| Ok((name.clone(), scalar(value)?)));
-            Ok(ParamValues::Map(values.collect::<Result<_, SqlError>>()?))
+            ParamValues::Map(values.collect::<Result<_, SqlError>>()?)
         }
-        Value::Array(_) | Value::Object(_) => Err(too_many()),
-        _ => Err(SqlError::invalid(
-            "parameters: must be an array or an object",
-        )),
+        Value::Array(_) | Value::Object(_) => return Err(too_many()),
+        _ => {
+            return Err(SqlError::invalid(
+                "parameters: must be an array or an object",
+            ));
+        }
+    };
+    checked(values)
+}
+
+/// Parameters that are within their bound of bytes.
+///
+/// # Errors
+/// They are not.
+pub fn checked(values: ParamValues) -> Result<ParamValues, SqlError> {
+    match bytes(&values) > PARAMETERS_BYTES_MAX {
+        true => Err(SqlError::invalid(format!(
+            "parameters: must have at most {PARAMETERS_BYTES_MAX} bytes together"
+        ))),
+        false => Ok(values),
     }
+}
+
+/// Bytes of all parameters in memory.
+pub fn bytes(values: &ParamValues) -> usize {
+    match values {
+        ParamValues::List(values) => values.iter().map(|value| value.value().size()).sum(),
+        ParamValues::Map(values) => {
+            let values = values.iter();
+            values
+                .map(|(name, value)| name.len() + value.value().size())
+                .sum()
+        }
+    }
+}
+
+/// Bytes of the parameter that a placeholder such as `$1` or `$name` stands for; 0 if there is none.
+pub(crate) fn bytes_of(values: &ParamValues, placeholder: &str) -> usize {
+    let name = placeholder.strip_prefix('$').unwrap_or(placeholder);
+    let value = match values {
+        ParamValues::List(values) => {
+            let number = name.parse::<usize>().ok();
+            number.and_then(|number| values.get(number.checked_sub(1)?))
+        }
+        ParamValues::Map(values) => values.get(name),
+    };
+    value.map_or(0, |value| value.value().size())
 }
 
 fn scalar(value: &Value) -> Result<ScalarAndMetadata, SqlError> {
@@ -50,4 +95,28 @@ fn scalar(value: &Value) -> Result<ScalarAndMetadata, SqlError> {
         }
     };
     Ok(ScalarAndMetadata::from(scalar))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn parameters_are_bounded_in_number_and_bytes() {
+        assert!(from_json(&json!(["a", 1, null])).is_ok());
+        assert!(from_json(&json!({"a": "x".repeat(200_000)})).is_ok());
+        for refused in [
+            json!(vec![1; PARAMETERS_MAX + 1]),
+            json!(["x".repeat(PARAMETERS_BYTES_MAX)]),
+            json!([
+                "x".repeat(100_000),
+                "y".repeat(100_000),
+                "z".repeat(100_000)
+            ]),
+            json!("x"),
+        ] {
+            assert!(from_json(&refused).is_err());
+        }
+    }
 }

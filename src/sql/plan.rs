@@ -3,11 +3,20 @@
 use datafusion::common::ParamValues;
 use datafusion::prelude::DataFrame;
 
+use crate::expansion::{Expansion, measured};
 use crate::explain::explain;
 use crate::names::Known;
-use crate::read_only::planned;
-use crate::{SqlError, summarize, text};
+use crate::read_only::{parsed, planned};
+use crate::{SqlError, fixed_sizes, summarize, text};
 use toise_engine::session::Session;
+
+/// A planned query.
+pub struct Planned {
+    /// The plan.
+    pub frame: DataFrame,
+    /// The size of its text.
+    pub(crate) size: Expansion,
+}
 
 /// Plans a query; `summarize TABLE` is one too.
 ///
@@ -17,7 +26,7 @@ pub async fn plan(
     session: &Session,
     sql: &str,
     parameters: Option<ParamValues>,
-) -> Result<DataFrame, SqlError> {
+) -> Result<Planned, SqlError> {
     text::check(sql)?;
     let statements = text::statements(sql)?;
     match statements.as_slice() {
@@ -26,12 +35,26 @@ pub async fn plan(
         _ => return Err(SqlError::invalid("one statement at a time")),
     }
     let sql = &text::numbered(sql)?;
-    let summary = summarize::rewritten(session, sql).await?;
-    let frame = planned(session, summary.as_deref().unwrap_or(sql)).await?;
-    match parameters {
-        None => Ok(frame),
+    let (text, statement, size) =
+        match summarize::rewritten(session, sql, parameters.as_ref()).await? {
+            // Larger than what it summarises by a number of columns that is bounded.
+            Some((text, size)) => {
+                let statement = parsed(session, &text).await?;
+                (text, statement, size)
+            }
+            None => {
+                let statement = parsed(session, sql).await?;
+                let size = measured(&statement, parameters.as_ref())?;
+                (sql.to_owned(), statement, size)
+            }
+        };
+    let frame = planned(session, &text, statement).await?;
+    fixed_sizes::check(frame.logical_plan())?;
+    let frame = match parameters {
+        None => frame,
         Some(values) => frame
             .with_param_values(values)
-            .map_err(|error| explain(error, sql, &Known::default())),
-    }
+            .map_err(|error| explain(error, sql, &Known::default()))?,
+    };
+    Ok(Planned { frame, size })
 }

@@ -3,63 +3,35 @@
 //! Queries run on threads of their own, of low priority, so that no other request waits for them. Every query is written
 //! to the audit log, waits for its key's turn and for memory, and ends at its limits or when its caller goes away.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::ParamValues;
-use futures::StreamExt;
-use std::collections::HashMap;
-use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::SqlError;
 use crate::audit::{AuditLog, Caller};
-use crate::encode::{Encoder, RowFormat};
 use crate::explain::explain;
-use crate::limits::{Limit, QueryLimits, RequestedLimits};
+use crate::limits::{Limit, QueryLimits};
 use crate::names::Known;
-use crate::plan::plan;
-use crate::running::{AbortOnDrop, Opened, Piece, RunningQuery, opened_in_time};
+use crate::plan::{Planned, plan};
+use crate::request::SqlRequest;
+use crate::running::{AbortOnDrop, RunningQuery, opened_in_time};
 use crate::settings::SqlSettings;
-use crate::slots::{KeySlots, WAIT_MAX};
+use crate::slots::{KeySlots, Turn, WAIT_MAX};
 use crate::tables::SqlTables;
 use crate::tallies::{Recording, SqlTallies};
-use crate::workers::{PlannedQuery, Workers};
-use crate::{SqlError, tables};
-use toise_accounts::sql_limits::SqlLimits;
+use crate::work::{Work, bound_functions};
+use crate::workers::Workers;
 use toise_engine::priority;
 
 /// Parts of an answer that wait for the client.
 const PIECES_WAITING_MAX: usize = 2;
 /// Stack of a thread that runs queries, in bytes: planning walks deep trees.
 const STACK_BYTES: usize = 64 << 20;
-
-/// A query of a key.
-#[derive(Clone, Debug)]
-pub struct SqlRequest {
-    /// The text.
-    pub sql: String,
-    /// Values of its placeholders.
-    pub parameters: Option<ParamValues>,
-    /// Limits of the key, lower than those of the service.
-    pub key_limits: SqlLimits,
-    /// Limits lower than the key's.
-    pub limits: RequestedLimits,
-    /// What the parts of the answer are.
-    pub output: Output,
-    /// Who asks.
-    pub caller: Caller,
-}
-
-/// What the parts of an answer are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Batches of rows.
-    Batches,
-    /// Bytes of a format, compressed or not.
-    Encoded(RowFormat, bool),
-}
 
 /// What is known of a query that was only planned.
 #[derive(Clone, Debug)]
@@ -80,6 +52,7 @@ struct Inner {
     concurrent_max: usize,
     threads: usize,
     slots: KeySlots,
+    plans: KeySlots,
     memory: Arc<Semaphore>,
     audit: AuditLog,
     workers: Option<Arc<dyn Workers>>,
@@ -128,6 +101,7 @@ impl SqlService {
             concurrent_max: usize::try_from(settings.concurrent_max).unwrap_or(1).max(1),
             threads,
             slots: KeySlots::default(),
+            plans: KeySlots::default(),
             memory: Arc::new(Semaphore::new(memory.min(Semaphore::MAX_PERMITS))),
             audit,
             workers,
@@ -198,16 +172,19 @@ impl SqlService {
         let time = (Instant::now() + limits.time_max, limits.time_max);
         let (opened_sender, opened) = oneshot::channel();
         let (sender, pieces) = mpsc::channel(PIECES_WAITING_MAX);
-        let service = self.clone();
+        let inner = Arc::clone(&self.0);
         let task = handle.spawn(async move {
             let work = Work {
+                tables: inner.tables.clone(),
+                threads: inner.threads,
+                workers: inner.workers.clone(),
                 request,
                 limits,
                 opened: Some(opened_sender),
                 pieces: sender,
                 recording,
             };
-            work.run(service, time.0).await;
+            work.run(time.0).await;
             drop(permits);
         });
         let task = AbortOnDrop(task.abort_handle());
@@ -215,12 +192,19 @@ impl SqlService {
         Ok(RunningQuery::new(opened, pieces, time, task))
     }
 
-    /// Plans a query without running it.
+    /// Plans a query without running it. A key plans as many queries at once as it may run, and others wait.
     ///
     /// # Errors
     /// It is not a valid query, or it takes too long to plan. It is in the audit log then; a valid query is once it runs.
-    pub async fn describe(&self, sql: &str, caller: Caller) -> Result<QueryShape, SqlError> {
-        let shape = self.shape(sql).await;
+    pub async fn describe(
+        &self,
+        sql: &str,
+        caller: Caller,
+        concurrent_max: Option<u64>,
+    ) -> Result<QueryShape, SqlError> {
+        let concurrent_max = self.concurrent_max(concurrent_max);
+        let turn = self.0.plans.turn(caller.key_id, concurrent_max).await?;
+        let shape = self.shape(sql, turn).await;
         if let Err(error) = &shape {
             let begun = self.0.audit.begin(caller, sql).await;
             begun.map_err(SqlError::internal)?;
@@ -231,12 +215,17 @@ impl SqlService {
         shape
     }
 
-    async fn shape(&self, sql: &str) -> Result<QueryShape, SqlError> {
-        let (service, sql) = (self.clone(), sql.to_owned());
+    async fn shape(&self, sql: &str, turn: Turn) -> Result<QueryShape, SqlError> {
+        let (inner, sql) = (Arc::clone(&self.0), sql.to_owned());
         let limits = self.0.limits;
         let planning = self.handle()?.spawn(async move {
-            let session = service.open(&sql, limits).await?;
-            let frame = plan(&session, &sql, None).await?;
+            // The key's, as long as this computes, even if nobody waits for it.
+            let _turn = turn;
+            crate::text::check(&sql)?;
+            let tables = inner.tables.clone();
+            let session = tables.opened(sql.clone(), limits, inner.threads).await?;
+            let Planned { frame, size } = plan(&session, &sql, None).await?;
+            bound_functions(&session, size);
             let explained = |error| explain(error, &sql, &Known::default());
             let types = frame
                 .logical_plan()
@@ -258,9 +247,16 @@ impl SqlService {
         let _stopped_with_caller = AbortOnDrop(planning.abort_handle());
         match tokio::time::timeout(limits.time_max, planning).await {
             Ok(Ok(shape)) => shape,
-            Ok(Err(panicked)) => Err(SqlError::internal(panicked)),
+            Ok(Err(failed)) if failed.is_panic() => Err(SqlError::crashed()),
+            Ok(Err(failed)) => Err(SqlError::internal(failed)),
             Err(_elapsed) => Err(SqlError::Limit(Limit::Time(limits.time_max))),
         }
+    }
+
+    /// How many queries a key with a limit of its own may run at once.
+    fn concurrent_max(&self, own: Option<u64>) -> usize {
+        let own = own.and_then(|own| usize::try_from(own).ok());
+        own.unwrap_or(usize::MAX).clamp(1, self.0.concurrent_max)
     }
 
     /// The turn of the key and the memory of a query, held while it runs.
@@ -270,32 +266,14 @@ impl SqlService {
         concurrent_max: Option<u64>,
         limits: QueryLimits,
     ) -> Result<impl Send + use<>, SqlError> {
-        let own = concurrent_max.and_then(|own| usize::try_from(own).ok());
-        let concurrent_max = own.unwrap_or(usize::MAX).min(self.0.concurrent_max);
-        let turn = self.0.slots.turn(key_id, concurrent_max.max(1)).await?;
+        let concurrent_max = self.concurrent_max(concurrent_max);
+        let turn = self.0.slots.turn(key_id, concurrent_max).await?;
         let wanted = u32::try_from(limits.memory_mib).unwrap_or(u32::MAX);
         let memory = Arc::clone(&self.0.memory).acquire_many_owned(wanted);
         match tokio::time::timeout(WAIT_MAX, memory).await {
             Ok(Ok(memory)) => Ok((turn, memory)),
             _ => Err(SqlError::Overloaded),
         }
-    }
-
-    /// Opens the tables on a thread that may block.
-    async fn open(
-        &self,
-        sql: &str,
-        limits: QueryLimits,
-    ) -> Result<toise_engine::session::Session, SqlError> {
-        let (service, sql) = (self.clone(), sql.to_owned());
-        let opening = move || {
-            let Inner {
-                tables, threads, ..
-            } = &*service.0;
-            tables.open(&sql, limits, *threads)
-        };
-        let opened = tokio::task::spawn_blocking(opening).await;
-        opened.map_err(SqlError::internal)?
     }
 }
 
@@ -304,123 +282,4 @@ fn sorted(types: HashMap<String, Option<DataType>>) -> Vec<(String, Option<DataT
     // `$2` before `$10`.
     types.sort_by(|(one, _), (other, _)| (one.len(), one).cmp(&(other.len(), other)));
     types
-}
-
-/// One query on the threads of the service.
-struct Work {
-    request: SqlRequest,
-    limits: QueryLimits,
-    opened: Option<oneshot::Sender<Result<Opened, SqlError>>>,
-    pieces: mpsc::Sender<Result<Piece, SqlError>>,
-    recording: Recording,
-}
-
-impl Work {
-    async fn run(mut self, service: SqlService, deadline: Instant) {
-        let outcome = tokio::time::timeout_at(deadline, self.answer(&service)).await;
-        let timed_out = Err(SqlError::Limit(Limit::Time(self.limits.time_max)));
-        // A nested loop notices the end of the time itself, and fails.
-        let is_late = Instant::now() >= deadline;
-        let outcome = match outcome {
-            Ok(outcome) if outcome.is_ok() || !is_late => outcome,
-            _ => timed_out,
-        };
-        self.recording.end(outcome.as_ref().copied()).await;
-        let Err(error) = outcome else {
-            return;
-        };
-        // A caller that went away needs no error.
-        match self.opened.take() {
-            Some(opened) => drop(opened.send(Err(error))),
-            None => drop(self.pieces.send(Err(error)).await),
-        }
-    }
-
-    async fn answer(&mut self, service: &SqlService) -> Result<(), SqlError> {
-        let sql = self.request.sql.clone();
-        crate::text::check(&sql)?;
-        let workers = service.0.workers.as_ref();
-        let workers = workers.map(|workers| (workers, workers.state()));
-        let session = service.open(&sql, self.limits).await?;
-        self.recording.snapshots = tables::describe(session.versions());
-        let frame = plan(&session, &sql, self.request.parameters.take()).await?;
-        let explained = |error| explain(error, &sql, &Known::default());
-        let elsewhere = match workers {
-            None => None,
-            Some((workers, state)) => {
-                let query = PlannedQuery {
-                    session: &session,
-                    frame: &frame,
-                    state: &state,
-                    limits: self.limits,
-                };
-                workers.run(query).await?
-            }
-        };
-        let mut rows = match elsewhere {
-            Some(rows) => rows,
-            None => frame.execute_stream().await.map_err(explained)?,
-        };
-        let schema = rows.schema();
-        let mut encoder = match self.request.output {
-            Output::Batches => None,
-            Output::Encoded(format, compresses) => {
-                let encoder = Encoder::new(format, &schema, compresses);
-                Some(encoder.map_err(|error| SqlError::invalid(error.to_string()))?)
-            }
-        };
-        let mut unread = Some(Opened {
-            schema,
-            versions: session.versions().to_vec(),
-        });
-        while let Some(batch) = rows.next().await {
-            let batch = batch.map_err(explained)?;
-            // Only now: a query that fails on its first rows is an error, not a broken answer.
-            self.open(&mut unread)?;
-            self.recording.rows += batch.num_rows() as u64;
-            if self.recording.rows > self.limits.rows_max {
-                return Err(SqlError::Limit(Limit::Rows(self.limits.rows_max)));
-            }
-            let piece = match &mut encoder {
-                None => Some(Piece::Batch(batch)),
-                Some(encoder) => {
-                    let piece = encoder.write(&batch);
-                    let piece = piece.map_err(|error| SqlError::invalid(error.to_string()))?;
-                    piece.map(Piece::Bytes)
-                }
-            };
-            if let Some(piece) = piece {
-                self.send(piece).await?;
-            }
-        }
-        self.open(&mut unread)?;
-        if let Some(encoder) = encoder {
-            let last = encoder
-                .finish()
-                .map_err(|error| SqlError::invalid(error.to_string()))?;
-            self.send(Piece::Bytes(last)).await?;
-        }
-        Ok(())
-    }
-
-    /// Tells the caller what is known before the first row.
-    fn open(&mut self, unread: &mut Option<Opened>) -> Result<(), SqlError> {
-        let (Some(opened), Some(sender)) = (unread.take(), self.opened.take()) else {
-            return Ok(());
-        };
-        sender.send(Ok(opened)).map_err(|_| SqlError::Cancelled)
-    }
-
-    /// Hands a part to the caller once it takes it.
-    async fn send(&mut self, piece: Piece) -> Result<(), SqlError> {
-        self.recording.bytes += match &piece {
-            Piece::Bytes(bytes) => bytes.len() as u64,
-            Piece::Batch(batch) => batch.get_array_memory_size() as u64,
-        };
-        if self.recording.bytes > self.limits.bytes_max {
-            return Err(SqlError::Limit(Limit::Bytes(self.limits.bytes_max)));
-        }
-        let sent = self.pieces.send(Ok(piece)).await;
-        sent.map_err(|_| SqlError::Cancelled)
-    }
 }

@@ -4,16 +4,22 @@
 //! The statement is rewritten to one aggregation over all columns, whose results are turned into rows.
 
 use arrow::datatypes::DataType;
+use datafusion::common::ParamValues;
 use toise_engine::session::Session;
 
-use crate::read_only::planned;
+use crate::expansion::{Expansion, measured};
+use crate::read_only::{parsed, planned};
 use crate::{SqlError, text};
 
 /// Maximum columns that are summarised.
 const COLUMNS_MAX: usize = 500;
 
-/// The query that a `summarize` statement stands for; `None` for any other statement.
-pub(crate) async fn rewritten(session: &Session, sql: &str) -> Result<Option<String>, SqlError> {
+/// The query that a `summarize` statement stands for, and the size of what it summarises; `None` for any other statement.
+pub(crate) async fn rewritten(
+    session: &Session,
+    sql: &str,
+    parameters: Option<&ParamValues>,
+) -> Result<Option<(String, Expansion)>, SqlError> {
     let Some(statement) = text::statements(sql)?.into_iter().next() else {
         return Ok(None);
     };
@@ -31,7 +37,10 @@ pub(crate) async fn rewritten(session: &Session, sql: &str) -> Result<Option<Str
         true => format!("({of})"),
         false => of.to_owned(),
     };
-    let columns = planned(session, &format!("select * from {source}")).await?;
+    let all = format!("select * from {source}");
+    let statement = parsed(session, &all).await?;
+    let size = measured(&statement, parameters)?;
+    let columns = planned(session, &all, statement).await?;
     let fields = columns.schema().fields().clone();
     if fields.len() > COLUMNS_MAX {
         return Err(SqlError::invalid(format!(
@@ -43,13 +52,14 @@ pub(crate) async fn rewritten(session: &Session, sql: &str) -> Result<Option<Str
         .map(|field| row(field.name(), field.data_type()))
         .collect();
     let rows = rows.join(", ");
-    Ok(Some(format!(
+    let text = format!(
         "select r['column_name'] as column_name, r['column_type'] as column_type, r['min'] as \"min\", \
          r['max'] as \"max\", r['approx_unique'] as approx_unique, r['avg'] as \"avg\", r['std'] as \"std\", \
          r['q25'] as q25, r['q50'] as q50, r['q75'] as q75, r['count'] as \"count\", \
          r['null_percentage'] as null_percentage from (select unnest(rows) as r from \
          (select make_array({rows}) as rows from {source} as summarised))"
-    )))
+    );
+    Ok(Some((text, size)))
 }
 
 /// The aggregates of a column as one struct.

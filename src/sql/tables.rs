@@ -63,6 +63,21 @@ impl SqlTables {
         Ok(Session::over(context, &self.engine, changed)?)
     }
 
+    /// Opens a session as [`SqlTables::open`] does, on a thread that may block.
+    ///
+    /// # Errors
+    /// A table cannot be read.
+    pub async fn opened(
+        self,
+        sql: String,
+        limits: QueryLimits,
+        threads: usize,
+    ) -> Result<Session, SqlError> {
+        let opening = move || self.open(&sql, limits, threads);
+        let opened = tokio::task::spawn_blocking(opening).await;
+        opened.map_err(SqlError::internal)?
+    }
+
     /// The tables of listings whose name occurs in a query.
     fn named_listings(&self, sql: &str) -> Vec<ListingKind> {
         let sql = sql.to_ascii_lowercase();

@@ -83,7 +83,7 @@ fn is_operator(token: &Token) -> bool {
 pub fn statements(text: &str) -> Result<Vec<String>, SqlError> {
     let mut statements = Vec::new();
     let (mut start, mut is_blank) = (0, true);
-    let places = Places::new(text);
+    let mut places = Places::new(text);
     for token in tokens(text)? {
         match token.token {
             Token::SemiColon => {
@@ -109,7 +109,7 @@ pub fn statements(text: &str) -> Result<Vec<String>, SqlError> {
 /// # Errors
 /// A quotation or comment has no end.
 pub fn numbered(sql: &str) -> Result<String, SqlError> {
-    let places = Places::new(sql);
+    let mut places = Places::new(sql);
     let (mut numbered, mut copied, mut count) = (String::new(), 0, 0);
     for token in tokens(sql)? {
         if !matches!(&token.token, Token::Placeholder(name) if name == "?") {
@@ -177,29 +177,41 @@ fn position(location: Location) -> Position {
     }
 }
 
-/// Bytes at which the lines of a text begin.
+/// The bytes at which places of a text are, found by walking it once: places are asked for in their order.
 struct Places<'t> {
     text: &'t str,
-    lines: Vec<usize>,
+    byte: usize,
+    line: u64,
+    column: u64,
 }
 
 impl<'t> Places<'t> {
     fn new(text: &'t str) -> Self {
-        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
-        let lines = std::iter::once(0).chain(ends).collect();
-        Self { text, lines }
+        Self {
+            text,
+            byte: 0,
+            line: 1,
+            column: 1,
+        }
     }
 
-    /// The byte at a line and column, both from 1; the end of the text for a place beyond it.
-    fn byte(&self, location: Location) -> usize {
-        let line = usize::try_from(location.line.saturating_sub(1)).unwrap_or(usize::MAX);
-        let Some(start) = self.lines.get(line) else {
-            return self.text.len();
-        };
-        let column = usize::try_from(location.column.saturating_sub(1)).unwrap_or(usize::MAX);
-        let mut characters = self.text[*start..].char_indices();
-        let at = characters.nth(column).map(|(at, _)| start + at);
-        at.unwrap_or(self.text.len())
+    /// The byte at a line and column, both from 1, at or after the place that was last asked for; the end of the text for
+    /// a place beyond it.
+    fn byte(&mut self, location: Location) -> usize {
+        let mut rest = self.text[self.byte..].chars();
+        while (self.line, self.column) < (location.line, location.column) {
+            let Some(letter) = rest.next() else {
+                break;
+            };
+            self.byte += letter.len_utf8();
+            if letter == '\n' {
+                self.line += 1;
+                self.column = 1;
+            } else {
+                self.column += 1;
+            }
+        }
+        self.byte
     }
 }
 

@@ -8,6 +8,7 @@ mod folders;
 mod geocoding;
 mod mutation;
 mod parsers;
+mod queries;
 
 use proptest::prelude::ProptestConfig;
 

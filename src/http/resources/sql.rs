@@ -31,8 +31,8 @@ use toise_sql::audit::Caller;
 use toise_sql::encode::RowFormat;
 use toise_sql::limits::RequestedLimits;
 use toise_sql::parameters;
+use toise_sql::request::{Output, SqlRequest};
 use toise_sql::running::{Piece, RunningQuery};
-use toise_sql::service::{Output, SqlRequest};
 use toise_sql::text::TEXT_BYTES_MAX;
 
 /// Bytes collected before an answer begins.

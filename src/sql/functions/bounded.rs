@@ -1,12 +1,11 @@
-//! Functions that can make much out of little, such as `repeat` and `range`, refuse to make more than
-//! [`RESULT_BYTES_MAX`] at a time.
+//! Functions that can make much out of little, such as `repeat` and `range`, refuse to make more than the [`Bounds`] of
+//! their session.
 //!
-//! DataFusion's memory limit counts what operators keep, not what a function returns. Without this bound,
-//! `repeat('x', 4000000000)` would take the memory of the whole process. The bound is checked before the function runs,
-//! on an estimate that is never too low.
+//! DataFusion's memory limit counts what operators keep, not what a function returns. Without these bounds,
+//! `repeat('x', 4000000000)` would take the memory of the whole process. They are checked before the function runs, on an
+//! estimate that is never too low.
 
 use arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::exec_err;
 use datafusion::config::ConfigOptions;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
@@ -17,22 +16,29 @@ use datafusion::logical_expr::{
 use datafusion::scalar::ScalarValue;
 use std::sync::Arc;
 
-use super::sizes::{bytes, numbers};
+use super::bounds::{Bounds, Made};
+use super::sizes::{bytes, items, numbers};
 
-/// Maximum bytes that one call returns for a batch of rows.
-pub(super) const RESULT_BYTES_MAX: f64 = (64 << 20) as f64;
 /// Bytes of an item of a list of numbers or moments.
 const ITEM_BYTES: f64 = 8.0;
 /// Maximum bytes of a character that fills.
 const CHARACTER_BYTES_MAX: f64 = 4.0;
+/// Maximum characters that a letter of a format of moments becomes.
+const FORMATTED: f64 = 12.0;
+/// Bytes of a number as text, for each that it has as a number.
+const WRITTEN: f64 = 4.0;
+/// Bytes of the places of a part of a text, for each byte of the text.
+const PLACED: f64 = 8.0;
+/// Comparisons of letters that take as long as a byte takes to make.
+const COMPARED: f64 = 16.0;
 const NANOSECONDS_PER_DAY: f64 = 86_400e9;
 const DAYS_PER_MONTH: f64 = 28.0;
 
 /// Estimates the bytes of a result from the arguments and the number of rows; never too low.
-type Estimate = fn(&[ColumnarValue], usize) -> Result<f64>;
+type Estimate = fn(&[ColumnarValue], usize) -> Result<Made>;
 
 /// The functions and how the size of their result is estimated.
-const BOUNDED: [(&str, Estimate); 17] = [
+const BOUNDED: [(&str, Estimate); 29] = [
     ("repeat", repeated),
     ("array_repeat", repeated),
     ("lpad", padded),
@@ -50,14 +56,27 @@ const BOUNDED: [(&str, Estimate); 17] = [
     ("array_resize", resized),
     ("range", counted),
     ("generate_series", counted),
+    ("named_struct", joined),
+    ("struct", joined),
+    ("array_union", joined),
+    ("map", joined),
+    ("array_to_string", listed),
+    ("array_replace", exchanged),
+    ("array_replace_n", exchanged),
+    ("array_replace_all", exchanged),
+    ("to_char", formatted),
+    ("translate", translated),
+    ("string_to_array", divided),
+    ("levenshtein", compared),
 ];
 
 /// Replaces the functions of a session by their bounded forms.
-pub(super) fn register(context: &SessionContext) -> Result<()> {
+pub(super) fn register(context: &SessionContext, bounds: &Arc<Bounds>) -> Result<()> {
     let mut state = context.state_ref().write().clone();
     for (name, estimate) in BOUNDED {
         if let Ok(inner) = state.udf(name) {
-            state.register_udf(Arc::new(bounded(inner, name, estimate)))?;
+            let bounds = Arc::clone(bounds);
+            state.register_udf(Arc::new(bounded(inner, name, estimate, bounds)))?;
         }
     }
     *context.state_ref().write() = state;
@@ -65,19 +84,25 @@ pub(super) fn register(context: &SessionContext) -> Result<()> {
 }
 
 /// The bounded form of one of the functions, by its name.
-pub(super) fn bounded_form(inner: Arc<ScalarUDF>, of: &str) -> ScalarUDF {
+pub(super) fn bounded_form(inner: Arc<ScalarUDF>, of: &str, bounds: &Arc<Bounds>) -> ScalarUDF {
     let found = BOUNDED.iter().find(|(name, _)| *name == of);
     match found {
-        Some((name, estimate)) => bounded(inner, name, *estimate),
+        Some((name, estimate)) => bounded(inner, name, *estimate, Arc::clone(bounds)),
         None => inner.as_ref().clone(),
     }
 }
 
-fn bounded(inner: Arc<ScalarUDF>, name: &'static str, estimate: Estimate) -> ScalarUDF {
+fn bounded(
+    inner: Arc<ScalarUDF>,
+    name: &'static str,
+    estimate: Estimate,
+    bounds: Arc<Bounds>,
+) -> ScalarUDF {
     ScalarUDF::from(Bounded {
         inner,
         name,
         estimate: EstimateOf(estimate),
+        bounds,
     })
 }
 
@@ -96,6 +121,7 @@ struct Bounded {
     inner: Arc<ScalarUDF>,
     name: &'static str,
     estimate: EstimateOf,
+    bounds: Arc<Bounds>,
 }
 
 impl PartialEq for Bounded {
@@ -139,18 +165,13 @@ impl ScalarUDFImpl for Bounded {
 
     fn with_updated_config(&self, config: &ConfigOptions) -> Option<ScalarUDF> {
         let inner = self.inner.inner().with_updated_config(config)?;
-        Some(bounded(Arc::new(inner), self.name, self.estimate.0))
+        let bounds = Arc::clone(&self.bounds);
+        Some(bounded(Arc::new(inner), self.name, self.estimate.0, bounds))
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let estimate = (self.estimate.0)(&arguments.args, arguments.number_rows)?;
-        if estimate.is_nan() || estimate > RESULT_BYTES_MAX {
-            return exec_err!(
-                "{} would return more than {} MiB at once",
-                self.name(),
-                RESULT_BYTES_MAX / f64::from(1 << 20)
-            );
-        }
+        let made = (self.estimate.0)(&arguments.args, arguments.number_rows)?;
+        self.bounds.check(self.name(), &made)?;
         self.inner.invoke_with_args(arguments)
     }
 }
@@ -164,85 +185,143 @@ fn rows_of(arguments: &[ColumnarValue], rows: usize) -> std::ops::Range<usize> {
 }
 
 /// Text or value × count.
-fn repeated(arguments: &[ColumnarValue], rows: usize) -> Result<f64> {
+fn repeated(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let [value, count, ..] = arguments else {
-        return Ok(0.0);
+        return Ok(Made::default());
     };
     let (value, count) = (bytes(value), numbers(count)?);
     let of_row = |row| value.at(row).max(1.0) * count.at(row).max(0.0);
-    Ok(rows_of(arguments, rows).map(of_row).sum())
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// As long as the second argument says.
-fn padded(arguments: &[ColumnarValue], rows: usize) -> Result<f64> {
+fn padded(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let Some(length) = arguments.get(1) else {
-        return Ok(0.0);
+        return Ok(Made::default());
     };
     let length = numbers(length)?;
     let of_row = |row| length.at(row).max(0.0) * CHARACTER_BYTES_MAX;
-    Ok(rows_of(arguments, rows).map(of_row).sum())
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Each occurrence of the second argument becomes the third.
-fn replaced(arguments: &[ColumnarValue], rows: usize) -> Result<f64> {
+fn replaced(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let [text, from, to] = arguments else {
-        return Ok(0.0);
+        return Ok(Made::default());
     };
     let (text, from, to) = (bytes(text), bytes(from), bytes(to));
     let of_row = |row| {
         let occurrences = text.at(row) / from.at(row).max(1.0) + 1.0;
         text.at(row) + occurrences * to.at(row)
     };
-    Ok(rows_of(arguments, rows).map(of_row).sum())
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Each match becomes the third argument, which may name groups of the match; all matches only with flags.
-fn replaced_by_pattern(arguments: &[ColumnarValue], rows: usize) -> Result<f64> {
+fn replaced_by_pattern(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let [text, _pattern, to, flags @ ..] = arguments else {
-        return Ok(0.0);
+        return Ok(Made::default());
     };
     let (text, to) = (bytes(text), bytes(to));
+    /// The estimate is far above what patterns really make.
+    const EXAGGERATION: f64 = 8.0;
     let of_row = |row| {
         let (text, to) = (text.at(row), to.at(row));
-        match flags.is_empty() {
+        let made = match flags.is_empty() {
             // A group is named by at least two characters, and is at most the whole text.
             true => text + to / 2.0 * text.max(1.0),
             false => text + (text + 1.0) * to,
-        }
+        };
+        made / EXAGGERATION
     };
-    /// The estimate is far above what patterns really make.
-    const EXAGGERATION: f64 = 8.0;
-    Ok(rows_of(arguments, rows).map(of_row).sum::<f64>() / EXAGGERATION)
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// All arguments, one after the other.
-pub(super) fn joined(arguments: &[ColumnarValue], rows: usize) -> Result<f64> {
+pub(super) fn joined(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let sizes: Vec<_> = arguments.iter().map(bytes).collect();
     let of_row = |row| sizes.iter().map(|size| size.at(row)).sum::<f64>();
-    Ok(rows_of(arguments, rows).map(of_row).sum())
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// All arguments, with the first one between them.
-fn separated(arguments: &[ColumnarValue], rows: usize) -> Result<f64> {
-    let separator = arguments.first().map(bytes);
-    let between = |row| {
-        separator
-            .as_ref()
-            .map_or(0.0, |separator| separator.at(row))
+fn separated(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+    let sizes: Vec<_> = arguments.iter().map(bytes).collect();
+    let of_row = |row| {
+        let separator = sizes.first().map_or(0.0, |separator| separator.at(row));
+        let joined = sizes.iter().map(|size| size.at(row)).sum::<f64>();
+        joined + separator * sizes.len() as f64
     };
-    let separators: f64 = rows_of(arguments, rows).map(between).sum();
-    Ok(joined(arguments, rows)? + separators * arguments.len() as f64)
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// Twice the first argument.
-fn doubled(arguments: &[ColumnarValue], rows: usize) -> Result<f64> {
-    Ok(2.0 * joined(&arguments[..arguments.len().min(1)], rows)?)
+/// So many times the first argument.
+fn times(factor: f64, arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+    let Some(first) = arguments.first().map(bytes) else {
+        return Ok(Made::default());
+    };
+    let of_row = |row| factor * first.at(row);
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+}
+
+/// Two digits for each byte.
+fn doubled(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+    times(2.0, arguments, rows)
+}
+
+/// A character for each character.
+fn translated(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+    times(CHARACTER_BYTES_MAX, arguments, rows)
+}
+
+/// At most a part for each byte.
+fn divided(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+    times(PLACED, arguments, rows)
+}
+
+/// As long as the format in the second argument says.
+fn formatted(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+    let Some(format) = arguments.get(1).map(bytes) else {
+        return Ok(Made::default());
+    };
+    let of_row = |row| FORMATTED * format.at(row);
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+}
+
+/// Every letter of one argument is compared with every letter of the other: the time counts, not the result.
+fn compared(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+    let [one, other, ..] = arguments else {
+        return Ok(Made::default());
+    };
+    let (one, other) = (bytes(one), bytes(other));
+    let of_row = |row| one.at(row) * other.at(row) / COMPARED;
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+}
+
+/// The items of a list as text, with the second argument between them.
+fn listed(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+    let [list, separator, ..] = arguments else {
+        return Ok(Made::default());
+    };
+    let (count, list, separator) = (items(list), bytes(list), bytes(separator));
+    let of_row = |row| WRITTEN * list.at(row) + count.at(row) * separator.at(row);
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+}
+
+/// Any item of a list becomes the third argument.
+fn exchanged(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+    let [list, _from, to, ..] = arguments else {
+        return Ok(Made::default());
+    };
+    let (count, list, to) = (items(list), bytes(list), bytes(to));
+    let of_row = |row| list.at(row) + count.at(row) * to.at(row);
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// As many items as the second argument says.
-fn resized(arguments: &[ColumnarValue], rows: usize) -> Result<f64> {
+fn resized(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let [list, count, fill @ ..] = arguments else {
-        return Ok(0.0);
+        return Ok(Made::default());
     };
     let (list, count) = (bytes(list), numbers(count)?);
     let fill = fill.first().map(bytes);
@@ -252,15 +331,15 @@ fn resized(arguments: &[ColumnarValue], rows: usize) -> Result<f64> {
             .map_or(ITEM_BYTES, |fill| fill.at(row).max(ITEM_BYTES));
         list.at(row) + count.at(row).max(0.0) * item
     };
-    Ok(rows_of(arguments, rows).map(of_row).sum())
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// The items from the first argument to the second by the third.
-fn counted(arguments: &[ColumnarValue], rows: usize) -> Result<f64> {
+fn counted(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let (start, stop) = match arguments {
         [stop] => (None, stop),
         [start, stop, ..] => (Some(start), stop),
-        [] => return Ok(0.0),
+        [] => return Ok(Made::default()),
     };
     let unit = match stop.data_type() {
         DataType::Date32 => NANOSECONDS_PER_DAY,
@@ -276,7 +355,7 @@ fn counted(arguments: &[ColumnarValue], rows: usize) -> Result<f64> {
         let from = start.as_ref().map_or(0.0, |start| start.at(row));
         ((stop.at(row) - from).abs() * unit / step.max(1.0) + 1.0) * ITEM_BYTES
     };
-    Ok(rows_of(arguments, rows).map(of_row).sum())
+    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// The least absolute step of all rows: a number, or nanoseconds of an interval.

@@ -2,12 +2,12 @@
 //!
 //! DataFusion plans them without the functions registered by name, so the bounded forms would be passed by.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, ExprSchema, exec_err, plan_err};
+use datafusion::common::{DFSchema, ExprSchema, plan_err};
 use datafusion::error::Result;
 use datafusion::functions_nested::concat::{array_append_udf, array_concat_udf, array_prepend_udf};
 use datafusion::functions_nested::make_array::make_array_udf;
@@ -16,32 +16,42 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::bounded::{RESULT_BYTES_MAX, bounded_form, joined};
+use super::bounded::{bounded_form, joined};
+use super::bounds::Bounds;
 
-static TEXTS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    Arc::new(ScalarUDF::from(JoinTexts {
-        signature: Signature::user_defined(Volatility::Immutable),
-    }))
-});
 /// The function that `||` of texts becomes.
-pub(super) fn texts() -> Arc<ScalarUDF> {
-    Arc::clone(&TEXTS)
+pub(super) fn texts(bounds: &Arc<Bounds>) -> ScalarUDF {
+    ScalarUDF::from(JoinTexts {
+        signature: Signature::user_defined(Volatility::Immutable),
+        bounds: Arc::clone(bounds),
+    })
 }
-
-static CONCAT: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Arc::new(bounded_form(array_concat_udf(), "array_concat")));
-static APPEND: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Arc::new(bounded_form(array_append_udf(), "array_append")));
-static PREPEND: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Arc::new(bounded_form(array_prepend_udf(), "array_prepend")));
-static MAKE: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Arc::new(bounded_form(make_array_udf(), "make_array")));
 
 /// Plans `||` and `[…]`.
 #[derive(Debug)]
-pub(super) struct BoundedOperators;
+pub(super) struct BoundedOperators {
+    texts: ScalarUDF,
+    concat: ScalarUDF,
+    append: ScalarUDF,
+    prepend: ScalarUDF,
+    make: ScalarUDF,
+}
+
+impl BoundedOperators {
+    /// Operators within the bounds of a session.
+    pub fn new(bounds: &Arc<Bounds>) -> Self {
+        Self {
+            texts: texts(bounds),
+            concat: bounded_form(array_concat_udf(), "array_concat", bounds),
+            append: bounded_form(array_append_udf(), "array_append", bounds),
+            prepend: bounded_form(array_prepend_udf(), "array_prepend", bounds),
+            make: bounded_form(make_array_udf(), "make_array", bounds),
+        }
+    }
+}
 
 impl ExprPlanner for BoundedOperators {
     fn plan_binary_op(
@@ -59,10 +69,10 @@ impl ExprPlanner for BoundedOperators {
         };
         let (left, right) = (nesting(&expr.left)?, nesting(&expr.right)?);
         let function = match left.cmp(&right) {
-            _ if left + right == 0 => &TEXTS,
-            std::cmp::Ordering::Equal => &CONCAT,
-            std::cmp::Ordering::Greater => &APPEND,
-            std::cmp::Ordering::Less => &PREPEND,
+            _ if left + right == 0 => &self.texts,
+            std::cmp::Ordering::Equal => &self.concat,
+            std::cmp::Ordering::Greater => &self.append,
+            std::cmp::Ordering::Less => &self.prepend,
         };
         let call = function.call(vec![expr.left, expr.right]);
         Ok(PlannerResult::Planned(call))
@@ -73,7 +83,7 @@ impl ExprPlanner for BoundedOperators {
         exprs: Vec<Expr>,
         _schema: &DFSchema,
     ) -> Result<PlannerResult<Vec<Expr>>> {
-        Ok(PlannerResult::Planned(MAKE.call(exprs)))
+        Ok(PlannerResult::Planned(self.make.call(exprs)))
     }
 }
 
@@ -88,9 +98,24 @@ fn list_nesting(data_type: &DataType) -> usize {
 }
 
 /// Two texts joined; null if one is.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 struct JoinTexts {
     signature: Signature,
+    bounds: Arc<Bounds>,
+}
+
+impl PartialEq for JoinTexts {
+    fn eq(&self, other: &Self) -> bool {
+        self.signature == other.signature
+    }
+}
+
+impl Eq for JoinTexts {}
+
+impl std::hash::Hash for JoinTexts {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.signature.hash(state);
+    }
 }
 
 impl ScalarUDFImpl for JoinTexts {
@@ -127,18 +152,23 @@ impl ScalarUDFImpl for JoinTexts {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let rows = arguments.number_rows;
-        let bytes = joined(&arguments.args, rows)?;
-        if bytes > RESULT_BYTES_MAX {
-            return exec_err!("|| would return more than {RESULT_BYTES_MAX} bytes at once");
-        }
+        let is_constant = arguments
+            .args
+            .iter()
+            .all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
+        let rows = match is_constant {
+            true => 1,
+            false => arguments.number_rows,
+        };
+        let made = joined(&arguments.args, rows)?;
+        self.bounds.check(self.name(), &made)?;
         let [left, right] = arguments.args.as_slice() else {
             return plan_err!("|| joins two texts");
         };
         let left = cast(&left.to_array(rows)?, &DataType::Utf8)?;
         let right = cast(&right.to_array(rows)?, &DataType::Utf8)?;
         let (left, right) = (left.as_string::<i32>(), right.as_string::<i32>());
-        let mut texts = StringBuilder::with_capacity(rows, bytes as usize);
+        let mut texts = StringBuilder::with_capacity(rows, made.total() as usize);
         for row in 0..rows {
             match left.is_valid(row) && right.is_valid(row) {
                 true => {
@@ -150,6 +180,10 @@ impl ScalarUDFImpl for JoinTexts {
                 false => texts.append_null(),
             }
         }
-        Ok(ColumnarValue::Array(Arc::new(texts.finish())))
+        let texts = texts.finish();
+        Ok(match is_constant {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&texts, 0)?),
+            false => ColumnarValue::Array(Arc::new(texts)),
+        })
     }
 }

@@ -6,6 +6,7 @@
 pub mod aggregates;
 pub mod aliases;
 mod bounded;
+pub(crate) mod bounds;
 mod concat_operator;
 pub mod date_diff;
 pub mod date_parts;
@@ -20,11 +21,13 @@ use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::logical_expr::planner::ExprPlanner;
 
-/// Adds all functions of this module to a session.
+use bounds::Bounds;
+
+/// Adds all functions of this module to a session, within its bounds.
 ///
 /// # Errors
 /// None that depends on the query: a function that is extended is always there.
-pub fn register(context: &SessionContext) -> Result<()> {
+pub(crate) fn register(context: &SessionContext, bounds: &Arc<Bounds>) -> Result<()> {
     for function in date_parts::functions() {
         context.register_udf(function);
     }
@@ -35,16 +38,16 @@ pub fn register(context: &SessionContext) -> Result<()> {
         context.register_udaf(function);
     }
     aliases::register(context)?;
-    bounded::register(context)?;
+    bounded::register(context, bounds)?;
     Ok(())
 }
 
 /// Functions that only operators become, which no session knows by name: for whoever reads a plan made elsewhere.
 pub fn of_operators() -> Vec<Arc<ScalarUDF>> {
-    vec![concat_operator::texts()]
+    vec![Arc::new(concat_operator::texts(&Arc::default()))]
 }
 
 /// The planners of operators, which stand before DataFusion's.
-pub fn planners() -> Vec<Arc<dyn ExprPlanner>> {
-    vec![Arc::new(concat_operator::BoundedOperators)]
+pub(crate) fn planners(bounds: &Arc<Bounds>) -> Vec<Arc<dyn ExprPlanner>> {
+    vec![Arc::new(concat_operator::BoundedOperators::new(bounds))]
 }

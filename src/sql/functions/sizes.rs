@@ -79,6 +79,34 @@ fn array_bytes(array: &ArrayRef) -> PerRow {
     PerRow::Each(lengths)
 }
 
+/// The items of a list in each row; 1 of what is no list.
+pub(super) fn items(argument: &ColumnarValue) -> PerRow {
+    match argument {
+        ColumnarValue::Scalar(ScalarValue::List(list)) => PerRow::Same(list.values().len() as f64),
+        ColumnarValue::Scalar(ScalarValue::LargeList(list)) => {
+            PerRow::Same(list.values().len() as f64)
+        }
+        ColumnarValue::Scalar(ScalarValue::FixedSizeList(list)) => {
+            PerRow::Same(list.values().len() as f64)
+        }
+        ColumnarValue::Scalar(_) => PerRow::Same(1.0),
+        ColumnarValue::Array(array) => match array.data_type() {
+            DataType::List(_) => {
+                let lists = array.as_list::<i32>();
+                let rows = 0..lists.len();
+                PerRow::Each(rows.map(|row| f64::from(lists.value_length(row))).collect())
+            }
+            DataType::LargeList(_) => {
+                let lists = array.as_list::<i64>();
+                let rows = 0..lists.len();
+                PerRow::Each(rows.map(|row| lists.value_length(row) as f64).collect())
+            }
+            DataType::FixedSizeList(_, length) => PerRow::Same(f64::from(*length)),
+            _ => PerRow::Same(1.0),
+        },
+    }
+}
+
 /// The mean bytes of a value of an array.
 fn item_bytes(array: &ArrayRef) -> f64 {
     array.get_array_memory_size() as f64 / array.len().max(1) as f64
