@@ -75,6 +75,8 @@ mod journeys {
     #[cfg(target_os = "linux")]
     mod full_disk;
     mod geocoding;
+    #[cfg(target_os = "linux")]
+    mod hanging_disk;
     mod ingesting;
     mod maintenance;
     mod market;
