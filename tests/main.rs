@@ -81,6 +81,8 @@ mod journeys {
     mod maintenance;
     mod market;
     mod mcp;
+    #[cfg(target_os = "linux")]
+    mod memory_dumps;
     mod operating;
     mod operators;
     mod other_engines;
