@@ -77,10 +77,14 @@ mod journeys {
     #[cfg(target_os = "linux")]
     mod full_disk;
     mod geocoding;
+    #[cfg(target_os = "linux")]
+    mod hanging_disk;
     mod ingesting;
     mod maintenance;
     mod market;
     mod mcp;
+    #[cfg(target_os = "linux")]
+    mod memory_dumps;
     mod operating;
     mod operators;
     mod other_engines;

@@ -3,21 +3,19 @@
 //!
 //! A look costs one system call, and every tenth one a small file that is written, synced and deleted. Store and ledger
 //! say themselves why their last commit failed; until one succeeds, each look tries one. So an idle service writes nothing
-//! to them, and one that no load balancer asks any more finds out that there is room again.
+//! to them, and one that no load balancer asks any more finds out that there is room again. A disk that does not answer
+//! keeps a look from ending: the worker that looks hangs then.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use tokio::time::MissedTickBehavior;
 
 use toise_base::disk::free_bytes;
+use toise_base::supervise::Supervisor;
+use toise_base::watch::{Watcher, watch};
 use toise_http::Readiness;
 use toise_store::Store;
 
-/// Pause between two looks.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Looks between two trial writes.
 const LOOKS_PER_TRIAL: u32 = 10;
 /// Name of the file of trial writes in the data folder.
@@ -45,33 +43,19 @@ impl DiskLook {
         }
     }
 
-    /// Looks once, and tells readiness what it finds. Blocks.
-    pub(crate) fn look(&self) {
-        self.readiness.set_obstacle(self.obstacle(true));
-    }
-
-    /// Looks again and again until it is dropped, and tells readiness what it finds.
-    pub(crate) async fn run(self) {
-        let mut ticks = tokio::time::interval(LOOK_EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut looks, mut before) = (0_u32, None);
-        loop {
-            ticks.tick().await;
-            let tries = before.is_some() || looks.is_multiple_of(LOOKS_PER_TRIAL);
+    /// Looks now, which blocks, and then every second until the handle is dropped; tells readiness what it finds.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Watcher> {
+        let mut found = self.obstacle(true);
+        self.readiness.set_obstacle(found.clone());
+        let mut looks = 0_u32;
+        watch(supervisor, "disk-look", move || {
             looks = looks.wrapping_add(1);
-            let look = self.clone();
-            let found = tokio::task::spawn_blocking(move || look.obstacle(tries)).await;
-            // What cannot be looked at now is as it was.
-            let Ok(found) = found else { continue };
-            if found != before {
-                match &found {
-                    Some(obstacle) => tracing::error!(obstacle, "not ready"),
-                    None => tracing::info!("ready again"),
-                }
-            }
-            before.clone_from(&found);
-            self.readiness.set_obstacle(found);
-        }
+            found = self.obstacle(found.is_some() || looks.is_multiple_of(LOOKS_PER_TRIAL));
+            self.readiness.set_obstacle(found.clone());
+        })
     }
 
     /// What keeps the service from writing; `None` if nothing does. With `tries`, a trial file is written too. Blocks.
@@ -128,16 +112,5 @@ mod tests {
         let greedy = DiskLook::new(&store, u64::MAX, &readiness);
         let found = greedy.obstacle(false).unwrap();
         assert!(found.contains("server.disk_free_min_mib"), "{found}");
-    }
-
-    #[tokio::test]
-    async fn readiness_comes_back_when_the_obstacle_is_gone() {
-        let readiness = Readiness::default();
-        readiness.set_ready();
-        readiness.set_obstacle(Some("the disk is full".to_owned()));
-        assert!(!readiness.is_ready());
-        assert_eq!(readiness.refusal().as_deref(), Some("the disk is full"));
-        readiness.set_obstacle(None);
-        assert!(readiness.is_ready());
     }
 }

@@ -7,7 +7,9 @@ pub mod compose;
 pub mod config;
 pub mod contours;
 pub(crate) mod disk;
+pub mod dumps;
 pub mod publishing;
+pub(crate) mod readiness;
 pub mod replica;
 pub mod serve;
 

@@ -103,7 +103,7 @@ pub fn start(
                     AFTER_FAILURE
                 }
             };
-            std::thread::park_timeout(pause);
+            pulse.park_within(pause);
         }
     })?;
     Ok(Some(Publishing { stop, worker }))

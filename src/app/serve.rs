@@ -1,7 +1,8 @@
 //! The life of the service: opened, listening, drained on SIGTERM or Ctrl-C, or when one of its workers dies.
 //!
 //! All background threads and tasks are under one [`Supervisor`]. When one of them dies the service stops being ready,
-//! drains as on SIGTERM and ends with an error that names the worker, so that whoever started it starts it again.
+//! drains as on SIGTERM and ends with an error that names the worker, so that whoever started it starts it again. While one
+//! hangs it is not ready.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::compose::{Sources, app, deliveries, register_gauges};
 use crate::config::Config;
 use crate::disk::DiskLook;
 use crate::replica::{self, Shown};
-use crate::{Failure, contours, publishing};
+use crate::{Failure, contours, publishing, readiness};
 use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -101,7 +102,7 @@ pub fn run_service(
     ];
     let engine = Arc::new(Engine::open(data, &tables, Budget::from(&config.engine))?);
     let open_data = OpenData::new(Arc::clone(&engine));
-    let supervisor = Supervisor::default();
+    let supervisor = Supervisor::with_bounds(readiness::WORK_BOUNDS);
     let store = Store::open_supervised(data, &supervisor)?;
     let clock = Clock::system();
     let addresses = LiveGeocoder::open(data);
@@ -144,8 +145,9 @@ pub fn run_service(
         config.server.disk_free_min_mib << 20,
         &app.readiness,
     );
-    disk.look();
-    runtime.spawn(supervisor.watch("disk-look", disk.run()));
+    let looking = disk.start(&supervisor)?;
+    let telling = readiness::tell(app.readiness.clone());
+    runtime.spawn(supervisor.watch("readiness-log", telling));
     register_gauges(&app, store, open_data);
     let workers = match following {
         None => Workers::of_writer(data, &supervisor, &app, config, addresses, runtime.handle())?,
@@ -167,7 +169,7 @@ pub fn run_service(
     };
     let outcome = runtime.block_on(work(app));
     // Stops the workers while the runtime can still finish the deliveries in flight.
-    drop(workers);
+    drop((workers, looking));
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     outcome?;
     match supervisor.failed() {

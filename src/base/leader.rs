@@ -217,7 +217,10 @@ impl<D: Duty> Leading<D> {
                 return;
             }
             let tick = self.pace.tick;
-            self.hear(self.duty.next_in().map_or(tick, |next| next.min(tick)));
+            self.hear(
+                pulse,
+                self.duty.next_in().map_or(tick, |next| next.min(tick)),
+            );
         }
     }
 
@@ -237,7 +240,7 @@ impl<D: Duty> Leading<D> {
                 _ => {}
             }
             is_logged = true;
-            self.hear(self.pace.lock_every);
+            self.hear(pulse, self.pace.lock_every);
             if self.stop_by.is_some() {
                 return false;
             }
@@ -250,7 +253,7 @@ impl<D: Duty> Leading<D> {
         while let Err(error) = self.duty.begin() {
             pulse.turn();
             tracing::error!(worker = self.name, %error, "cannot begin; retrying");
-            self.hear(self.pace.error_pause);
+            self.hear(pulse, self.pace.error_pause);
             if self.stop_by.is_some() {
                 return false;
             }
@@ -266,8 +269,8 @@ impl<D: Duty> Leading<D> {
     }
 
     /// Waits for a message, then takes all queued ones.
-    fn hear(&mut self, longest: Duration) {
-        match self.inbox.recv_timeout(longest) {
+    fn hear(&mut self, pulse: &Pulse, longest: Duration) {
+        match pulse.wait(|| self.inbox.recv_timeout(longest)) {
             Ok(letter) => self.open(letter),
             Err(RecvTimeoutError::Timeout) => {}
             // No sender is left, so nothing could stop it any more.

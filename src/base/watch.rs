@@ -42,7 +42,7 @@ pub fn watch(
         while !stopped.load(Ordering::Relaxed) {
             pulse.turn();
             // Parked rather than asleep: stopping does not wait.
-            std::thread::park_timeout(LOOK_EVERY);
+            pulse.park_within(LOOK_EVERY);
             look();
         }
     })?;

@@ -143,6 +143,9 @@ enum Command {
 
 /// Parses the arguments of the process and runs the command.
 pub fn main() -> ExitCode {
+    if let Err(error) = toise_app::dumps::forbid_with_master_key() {
+        eprintln!("warning: memory dumps of this process cannot be forbidden: {error}");
+    }
     let toise = Toise::parse();
     let common = &toise.common;
     let result: CommandResult = match toise.command {

@@ -11,6 +11,8 @@
 //!
 //! Connections are encrypted and authenticated, but for loopback (`transport.rs`).
 
+#![forbid(unsafe_code)]
+
 pub mod coordinator;
 pub mod error;
 pub mod identity;

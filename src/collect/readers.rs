@@ -71,7 +71,7 @@ impl ReaderPool {
 fn read_pages(pulse: &Pulse, queued: &Mutex<Receiver<ReaderJob>>) {
     priority::lower();
     loop {
-        let next = pulse.recv(&queued.lock());
+        let next = pulse.wait(|| pulse.recv(&queued.lock()));
         let Ok(reading) = next else { return };
         if catch_unwind(AssertUnwindSafe(reading)).is_err() {
             tracing::error!("reading a page panicked");

@@ -82,7 +82,7 @@ pub fn follow(
                 }
             };
             user.after_turn(&replica, &store, &runtime);
-            std::thread::park_timeout(pause);
+            pulse.park_within(pause);
         }
     })?;
     Ok(Following { stop, worker })

@@ -141,6 +141,12 @@ impl Gauges<'_> {
         self.0.series(metric, pairs).set(value);
     }
 
+    /// Sets the gauge of one member of a set that is named while the process runs: workers, for example.
+    pub fn set_member(&self, metric: Metric<Gauge>, label: &'static str, member: &str, value: f64) {
+        let labels = vec![Label::new(label, member.to_owned())];
+        self.0.series_of(metric, labels).set(value);
+    }
+
     /// Sets a counter that is kept elsewhere; it never goes back.
     pub fn set_count(&self, metric: Metric<Counter>, pairs: Labels<'_>, value: u64) {
         self.0.series(metric, pairs).absolute(value);

@@ -93,6 +93,8 @@ fn a_dead_worker_ends_the_server_with_an_error_that_names_it() {
         "metrics-upkeep",
         "key-uses",
         "certificate-reload",
+        "disk-look",
+        "readiness-log",
     ] {
         let end = served_with(folder.path(), worker, |_| {});
         assert_named(worker, &end);

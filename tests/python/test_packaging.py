@@ -105,6 +105,40 @@ def test_the_health_check_fails_where_nobody_listens():
     assert done.returncode != 0
 
 
+def test_release_notes_are_the_changelogs_section_and_the_checksums(tmp_path):
+    changelog = (
+        "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- **Later**.\n\n"
+        "## [1.2.3] - 2026-12-01\n\n### Fixed\n\n- **This**: `a`.\n- That.\n\n"
+        "## [1.2.2] - 2026-11-01\n\n## [1.2] - 2026-10-01\n\n- Old.\n\n[1.2.3]: https://example.org/1.2.3\n"
+    )
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "packaging").mkdir()
+    (tmp_path / "docs/CHANGELOG.md").write_text(changelog, encoding="utf-8")
+    script = shutil.copy(PACKAGING / "release_notes.py", tmp_path / "packaging")
+    sums = tmp_path / "SHA256SUMS"
+    sums.write_text(f"{'b' * 64}  toise.whl\n{'a' * 64}  a.tar.gz\n", encoding="utf-8")
+
+    def told(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, script, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+
+    expected = (
+        "### Fixed\n\n- **This**: `a`.\n- That.\n\n### SHA-256\n\n```text\n"
+        f"{'a' * 64}  a.tar.gz\n{'b' * 64}  toise.whl\n```\n"
+    )
+    assert told("v1.2.3", sums).stdout == expected
+    assert told("v1.2").stdout == "- Old.\n"
+    for tag, why in {"v1.2.4": "has no section [1.2.4]", "v1.2.2": "says nothing of [1.2.2]"}.items():
+        refused = told(tag, sums)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert why in refused.stderr
+    # What is here can be released: its changes are told.
+    own = subprocess.run(
+        [sys.executable, PACKAGING / "release_notes.py", "vUnreleased"], capture_output=True, text=True, check=True
+    )
+    assert own.stdout.startswith("### Added")
+
+
 def test_hadolint_finds_nothing():
     if not shutil.which("hadolint"):
         pytest.skip("hadolint is not installed")

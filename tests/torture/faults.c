@@ -11,6 +11,7 @@
  *   5  faults made so far, counted here
  *   6  state of the generator of random numbers
  *   7  the disk is read-only           0 or 1
+ *   8  syncs do not return while this is 1
  *
  * Only files below the folder of TOISE_TORTURE_FOLDER are touched: a standard error that cannot be written is another test.
  */
@@ -31,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FULL, WRITE_EIO, SYNC_EIO, CLOCK_MS, SLOW_US, MADE, RANDOM, READ_ONLY, WORDS };
+enum { FULL, WRITE_EIO, SYNC_EIO, CLOCK_MS, SLOW_US, MADE, RANDOM, READ_ONLY, HANG, WORDS };
 
 static volatile int64_t *words;
 static char folder[4096];
@@ -99,7 +100,14 @@ static int open_error(const char *path, int flags) {
     return writes ? path_error(path) : 0;
 }
 
+/* Pause between two looks of a sync that does not return, in microseconds. */
+enum { HANG_LOOK_US = 2000 };
+
 static int sync_error(int descriptor) {
+    if (words != NULL && words[HANG] && is_ours(descriptor)) {
+        __atomic_add_fetch(&words[MADE], 1, __ATOMIC_RELAXED);
+        while (words[HANG]) usleep(HANG_LOOK_US);
+    }
     if (words == NULL || !words[SYNC_EIO] || !is_hit(SYNC_EIO) || !is_ours(descriptor)) return 0;
     __atomic_add_fetch(&words[MADE], 1, __ATOMIC_RELAXED);
     return EIO;

@@ -25,9 +25,11 @@ pub enum Word {
     Random,
     /// Whether the disk is read-only.
     ReadOnly,
+    /// Whether syncs do not return.
+    Hang,
 }
 
-const WORDS: u64 = Word::ReadOnly as u64 + 1;
+const WORDS: u64 = Word::Hang as u64 + 1;
 const WORD_BYTES: u64 = 8;
 
 /// The library and its steering file.
@@ -100,6 +102,7 @@ impl Faults {
             Word::ClockMs,
             Word::SlowUs,
             Word::ReadOnly,
+            Word::Hang,
         ] {
             self.set(word, 0);
         }

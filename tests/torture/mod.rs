@@ -9,7 +9,7 @@
 //! shrunk: the run is repeated with fewer faults as long as it still fails, `TOISE_TORTURE_SHRINK` times at most.
 
 mod checks;
-mod faults;
+pub mod faults;
 mod model;
 mod plan;
 mod servers;

@@ -416,7 +416,7 @@ impl Projection {
             while !stop.load(Ordering::Relaxed) {
                 pulse.turn();
                 // Parked rather than asleep, so that a stop takes effect at once.
-                std::thread::park_timeout(job(&projection));
+                pulse.park_within(job(&projection));
             }
         })
     }

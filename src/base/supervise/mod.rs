@@ -9,9 +9,16 @@
 //! The owner of a worker holds its [`Worker`]. Dropping it requests the end, so it must be dropped before the value
 //! that makes the job end: in a struct, the worker comes before the sender of its queue.
 //!
+//! A worker that hangs is another matter, because it may come back: [`Supervisor::hung`] names those that have been at
+//! one piece of work for longer than they may, as long as they are ([`heartbeat`]). A server is not ready meanwhile.
+//!
 //! For tests, builds with debug assertions read `TOISE_PANIC_WORKER=<name>`: the worker of that name, or each of
 //! `<name>-0`, `<name>-1` and so on, panics at its first [`Pulse::turn`] after the service became ready. A worker
-//! that waits in [`Pulse::recv`] then takes such a turn without a message. Release builds contain none of this.
+//! that waits in [`Pulse::recv`] then takes such a turn without a message. `TOISE_WORK_MAX_MS` replaces how long pieces
+//! of work may take. Release builds contain none of this.
+
+mod heartbeat;
+mod pulse;
 
 use std::any::Any;
 use std::fmt;
@@ -20,7 +27,6 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -28,10 +34,15 @@ use futures::FutureExt;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
+pub use self::heartbeat::{Busy, WORK_MAX};
+use self::heartbeat::{Heartbeat, Heartbeats};
+pub use self::pulse::Pulse;
+use crate::clock::Clock;
+
 /// Environment variable with the name of the worker that must panic, in builds with debug assertions.
 const PANIC_WORKER: &str = "TOISE_PANIC_WORKER";
-/// How often a waiting worker checks whether it must panic, if one is configured to.
-const PANIC_LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Environment variable with the longest piece of any worker's work, in milliseconds, in builds with debug assertions.
+const WORK_MAX_MS: &str = "TOISE_WORK_MAX_MS";
 
 /// The unexpected end of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,17 +64,14 @@ struct Shared {
     /// The first failure; later ones are only logged.
     failure: watch::Sender<Option<WorkerFailure>>,
     is_ready: watch::Sender<bool>,
+    heartbeats: Heartbeats,
     /// Name of the worker that must panic.
     panics: Option<String>,
 }
 
 impl Default for Supervisor {
     fn default() -> Self {
-        let panics = match cfg!(debug_assertions) {
-            true => std::env::var(PANIC_WORKER).ok(),
-            false => None,
-        };
-        Self::with_panic_of(panics)
+        Self::with_bounds(&[])
     }
 }
 
@@ -75,11 +83,25 @@ impl fmt::Debug for Supervisor {
 }
 
 impl Supervisor {
-    fn with_panic_of(panics: Option<String>) -> Self {
+    /// A supervisor whose workers of these names (`<name>-0`, `<name>-1` and so on included) may be at one piece of work
+    /// for that long; all others for [`WORK_MAX`].
+    pub fn with_bounds(bounds: &'static [(&'static str, Duration)]) -> Self {
+        let for_tests = |name| match cfg!(debug_assertions) {
+            true => std::env::var(name).ok(),
+            false => None,
+        };
+        let work_max_ms = for_tests(WORK_MAX_MS).and_then(|text| text.parse().ok());
+        let everyone = work_max_ms.map(Duration::from_millis);
+        let heartbeats = Heartbeats::new(Clock::system(), bounds, everyone);
+        Self::with(heartbeats, for_tests(PANIC_WORKER))
+    }
+
+    fn with(heartbeats: Heartbeats, panics: Option<String>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 failure: watch::Sender::new(None),
                 is_ready: watch::Sender::new(false),
+                heartbeats,
                 panics,
             }),
         }
@@ -95,10 +117,13 @@ impl Supervisor {
         name: impl Into<String>,
         job: impl FnOnce(&Pulse) + Send + 'static,
     ) -> io::Result<Worker> {
-        self.start(name.into(), Arc::default(), job)
+        let name = name.into();
+        let heartbeat = self.shared.heartbeats.of(&name);
+        self.start(name, heartbeat, Arc::default(), job)
     }
 
-    /// Starts a thread with this name for a job that ends by itself: only a panic is a failure.
+    /// Starts a thread with this name for a job that ends by itself: only a panic is a failure. It may take as long as it
+    /// needs.
     ///
     /// # Errors
     /// The system cannot start a thread.
@@ -110,18 +135,21 @@ impl Supervisor {
         let signs = Arc::<Signs>::default();
         // Released before it begins: it may have ended before its owner could release it.
         signs.is_released.store(true, Ordering::Release);
-        self.start(name.into(), signs, job).map(drop)
+        self.start(name.into(), Arc::default(), signs, job)
+            .map(drop)
     }
 
     fn start(
         &self,
         name: String,
+        heartbeat: Arc<Heartbeat>,
         signs: Arc<Signs>,
         job: impl FnOnce(&Pulse) + Send + 'static,
     ) -> io::Result<Worker> {
         let (supervisor, thread_name, own) = (self.clone(), name.clone(), Arc::clone(&signs));
-        let pulse = Pulse::new(self, &name);
+        let pulse = Pulse::new(self, &name, heartbeat);
         let thread = std::thread::Builder::new().name(name).spawn(move || {
+            pulse.beat();
             let outcome = catch_unwind(AssertUnwindSafe(|| job(&pulse)));
             match outcome {
                 Err(payload) => supervisor.record(thread_name, panic_text(&*payload)),
@@ -130,6 +158,8 @@ impl Supervisor {
                 }
                 Ok(()) => {}
             }
+            // Before its owner goes on: it hangs no longer, whatever it did.
+            drop(pulse);
             *own.has_ended.lock() = true;
             own.ended.notify_all();
         })?;
@@ -139,16 +169,18 @@ impl Supervisor {
         })
     }
 
-    /// Wraps the future of a background task that runs until it is dropped; a panic or an end is a failure.
+    /// Wraps the future of a background task that runs until it is dropped; a panic or an end is a failure. It is at work
+    /// while it is polled.
     pub fn watch<F: Future>(
         &self,
         name: &'static str,
         future: F,
     ) -> impl Future<Output = ()> + use<F> {
         let supervisor = self.clone();
-        let pulse = Pulse::new(self, name);
+        let heartbeat = self.shared.heartbeats.of(name);
+        let pulse = Pulse::new(self, name, Arc::clone(&heartbeat));
         async move {
-            let running = AssertUnwindSafe(future).catch_unwind();
+            let running = AssertUnwindSafe(heartbeat.around(future)).catch_unwind();
             let panicking = AssertUnwindSafe(pulse.panic_when_ready()).catch_unwind();
             let reason = tokio::select! {
                 outcome = running => match outcome {
@@ -167,6 +199,19 @@ impl Supervisor {
     /// The first worker that died, if any.
     pub fn failed(&self) -> Option<WorkerFailure> {
         self.shared.failure.borrow().clone()
+    }
+
+    /// Workers that hang: they have been at one piece of work for longer than they may. The longest at it comes first.
+    pub fn hung(&self) -> Vec<Busy> {
+        let mut hung = self.workers();
+        hung.retain(Busy::is_hung);
+        hung.sort_by_key(|busy| std::cmp::Reverse(busy.passed));
+        hung
+    }
+
+    /// How long each worker has been at its present piece of work.
+    pub fn workers(&self) -> Vec<Busy> {
+        self.shared.heartbeats.look()
     }
 
     /// Whether all workers are alive. Costs an uncontended lock.
@@ -269,103 +314,10 @@ impl Drop for Worker {
     }
 }
 
-/// Called by a worker at each of its turns; tests make it panic here.
-pub struct Pulse {
-    supervisor: Supervisor,
-    worker: String,
-    panics: bool,
-}
-
-impl Pulse {
-    fn new(supervisor: &Supervisor, name: &str) -> Self {
-        let wanted = supervisor.shared.panics.as_deref();
-        Self {
-            supervisor: supervisor.clone(),
-            worker: name.to_owned(),
-            panics: wanted.is_some_and(|wanted| is_named(name, wanted)),
-        }
-    }
-
-    /// Records the worker as failed although it continues, to tell its callers why it serves them no longer.
-    pub fn fail(&self, reason: &str) {
-        self.supervisor
-            .record(self.worker.clone(), reason.to_owned());
-    }
-
-    /// Marks the beginning of a turn. Costs nothing in release builds.
-    #[inline]
-    pub fn turn(&self) {
-        if cfg!(debug_assertions) && self.panics && *self.supervisor.shared.is_ready.borrow() {
-            panic_for_a_test();
-        }
-    }
-
-    /// Waits for a message; a turn begins when it arrives.
-    ///
-    /// # Errors
-    /// All senders are dropped.
-    pub fn recv<T>(&self, messages: &Receiver<T>) -> Result<T, RecvError> {
-        if !(cfg!(debug_assertions) && self.panics) {
-            return messages.recv();
-        }
-        loop {
-            let received = messages.recv_timeout(PANIC_LOOK_EVERY);
-            self.turn();
-            match received {
-                Ok(message) => return Ok(message),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(RecvError),
-            }
-        }
-    }
-
-    /// [`Pulse::recv`] that waits at most `longest`.
-    ///
-    /// # Errors
-    /// No message arrived, or all senders are dropped.
-    pub fn recv_within<T>(
-        &self,
-        messages: &Receiver<T>,
-        longest: Duration,
-    ) -> Result<T, RecvTimeoutError> {
-        let is_named = cfg!(debug_assertions) && self.panics;
-        let longest = if is_named { PANIC_LOOK_EVERY } else { longest };
-        let received = messages.recv_timeout(longest);
-        self.turn();
-        received
-    }
-
-    /// Panics once the service is ready, if this worker must; otherwise never resolves.
-    async fn panic_when_ready(self) {
-        if !(cfg!(debug_assertions) && self.panics) {
-            std::future::pending::<()>().await;
-        }
-        let mut is_ready = self.supervisor.shared.is_ready.subscribe();
-        // The sender lives as long as the pulse does.
-        let _ = is_ready.wait_for(|is_ready| *is_ready).await;
-        panic_for_a_test();
-    }
-}
-
-/// Whether a worker has the wanted name, or is a member of the numbered group of that name.
-fn is_named(name: &str, wanted: &str) -> bool {
-    let rest = name.strip_prefix(wanted);
-    let number = rest.and_then(|rest| rest.strip_prefix('-'));
-    rest == Some("")
-        || number.is_some_and(|number| {
-            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-        })
-}
-
-#[expect(clippy::panic, reason = "tests request the panic")]
-fn panic_for_a_test() {
-    panic!("{PANIC_WORKER} names this worker");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::channel;
+    use std::sync::mpsc::{RecvTimeoutError, channel};
 
     const LONG: Duration = Duration::from_secs(10);
 
@@ -481,14 +433,15 @@ mod tests {
 
     #[test]
     fn a_worker_configured_to_panic_does_so_once_the_service_is_ready() {
-        let supervisor = Supervisor::with_panic_of(Some("group".into()));
+        let heartbeats = Heartbeats::new(Clock::system(), &[], None);
+        let supervisor = Supervisor::with(heartbeats, Some("group".into()));
         let ((spare, spared), (sender, receiver)) = (channel::<()>(), channel::<()>());
         let _spared = supervisor.spawn("groups", move |pulse| while pulse.recv(&spared).is_ok() {});
         let _worker = supervisor.spawn(
             "group-1",
             move |pulse| while pulse.recv(&receiver).is_ok() {},
         );
-        std::thread::sleep(3 * PANIC_LOOK_EVERY);
+        std::thread::sleep(Duration::from_millis(60));
         assert!(supervisor.is_well());
         supervisor.set_ready();
         let failure = futures::executor::block_on(supervisor.failure());

@@ -1,0 +1,53 @@
+//! Keeps the secrets of a process that has a master key out of memory dumps: no core file, and no other process of the
+//! same user may read its memory. Called once, before anything reads the key; what the user `root` may do stays so.
+
+use std::io;
+
+/// Variables that say where a master key is all begin so.
+#[cfg(unix)]
+const MASTER_KEY: &str = "TOISE_MASTER_KEY";
+
+/// Forbids memory dumps of this process, if its environment names a master key.
+///
+/// # Errors
+/// The system refuses.
+#[cfg(unix)]
+pub fn forbid_with_master_key() -> io::Result<()> {
+    let has_key = std::env::vars_os()
+        .any(|(name, _)| name.as_encoded_bytes().starts_with(MASTER_KEY.as_bytes()));
+    if has_key { forbid() } else { Ok(()) }
+}
+
+/// There are no such limits here.
+///
+/// # Errors
+/// None.
+#[cfg(not(unix))]
+pub fn forbid_with_master_key() -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn forbid() -> io::Result<()> {
+    use nix::sys::resource::{Resource, setrlimit};
+    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+    #[cfg(target_os = "linux")]
+    nix::sys::prctl::set_dumpable(false)?;
+    Ok(())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_without_dumps_still_reads_its_own_state() {
+        forbid().unwrap();
+        assert!(!nix::sys::prctl::get_dumpable().unwrap());
+        // The metrics of the process are read there.
+        for path in ["/proc/self/status", "/proc/self/fd"] {
+            assert!(std::fs::metadata(path).is_ok(), "{path}");
+        }
+        assert!(std::fs::read_dir("/proc/self/fd").unwrap().count() > 0);
+    }
+}

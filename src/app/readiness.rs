@@ -1,0 +1,48 @@
+//! What readiness means for a server: how long its workers may be at one piece of work, and what the log tells.
+
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+
+use toise_http::Readiness;
+
+/// Pause between two looks at readiness.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Work on a log or a file of hundreds of megabytes, on a slow disk.
+const FILE_MAX: Duration = Duration::from_secs(10 * 60);
+/// Work on everything that changed since, or on a whole index or model.
+const TABLE_MAX: Duration = Duration::from_secs(60 * 60);
+/// Work on a whole data folder: rewritten, uploaded, downloaded over a slow line.
+const FOLDER_MAX: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// How long workers whose work takes long may be at one piece of it; all others have
+/// [`WORK_MAX`](toise_base::supervise::WORK_MAX).
+pub(crate) const WORK_BOUNDS: &[(&str, Duration)] = &[
+    ("store-checkpoint", FILE_MAX),
+    ("ledger-checkpoint", FILE_MAX),
+    ("geocoding-projects", FILE_MAX),
+    ("projection", TABLE_MAX),
+    ("address-index", TABLE_MAX),
+    ("model", TABLE_MAX),
+    ("compaction", FOLDER_MAX),
+    ("publisher", FOLDER_MAX),
+    ("replica", FOLDER_MAX),
+];
+
+/// Tells the log when a service that lives cannot work any more, and when it can again; runs until it is dropped.
+pub(crate) async fn tell(readiness: Readiness) {
+    let mut ticks = tokio::time::interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut before = None;
+    loop {
+        ticks.tick().await;
+        let obstacle = readiness.obstacle();
+        if obstacle != before {
+            match &obstacle {
+                Some(obstacle) => tracing::error!(obstacle, "not ready"),
+                None => tracing::info!("ready again"),
+            }
+            before = obstacle;
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! How long each worker has been at its present piece of work.
+//!
+//! A worker is idle while it waits for work in one of the waits of its [`Pulse`](super::Pulse), however long, and at work
+//! otherwise; each turn and each message is a new piece of work. Telling so costs a reading of the clock and a store. A
+//! worker at one piece for longer than its bound hangs: a system call that does not return, a lock that nobody releases.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::pulse::is_named;
+use crate::clock::Clock;
+
+/// Longest piece of work of a worker without a bound of its own: a commit, a sync, a turn of deliveries or of collecting.
+/// They take milliseconds, and on a busy disk seconds.
+pub const WORK_MAX: Duration = Duration::from_secs(30);
+/// In place of a moment: it waits for work.
+const IDLE: u64 = u64::MAX;
+
+/// A worker and its present piece of work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// Name of its thread or task.
+    pub worker: String,
+    /// Time since it began; zero while the worker waits for work.
+    pub passed: Duration,
+    /// How long it may take.
+    pub work_max: Duration,
+}
+
+impl Busy {
+    /// Whether it takes longer than it may.
+    pub fn is_hung(&self) -> bool {
+        self.passed > self.work_max
+    }
+}
+
+/// Tells since when a worker is at work.
+#[derive(Debug, Default)]
+pub(super) struct Heartbeat {
+    clock: Clock,
+    worker: String,
+    work_max: Duration,
+    /// When its present piece of work began, in milliseconds of the clock's monotonic time.
+    since_ms: AtomicU64,
+}
+
+impl Heartbeat {
+    /// A piece of work begins.
+    pub(super) fn beat(&self) {
+        self.since_ms.store(self.now_ms(), Ordering::Release);
+    }
+
+    /// The worker waits for work.
+    pub(super) fn rest(&self) {
+        self.since_ms.store(IDLE, Ordering::Release);
+    }
+
+    /// The same future, at work while it is polled.
+    pub(super) async fn around<F: Future>(self: Arc<Self>, future: F) -> F::Output {
+        let mut future = pin!(future);
+        std::future::poll_fn(|context| {
+            self.beat();
+            let polled = future.as_mut().poll(context);
+            self.rest();
+            polled
+        })
+        .await
+    }
+
+    fn now_ms(&self) -> u64 {
+        // Never the value of an idle one: milliseconds since the start of the process.
+        self.clock.monotonic().as_millis() as u64
+    }
+
+    fn look(&self) -> Busy {
+        let passed_ms = match self.since_ms.load(Ordering::Acquire) {
+            IDLE => 0,
+            since_ms => self.now_ms().saturating_sub(since_ms),
+        };
+        Busy {
+            worker: self.worker.clone(),
+            passed: Duration::from_millis(passed_ms),
+            work_max: self.work_max,
+        }
+    }
+}
+
+/// The heartbeats of all workers.
+pub(super) struct Heartbeats {
+    clock: Clock,
+    bounds: &'static [(&'static str, Duration)],
+    /// In place of all bounds.
+    everyone: Option<Duration>,
+    /// Those of workers that ended are gone.
+    all: Mutex<Vec<Weak<Heartbeat>>>,
+}
+
+impl Heartbeats {
+    /// None yet; workers will have the bound of their name, or [`WORK_MAX`], or all of them that of `everyone`.
+    pub(super) fn new(
+        clock: Clock,
+        bounds: &'static [(&'static str, Duration)],
+        everyone: Option<Duration>,
+    ) -> Self {
+        Self {
+            clock,
+            bounds,
+            everyone,
+            all: Mutex::default(),
+        }
+    }
+
+    /// A heartbeat for a new worker, which is idle.
+    pub(super) fn of(&self, worker: &str) -> Arc<Heartbeat> {
+        let mut bounds = self.bounds.iter();
+        let own = bounds.find(|(name, _)| is_named(worker, name));
+        let own = own.map_or(WORK_MAX, |(_, bound)| *bound);
+        let heartbeat = Arc::new(Heartbeat {
+            clock: self.clock.clone(),
+            worker: worker.to_owned(),
+            work_max: self.everyone.unwrap_or(own),
+            since_ms: AtomicU64::new(IDLE),
+        });
+        let mut all = self.all.lock();
+        all.retain(|heartbeat| heartbeat.strong_count() > 0);
+        all.push(Arc::downgrade(&heartbeat));
+        heartbeat
+    }
+
+    /// Looks at all workers that have not ended.
+    pub(super) fn look(&self) -> Vec<Busy> {
+        let all = self.all.lock();
+        let living = all.iter().filter_map(Weak::upgrade);
+        living.map(|heartbeat| heartbeat.look()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use chrono::Utc;
+
+    use super::super::Supervisor;
+    use super::*;
+
+    #[test]
+    fn a_task_that_blocks_hangs_and_one_that_waits_does_not() {
+        let clock = Clock::steered(Utc::now());
+        let heartbeats = Heartbeats::new(clock.clone(), &[], None);
+        let is_hung = || heartbeats.look().iter().any(Busy::is_hung);
+        let past = || clock.advance_ms(WORK_MAX.as_millis() as i64 + 1);
+        let (sender, waiting) = futures::channel::oneshot::channel();
+        let task = heartbeats.of("task").around(async {
+            past();
+            assert!(is_hung());
+            waiting.await.unwrap();
+        });
+        let mut task = Box::pin(task);
+        assert!(futures::FutureExt::now_or_never(task.as_mut()).is_none());
+        past();
+        assert!(!is_hung());
+        sender.send(()).unwrap();
+        futures::executor::block_on(task);
+    }
+
+    #[test]
+    fn a_worker_that_hangs_is_named_until_it_comes_back_and_waiting_is_no_hang() {
+        const BOUNDS: &[(&str, Duration)] = &[("patient", Duration::from_secs(3_600))];
+        let clock = Clock::steered(Utc::now());
+        let supervisor = Supervisor::with(Heartbeats::new(clock.clone(), BOUNDS, None), None);
+        let named = || {
+            let hung = supervisor.hung().into_iter();
+            hung.map(|busy| busy.worker).collect::<Vec<_>>()
+        };
+        // Each takes a message, tells that it did, and hangs until the next.
+        let start = |name: &str| {
+            let ((work, works), (free, freed)) = (channel::<()>(), channel::<()>());
+            let (telling, told) = channel();
+            let worker = supervisor.spawn(name, move |pulse| {
+                while pulse.recv(&works).is_ok() {
+                    telling.send(()).unwrap();
+                    freed.recv().unwrap();
+                }
+                telling.send(()).unwrap();
+            });
+            (worker.unwrap(), work, free, told)
+        };
+        let (hasty, to_hasty, free_hasty, hasty_told) = start("hasty");
+        let (patient, to_patient, free_patient, patient_told) = start("patient-0");
+        let past = |duration: Duration| clock.advance_ms(duration.as_millis() as i64 + 1);
+        to_hasty.send(()).unwrap();
+        hasty_told.recv().unwrap();
+        past(WORK_MAX / 2);
+        to_patient.send(()).unwrap();
+        patient_told.recv().unwrap();
+        assert_eq!(named(), [""; 0]);
+        past(WORK_MAX);
+        assert_eq!(named(), ["hasty"]);
+        past(BOUNDS[0].1);
+        assert_eq!(named(), ["hasty", "patient-0"]);
+
+        // The next piece of work begins anew.
+        free_hasty.send(()).unwrap();
+        to_hasty.send(()).unwrap();
+        hasty_told.recv().unwrap();
+        assert_eq!(named(), ["patient-0"]);
+        free_patient.send(()).unwrap();
+        free_hasty.send(()).unwrap();
+        for (worker, to, told) in [
+            (hasty, to_hasty, hasty_told),
+            (patient, to_patient, patient_told),
+        ] {
+            worker.release();
+            drop(to);
+            told.recv().unwrap();
+            assert!(worker.join_within(WORK_MAX));
+        }
+        past(BOUNDS[0].1);
+        assert_eq!(named(), [""; 0], "those that ended are forgotten");
+    }
+}
