@@ -15,6 +15,7 @@ pub mod keys;
 #[cfg(test)]
 mod keys_tests;
 pub mod ledger;
+mod limit_exceeded;
 pub mod limits;
 pub mod meter;
 pub mod prices;

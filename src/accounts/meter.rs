@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use super::key::Allowance;
 use super::ledger;
+pub use super::limit_exceeded::LimitExceeded;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Store};
 
@@ -56,13 +57,6 @@ pub struct RateState {
     pub remaining: u32,
     /// Seconds until the full burst is available again, rounded up.
     pub reset_s: u64,
-}
-
-/// A rejected call, with the time to wait before retrying.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LimitExceeded {
-    /// Seconds to wait, at least 1.
-    pub retry_after_s: u64,
 }
 
 /// Calls of a key in a month.

@@ -83,7 +83,7 @@ async fn paced<T>(app: &App, client: IpAddr, outcome: Result<T, Status>) -> Resu
             is_probe: false,
         };
         let kept = app.pace.keep(paced).await;
-        kept.map_err(|refused| status(ApiError::TooManyUnkeyed(refused)))?;
+        kept.map_err(|refused| status(ApiError::TooManyUnkeyed(refused.into())))?;
     }
     outcome
 }

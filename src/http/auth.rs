@@ -92,7 +92,7 @@ pub async fn verify(
         && let Err(refused) = app.refused_keys.count(client, app.clock.monotonic())
     {
         app.metrics.record_refusal(Refusal::Keys);
-        return Err(ApiError::TooManyRefused(refused));
+        return Err(ApiError::TooManyRefused(refused.into()));
     }
     Err(ApiError::Unauthorised(INVALID))
 }

@@ -9,7 +9,6 @@
 #![forbid(unsafe_code)]
 
 mod acts;
-mod address_buckets;
 pub mod addresses;
 pub mod admission;
 pub mod answer_headers;
@@ -20,10 +19,7 @@ mod backend;
 pub mod body;
 pub mod body_budget;
 pub mod call;
-pub mod client_address;
-mod coding;
 mod connection;
-mod connections_by_address;
 pub mod console_page;
 pub mod cors;
 pub mod endpoint;
@@ -38,13 +34,10 @@ pub mod malformed;
 pub mod openapi;
 mod operation;
 pub mod out_of_turn;
-pub mod pace;
 mod parser_errors;
-mod pieces;
 pub mod pipeline;
 mod readiness;
 pub mod refused_acts;
-pub mod refused_keys;
 pub mod replica;
 mod reports;
 pub mod request_line;
@@ -55,10 +48,11 @@ mod sample;
 pub mod server;
 pub mod sessions;
 pub mod settings;
-pub mod tls;
 pub mod unfolding;
 mod upload;
 mod vendor_sources;
 
 pub use app::App;
 pub use readiness::Readiness;
+pub use toise_transport::{client_address, pace, refused_keys, tls};
+use toise_transport::{coding, connections_by_address, pieces};

@@ -7,7 +7,6 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::address_buckets::{AddressBuckets, BucketSize};
-use toise_accounts::meter::LimitExceeded;
 
 /// Refusals of an address at once.
 pub const BURST: u32 = 100;
@@ -31,12 +30,9 @@ impl RefusedKeys {
     /// Counts a refusal at `now`, a monotonic time.
     ///
     /// # Errors
-    /// The address had too many; this one is not counted.
-    pub fn count(&self, client: IpAddr, now: Duration) -> Result<(), LimitExceeded> {
-        let counted = self.0.add(client, 1, now, Duration::ZERO);
-        counted.map(drop).map_err(|wait| LimitExceeded {
-            retry_after_s: wait.as_secs_f64().ceil().max(1.0) as u64,
-        })
+    /// The address had too many; it may have one more after the time that is given. This one is not counted.
+    pub fn count(&self, client: IpAddr, now: Duration) -> Result<(), Duration> {
+        self.0.add(client, 1, now, Duration::ZERO).map(drop)
     }
 }
 
@@ -53,7 +49,7 @@ mod tests {
         for _ in 0..BURST {
             refused.count(one, now).unwrap();
         }
-        assert_eq!(refused.count(one, now).unwrap_err().retry_after_s, 1);
+        assert_eq!(refused.count(one, now), Err(EVERY));
         refused.count(two, now).unwrap();
         let later = now + EVERY;
         refused.count(one, later).unwrap();

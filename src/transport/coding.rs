@@ -24,10 +24,10 @@ const ZSTD_LEVEL: i32 = 1;
 
 /// An extension of responses whose body is the same bytes for as long as the process lives.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Unchanging;
+pub struct Unchanging;
 
 /// Whether the body of a response is in memory for good.
-pub(super) fn is_unchanging(response: &Response<Bytes>) -> bool {
+pub fn is_unchanging(response: &Response<Bytes>) -> bool {
     response.extensions().get::<Unchanging>().is_some()
 }
 
@@ -103,7 +103,7 @@ fn is_text(content_type: &str) -> bool {
 }
 
 /// Compresses the body of a response if its client accepts it.
-pub(super) async fn compressed(response: &mut Response<Bytes>, request: &HeaderMap) {
+pub async fn compressed(response: &mut Response<Bytes>, request: &HeaderMap) {
     let headers = response.headers();
     let content_type = headers
         .get(CONTENT_TYPE)

@@ -16,7 +16,6 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::address_buckets::{AddressBuckets, BucketSize};
-use toise_accounts::meter::LimitExceeded;
 use toise_base::clock::Clock;
 use toise_telemetry::{Metrics, Refusal};
 
@@ -94,13 +93,12 @@ impl Pace {
     /// Waits until it is a client's turn to be answered.
     ///
     /// # Errors
-    /// Its turn would come after [`WAIT_MAX`], or too many answers wait already. This is counted among the refusals.
-    pub async fn keep(&self, client: PacedClient) -> Result<(), LimitExceeded> {
+    /// Its turn would come after [`WAIT_MAX`], in the time that is given, or too many answers wait already. This is counted
+    /// among the refusals.
+    pub async fn keep(&self, client: PacedClient) -> Result<(), Duration> {
         let refused = |wait: Duration| {
             self.metrics.record_refusal(Refusal::Unkeyed);
-            LimitExceeded {
-                retry_after_s: wait.as_secs_f64().ceil().max(1.0) as u64,
-            }
+            wait
         };
         let wait = self.wait(client).map_err(refused)?;
         if wait.is_zero() {

@@ -94,7 +94,7 @@ impl Tls {
     }
 
     /// The acceptor for the next connection.
-    pub(super) fn acceptor(&self) -> TlsAcceptor {
+    pub fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(self.0.current.load_full())
     }
 }

@@ -10,18 +10,18 @@ use super::client_address::counted_as;
 
 /// Counts of open connections. Cheap to clone. Its size is bounded by the number of open connections.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ConnectionsByAddress(Arc<Mutex<HashMap<IpAddr, usize>>>);
+pub struct ConnectionsByAddress(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
 /// An open connection of an address.
 #[derive(Debug)]
-pub(super) struct AddressConnection {
+pub struct AddressConnection {
     counts: ConnectionsByAddress,
     address: IpAddr,
 }
 
 impl ConnectionsByAddress {
     /// Counts a connection of an address for as long as the value lives; `None` if it has `most` already.
-    pub(super) fn open(&self, address: IpAddr, most: usize) -> Option<AddressConnection> {
+    pub fn open(&self, address: IpAddr, most: usize) -> Option<AddressConnection> {
         let address = counted_as(address);
         let mut counts = self.0.lock();
         let count = counts.entry(address).or_default();
