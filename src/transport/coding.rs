@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -33,7 +34,9 @@ pub fn is_unchanging(response: &Response<Bytes>) -> bool {
 
 /// Unchanging bodies as they were compressed, by their place in memory, which is theirs for good; `None` for those that
 /// become no shorter. There are as many as files compiled in.
-static PACKED: Mutex<Option<HashMap<(usize, Coding), Option<Bytes>>>> = Mutex::new(None);
+static PACKED: LazyLock<Mutex<PackedBodies>> = LazyLock::new(Mutex::default);
+
+type PackedBodies = HashMap<(usize, Coding), Option<Bytes>>;
 
 /// A supported coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -152,16 +155,12 @@ async fn packed(coding: Coding, body: Bytes) -> Option<Bytes> {
 /// As [`packed`], for a body that never changes.
 async fn packed_once(coding: Coding, body: Bytes) -> Option<Bytes> {
     let place = (body.as_ptr().addr(), coding);
-    let known = PACKED
-        .lock()
-        .as_ref()
-        .and_then(|all| all.get(&place).cloned());
+    let known = PACKED.lock().get(&place).cloned();
     if let Some(known) = known {
         return known;
     }
     let packed = packed(coding, body).await;
-    let mut all = PACKED.lock();
-    all.get_or_insert_default().insert(place, packed.clone());
+    PACKED.lock().insert(place, packed.clone());
     packed
 }
 
