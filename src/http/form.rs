@@ -24,8 +24,9 @@ use toise_contract::Fault;
 const FIELDS_MAX: usize = 300;
 /// Maximum bytes of a field besides the file.
 const FIELD_BYTES_MAX: usize = 4 << 10;
-/// Maximum bytes before the first boundary, or of the head of a part.
-const HELD_BYTES_MAX: usize = 2 * PIECE_BYTES;
+/// Maximum bytes before the first boundary, or of the head of a part. More than the parser takes before it searches them:
+/// two pieces.
+const HELD_BYTES_MAX: usize = 4 * PIECE_BYTES;
 
 /// A form as received.
 pub struct ReceivedForm {
@@ -72,21 +73,18 @@ async fn read_form(
 ) -> Result<ReceivedForm, ApiError> {
     let (held, mut failure) = (Held::default(), None);
     let received = {
-        let (failure, held_by_parser) = (&mut failure, held.clone());
-        let pieces = pieces.then(move |piece| {
-            let held = held_by_parser.clone();
-            async move {
-                // The parser takes pieces as long as there are any, and looks at them when it has to wait.
-                tokio::task::yield_now().await;
-                piece.and_then(|piece| held.add(piece))
-            }
-        });
-        let pieces = pieces.map(|piece| {
-            piece.map_err(|error| {
+        let state = (Box::pin(pieces), held.clone(), &mut failure);
+        let pieces = stream::unfold(state, |(mut pieces, held, failure)| async move {
+            // The parser takes pieces as long as there are any, and searches them when it has to wait. It has to wait
+            // for the end too: if that came with the last piece, it would not search that.
+            tokio::task::yield_now().await;
+            let piece = pieces.next().await?;
+            let piece = piece.and_then(|piece| held.add(piece)).map_err(|error| {
                 let message = error.to_string();
                 *failure = Some(error);
                 io::Error::other(message)
-            })
+            });
+            Some((piece, (pieces, held, failure)))
         });
         let form = Multipart::new(pieces, boundary);
         read_parts(Parts { form, held }, file_field).await
@@ -232,12 +230,22 @@ mod tests {
         let file: Vec<u8> = (0..8 * HELD_BYTES_MAX)
             .map(|at| b"a,\r\n--frontie"[at % 13])
             .collect();
-        for piece_bytes in [1_000, PIECE_BYTES, 3 * PIECE_BYTES] {
+        for piece_bytes in [1_000, PIECE_BYTES] {
             let mut received = read(form(&file), piece_bytes).await.0.unwrap();
             let mut found = Vec::new();
             received.file.file.read_to_end(&mut found).unwrap();
             assert!(found == file, "{piece_bytes}");
             assert_eq!(received.fields, [("columns".to_owned(), "town".to_owned())]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_short_form_arrives_in_one_piece_or_byte_by_byte() {
+        for piece_bytes in [1, 7, PIECE_BYTES] {
+            let mut received = read(form(b"town\nMende\n"), piece_bytes).await.0.unwrap();
+            let mut found = String::new();
+            received.file.file.read_to_string(&mut found).unwrap();
+            assert_eq!(found, "town\nMende\n", "{piece_bytes}");
         }
     }
 

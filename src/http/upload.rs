@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::body::Incoming;
 use super::error::ApiError;
 
-/// Bytes of a piece, except of the last; a longer chunk of the connection is a piece of its own.
+/// Bytes of a piece; the last may be shorter.
 pub const PIECE_BYTES: usize = 64 << 10;
 /// Least bytes a second of a file, on average over the time spent waiting for it.
 const BYTES_PER_S_MIN: u64 = 4 << 10;
@@ -24,6 +24,8 @@ const PACE_AFTER: Duration = Duration::from_secs(30);
 /// The pieces of a body.
 pub struct UploadPieces<'u> {
     chunks: BoxStream<'u, Result<Bytes, ApiError>>,
+    /// What is left of the last chunk.
+    rest: Bytes,
     bytes_max: usize,
     received: usize,
     /// Time spent waiting for the client.
@@ -46,6 +48,7 @@ impl<'u> UploadPieces<'u> {
     ) -> Self {
         Self {
             chunks: chunks.fuse().boxed(),
+            rest: Bytes::new(),
             bytes_max,
             received: 0,
             waited: Duration::ZERO,
@@ -63,18 +66,21 @@ impl<'u> UploadPieces<'u> {
     /// The body is longer than it may be, broke off, or comes too slowly.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let mut piece = BytesMut::new();
-        loop {
-            let Some(chunk) = self.chunk().await? else {
-                return Ok((!piece.is_empty()).then(|| piece.freeze()));
-            };
-            if piece.is_empty() && chunk.len() >= PIECE_BYTES {
-                return Ok(Some(chunk));
+        while piece.len() < PIECE_BYTES {
+            if self.rest.is_empty() {
+                match self.chunk().await? {
+                    Some(chunk) => self.rest = chunk,
+                    None => break,
+                }
             }
-            piece.extend_from_slice(&chunk);
-            if piece.len() >= PIECE_BYTES {
-                return Ok(Some(piece.freeze()));
+            let missing = PIECE_BYTES - piece.len();
+            if missing == PIECE_BYTES && self.rest.len() >= PIECE_BYTES {
+                return Ok(Some(self.rest.split_to(PIECE_BYTES)));
             }
+            let more = self.rest.split_to(missing.min(self.rest.len()));
+            piece.extend_from_slice(&more);
         }
+        Ok((!piece.is_empty()).then(|| piece.freeze()))
     }
 
     async fn chunk(&mut self) -> Result<Option<Bytes>, ApiError> {
@@ -120,12 +126,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn small_chunks_become_pieces_and_long_ones_stay() {
+    async fn chunks_become_pieces_of_one_length() {
         assert_eq!(lengths(0, 1).await.unwrap(), [0; 0]);
         let small = lengths(PIECE_BYTES + 1, 1).await.unwrap();
         assert_eq!(small, [PIECE_BYTES, 1]);
-        let long = lengths(2, 2 * PIECE_BYTES).await.unwrap();
-        assert_eq!(long, [2 * PIECE_BYTES; 2]);
+        let long = lengths(2, 2 * PIECE_BYTES + 1).await.unwrap();
+        assert_eq!(long, [&[PIECE_BYTES; 4][..], &[2]].concat());
         let refused = lengths(11, PIECE_BYTES).await.unwrap_err();
         assert!(matches!(refused, ApiError::TooLarge { .. }), "{refused}");
     }

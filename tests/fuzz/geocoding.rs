@@ -174,12 +174,13 @@ proptest! {
             .ask(Method::POST, "/geocoding/search/csv")
             .header("x-api-key", &service.key)
             .header("content-type", "multipart/form-data; boundary=frontier");
+        let is_whole = body == form();
         let status = runtime.block_on(async {
             let answer = request.body(body).send().await.unwrap();
             let status = answer.status().as_u16();
             answer.bytes().await.unwrap();
             status
         });
-        prop_assert!([200, 422].contains(&status), "{}", status);
+        prop_assert!(status == 200 || (status == 422 && !is_whole), "{}", status);
     }
 }
