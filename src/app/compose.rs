@@ -9,6 +9,8 @@ use tokio::sync::Semaphore;
 
 use crate::Failure;
 use crate::config::Config;
+use crate::disk;
+use crate::readiness::register_worker_gauges;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::meter::KeyMeters;
 use toise_accounts::prices::Prices;
@@ -61,14 +63,6 @@ const CURSOR_SECRET: &str = "cursor";
 const READY: Metric<Gauge> = Metric::gauge(
     "toise_ready",
     "1 when requests are taken, 0 while starting or draining.",
-);
-const WORKER_BUSY_SECONDS: Metric<Gauge> = Metric::gauge(
-    "toise_worker_busy_seconds",
-    "Seconds that a background worker has been at its present piece of work, 0 while it waits for work.",
-);
-const WORKER_HUNG: Metric<Gauge> = Metric::gauge(
-    "toise_worker_hung",
-    "1 for a background worker at one piece of work for longer than it may.",
 );
 const LOG_LINES_LEFT_OUT: Metric<Counter> = Metric::counter(
     "toise_log_lines_left_out_total",
@@ -170,14 +164,9 @@ pub fn app(
         config,
     )?;
     let queries = sql.clone();
-    let supervised = supervisor.clone();
+    register_worker_gauges(&metrics, supervisor);
     metrics.register_gauges(move |gauges| {
         gauges.set(READY, &[], f64::from(u8::from(observed.is_ready())));
-        for busy in supervised.workers() {
-            let (passed_s, is_hung) = (busy.passed.as_secs_f64(), u8::from(busy.is_hung()));
-            gauges.set_member(WORKER_BUSY_SECONDS, "worker", &busy.worker, passed_s);
-            gauges.set_member(WORKER_HUNG, "worker", &busy.worker, is_hung.into());
-        }
         gauges.set_count(LOG_LINES_LEFT_OUT, &[], logs::lines_left_out());
         let tallies = queries.tallies();
         gauges.set(SQL_RUNNING, &[], tallies.running() as f64);

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
+use toise_base::supervise::Supervisor;
 use toise_http::Readiness;
+use toise_telemetry::{Gauge, Metric, Metrics};
 
 /// Pause between two looks at readiness.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -28,6 +30,27 @@ pub(crate) const WORK_BOUNDS: &[(&str, Duration)] = &[
     ("publisher", FOLDER_MAX),
     ("replica", FOLDER_MAX),
 ];
+
+const BUSY_SECONDS: Metric<Gauge> = Metric::gauge(
+    "toise_worker_busy_seconds",
+    "Seconds that a background worker has been at its present piece of work, 0 while it waits for work.",
+);
+const HUNG: Metric<Gauge> = Metric::gauge(
+    "toise_worker_hung",
+    "1 for a background worker at one piece of work for longer than it may.",
+);
+
+/// Registers the gauges of the workers.
+pub(crate) fn register_worker_gauges(metrics: &Metrics, supervisor: &Supervisor) {
+    let supervisor = supervisor.clone();
+    metrics.register_gauges(move |gauges| {
+        for busy in supervisor.workers() {
+            let (passed_s, is_hung) = (busy.passed.as_secs_f64(), u8::from(busy.is_hung()));
+            gauges.set_member(BUSY_SECONDS, "worker", &busy.worker, passed_s);
+            gauges.set_member(HUNG, "worker", &busy.worker, is_hung.into());
+        }
+    });
+}
 
 /// Tells the log when a service that lives cannot work any more, and when it can again; runs until it is dropped.
 pub(crate) async fn tell(readiness: Readiness) {

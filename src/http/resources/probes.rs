@@ -30,7 +30,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         handler: |call| healthz(call.app).boxed(),
         operation: Some(|| {
             let not_ready = json!({
-                "description": "Starting or draining, or the disk is full or cannot be written",
+                "description": "Starting or draining, or a worker hangs, or the disk is full or cannot be written",
                 "content": content(reference("Error")),
             });
             Operation::new("healthz", "Readiness of the service")
