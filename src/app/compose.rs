@@ -9,7 +9,6 @@ use tokio::sync::Semaphore;
 
 use crate::Failure;
 use crate::config::Config;
-use crate::disk;
 use crate::readiness::register_worker_gauges;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::meter::KeyMeters;
