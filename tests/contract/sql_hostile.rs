@@ -19,7 +19,7 @@ use crate::support::{InMemoryTables, Service, http_client};
 
 /// Maximum MiB of the whole process that a query may add to what it had: its memory, what it may spill through, and what
 /// the allocator keeps.
-const GROWTH_MIB_MAX: u64 = 512;
+const GROWTH_MIB_MAX: u64 = 384;
 
 /// Queries that try to write, to read what they may not, or to take more than their share.
 fn hostile() -> Vec<String> {

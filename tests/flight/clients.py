@@ -43,7 +43,7 @@ def ask(options, query):
 
 wrong = {DatabaseOptions.AUTHORIZATION_HEADER.value: "Bearer nonsense"}
 unscoped = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {other_key}"}
-refused("must be a key that is known", lambda: ask(wrong, "select 1"))
+refused("that is known", lambda: ask(wrong, "select 1"))
 refused("granted neither", lambda: ask(unscoped, "select 1"))
 refused("bearer token", lambda: ask({}, "select 1"))
 absent = {DatabaseOptions.AUTHORIZATION_HEADER.value: f"Bearer {absent_key}"}
