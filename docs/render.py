@@ -250,9 +250,6 @@ TABLES = {
         "attacks", "Attack", ("alone, p99 ms", "alone", None, "p99"), ("beside, p99 ms", "beside", None, "p99"),
         ("ratio", "ratio", None), ("memory, MiB", "memory", None, "max"), ("log, MB/s", "log", None, "mean")),
     "console": measured("console", "In the browser"),
-    "cluster": columns(
-        "cluster", "Work", ("local command, s", "local", None), ("with workers at first, s", "first", None, "first"),
-        ("with workers later, s", "later", None)),
     "replica": columns(
         "replica", "Published", ("bare download, s", "bare download", None),
         ("replica from nothing to its first answer, s", "replica, first answer", None), ("ratio", "ratio", None)),
