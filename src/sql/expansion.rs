@@ -2,7 +2,7 @@
 //! `t1 as (select * from t0 union all select * from t0)` doubles `t0`, and thirty such lines are a billion relations.
 //!
 //! The parsed statement is measured before anything is planned, since planning takes memory that no limit counts and
-//! never pauses. What is measured also bounds what the constants of the query may become ([`Expansion::value_bytes`]).
+//! never pauses. What is measured also bounds what the constants of the query may become (`Expansion::value_bytes`).
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
