@@ -2,8 +2,8 @@
 //!
 //! A file of a few kilobytes can announce gigabytes in three ways: pages that decompress to a thousand times their length,
 //! a dictionary whose one long text is repeated in every row, and texts that are written as differences to the text before.
-//! So a file is examined before it is read ([`bounds`], [`pages`]: footer and page headers, about a microsecond a page),
-//! texts are read as views of their pages rather than as copies ([`views`]), and the texts of a batch are counted before
+//! So a file is examined before it is read (`bounds`, `pages`: footer and page headers, about a microsecond a page),
+//! texts are read as views of their pages rather than as copies (`views`), and the texts of a batch are counted before
 //! they are handed over. Whoever reads a Parquet file that toise did not write itself goes through [`ForeignParquet`].
 
 mod bounds;
