@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use toise::store::Store;
 
-use super::REPEATING;
-use super::model::{Model, Prices};
+use super::answers::PRICE;
+use super::model::{Advert, Model};
+use super::{CALLING, REPEATING};
 use crate::support::process::run;
 use crate::support::receiver::Receiver;
 
@@ -42,7 +42,7 @@ impl Keys {
             let text = |name: &str| made[name].as_str().unwrap().to_owned();
             (text("key"), text("key_id"))
         };
-        let (admin, _) = make("admin,search,alerts");
+        let (admin, _) = make("admin,search,alerts,refetch,ai");
         let (caller, caller_id) = make("search");
         let (repeater, repeater_id) = make("search");
         Self {
@@ -57,6 +57,8 @@ impl Keys {
 
 /// What was acknowledged at one moment, of what is in store and ledger.
 pub struct Acknowledged {
+    /// Pages that were answered or promised.
+    pub pages: Vec<String>,
     keys: Vec<String>,
     calls: Vec<String>,
     adverts: Vec<String>,
@@ -67,9 +69,10 @@ pub struct Acknowledged {
 pub fn acknowledged(model: &Model) -> Acknowledged {
     let adverts = model.adverts.values();
     Acknowledged {
+        pages: model.pages.clone(),
         keys: model.keys.clone(),
         calls: model.calls.clone(),
-        adverts: adverts.filter_map(|prices| prices.id.clone()).collect(),
+        adverts: adverts.filter_map(|advert| advert.id.clone()).collect(),
         repeated: model.repeated,
     }
 }
@@ -128,56 +131,32 @@ pub fn compare_charges(
     let store = Store::open(data).map_err(|error| error.to_string())?;
     let charges = |key_id: &str| {
         let key_id = key_id.replace('-', "").to_uppercase();
-        let sql = "SELECT count(*), count(DISTINCT request_id) FROM ledger WHERE hex(key_id) = ?1";
+        let sql =
+            "SELECT count(*), count(DISTINCT request_id), coalesce(sum(credits), 0) FROM ledger
+                   WHERE hex(key_id) = ?1";
         let counted = store.ledger().read(|connection| {
             connection.query_row(sql, [key_id], |row| {
-                Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64))
+                let number = |column| row.get::<_, i64>(column).map(|number| number as u64);
+                Ok((number(0)?, number(1)?, number(2)?))
             })
         });
-        counted.map_err(|error| error.to_string())
+        let (charges, distinct, credits) = counted.map_err(|error| error.to_string())?;
+        match credits == charges * PRICE {
+            true => Ok((charges, distinct)),
+            false => Err(format!("{credits} credits of {charges} charges at {PRICE}")),
+        }
     };
     let (calls, distinct_calls) = charges(&keys.caller_id)?;
     let (repeated, _) = charges(&keys.repeater_id)?;
     let (made, answered) = now();
     // Those in flight may have been charged and are not counted as made yet.
-    if calls != distinct_calls || calls > made + super::CALLING {
+    if calls != distinct_calls || calls > made + CALLING {
         return Err(format!("{calls} charges for {made} calls"));
     }
     if repeated < before.repeated || repeated > answered + REPEATING {
         return Err(format!(
             "{repeated} charges for {answered} calls that were repeated"
         ));
-    }
-    Ok(())
-}
-
-/// Compares the prices that a server tells with those acknowledged.
-///
-/// # Errors
-/// A price is neither the last one acknowledged nor one asked for since.
-pub async fn compare_prices(
-    address: &str,
-    key: &str,
-    adverts: &BTreeMap<u64, Prices>,
-) -> Result<(), String> {
-    let client = crate::support::http_client();
-    for (number, prices) in adverts {
-        let (Some(id), Some(acknowledged)) = (&prices.id, prices.acknowledged) else {
-            continue;
-        };
-        let url = format!("{address}/v2/protected/adverts/{id}");
-        let answer = client.get(url).header("x-api-key", key).send().await;
-        let answer = answer.map_err(|error| error.to_string())?;
-        let status = answer.status();
-        let record: Value = answer.json().await.map_err(|error| error.to_string())?;
-        let price = record["data"]["currentPrice"]["value"].as_u64();
-        let is_right =
-            price.is_some_and(|price| price == acknowledged || prices.asked.contains(&price));
-        if !is_right {
-            return Err(format!(
-                "advert {number} ({status}): {price:?} in place of {acknowledged}: {record}"
-            ));
-        }
     }
     Ok(())
 }
@@ -199,11 +178,11 @@ pub struct Delivered {
 pub async fn compare_deliveries(
     data: &Path,
     receiver: &Receiver,
-    adverts: &BTreeMap<u64, Prices>,
+    adverts: &BTreeMap<u64, Advert>,
 ) -> Result<Delivered, String> {
     let acknowledged: HashSet<&String> = adverts
         .values()
-        .filter_map(|prices| prices.id.as_ref())
+        .filter_map(|advert| advert.id.as_ref())
         .collect();
     let since = Instant::now();
     loop {

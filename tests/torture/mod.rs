@@ -1,18 +1,24 @@
 //! Torture: servers under load while their machine fails, against a model of what was acknowledged.
 //!
-//! Clients ingest adverts, create keys and make charged calls, some under idempotency keys; a receiver takes the
-//! deliveries of an alert. Meanwhile faults drawn from a seed are done to the servers ([`plan`]). Whatever was
-//! acknowledged must be there, nothing may be charged or delivered twice, no answer may be wrong, and the server must be
-//! ready again after each fault.
+//! Clients ingest adverts, create keys, change alerts, have pages collected and make charged calls, some under idempotency
+//! keys; a receiver takes the deliveries of an alert; commands import sales, train models, back up. Meanwhile faults drawn
+//! from a seed are done to the servers ([`plan`]). Whatever was acknowledged must be there, nothing may be charged or
+//! delivered twice, no answer may be wrong, and the server must be ready again after each fault.
 //!
 //! `TOISE_TORTURE_SECONDS` says how long, 20 by default; `TOISE_TORTURE_SEED` repeats the faults of a run. A failure is
 //! shrunk: the run is repeated with fewer faults as long as it still fails, `TOISE_TORTURE_SHRINK` times at most.
 
+mod alerts;
+mod answers;
 mod checks;
 pub mod faults;
+mod history;
 mod model;
+mod pages;
 mod plan;
 mod servers;
+mod summary;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,11 +32,13 @@ use toise::contract::listings::filters::ListingKind;
 
 use self::checks::Keys;
 use self::faults::{Faults, Word};
-use self::model::{Client, Load, Model, acknowledge, sighting};
+use self::model::{Client, Load, Model, acknowledge, charged_body, sighting};
 use self::plan::{Fault, Step};
 use self::servers::Servers;
+use self::tables::Tables;
 use crate::support::alerts::{body, with};
 use crate::support::draw::Draw;
+use crate::support::portal::Portal;
 use crate::support::process::{run, toise};
 use crate::support::receiver::{Act, Receiver};
 
@@ -38,13 +46,18 @@ use crate::support::receiver::{Act, Receiver};
 const SECONDS: u64 = 20;
 /// Repetitions that shrink a failure, unless `TOISE_TORTURE_SHRINK` overrides it.
 const SHRINKS: u64 = 12;
-/// Clients of each kind.
+/// Clients that ingest.
 const INGESTING: u64 = 2;
-const CALLING: u64 = 3;
+/// Clients that make charged calls, each with one in flight.
+pub const CALLING: u64 = 3;
 /// Clients that repeat their calls, each with one in flight.
 pub const REPEATING: u64 = 2;
+/// Sales in the folder: enough to train on, few enough to do so in seconds.
+const SALES: &str = "2000";
 /// Steps between two comparisons with the model.
-const COMPARE_EVERY: usize = 20;
+const COMPARE_EVERY: usize = 10;
+/// Adverts whose prices a comparison looks at, before the end.
+const PRICES_LOOKED_AT: usize = 30;
 /// Adverts of a file, and the number of the first one.
 const FILE_ADVERTS: u64 = 5;
 const FILE_ADVERTS_FROM: u64 = 1_000_000;
@@ -113,7 +126,7 @@ async fn tortured(seed: u64, steps: impl Iterator<Item = Step>) -> Result<(), St
     };
     let outer_path = outer.path().canonicalize().unwrap();
     let data = outer_path.join("data");
-    run(&data, &["synth", "--lake", "--dvf", "200"]);
+    run(&data, &["synth", "--lake", "--dvf", SALES]);
     let keys = Keys::make(&data);
     let mut servers = Servers::new(data, outer_path.join("log"), Arc::new(faults));
     servers.start().await?;
@@ -130,7 +143,8 @@ async fn tortured(seed: u64, steps: impl Iterator<Item = Step>) -> Result<(), St
     };
     // The first call of the caller's key was the baseline's.
     load.model.lock().unwrap().unanswered = 1;
-    let clients = clients(&load, &keys, seed, &expected);
+    let portal = Arc::new(Portal::start().await);
+    let clients = clients(&load, &keys, seed, (&expected, &receiver, &portal));
     let mut torture = Torture {
         servers,
         load: load.clone(),
@@ -138,6 +152,7 @@ async fn tortured(seed: u64, steps: impl Iterator<Item = Step>) -> Result<(), St
         draw: Draw::new(!seed),
         folder: outer_path,
         files: 0,
+        tables: Tables::default(),
         counts: BTreeMap::new(),
     };
     let mut outcome = torture.take(steps).await;
@@ -163,7 +178,7 @@ fn clients(
     load: &Load,
     keys: &Keys,
     seed: u64,
-    expected: &Value,
+    (expected, receiver, portal): (&Value, &Receiver, &Arc<Portal>),
 ) -> Vec<tokio::task::JoinHandle<()>> {
     let mut clients = Vec::new();
     for own in 0..INGESTING {
@@ -180,6 +195,10 @@ fn clients(
     }
     let client = Client::new(load, &keys.admin, seed ^ 301);
     clients.push(tokio::spawn(client.make_keys()));
+    let client = Client::new(load, &keys.admin, seed ^ 302);
+    clients.push(tokio::spawn(client.change_alerts(receiver.url())));
+    let client = Client::new(load, &keys.admin, seed ^ 303);
+    clients.push(tokio::spawn(client.collect(Arc::clone(portal))));
     clients
 }
 
@@ -202,7 +221,7 @@ async fn baseline(address: &str, key: &str) -> Value {
     let request = crate::support::http_client()
         .post(url)
         .header("x-api-key", key);
-    let answer = request.json(&json!({"size": 3})).send().await.unwrap();
+    let answer = request.json(&charged_body()).send().await.unwrap();
     assert_eq!(answer.status(), 200);
     answer.json().await.unwrap()
 }
@@ -215,6 +234,7 @@ struct Torture {
     draw: Draw,
     folder: std::path::PathBuf,
     files: u64,
+    tables: Tables,
     counts: BTreeMap<&'static str, usize>,
 }
 
@@ -224,11 +244,11 @@ impl Torture {
             let at = |error: String| format!("at fault {count}, {step:?}: {error}");
             self.apply(step).await.map_err(at)?;
             self.servers.faults.end();
-            let may_end = matches!(step.fault, Fault::SyncErrors(_) | Fault::Memory(_));
+            let may_end = step.fault.may_end_a_server();
             self.servers.revive(may_end).await.map_err(at)?;
             *self.counts.entry(step.fault.name()).or_default() += 1;
             if count % COMPARE_EVERY == COMPARE_EVERY - 1 {
-                self.compare().map_err(at)?;
+                self.compare().await.map_err(at)?;
             }
             let violations = std::mem::take(&mut self.model().violations);
             if let Some(first) = violations.first() {
@@ -266,6 +286,9 @@ impl Torture {
             }
             Fault::DiskFull => self.with(Word::Full, 1, lasts).await,
             Fault::ReadOnly => self.with(Word::ReadOnly, 1, lasts).await,
+            Fault::HungDisk => self.with(Word::Hang, 1, lasts).await,
+            Fault::Import => self.import(lasts).await?,
+            Fault::Train => self.train(lasts).await?,
             Fault::Memory(kib) => {
                 self.limit_memory(kib);
                 tokio::time::sleep(lasts).await;
@@ -340,7 +363,7 @@ impl Torture {
             let advert = sighting(&self.load, number, &mut self.draw);
             let price = advert["currentPrice"]["value"].as_u64().unwrap();
             let mut model = self.model();
-            model.adverts.entry(number).or_default().asked.insert(price);
+            model.adverts.entry(number).or_default().prices.ask(price);
             asked.push((number, price));
             lines.push_str(&format!("{advert}\n"));
         }
@@ -395,70 +418,47 @@ impl Torture {
         Ok(())
     }
 
-    /// Compares store and ledger with the model while clients go on.
-    fn compare(&self) -> Result<(), String> {
+    /// Compares store, ledger, tables and answers with the model while clients go on.
+    async fn compare(&mut self) -> Result<(), String> {
         let before = checks::acknowledged(&self.model());
         checks::compare_stored(&self.servers.data, &before)?;
+        pages::compare_pages(&self.servers.data, &before.pages)?;
         checks::compare_charges(&self.servers.data, &self.keys, &before, || {
             let model = self.model();
             (model.calls.len() as u64 + model.unanswered, model.repeated)
-        })
+        })?;
+        let mut numbers: Vec<u64> = self.model().adverts.keys().copied().collect();
+        self.draw.shuffle(&mut numbers);
+        numbers.truncate(PRICES_LOOKED_AT);
+        self.compare_answers(numbers).await?;
+        self.compare_tables().await
+    }
+
+    /// Compares what a server answers with the model, for some adverts.
+    async fn compare_answers(&self, numbers: Vec<u64>) -> Result<(), String> {
+        let (address, key) = (&self.servers.running[0].address, &self.keys.admin);
+        let model = &self.load.model;
+        answers::compare_prices(address, key, model, numbers.into_iter()).await?;
+        answers::compare_consumption(address, key, model).await?;
+        alerts::compare_alerts(address, key, model).await
     }
 
     /// Compares everything, once the clients have ended.
     async fn finish(mut self, receiver: &Receiver) -> Result<(), String> {
-        self.compare()?;
-        let address = self.servers.running[0].address.clone();
+        self.compare().await?;
         let adverts = self.model().adverts.clone();
-        checks::compare_prices(&address, &self.keys.admin, &adverts).await?;
+        self.compare_answers(adverts.keys().copied().collect())
+            .await?;
         let delivered = checks::compare_deliveries(&self.servers.data, receiver, &adverts).await?;
         match self.servers.terminate(0).await? {
             Some(0) => {}
             code => return Err(format!("SIGTERM ended with {code:?}")),
         }
         self.succeed(&["check"])?;
-        self.summarise(&delivered);
+        let pages = self.model().pages.clone();
+        let collected = pages::compare_pages(&self.servers.data, &pages)?;
+        self.summarise(&delivered, collected);
         Ok(())
-    }
-
-    fn summarise(&self, delivered: &checks::Delivered) {
-        let mut table = comfy_table::Table::new();
-        table.set_header(["fault", "times"]);
-        for (name, count) in &self.counts {
-            table.add_row([(*name).to_owned(), count.to_string()]);
-        }
-        let total: usize = self.counts.values().sum();
-        table.add_row(["all".to_owned(), total.to_string()]);
-        println!("{table}");
-        let model = self.model();
-        let mut table = comfy_table::Table::new();
-        table.set_header(["acknowledged", "number", "lost", "twice"]);
-        let acknowledged = |prices: &&model::Prices| prices.acknowledged.is_some();
-        let adverts = model.adverts.values().filter(acknowledged).count();
-        for (name, number) in [
-            ("adverts, last price of each", adverts),
-            ("adverts delivered", delivered.adverts),
-            ("charged calls", model.calls.len()),
-            ("calls under an idempotency key", model.repeated as usize),
-            ("keys", model.keys.len()),
-        ] {
-            table.add_row([name, &number.to_string(), "0", "0"]);
-        }
-        println!("{table}");
-        println!(
-            "{total} faults, {} system calls that failed; {} starts, the longest of {:?}; {} answers refused, {} calls without one; {} calls \
-             repeated; {} deliveries repeated under their identifier, {} adverts still to be delivered; at most {} MiB of \
-             memory",
-            self.servers.faults.get(Word::Made),
-            self.servers.starts,
-            self.servers.longest_start,
-            model.refused,
-            model.unanswered,
-            model.repetitions,
-            delivered.repeated,
-            delivered.waiting,
-            self.servers.memory_kib >> 10,
-        );
     }
 }
 

@@ -1,15 +1,18 @@
 //! What was acknowledged, and the clients that get it acknowledged. Whatever was answered with 200 must be there at the
 //! end; what was not may be there or not, but never twice.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::alerts::Alert;
+use super::history::History;
+use super::tables::IMPORTED_EUR_FROM;
 use crate::support::alerts::{flat, with};
 use crate::support::draw::Draw;
 
@@ -18,26 +21,24 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Pause of a client after a call that failed.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Pause of a client between two calls: the faults are to be felt, not the load.
-const BETWEEN: Duration = Duration::from_millis(8);
+pub const BETWEEN: Duration = Duration::from_millis(8);
 /// New adverts in one of so many calls of a client; the others change prices.
 const NEW_ONCE_IN: usize = 3;
 
-/// Prices of an advert.
+/// An advert.
 #[derive(Clone, Debug, Default)]
-pub struct Prices {
+pub struct Advert {
     /// Its identifier, once acknowledged.
     pub id: Option<String>,
-    /// The last one acknowledged.
-    pub acknowledged: Option<u64>,
-    /// Those asked for since.
-    pub asked: BTreeSet<u64>,
+    /// Its prices; a sighting that comes after a later one changes nothing.
+    pub prices: History<u64>,
 }
 
 /// What was asked for and what was acknowledged.
 #[derive(Default)]
 pub struct Model {
     /// Adverts by number.
-    pub adverts: BTreeMap<u64, Prices>,
+    pub adverts: BTreeMap<u64, Advert>,
     /// Identifiers of keys.
     pub keys: Vec<String>,
     /// Identifiers of charged calls.
@@ -48,7 +49,15 @@ pub struct Model {
     pub repeated: u64,
     /// Attempts at those beyond the first.
     pub repetitions: u64,
-    /// Answers that were not 200.
+    /// Alerts by identifier.
+    pub alerts: BTreeMap<String, Alert>,
+    /// Alerts asked for.
+    pub alerts_asked: u64,
+    /// Changes of alerts that were acknowledged.
+    pub alert_changes: u64,
+    /// Pages that were answered or promised.
+    pub pages: Vec<String>,
+    /// Answers that were refusals.
     pub refused: u64,
     /// What must not be.
     pub violations: Vec<String>,
@@ -74,7 +83,8 @@ pub struct Client {
     load: Load,
     http: reqwest::Client,
     key: String,
-    draw: Draw,
+    /// What it draws from.
+    pub draw: Draw,
 }
 
 impl Client {
@@ -88,8 +98,30 @@ impl Client {
         }
     }
 
-    /// Asks any server; status, identifier and body of the answer, if one came.
-    async fn ask(
+    /// What was acknowledged.
+    pub fn model(&self) -> MutexGuard<'_, Model> {
+        self.load.model.lock().unwrap()
+    }
+
+    /// Asks under an idempotency key, again and again until it is answered with success; a refusal of what
+    /// it asks for must not be, and gives null.
+    pub async fn insist(&mut self, method: Method, path: &str, body: &Value) -> Value {
+        let name = format!("torture-{}", self.draw.bits());
+        loop {
+            let asked = self.ask(method.clone(), path, body, Some(&name)).await;
+            match asked {
+                Some((200, _, answer)) => return answer,
+                Some((status @ (404 | 422), _, answer)) => {
+                    self.violation(format!("{method} {path}: {status} {answer}"));
+                    return Value::Null;
+                }
+                _ => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Asks any server; status, identifier and body of the answer, if one came. A body of null is none.
+    pub async fn ask(
         &mut self,
         method: Method,
         path: &str,
@@ -109,12 +141,10 @@ impl Client {
         if let Some(name) = name {
             request = request.header("idempotency-key", name);
         }
-        let answer = request
-            .json(body)
-            .timeout(ANSWER_WITHIN)
-            .send()
-            .await
-            .ok()?;
+        if !body.is_null() {
+            request = request.json(body);
+        }
+        let answer = request.timeout(ANSWER_WITHIN).send().await.ok()?;
         let status = answer.status().as_u16();
         let id = answer
             .headers()
@@ -124,24 +154,25 @@ impl Client {
             .replace('-', "");
         // An answer that is cut off is none.
         let body: Value = answer.json().await.ok()?;
-        if status != 200 {
-            self.load.model.lock().unwrap().refused += 1;
+        if status >= 400 {
+            self.model().refused += 1;
             tokio::time::sleep(PAUSE).await;
         }
         Some((status, id, body))
     }
 
     fn violation(&self, text: String) {
-        self.load.model.lock().unwrap().violations.push(text);
+        self.model().violations.push(text);
     }
 
-    fn goes_on(&self) -> bool {
+    /// Whether it goes on.
+    pub fn goes_on(&self) -> bool {
         self.load.goes_on.load(Ordering::Acquire)
     }
 
     /// Makes charged calls, whose answer is always the same.
     pub async fn call(mut self, expected: Value) {
-        let body = json!({"size": 3});
+        let body = charged_body();
         while self.goes_on() {
             tokio::time::sleep(BETWEEN).await;
             let asked = self
@@ -162,7 +193,7 @@ impl Client {
 
     /// Makes charged calls under idempotency keys and repeats each until it is answered.
     pub async fn repeat(mut self, expected: Value) {
-        let body = json!({"size": 3});
+        let body = charged_body();
         while self.goes_on() {
             tokio::time::sleep(BETWEEN).await;
             let name = format!("torture-{}", self.draw.bits());
@@ -210,7 +241,7 @@ impl Client {
             let price = advert["currentPrice"]["value"].as_u64().unwrap();
             {
                 let mut model = self.load.model.lock().unwrap();
-                model.adverts.entry(number).or_default().asked.insert(price);
+                model.adverts.entry(number).or_default().prices.ask(price);
             }
             let body = json!({"adverts": [advert]});
             let asked = self.ask(Method::POST, "admin/adverts", &body, None).await;
@@ -223,6 +254,11 @@ impl Client {
             }
         }
     }
+}
+
+/// The body of the charged call: sales that no import adds to.
+pub fn charged_body() -> Value {
+    json!({"size": 3, "filters": {"price_eur": {"max": IMPORTED_EUR_FROM}}})
 }
 
 /// A sighting of an advert with a new price, later than all before.
@@ -245,8 +281,7 @@ pub fn sighting(load: &Load, number: u64, draw: &mut Draw) -> Value {
 /// Notes that the last price asked for was acknowledged.
 pub fn acknowledge(load: &Load, number: u64, price: u64, id: Option<String>) {
     let mut model = load.model.lock().unwrap();
-    let prices = model.adverts.entry(number).or_default();
-    prices.id = id.or(prices.id.take());
-    prices.acknowledged = Some(price);
-    prices.asked.clear();
+    let advert = model.adverts.entry(number).or_default();
+    advert.id = id.or(advert.id.take());
+    advert.prices.acknowledge(price);
 }

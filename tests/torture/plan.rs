@@ -27,6 +27,8 @@ pub enum Fault {
     Clock(i64),
     /// The wall clock is off by so many milliseconds, and right again while the server is killed.
     ClockThenKill(i64),
+    /// Syncs do not return until the end.
+    HungDisk,
     /// Only so many descriptors may be open.
     Descriptors(u64),
     /// A second server on the folder; one of the two is killed at the end.
@@ -39,11 +41,24 @@ pub enum Fault {
     KilledBackup,
     /// A file of adverts ingested by the command beside the server.
     Ingest,
+    /// A file of sales imported beside the server, while the disk fails or until it is killed.
+    Import,
+    /// A model trained beside the server, likewise.
+    Train,
     /// `toise check`.
     Check,
 }
 
 impl Fault {
+    /// Whether a server may end by itself: for want of memory, or because a sync of the ledger failed, as it may beside an
+    /// import or a training too.
+    pub fn may_end_a_server(self) -> bool {
+        matches!(
+            self,
+            Fault::SyncErrors(_) | Fault::Memory(_) | Fault::Import | Fault::Train
+        )
+    }
+
     /// Its name in the summary.
     pub fn name(self) -> &'static str {
         match self {
@@ -58,12 +73,15 @@ impl Fault {
             Fault::SlowDisk(_) => "slow disk",
             Fault::Clock(_) => "clock jump",
             Fault::ClockThenKill(_) => "clock jump, SIGKILL",
+            Fault::HungDisk => "hung disk",
             Fault::Descriptors(_) => "descriptors",
             Fault::SecondServer => "second server",
             Fault::ForeignReaders => "foreign readers",
             Fault::Backup => "backup, restore",
             Fault::KilledBackup => "killed backup",
             Fault::Ingest => "ingest beside",
+            Fault::Import => "import beside",
+            Fault::Train => "training beside",
             Fault::Check => "check",
         }
     }
@@ -87,7 +105,7 @@ pub fn draw(draw: &mut Draw) -> Step {
         let far = 60_000 + draw.below(JUMP_MS_MAX) as i64;
         if draw.once_in(2) { -far } else { far }
     };
-    let fault = match draw.below(40) {
+    let fault = match draw.below(46) {
         0..8 => Fault::Kill,
         8 => Fault::Terminate,
         9..12 => Fault::Stop,
@@ -105,6 +123,9 @@ pub fn draw(draw: &mut Draw) -> Step {
         34 => Fault::Ingest,
         35 => Fault::Check,
         36..38 => Fault::ReadOnly,
+        38..40 => Fault::HungDisk,
+        40..43 => Fault::Import,
+        43 => Fault::Train,
         _ => Fault::Memory(draw.below(4_096) as u64),
     };
     let ms = 30 + draw.below(900) as u64;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::answers::{CHARGED, PRICE};
 use super::faults::Faults;
 use crate::support::process::toise;
 
@@ -118,7 +119,10 @@ impl Servers {
         let mut command = toise(&self.data, &["serve", "--listen", "127.0.0.1:0"]);
         command
             .args(["--allow-webhook-hosts", "127.0.0.1"])
-            .args(["--price", "API_OPENDATA_DVF_SEARCH=1"])
+            .args(["--allow-collect-hosts", "127.0.0.1"])
+            .args(["--price", &format!("{CHARGED}={PRICE}")])
+            .args(["--set", "collect.host_delay_ms=0"])
+            .args(["--set", "collect.wait_s=2"])
             .args(["--set", "server.disk_free_min_mib=1"])
             .args(["--set", "log.level=warn"])
             .stdout(Stdio::piped())
