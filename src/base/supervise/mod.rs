@@ -10,7 +10,7 @@
 //! that makes the job end: in a struct, the worker comes before the sender of its queue.
 //!
 //! A worker that hangs is another matter, because it may come back: [`Supervisor::hung`] names those that have been at
-//! one piece of work for longer than they may, as long as they are ([`heartbeat`]). A server is not ready meanwhile.
+//! one piece of work for longer than they may, as long as they are (`heartbeat`). A server is not ready meanwhile.
 //!
 //! For tests, builds with debug assertions read `TOISE_PANIC_WORKER=<name>`: the worker of that name, or each of
 //! `<name>-0`, `<name>-1` and so on, panics at its first [`Pulse::turn`] after the service became ready. A worker
