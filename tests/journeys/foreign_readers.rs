@@ -269,8 +269,9 @@ async fn a_server_whose_files_are_taken_away_stops_and_keeps_what_it_acknowledge
 /// The text of a source file without its tests.
 fn code_of(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
-    let tests = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
-    text[..tests].to_owned()
+    let begins = ["#[cfg(test)]\nmod ", "#[cfg(test)]\npub(crate) mod "];
+    let tests = begins.iter().filter_map(|begin| text.find(begin)).min();
+    text[..tests.unwrap_or(text.len())].to_owned()
 }
 
 fn sources(folder: &Path, into: &mut Vec<PathBuf>) {

@@ -12,6 +12,7 @@ mod pages;
 mod tests;
 mod views;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -68,6 +69,14 @@ pub enum ForeignError {
     File(String),
 }
 
+/// The footer of a file. The Arrow schema in it is decoded by a library that panics at types it does not know.
+fn footer(file: &impl ChunkReader) -> Result<ArrowReaderMetadata, ForeignError> {
+    let load = || ArrowReaderMetadata::load(file, ArrowReaderOptions::new());
+    let loaded = catch_unwind(AssertUnwindSafe(load));
+    let unknown = |_| ForeignError::File("its Arrow schema has unknown types".to_owned());
+    Ok(loaded.map_err(unknown)??)
+}
+
 /// The rows of a Parquet file, in batches.
 pub struct ForeignParquet {
     schema: SchemaRef,
@@ -83,7 +92,7 @@ impl ForeignParquet {
     /// # Errors
     /// It is no Parquet file, or asks for more than the bounds allow.
     pub fn open(file: impl ChunkReader + 'static, batch_rows: usize) -> Result<Self, ForeignError> {
-        let footer = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+        let footer = footer(&file)?;
         let batch_rows = bounds::examine(&file, footer.metadata(), batch_rows)?;
         let schema = Arc::clone(footer.schema());
         let options = ArrowReaderOptions::new().with_schema(views::schema(&schema));
