@@ -122,6 +122,9 @@ async fn a_large_response_is_a_reference_unless_its_call_changed_something() {
     ] {
         let given = answer(key, kind, body);
         one.put(account, given.clone()).await;
+        if key == "packed" {
+            assert!(one.bytes_held() < MIB as u64 / 16, "not compressed");
+        }
         let found = one.found(account, key).unwrap();
         assert_eq!(found.request_digest, given.request_digest);
         assert_eq!(found.request_id, given.request_id);

@@ -159,7 +159,11 @@ impl Incoming {
     /// # Errors
     /// The connection broke off, or nothing came for `STALL_TIMEOUT`.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ApiError> {
-        let chunk = tokio::time::timeout(STALL_TIMEOUT, self.0.next()).await;
+        self.chunk_within(STALL_TIMEOUT).await
+    }
+
+    async fn chunk_within(&mut self, wait_max: Duration) -> Result<Option<Bytes>, ApiError> {
+        let chunk = tokio::time::timeout(wait_max, self.0.next()).await;
         let chunk = chunk.map_err(|_elapsed| ApiError::BodyInterrupted)?;
         chunk.transpose().map_err(|_| ApiError::BodyInterrupted)
     }
@@ -221,6 +225,36 @@ mod tests {
         let held = budget.lease(None, None).grow(100);
         assert!(held.is_ok());
         assert_eq!(budget.held(), 0);
+    }
+
+    /// A body of which these bytes come, and then nothing.
+    fn stalled(bytes: &'static [u8]) -> Incoming {
+        let begin = futures::stream::iter([Ok(Bytes::from_static(bytes))]);
+        Incoming::new(begin.chain(futures::stream::pending()))
+    }
+
+    #[tokio::test]
+    async fn a_body_that_declares_much_takes_memory_only_as_it_arrives() {
+        const DECLARED: usize = 4 << 20;
+        let budget = BodyBudget::new(8 << 20);
+        let mut lease = budget.lease(None, None);
+        let mut body = stalled(b"[1,");
+        let read = body.read(DECLARED, Some(DECLARED as u64), &mut lease);
+        assert!(futures::FutureExt::now_or_never(read).is_none());
+        assert!(
+            (3..1024).contains(&budget.held()),
+            "{} bytes",
+            budget.held()
+        );
+    }
+
+    #[tokio::test]
+    async fn a_body_that_stalls_is_answered_408() {
+        let mut body = stalled(b"[1,");
+        assert_eq!(body.chunk().await.unwrap().unwrap(), "[1,");
+        let stalled = body.chunk_within(Duration::from_millis(1)).await;
+        let (status, code) = stalled.unwrap_err().status_and_code();
+        assert_eq!((status.as_u16(), code), (408, 10007));
     }
 
     #[tokio::test]

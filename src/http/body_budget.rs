@@ -219,6 +219,23 @@ mod tests {
     }
 
     #[test]
+    fn files_and_short_answers_take_no_memory_of_a_client_that_has_its_share() {
+        let budget = BodyBudget::of_answers(SHARE * LONG_ANSWER_BYTES);
+        let key = Some(Uuid::now_v7());
+        let answer = |bytes| Response::new(Bytes::from(vec![0; bytes]));
+        let lease_for = |response: &Response<Bytes>| budget.lease(key, None).for_answer(response);
+        let held = lease_for(&answer(LONG_ANSWER_BYTES)).unwrap();
+        assert_eq!(budget.held(), LONG_ANSWER_BYTES);
+        assert!(lease_for(&answer(LONG_ANSWER_BYTES)).is_err());
+        assert!(lease_for(&answer(LONG_ANSWER_BYTES - 1)).unwrap().is_none());
+        let mut file = answer(LONG_ANSWER_BYTES);
+        file.extensions_mut().insert(coding::Unchanging);
+        assert!(lease_for(&file).unwrap().is_none());
+        drop(held);
+        assert_eq!(budget.held(), 0);
+    }
+
+    #[test]
     fn a_single_body_may_be_longer_than_a_share() {
         let budget = BodyBudget::new(400);
         let mut lease = budget.lease(Some(Uuid::now_v7()), None);

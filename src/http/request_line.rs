@@ -73,6 +73,60 @@ fn shown(text: &str, bytes_max: usize) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    /// Remembers the targets of lines.
+    #[derive(Clone, Default)]
+    struct Targets(Arc<Mutex<Vec<String>>>);
+
+    impl Subscriber for Targets {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            self.0.lock().push(event.metadata().target().to_owned());
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[test]
+    fn requests_without_a_valid_key_have_a_part_of_the_log_of_their_own() {
+        let targets = Targets::default();
+        let of_key = |key_id| RequestLine {
+            request_id: Uuid::now_v7(),
+            client: None,
+            method: "GET",
+            path: "/version",
+            status: 200,
+            key_id,
+            credits: 0,
+            duration: Duration::ZERO,
+        };
+        tracing::subscriber::with_default(targets.clone(), || {
+            write(&of_key(None));
+            write(&of_key(Some(Uuid::now_v7())));
+        });
+        assert_eq!(
+            *targets.0.lock(),
+            [UNKEYED, module_path!().trim_end_matches("::tests")]
+        );
+    }
 
     #[test]
     fn the_log_shows_the_beginning_of_long_paths() {

@@ -12,6 +12,7 @@ use toise::base::networks::Networks;
 use toise::http::cors::AllowedOrigins;
 use toise::http::server::ServerLimits;
 
+use crate::support::flight;
 use crate::support::{InMemoryTables, Service, error_of};
 
 const SEARCH: &str = "/v2/protected/opendata/dvf/search";
@@ -35,31 +36,46 @@ async fn a_key_may_be_sent_as_bearer_token() {
 
 #[tokio::test]
 async fn a_key_with_networks_is_taken_from_them_alone_also_behind_a_proxy() {
+    let mut shared = None;
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        app.proxies = Arc::new(Networks::parse("127.0.0.1").unwrap())
+        app.proxies = Arc::new(Networks::parse("127.0.0.1").unwrap());
+        shared = Some(app.clone());
     })
     .await;
+    let flight = flight::start(shared.unwrap()).await;
+    let key = service.key_with("search,sql");
     let restrict = |networks: &str| {
         let change = KeyChange {
             allowed_from: Some(Networks::parse(networks).ok()),
             ..KeyChange::default()
         };
-        keys::change(&service.store, &service.key, change).unwrap();
+        keys::change(&service.store, &key, change).unwrap();
     };
-    let status = async |client: &str| {
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+    let statuses = async |client: &str| {
         // A server applies a change within a second.
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-        let request = service
-            .ask(Method::POST, SEARCH)
-            .header("x-api-key", &service.key)
-            .header("x-forwarded-for", client);
-        request.body("{}").send().await.unwrap().status().as_u16()
+        let status = async |path: &str, body: &str| {
+            let request = service
+                .ask(Method::POST, path)
+                .header("x-api-key", &key)
+                .header("accept", "application/json, text/event-stream")
+                .header("content-type", "application/json")
+                .header("x-forwarded-for", client);
+            let response = request.body(body.to_owned()).send().await;
+            response.unwrap().status().as_u16()
+        };
+        let headers = [("x-api-key", key.as_str()), ("x-forwarded-for", client)];
+        let over_flight = flight::handshake(flight, &headers).await;
+        let over_http = [status(SEARCH, "{}").await, status("/mcp", &list).await];
+        (over_http, over_flight)
     };
+    let refused = ([403, 403], Err(flight::PERMISSION_DENIED));
     restrict("192.0.2.0/24");
-    assert_eq!(status("192.0.2.7").await, 200);
-    assert_eq!(status("198.51.100.7").await, 403);
+    assert_eq!(statuses("192.0.2.7").await, ([200, 200], Ok(())));
+    assert_eq!(statuses("198.51.100.7").await, refused);
     restrict("198.51.100.0/24");
-    assert_eq!(status("198.51.100.7").await, 200);
+    assert_eq!(statuses("198.51.100.7").await, ([200, 200], Ok(())));
 }
 
 #[tokio::test]
@@ -119,6 +135,46 @@ async fn answers_are_compressed_for_clients_that_accept_it() {
     let response = request.body(r#"{"size": 45}"#).send().await.unwrap();
     let body: Value = response.json().await.unwrap();
     assert_eq!(body["size"], 45);
+}
+
+#[tokio::test]
+async fn a_file_has_one_tag_however_often_and_in_whatever_form_it_is_sent() {
+    let service = Service::start().await;
+    let get = async |coding: &str, known: Option<&str>| {
+        let request = service.ask(Method::GET, "/docs/swagger-ui.css");
+        let request = request.header("accept-encoding", coding);
+        let request = known.iter().fold(request, |request, tag| {
+            request.header("if-none-match", *tag)
+        });
+        let response = request.send().await.unwrap();
+        let of = |name: &str| {
+            let value = response.headers().get(name);
+            value.map(|value| value.to_str().unwrap().to_owned())
+        };
+        let (status, tag, coding) = (response.status(), of("etag"), of("content-encoding"));
+        let body = response.bytes().await.unwrap();
+        (status.as_u16(), tag.unwrap(), coding, body)
+    };
+    let (_, strong, coding, plain) = get("identity", None).await;
+    assert_eq!(coding, None);
+    assert!(strong.starts_with('"'), "{strong}");
+    for name in ["zstd", "gzip"] {
+        for _ in 0..2 {
+            let (status, tag, coding, body) = get(name, None).await;
+            // The bytes differ from those of the plain file, their content does not.
+            assert_eq!((status, tag), (200, format!("W/{strong}")));
+            match coding {
+                Some(coding) => assert!(coding == name && body.len() < plain.len()),
+                // The client here decodes gzip by itself.
+                None => assert!(name == "gzip" && body == plain),
+            }
+        }
+        for known in [strong.clone(), format!("W/{strong}")] {
+            let (status, _, coding, body) = get(name, Some(&known)).await;
+            assert_eq!((status, coding, body.len()), (304, None, 0), "{known}");
+        }
+    }
+    assert_eq!(get("identity", None).await.1, strong);
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! The operators' endpoints: responses and rejections.
 
+use std::time::Duration;
+
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use toise::accounts::DEFAULT_ACCOUNT;
@@ -273,6 +275,54 @@ async fn a_key_with_single_admin_endpoints_gives_only_what_it_holds() {
         let changed = desk.update_key(id, json!({"grants": [grant]})).await;
         assert_eq!(error_of(changed).await.0, 403, "{grant}");
     }
+    // What takes nothing but its rate from a key that may do more.
+    let stronger = desk
+        .service
+        .new_key(KeyKind::Production, "admin", DEFAULT_ACCOUNT);
+    let id = stronger.key_id.to_string();
+    for change in [json!({"rate": 1}), json!({"grants": ["search"]})] {
+        let changed = desk.update_key(&id, change.clone()).await;
+        assert_eq!(error_of(changed).await.0, 403, "{change}");
+    }
+    let kept = keys::get(desk.store(), &stronger.key).unwrap();
+    assert_eq!(kept.grants(), Grants::parse("admin").unwrap());
+    assert_ne!(kept.allowance.rate_per_s, 1);
+}
+
+#[tokio::test]
+async fn a_production_key_ends_when_it_expires_and_its_end_can_be_moved() {
+    let desk = AdminFixture::open("admin").await;
+    let asked = json!({"kind": "production", "expires_at": "2026-11-21T16:00:00Z"});
+    let created = data(desk.create_key(asked).await).await;
+    assert_eq!(created["expires_at"], "2026-11-21T16:00:00.000Z");
+    let id = created["key_id"].as_str().unwrap();
+    let status = async || {
+        let own = desk.service.ask(Method::GET, "/v2/protected/consumption");
+        let own = own.header("x-api-key", created["key"].as_str().unwrap());
+        own.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(status().await, 200);
+    let later = json!({"expires_at": "2026-11-21T17:00:00Z"});
+    let changed = data(desk.update_key(id, later).await).await;
+    assert_eq!(changed["expires_at"], "2026-11-21T17:00:00.000Z");
+    // A server applies a change within a second.
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    desk.service.clock.advance_ms(90 * 60_000);
+    assert_eq!(status().await, 200);
+    desk.service.clock.advance_ms(31 * 60_000);
+    assert_eq!(status().await, 401);
+}
+
+#[tokio::test]
+async fn a_server_that_has_ended_has_written_when_its_keys_were_last_used() {
+    let mut desk = AdminFixture::open("admin").await;
+    desk.service.clock.advance_ms(5_000);
+    assert_eq!(desk.get("keys").await.status(), 200);
+    desk.service.stop().await.unwrap();
+    let used = keys::get(desk.store(), &desk.key).unwrap().last_used_at;
+    assert_eq!(used, Some(desk.service.clock.now()));
+    let unused = keys::get(desk.store(), &desk.service.key).unwrap();
+    assert_eq!(unused.last_used_at, None);
 }
 
 #[tokio::test]

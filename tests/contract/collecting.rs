@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toise::accounts::keys::KeyKind;
 use toise::collect::settings::Hosts;
 
-use crate::support::collecting::{get, get_with, record, service, told};
+use crate::support::collecting::{get, get_with, record, service, told, until};
 use crate::support::error_of;
 use crate::support::portal::{Act, Portal, flat_page};
 
@@ -379,6 +379,32 @@ async fn a_malformed_call_gets_an_ordinary_error() {
             .contains(&json!("leboncoin.fr")),
         "{portals}"
     );
+}
+
+#[tokio::test]
+async fn a_job_of_a_process_whose_clock_was_a_day_ahead_does_not_wait_for_a_day() {
+    let portal = Portal::start().await;
+    let service = service(|_| {}).await;
+    portal.set("/flat", flat_page(1, 350_000));
+    told(get(&service, "adverts", &portal.url("/flat")).await, 200).await;
+    let left = service.store.write(|transaction| {
+        transaction.execute(
+            "INSERT INTO jobs (job_id, account_id, kind, url_digest, url, host, created_at_ms, due_at_ms, is_shared)
+             SELECT randomblob(16), account_id, kind, url_digest, url, host, created_at_ms + ?1, created_at_ms + ?1, is_shared
+             FROM jobs",
+            [24 * 3_600_000],
+        )
+    });
+    assert_eq!(left.unwrap(), 1);
+    let mut minutes = 0;
+    until("the page is not fetched", async || {
+        if minutes < 12 * 60 {
+            service.clock.advance_ms(10 * 60_000);
+            minutes += 10;
+        }
+        portal.asked("/flat") == 2
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -6,14 +6,14 @@ use toise::accounts::keys::KeyKind;
 use toise::alerts::AlertRegistry;
 use toise::alerts::request::parse_alert;
 use toise::alerts::settings::AlertLimits;
-use toise::collect::settings::Share;
+use toise::collect::settings::{CollectSettings, Share};
 use toise::contract::listings::filters::ListingKind;
 use uuid::Uuid;
 
 use crate::support::Service;
 use crate::support::alerts::body;
-use crate::support::collecting::{get_with, service, told};
-use crate::support::portal::{Portal, flat_page};
+use crate::support::collecting::{get_with, service, service_with_portals, told};
+use crate::support::portal::{Act, PORTAL_NAME, Portal, flat_page};
 
 /// Creates an account with an alert on all flats of a kind of listing; returns the account's identifier.
 fn alerted(service: &Service, name: &str) -> Uuid {
@@ -70,5 +70,41 @@ async fn pages_of_a_test_key_reach_the_alerts_of_others_only_as_far_as_is_shared
             collect(&production, "/1").await;
             assert_eq!(notified(&service, other), 4, "{share:?} at {price}");
         }
+    }
+}
+
+#[tokio::test]
+async fn of_what_a_test_key_collects_others_are_told_what_is_at_a_portal_and_asked_for_there() {
+    let settings = CollectSettings {
+        host_delay_ms: 0,
+        per_host_max: 8,
+        share: Share::Portals,
+        ..CollectSettings::default()
+    };
+    let portal = Portal::start().await;
+    let service = service_with_portals(&settings, &[PORTAL_NAME]).await;
+    let other = alerted(&service, "other");
+    let key = service.new_key(KeyKind::Test, "refetch", "own").key;
+    let (outside, inside) = (|path| portal.url(path), |path| portal.named(path));
+    let mut told_so_far = 0;
+    for (number, asked, page, is_shared) in [
+        (1, inside("/1"), None, true),
+        (2, outside("/2"), None, false),
+        (3, inside("/from3"), Some(outside("/3")), false),
+        (4, outside("/from4"), Some(inside("/4")), false),
+        (5, inside("/from5"), Some(inside("/5")), true),
+    ] {
+        let path = format!("/{number}");
+        portal.set(
+            &path,
+            flat_page(number * 40, (200_000 + 50_000 * number) as u64),
+        );
+        if let Some(page) = page {
+            portal.set(&format!("/from{number}"), Act::Redirect(page));
+        }
+        told(get_with(&service, &key, "adverts", &asked, None).await, 200).await;
+        // An advert and its property.
+        told_so_far += if is_shared { 2 } else { 0 };
+        assert_eq!(notified(&service, other), told_so_far, "{asked}");
     }
 }

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use reqwest::Method;
+use toise::base::clock::Clock;
+use toise::http::pace::Pace;
 use toise::http::server::ServerLimits;
 
 use crate::support::{InMemoryTables, Service, error_of};
@@ -87,6 +89,23 @@ async fn a_body_over_the_limit_is_413_and_the_client_receives_it() {
     );
     let over_many = " ".repeat(6 * 1024 * 1024);
     assert_eq!(service.post(MANY, over_many).await.status(), 413);
+}
+
+#[tokio::test]
+async fn a_body_some_mebibytes_over_a_high_limit_is_413_and_the_client_receives_it() {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+        // Bodies are discarded at the pace of a clock that goes on.
+        app.pace = Pace::new(1_000, Clock::system(), app.metrics.clone());
+    })
+    .await;
+    let long = vec![b' '; 23 << 20];
+    let request = service
+        .ask(Method::POST, "/v2/protected/admin/adverts")
+        .header("x-api-key", service.key_with("admin"));
+    let refused = request.body(long).send().await.unwrap();
+    let (status, code, message) = error_of(refused).await;
+    assert_eq!((status, code), (413, 10007));
+    assert_eq!(message, "body: must not exceed 16777216 bytes");
 }
 
 #[tokio::test]

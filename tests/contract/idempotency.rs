@@ -4,10 +4,15 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use reqwest::{Method, Response};
+use serde_json::{Value, json};
 use toise::accounts::keys::KeyKind;
 use toise::accounts::prices::{Consumption, Prices};
 use toise::http::server::ServerLimits;
 
+use super::alerts::{CREATED, KINDS, service as service_with_alerts};
+use crate::support::alerts::body;
+use crate::support::collecting::{get, service as collecting_service, told};
+use crate::support::portal::{Portal, flat_page};
 use crate::support::{InMemoryTables, Service, error_of};
 
 const PATH: &str = "/v2/protected/opendata/dpe/search";
@@ -153,4 +158,70 @@ fn forget_bodies(service: &Service) {
         transaction.execute(sql, [])
     };
     assert_eq!(service.store.ledger().write(change).unwrap(), 1);
+}
+
+/// Makes a call twice under one key: both responses are the same, and the second comes from the store, free of charge.
+/// Returns the data of the response, and what the first call was charged.
+async fn repeated(service: &Service, method: Method, path: &str, body: &Value) -> (Value, i64) {
+    let make = async || {
+        let request = service
+            .ask(method.clone(), path)
+            .header("x-api-key", &service.key)
+            .header("idempotency-key", format!("{method} {path}"));
+        request.json(body).send().await.unwrap()
+    };
+    let first = make().await;
+    assert!(!first.headers().contains_key("idempotent-replayed"));
+    let (credits, data) = told(first, 200).await;
+    let again = make().await;
+    assert_eq!(
+        again
+            .headers()
+            .get("idempotent-replayed")
+            .map(|value| value.as_bytes()),
+        Some(&b"true"[..]),
+        "{method} {path}"
+    );
+    assert_eq!(told(again, 200).await, (0, data.clone()));
+    (data, credits)
+}
+
+#[tokio::test]
+async fn a_repeated_call_of_an_alert_creates_changes_and_previews_it_once() {
+    let service = service_with_alerts().await;
+    for (listing, root) in KINDS {
+        let filter = json!({"type": ["CLASS_FLAT"]});
+        let wanted = body(listing, &filter, CREATED);
+        let (made, _) = repeated(&service, Method::PUT, root, &wanted).await;
+        let path = format!("{root}/{}", made["alert_id"].as_str().unwrap());
+        let change = json!({"search_name": "autre"});
+        repeated(&service, Method::PATCH, &path, &change).await;
+        let query = json!({"search_query": {(listing.filter_key()): filter}, "days": 3});
+        let path = format!("{root}/preview");
+        repeated(&service, Method::POST, &path, &query).await;
+    }
+    assert_eq!(service.stored("SELECT count(*) FROM alerts"), [2]);
+}
+
+#[tokio::test]
+async fn a_repeated_check_is_charged_once_and_a_repeated_report_is_one_report() {
+    let portal = Portal::start().await;
+    let service = collecting_service(|_| {}).await;
+    portal.set("/1", flat_page(1, 350_000));
+    let (_, advert) = told(get(&service, "adverts", &portal.url("/1")).await, 200).await;
+    let advert = format!(
+        "/v2/protected/adverts/{}",
+        advert["flxId"].as_str().unwrap()
+    );
+    let charged = || service.charged("SELECT count(*), sum(credits) FROM ledger");
+    let before = charged();
+    let check = format!("{advert}/check");
+    let (_, credits) = repeated(&service, Method::POST, &check, &Value::Null).await;
+    assert_eq!(credits, 1);
+    assert_eq!(charged(), [before[0] + 1, before[1] + 1]);
+    let report = json!({"reason": "DUPLICATE"});
+    let path = format!("{advert}/report");
+    let (made, _) = repeated(&service, Method::POST, &path, &report).await;
+    assert!(made["report_id"].is_string());
+    assert_eq!(service.stored("SELECT count(*) FROM reports"), [1]);
 }

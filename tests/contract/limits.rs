@@ -14,9 +14,12 @@ use toise::http::body_budget::BodyBudget;
 use toise::http::client_address::Networks;
 use toise::http::pace::Pace;
 use toise::http::refused_keys::BURST;
+use toise::http::replica::{AsOf, ReplicaStatus};
 use toise::http::server::ServerLimits;
+use tokio::task::JoinHandle;
 
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::flight::{self, frame};
+use crate::support::{InMemoryTables, START, Service, error_of};
 
 const PATH: &str = "/v2/protected/opendata/dvf/search";
 
@@ -57,6 +60,13 @@ async fn a_test_key_makes_five_calls_per_second_and_then_gets_retry_after() {
     assert_eq!(number(&refused, "x-credits"), 0);
     let (status, code, _) = error_of(refused).await;
     assert_eq!((status, code), (429, 10005));
+    // Only this process says that a call has been counted.
+    let forged = service.ask(Method::POST, &format!("{PATH}?admitted=true"));
+    let forged = forged
+        .header("admitted", "true")
+        .header("x-admitted", "true");
+    let forged = forged.header("x-api-key", &key).body("{}").send().await;
+    assert_eq!(forged.unwrap().status(), 429);
     // Another key of the same account has its own rate.
     assert_eq!(ask(&service, &service.key).await.status(), 200);
     service.clock.advance_ms(1_000);
@@ -119,15 +129,14 @@ async fn a_quota_warns_at_three_quarters_rejects_when_exhausted_and_resets_with_
 }
 
 /// Sends the head of a request and half of its body, and nothing more.
-async fn half_sent(service: &Service, bytes: usize) -> tokio::net::TcpStream {
+async fn half_sent(service: &Service, key: &str, bytes: usize) -> tokio::net::TcpStream {
     use tokio::io::AsyncWriteExt;
     let mut stream = tokio::net::TcpStream::connect(service.address)
         .await
         .unwrap();
     let head = format!(
-        "POST {PATH} HTTP/1.1\r\nhost: a\r\nx-api-key: {}\r\ncontent-type: application/json\r\n\
+        "POST {PATH} HTTP/1.1\r\nhost: a\r\nx-api-key: {key}\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n",
-        service.key,
         2 * bytes
     );
     stream.write_all(head.as_bytes()).await.unwrap();
@@ -137,6 +146,15 @@ async fn half_sent(service: &Service, bytes: usize) -> tokio::net::TcpStream {
 
 #[tokio::test]
 async fn half_sent_bodies_of_a_key_hold_no_more_than_its_share() {
+    half_sent_bodies_hold_no_more_than_a_share(false).await;
+}
+
+#[tokio::test]
+async fn half_sent_bodies_of_an_address_with_many_keys_hold_no_more_than_its_share() {
+    half_sent_bodies_hold_no_more_than_a_share(true).await;
+}
+
+async fn half_sent_bodies_hold_no_more_than_a_share(is_key_each: bool) {
     let budget = BodyBudget::new(4 << 20);
     let bodies = budget.clone();
     let service = Service::start_with(
@@ -147,7 +165,11 @@ async fn half_sent_bodies_of_a_key_hold_no_more_than_its_share() {
     .await;
     let mut sending = Vec::new();
     for _ in 0..20 {
-        sending.push(half_sent(&service, 400 << 10).await);
+        let key = match is_key_each {
+            true => service.key_with("search"),
+            false => service.key.clone(),
+        };
+        sending.push(half_sent(&service, &key, 400 << 10).await);
     }
     let since = Instant::now();
     while budget.held() == 0 && since.elapsed() < Duration::from_secs(10) {
@@ -169,6 +191,46 @@ async fn half_sent_bodies_of_a_key_hold_no_more_than_its_share() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(ask(&service, &service.key).await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_body_that_takes_longer_than_its_request_may_is_408() {
+    use tokio::io::AsyncReadExt;
+    let limits = ServerLimits::default();
+    let service = Service::start_with(InMemoryTables::default(), limits, |app| {
+        app.request_timeout = Duration::from_millis(300);
+    })
+    .await;
+    let mut stalled = half_sent(&service, &service.key, 100).await;
+    let mut answer = Vec::new();
+    // The body was not read to its end, so the connection ends with the response.
+    stalled.read_to_end(&mut answer).await.unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("content-type: application/json"), "{head}");
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["error"]["code"], 10007, "{body}");
+}
+
+#[tokio::test]
+async fn a_refused_body_is_discarded_at_the_pace_of_its_address() {
+    use std::net::{IpAddr, Ipv4Addr};
+    let mut shared = None;
+    let service = slow_without_a_key(|app| shared = Some(app.pace.clone())).await;
+    let pace = shared.unwrap();
+    // As much as an address may send at once, less a bit. The clock stands still.
+    let long = vec![b' '; (8 << 20) - (512 << 10)];
+    let request = service.ask(Method::POST, PATH);
+    let request = request.header("x-api-key", &service.key).body(long);
+    assert_eq!(error_of(request.send().await.unwrap()).await.0, 413);
+    let goes_on = |client: [u8; 4]| {
+        let mut discarding = pace.discarding(Some(IpAddr::from(Ipv4Addr::from(client))));
+        let keep = async move { discarding.keep(1 << 20).await };
+        futures::FutureExt::now_or_never(keep).is_some()
+    };
+    assert!(goes_on([192, 0, 2, 1]));
+    assert!(!goes_on([127, 0, 0, 1]));
 }
 
 #[tokio::test]
@@ -272,6 +334,85 @@ async fn an_address_that_asks_much_without_a_key_waits_and_its_key_does_not() {
 }
 
 #[tokio::test]
+async fn a_client_out_of_turn_loses_its_connection_over_http2_too() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    const HEADERS: u8 = 1;
+    const END_OF_REQUEST: u8 = 0x5;
+    let service = slow_without_a_key(|_| {}).await;
+    let stream = tokio::net::TcpStream::connect(service.address).await;
+    let mut stream = stream.unwrap();
+    // GET http://a/nowhere in HPACK.
+    let nowhere = [&b"\x82\x86\x01\x01a\x04\x08"[..], b"/nowhere"].concat();
+    let asking = |number: u32| frame(HEADERS, END_OF_REQUEST, number, &nowhere);
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let begin = [preface, frame(4, 0, 0, &[]), asking(1)].concat();
+    stream.write_all(&begin).await.unwrap();
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await.unwrap();
+        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        stream.read_exact(&mut payload).await.unwrap();
+        if head[3] == HEADERS {
+            break;
+        }
+    }
+    // Two wait for their turn, which is too far away for the others.
+    let more = [3, 5, 7, 9].map(asking).concat();
+    stream.write_all(&more).await.unwrap();
+    let mut rest = Vec::new();
+    let closed = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest));
+    let _ = closed.await.expect("still open");
+    assert!(metric(&service, REFUSALS).await >= Some(1));
+    assert_eq!(ask(&service, &service.key).await.status(), 200);
+}
+
+/// Whether this many calls wait, before all of those given have ended.
+async fn are_waiting<T>(service: &Service, count: u64, calls: &[JoinHandle<T>]) -> bool {
+    while metric(service, WAITS).await != Some(count) {
+        if calls.iter().all(JoinHandle::is_finished) {
+            return metric(service, WAITS).await == Some(count);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    true
+}
+
+#[tokio::test]
+async fn an_agent_without_a_valid_key_waits_for_its_refusals() {
+    let service = slow_without_a_key(|_| {}).await;
+    let unkeyed = || service.ask(Method::POST, "/mcp").body("{}").send();
+    let forged = secret::generate_with_hash(KeyKind::Production).0;
+    let request = service.ask(Method::POST, "/mcp").bearer_auth(forged);
+    let forged = request.header("content-type", "application/json");
+    assert_eq!(unkeyed().await.unwrap().status(), 401);
+    let mut calls = vec![tokio::spawn(unkeyed())];
+    assert!(are_waiting(&service, 1, &calls).await, "without a key");
+    calls.push(tokio::spawn(forged.body("{}").send()));
+    assert!(
+        are_waiting(&service, 2, &calls[1..]).await,
+        "with a forged key"
+    );
+    calls.iter().for_each(JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn a_client_of_flight_sql_without_a_valid_key_waits_for_its_refusals() {
+    let mut shared = None;
+    let service = slow_without_a_key(|app| shared = Some(app.clone())).await;
+    let flight = flight::start(shared.unwrap()).await;
+    let forged = secret::generate_with_hash(KeyKind::Production).0;
+    let refused = flight::handshake(flight, &[]).await;
+    assert_eq!(refused, Err(flight::UNAUTHENTICATED));
+    let call = async move { flight::handshake(flight, &[("x-api-key", forged.as_str())]).await };
+    let calls = [tokio::spawn(call)];
+    assert!(are_waiting(&service, 1, &calls).await);
+    calls[0].abort();
+    let key = service.key_with("sql");
+    let valid = [("x-api-key", key.as_str())];
+    assert_eq!(flight::handshake(flight, &valid).await, Ok(()));
+}
+
+#[tokio::test]
 async fn a_key_past_its_rate_waits_for_its_refusals() {
     let service = slow_without_a_key(|_| {}).await;
     let key = service
@@ -318,6 +459,44 @@ async fn what_a_key_may_not_ask_counts_against_its_rate() {
         assert!(refused.headers().contains_key("ratelimit-remaining"));
         assert_eq!(refused.status(), status);
     }
+}
+
+#[tokio::test]
+async fn a_replica_says_what_is_left_of_the_rate_also_where_it_names_its_writer() {
+    let shown = AsOf {
+        number: 7,
+        created_at: START.into(),
+        writer: Some("https://writer.example".into()),
+    };
+    let limits = ServerLimits::default();
+    let service = Service::start_with(InMemoryTables::default(), limits, |app| {
+        app.replica = Some(ReplicaStatus::new(shown));
+    })
+    .await;
+    let key = service
+        .new_key(KeyKind::Test, "search", DEFAULT_ACCOUNT)
+        .key;
+    let alerts = "/v2/protected/properties/search/alerts";
+    for (status, left, method, path) in [
+        (421, 4, Method::PUT, alerts),
+        (421, 3, Method::GET, "/v2/protected/adverts/url"),
+        (421, 2, Method::POST, "/v2/protected/admin/adverts"),
+        (404, 1, Method::GET, "/v2/protected/nowhere"),
+        (200, 0, Method::POST, PATH),
+        (429, 0, Method::PUT, alerts),
+    ] {
+        let request = service.ask(method, path).header("x-api-key", &key);
+        let response = request.body("{}").send().await.unwrap();
+        assert_eq!(response.status(), status, "{path}");
+        assert_eq!(number(&response, "ratelimit-limit"), 5);
+        assert_eq!(number(&response, "ratelimit-remaining"), left, "{path}");
+        assert_eq!(number(&response, "x-credits"), 0);
+        assert!(response.headers().contains_key("x-toise-as-of"), "{path}");
+    }
+    let unkeyed = service.ask(Method::PUT, alerts).body("{}").send().await;
+    let unkeyed = unkeyed.unwrap();
+    assert!(!unkeyed.headers().contains_key("ratelimit-limit"));
+    assert_eq!(error_of(unkeyed).await.0, 421);
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
+use toise::accounts::DEFAULT_ACCOUNT;
+use toise::accounts::key::KeyKind;
 use toise::sql::audit::latest;
 
 use crate::support::{ROWS, Service, error_of};
@@ -220,6 +222,11 @@ async fn no_message_is_taken_without_a_key_too_long_or_from_a_web_page() {
         .header("content-type", "text/plain")
         .body("x");
     assert_eq!(error_of(text.send().await.unwrap()).await.0, 415);
+    let many = "[".repeat(1_040_000);
+    let unfolds = request(Method::POST).header("content-type", "application/json");
+    let (status, _, message) = error_of(unfolds.body(many).send().await.unwrap()).await;
+    assert_eq!(status, 422);
+    assert!(message.contains("1000000 values"), "{message}");
     for broken in ["", "{", "[]", "null", "{\"jsonrpc\": \"2.0\"}"] {
         let request = request(Method::POST).header("content-type", "application/json");
         let status = request.body(broken).send().await.unwrap().status();
@@ -262,4 +269,38 @@ async fn every_message_counts_once_against_the_rate_of_its_key() {
     // The clock of the service stands still, so no further call is admitted either: it is the same rate.
     let (failed, error) = call(&service, key, "search_sales", json!({})).await;
     assert!(failed && error["error"]["code"] == 10005, "{error}");
+}
+
+#[tokio::test]
+async fn a_call_of_a_tool_counts_once_however_long_it_is() {
+    let service = Service::start().await;
+    let key = service
+        .new_key(KeyKind::Test, "search", DEFAULT_ACCOUNT)
+        .key;
+    let calling = |arguments: Value| {
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "search_sales", "arguments": arguments,
+        }})
+    };
+    let short = calling(json!({"size": 1}));
+    let long = calling(json!({"filters": {"postal_code": "4".repeat(20 << 10)}}));
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    // Its key makes five calls a second, and the clock stands still.
+    for message in [&short, &long, &short, &long, &list] {
+        let response = send(&service, &key, message).await;
+        assert_eq!(response.status(), 200);
+        let text = response.text().await.unwrap();
+        assert!(!text.contains("10005"), "{text}");
+    }
+    // An agent reads results; who reads messages is told by the status.
+    let (failed, error) = call(&service, &key, "search_sales", json!({"size": 1})).await;
+    assert!(failed && error["error"]["code"] == 10005, "{error}");
+    for message in [&list, &long] {
+        let refused = send(&service, &key, message).await;
+        assert_eq!(refused.headers()["ratelimit-limit"], "5");
+        assert_eq!(refused.headers()["ratelimit-remaining"], "0");
+        assert_eq!(refused.headers()["retry-after"], "1");
+        let (status, code, _) = error_of(refused).await;
+        assert_eq!((status, code), (429, 10005));
+    }
 }

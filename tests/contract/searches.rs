@@ -8,10 +8,13 @@ use serde_json::{Value, json};
 use toise::contract::listings::{LiteProperty, Property};
 use toise::contract::read::read;
 use toise::geo::distance::planar_distance_m;
+use toise::http::server::ServerLimits;
 use toise::lab::synth::adverts::level::DistortionLevel;
 use toise::lab::synth::adverts::{AdvertsRequest, MarketGenerator};
 
-use crate::support::{Service, error_of};
+use super::alerts::{read as read_record, take};
+use crate::support::alerts::flat;
+use crate::support::{InMemoryTables, Service, error_of};
 
 const SEARCH: &str = "/v2/protected/properties/search";
 
@@ -344,5 +347,34 @@ async fn a_fault_in_a_search_is_reported_with_its_path() {
         let (status, code, found) = error_of(service.post(path, body.to_string()).await).await;
         assert_eq!((status, code), (422, 10002), "{found}");
         assert!(found.starts_with(message), "{found}");
+    }
+}
+
+#[tokio::test]
+async fn clients_of_the_original_service_are_answered_sources_as_objects() {
+    let limits = ServerLimits::default();
+    let service = Service::start_with(InMemoryTables::default(), limits, |app| {
+        app.vendor_source = true;
+    })
+    .await;
+    let [advert_id, property_id] = &take(&service, json!([flat("a", 1, 1)])).await[0];
+    shown(&service, 1).await;
+    let by_id = async |kind: &str, id: &str| {
+        let path = format!("/v2/protected/{kind}/{id}");
+        read_record(&service, &path).await
+    };
+    let found = all(&service).await;
+    let source = json!({
+        "flxId": advert_id, "url": "https://a.example/annonce/1", "website": "a.example",
+    });
+    for (from, advert) in [
+        ("advert", &by_id("adverts", advert_id).await),
+        (
+            "property",
+            &by_id("properties", property_id).await["adverts"][0],
+        ),
+        ("found property", &found[0]["adverts"][0]),
+    ] {
+        assert_eq!(advert["source"], source, "{from}: {advert}");
     }
 }

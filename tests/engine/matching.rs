@@ -302,3 +302,28 @@ fn nothing_and_one_candidate_are_never_ambiguous() {
         (0, false, 0)
     );
 }
+
+#[test]
+fn a_sale_is_no_certain_match_if_an_error_in_the_price_explains_another() {
+    let sale = |id: &str, price: f64| {
+        let mut record = Record::new();
+        record.insert("id".into(), id.into());
+        record.insert("price_eur".into(), json!(price));
+        record
+    };
+    let found = |other: f64| {
+        let sales = vec![
+            sale("2148E0000001A", 200_000.0),
+            sale("2148E0000002B", other),
+        ];
+        let table = Table::of(Dataset::Dvf, vec![sales]);
+        let answer = table.matches(&json!({"scoring_targets": {"price_eur": 200_000}}));
+        let first = &answer.candidates[0];
+        assert_eq!((first.id.as_str(), first.score), ("2148E0000001A", 100.0));
+        // The scores tell both cases apart no more than this.
+        assert!(answer.candidates[1].score < 5.0);
+        first.confidence
+    };
+    assert_eq!(found(400_000.0), MatchConfidence::High);
+    assert_eq!(found(235_000.0), MatchConfidence::Medium);
+}

@@ -4,6 +4,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use crate::support::process::{Server, errors, run, toise};
@@ -124,6 +126,75 @@ async fn a_running_server_returns_what_a_command_ingested_at_once() {
     );
     assert_eq!(read().await["price"]["latest"]["value"], 95_500);
     assert_eq!(server.terminate(), Some(0));
+}
+
+/// A compressed file of a beginning and 256 times a piece of a mebibyte.
+fn unfolding(begin: &str, piece: &str) -> Vec<u8> {
+    let packed = |text: &str| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let piece = piece.repeat((1 << 20) / piece.len());
+    [packed(begin), packed(&piece).repeat(256)].concat()
+}
+
+#[test]
+fn every_command_names_a_compressed_file_that_would_become_endless_and_the_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    run(data, &["synth", "--lake", "--dpe", "50"]);
+    let empty_lines = [&" ".repeat((64 << 10) - 1), "\n"].concat();
+    let output = data.join("candidates.csv");
+    let ratio = "becomes more than 150 times as long";
+    let row = "a row is longer than 16777216 bytes";
+    let cases = [
+        (
+            &["ingest"][..],
+            "adverts.ndjson.gz",
+            r#"{"url": 1}"#,
+            empty_lines.as_str(),
+            ratio,
+        ),
+        (
+            &["import", "dvf"],
+            "sales.ndjson.gz",
+            r#"{"id_mutation": "1"}"#,
+            &empty_lines,
+            ratio,
+        ),
+        (&["import", "dpe"], "homes.csv.gz", "numero_dpe", "a", row),
+        (
+            &[
+                "match",
+                "dpe",
+                "--output",
+                output.to_str().unwrap(),
+                "--input",
+            ],
+            "homes.ndjson.gz",
+            r#"{"id": "1", "type_batiment": "maison"}"#,
+            &empty_lines,
+            ratio,
+        ),
+    ];
+    // At once: decompressing takes a while without optimisation.
+    let running = cases.map(|(command, name, begin, piece, bound)| {
+        let file = data.join(name);
+        let bytes = unfolding(begin, piece);
+        assert!(bytes.len() < 1 << 20);
+        std::fs::write(&file, bytes).unwrap();
+        let file = file.to_str().unwrap().to_owned();
+        let mut command = toise(data, &[command, &[&file]].concat());
+        let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        (command.spawn().unwrap(), file, bound)
+    });
+    for (child, file, bound) in running {
+        let output = child.wait_with_output().unwrap();
+        let said = errors(&output);
+        assert_eq!(output.status.code(), Some(1), "{file}: {said}");
+        assert!(said.contains(&file) && said.contains(bound), "{said}");
+    }
 }
 
 #[test]

@@ -164,6 +164,9 @@ async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_
     let outer = tempfile::tempdir().unwrap();
     let data = outer.path().join("data");
     run(&data, &["synth", "--adverts", "30", "--lake"]);
+    const COUNT: &str = "select count(*) from adverts";
+    run(&data, &["compact"]);
+    let whole = sql_number(&data, COUNT);
     let key = run(&data, &["keys", "create"])["key"].clone();
     assert!(toise(&data, &["check"]).output().unwrap().status.success());
     let store = rusqlite::Connection::open(data.join("store.sqlite")).unwrap();
@@ -197,6 +200,12 @@ async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_
         .unwrap();
     assert!(!backup.status.success() && !target.exists());
     assert!(errors(&backup).contains(&id), "{}", errors(&backup));
+
+    // The tables are not made anew without it.
+    let rebuilt = toise(&data, &["compact", "--rebuild"]).output().unwrap();
+    assert_eq!(rebuilt.status.code(), Some(1));
+    assert!(errors(&rebuilt).contains(&id), "{}", errors(&rebuilt));
+    assert_eq!(sql_number(&data, COUNT), whole);
 
     let server = Server::start(&data, "serve");
     let read = crate::support::http_client()

@@ -8,6 +8,7 @@ use serde_json::Value;
 use toise::accounts::key::{KeyChange, RATE_PER_S_MAX};
 use toise::accounts::keys;
 use toise::collect::Collector;
+use toise::collect::portals;
 use toise::collect::settings::CollectSettings;
 use toise::http::server::ServerLimits;
 use toise::net::egress::{AllowedHosts, EgressGuard};
@@ -25,29 +26,36 @@ pub async fn service(change: impl FnOnce(&mut CollectSettings)) -> Service {
         ..CollectSettings::default()
     };
     change(&mut settings);
-    let service = Service::start_with(
-        InMemoryTables::default(),
-        ServerLimits::default(),
-        move |app| {
-            let allowed = AllowedHosts::parse(&format!("127.0.0.1, {PORTAL_NAME}")).unwrap();
-            let gate = EgressGuard::asking(allowed, |name| {
-                let address: Option<[u8; 4]> = match name {
-                    "inside.example" => Some([10, 0, 0, 1]),
-                    PORTAL_NAME => Some([127, 0, 0, 1]),
-                    _ => None,
-                };
-                Ok(Vec::from_iter(address.map(IpAddr::from)))
-            });
-            let listings = app.properties.listings().clone();
-            app.collector = Collector::with_gate(
-                gate.with_page_rules(false),
-                app.store.clone(),
-                listings,
-                &settings,
-            )
-            .unwrap();
-        },
-    )
+    service_with_portals(&settings, &[]).await
+}
+
+/// The same with settings, and with portals whose hosts these are.
+pub async fn service_with_portals(settings: &CollectSettings, hosts: &[&str]) -> Service {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+        let folder = app.store.folder().join(portals::FOLDER);
+        for host in hosts {
+            let text = format!("name = \"{host}\"\nhosts = [\"{host}\"]\n");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(format!("{host}.toml")), text).unwrap();
+        }
+        let allowed = AllowedHosts::parse(&format!("127.0.0.1, {PORTAL_NAME}")).unwrap();
+        let gate = EgressGuard::asking(allowed, |name| {
+            let address: Option<[u8; 4]> = match name {
+                "inside.example" => Some([10, 0, 0, 1]),
+                PORTAL_NAME => Some([127, 0, 0, 1]),
+                _ => None,
+            };
+            Ok(Vec::from_iter(address.map(IpAddr::from)))
+        });
+        let listings = app.properties.listings().clone();
+        app.collector = Collector::with_gate(
+            gate.with_page_rules(false),
+            app.store.clone(),
+            listings,
+            settings,
+        )
+        .unwrap();
+    })
     .await;
     // The clock stands still, so the key's rate would be exhausted within its first second.
     let rate = KeyChange {

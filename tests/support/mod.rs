@@ -4,6 +4,7 @@ pub mod alerts;
 pub mod collecting;
 pub mod dispatching;
 pub mod draw;
+pub mod flight;
 pub mod homes;
 pub mod listings;
 pub mod portal;

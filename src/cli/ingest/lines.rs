@@ -71,6 +71,9 @@ mod tests {
         let mut text = vec![b'a'; LINE_BYTES_MAX as usize + 10];
         text.extend_from_slice(b"\n{}\n");
         assert_eq!(read(&text), [(1, false), (2, true)]);
+        let first = NdJson::new(&text[..]).next().unwrap().unwrap();
+        let reason = first.row.unwrap_err();
+        assert!(reason.contains("must not exceed 4194304"), "{reason}");
     }
 
     #[test]

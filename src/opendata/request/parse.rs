@@ -151,6 +151,22 @@ mod tests {
     }
 
     #[test]
+    fn an_order_is_taken_in_capitals_too() {
+        for dataset in [Dataset::Dvf, Dataset::Dpe] {
+            for (order, descending) in [
+                ("asc", false),
+                ("ASC", false),
+                ("desc", true),
+                ("DESC", true),
+            ] {
+                let body = json!({"sortOrder": order});
+                let request = parse_search(dataset, &body, &CursorKey::new([7; 32])).unwrap();
+                assert_eq!(request.descending, descending, "{order}");
+            }
+        }
+    }
+
+    #[test]
     fn each_kind_of_filter_becomes_its_test() {
         let body = json!({"filters": {
             "price_eur": {"min": 1, "max": 2.5},
