@@ -164,10 +164,13 @@ impl Endpoint {
         matches!(self.access, Access::Scoped(Scope::Admin, _))
     }
 
-    /// Whether a call that counts changes nothing, so that it can be answered anew. One that may collect a page, and one
-    /// that begins to geocode a file, changes something.
+    /// Whether a call that counts changes nothing, so that it can be answered anew: it asks by its address or by its body.
+    /// One that may collect a page changes something, and so does a POST without a question, which begins something: a
+    /// check of pages, the geocoding of a file.
     pub fn only_reads(&self) -> bool {
-        matches!(self.counting, Counting::As(_)) && self.time == Time::Request
+        let counts = matches!(self.counting, Counting::As(_));
+        let asks = self.method == Method::GET || matches!(self.body, BodyRule::Json { .. });
+        counts && asks && self.time == Time::Request
     }
 
     /// Whether a client may send an `Idempotency-Key`: if the call changes something or may cost something. Not with a
