@@ -76,6 +76,8 @@ impl FileRequest {
     /// As [`Self::check`].
     pub fn checked(mut self) -> Result<Self, Fault> {
         self.check_counts()?;
+        // Empty ones as well: the document says that none comes twice.
+        self.check_repeated()?;
         self.columns.retain(|column| !column.is_empty());
         self.result_columns.retain(|column| !column.is_empty());
         self.check()?;
