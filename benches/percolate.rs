@@ -32,6 +32,7 @@ use toise::listings::columns::{AdvertRows, PropertyRows, adverts, properties};
 use toise::listings::properties::property::build_property;
 use toise::listings::properties::record_key::RecordKey;
 use toise::store::Store;
+use toise::store::new_id::NewId;
 
 /// Batches used in rotation.
 const BATCHES: usize = 16;
@@ -191,7 +192,9 @@ fn ingest(criterion: &mut Criterion) {
                     .map(|number| saved.body(number))
                     .collect();
                 let many = parse_alerts(listing, &serde_json::json!({"alerts": bodies})).unwrap();
-                registry.create_many(account, listing, many).unwrap();
+                registry
+                    .create_many(account, listing, many, NewId::Random)
+                    .unwrap();
             }
         }
         let listings = Listings::new(store, clock);

@@ -33,6 +33,7 @@ mod contract {
     mod geocoding_upstream;
     mod idempotency;
     mod ingestion;
+    mod interrupted_calls;
     mod keys;
     mod limits;
     mod listings;
@@ -92,6 +93,7 @@ mod journeys {
     mod publishing;
     mod rebuilding;
     mod replicas;
+    mod secrets;
     mod serving;
     mod sql;
     mod synthetic_data;

@@ -12,6 +12,8 @@ use uuid::Uuid;
 use super::signing::{SigningSecret, WebhookKey};
 use super::{moment, uuid};
 use toise_base::clock::Clock;
+use toise_store::master_key::overwriting;
+use toise_store::new_id::{NewId, Settled};
 use toise_store::{self as store, Store};
 
 /// Maximum length of an account name, in characters.
@@ -105,17 +107,40 @@ pub fn is_name(text: &str) -> bool {
         && Uuid::try_parse(text).is_err()
 }
 
-/// Creates an account and returns its signing secret.
-pub fn create(store: &Store, clock: &Clock, name: &str) -> Result<(Account, SigningSecret)> {
+/// Creates an account and returns its signing secret; a call that made it already gets another secret in place of the
+/// first one, which nobody was given.
+pub fn create(
+    store: &Store,
+    clock: &Clock,
+    name: &str,
+    id: NewId,
+) -> Result<(Account, SigningSecret)> {
     if !is_name(name) {
         return Err(Error::BadName);
     }
     let (name, now) = (name.to_owned(), clock.now());
     let created = store.write(move |transaction| {
-        if find_by_name(transaction, &name)?.is_some() {
-            return Ok(None);
+        let settled = id.settle(|id| {
+            transaction
+                .query_row(
+                    "SELECT created_at_ms FROM accounts WHERE account_id = ?1",
+                    [id.to_string()],
+                    |row| row.get(0),
+                )
+                .optional()
+        })?;
+        match settled {
+            Settled::Made(id) => {
+                transaction.execute(
+                    "DELETE FROM signing_secrets WHERE account_id = ?1",
+                    [id.to_string()],
+                )?;
+                let secret = insert_secret(transaction, id)?;
+                Ok(find(transaction, id)?.map(|account| (account, secret)))
+            }
+            Settled::New(_) if find_by_name(transaction, &name)?.is_some() => Ok(None),
+            Settled::New(id) => insert(transaction, id, &name, now).map(Some),
         }
-        insert(transaction, &name, now).map(Some)
     })?;
     created.ok_or(Error::NameTaken)
 }
@@ -137,17 +162,21 @@ pub(super) fn named(
 ) -> rusqlite::Result<Account> {
     match find_by_name(transaction, name)? {
         Some(account) => Ok(account),
-        None => insert(transaction, name, now).map(|(account, _)| account),
+        None => {
+            let (account, _) = insert(transaction, Uuid::now_v7(), name, now)?;
+            Ok(account)
+        }
     }
 }
 
 fn insert(
     transaction: &Transaction<'_>,
+    account_id: Uuid,
     name: &str,
     now: DateTime<Utc>,
 ) -> rusqlite::Result<(Account, SigningSecret)> {
     let account = Account {
-        account_id: Uuid::now_v7(),
+        account_id,
         name: name.to_owned(),
         // Rounded to milliseconds, as the store returns it.
         created_at: moment(now.timestamp_millis()),
@@ -240,15 +269,17 @@ pub fn rotate_secret(
             return Ok(None);
         };
         let id = account_id.to_string();
-        transaction.execute(
-            "UPDATE signing_secrets SET valid_until_ms = ?2 WHERE account_id = ?1 AND valid_until_ms IS NULL",
-            (&id, until_ms),
-        )?;
-        transaction.execute(
-            "DELETE FROM signing_secrets WHERE account_id = ?1 AND (valid_until_ms <= ?2 OR secret_id NOT IN
-             (SELECT secret_id FROM signing_secrets WHERE account_id = ?1 ORDER BY secret_id DESC LIMIT ?3))",
-            (&id, now.timestamp_millis(), SIGNING_MAX - 1),
-        )?;
+        overwriting(transaction, || {
+            transaction.execute(
+                "UPDATE signing_secrets SET valid_until_ms = ?2 WHERE account_id = ?1 AND valid_until_ms IS NULL",
+                (&id, until_ms),
+            )?;
+            transaction.execute(
+                "DELETE FROM signing_secrets WHERE account_id = ?1 AND (valid_until_ms <= ?2 OR secret_id NOT IN
+                 (SELECT secret_id FROM signing_secrets WHERE account_id = ?1 ORDER BY secret_id DESC LIMIT ?3))",
+                (&id, now.timestamp_millis(), SIGNING_MAX - 1),
+            )
+        })?;
         let secret = insert_secret(transaction, account_id)?;
         Ok(Some((account, secret)))
     })?;
@@ -275,11 +306,13 @@ pub fn rotate_webhook_key(
         let present = account.at(now).webhook_key;
         let next = WebhookKey::generate();
         let from_ms = (now + overlap).timestamp_millis();
-        transaction.execute(
-            "UPDATE webhook_keys SET value = conceal(?2, 'webhook_keys ' || ?1),
-               next_value = conceal(?3, 'webhook_keys ' || ?1), next_from_ms = ?4 WHERE account_id = ?1",
-            (account_id.to_string(), present.reveal(), next.reveal(), from_ms),
-        )?;
+        overwriting(transaction, || {
+            transaction.execute(
+                "UPDATE webhook_keys SET value = conceal(?2, 'webhook_keys ' || ?1),
+                   next_value = conceal(?3, 'webhook_keys ' || ?1), next_from_ms = ?4 WHERE account_id = ?1",
+                (account_id.to_string(), present.reveal(), next.reveal(), from_ms),
+            )
+        })?;
         find(transaction, account_id)
     })?;
     rotated
@@ -358,98 +391,5 @@ fn next_webhook_key(row: &Row<'_>) -> rusqlite::Result<Option<NextWebhookKey>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::DEFAULT_ACCOUNT;
-
-    fn store() -> (tempfile::TempDir, Store, Clock) {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
-        (folder, store, Clock::steered(Utc::now()))
-    }
-
-    #[test]
-    fn an_account_is_read_as_it_was_created() {
-        let (_folder, store, clock) = store();
-        let (created, secret) = create(&store, &clock, "Agence du Mont").unwrap();
-        assert_eq!(get(&store, created.account_id).unwrap(), created);
-        assert_eq!(get_named(&store, "Agence du Mont").unwrap(), created);
-        let id = created.account_id.to_string();
-        assert_eq!(get_named(&store, &id).unwrap(), created);
-        let signing = signing_secrets(&store, created.account_id, clock.now()).unwrap();
-        assert_eq!(signing.len(), 1);
-        assert_eq!(signing[0].secret, secret);
-        assert!(matches!(
-            create(&store, &clock, "Agence du Mont"),
-            Err(Error::NameTaken)
-        ));
-        assert!(matches!(get_named(&store, "other"), Err(Error::NoAccount)));
-        let default = find_or_create(&store, &clock, DEFAULT_ACCOUNT).unwrap();
-        let second = find_or_create(&store, &clock, DEFAULT_ACCOUNT).unwrap();
-        assert_eq!(default, second);
-        assert_eq!(list(&store).unwrap(), [created, default]);
-    }
-
-    #[test]
-    fn confusing_names_are_rejected() {
-        let (_folder, store, clock) = store();
-        let long = "x".repeat(NAME_CHARS_MAX + 1);
-        let uuid = Uuid::now_v7().to_string();
-        for name in ["", " a", "a\n", "a\tb", long.as_str(), uuid.as_str()] {
-            let result = create(&store, &clock, name);
-            assert!(matches!(result, Err(Error::BadName)), "{name:?}");
-        }
-        assert!(create(&store, &clock, &"é".repeat(NAME_CHARS_MAX)).is_ok());
-    }
-
-    #[test]
-    fn a_rotated_secret_stays_valid_for_a_day() {
-        let (_folder, store, clock) = store();
-        let (account, first) = create(&store, &clock, "a").unwrap();
-        let (_, second) = rotate_secret(&store, &clock, account.account_id).unwrap();
-        let signing = || -> Vec<SigningSecret> {
-            signing_secrets(&store, account.account_id, clock.now())
-                .unwrap()
-                .into_iter()
-                .map(|signing| signing.secret)
-                .collect()
-        };
-        assert_eq!(signing(), [second.clone(), first.clone()]);
-        let hour_ms = 3_600_000;
-        clock.advance_ms(hour_ms);
-        let (_, third) = rotate_secret(&store, &clock, account.account_id).unwrap();
-        assert_eq!(signing(), [third.clone(), second.clone(), first]);
-        clock.advance_ms(23 * hour_ms);
-        assert_eq!(signing(), [third.clone(), second]);
-        clock.advance_ms(hour_ms);
-        assert_eq!(signing(), [third]);
-        assert!(matches!(
-            rotate_secret(&store, &clock, Uuid::now_v7()),
-            Err(Error::NoAccount)
-        ));
-    }
-
-    #[test]
-    fn the_number_of_valid_secrets_is_limited() {
-        let (_folder, store, clock) = store();
-        let (account, first) = create(&store, &clock, "a").unwrap();
-        for _ in 0..10 {
-            rotate_secret(&store, &clock, account.account_id).unwrap();
-        }
-        let signing = signing_secrets(&store, account.account_id, clock.now()).unwrap();
-        assert_eq!(signing.len(), SIGNING_MAX as usize);
-        assert!(signing.iter().all(|signing| signing.secret != first));
-    }
-
-    #[test]
-    fn every_new_account_has_a_webhook_key_and_a_signing_secret() {
-        let (_folder, store, clock) = store();
-        let (created, _) = create(&store, &clock, "created").unwrap();
-        let found = find_or_create(&store, &clock, "found").unwrap();
-        for id in [created.account_id, found.account_id] {
-            let account = get(&store, id).unwrap();
-            assert_eq!(account.webhook_key.reveal().len(), 68);
-            assert_eq!(signing_secrets(&store, id, clock.now()).unwrap().len(), 1);
-        }
-    }
-}
+#[path = "account_tests.rs"]
+mod tests;

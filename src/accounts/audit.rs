@@ -353,6 +353,28 @@ mod tests {
     }
 
     #[test]
+    fn a_changed_entry_with_a_digest_of_its_own_shows_at_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = three(folder.path());
+        let first = latest(&store, Some(2), 1).unwrap().remove(0);
+        let changed = Act {
+            actor: "somebody else".into(),
+            ..first.act
+        };
+        let digest = digest(&[], 1, first.at.timestamp_millis(), &changed);
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let change = move |transaction: &rusqlite::Transaction<'_>| {
+            transaction.execute_batch("DROP TRIGGER audit_is_not_changed;")?;
+            let sql = format!(
+                "UPDATE audit SET actor = 'somebody else', digest = x'{hex}' WHERE entry = 1"
+            );
+            transaction.execute(&sql, [])
+        };
+        assert_eq!(store.write(change).unwrap(), 1);
+        assert_eq!(verify(&store).unwrap().broken_at, Some(2));
+    }
+
+    #[test]
     fn an_act_at_the_command_line_is_in_the_log_before_it_is_done_and_with_its_end() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use toise_base::networks::Networks;
+use toise_store::new_id::NewId;
 
 use super::grants::{EndpointSet, Grants};
 use super::scopes::{Scope, Scopes};
@@ -174,6 +175,8 @@ pub enum Owner {
 /// Parameters of a new key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRequest {
+    /// Its identifier.
+    pub id: NewId,
     /// Its owner.
     pub owner: Owner,
     /// Its name, if any (see [`is_name`]).
@@ -195,6 +198,7 @@ impl KeyRequest {
     /// A key with the defaults of its kind.
     pub fn new(kind: KeyKind, owner: Owner, limits: &KeyLimits) -> Self {
         Self {
+            id: NewId::Random,
             owner,
             name: None,
             kind,

@@ -6,7 +6,7 @@
 
 use chrono::{DateTime, Utc};
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use uuid::Uuid;
 
 use super::grants::Grants;
@@ -20,6 +20,7 @@ use crate::limits::KeyLimits;
 use crate::sql_limits::SqlLimits;
 use toise_base::clock::Clock;
 use toise_base::networks::Networks;
+use toise_store::new_id::{NewId, Settled};
 use toise_store::{self as store, Store};
 
 /// Why a call about keys failed.
@@ -71,7 +72,8 @@ pub fn create(
     issue(store, clock, request)
 }
 
-/// Creates a key and returns its text, only this once.
+/// Creates a key and returns its text, only this once. For a call that made it already, it gets another text in place of
+/// the first one, which nobody was given.
 pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey> {
     let KeyRequest {
         owner, name, kind, ..
@@ -86,14 +88,17 @@ pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey
         return Err(account::Error::BadName.into());
     }
     let (key, hash) = secret::generate_with_hash(kind);
-    let key_id = Uuid::now_v7();
     let now = clock.now();
     let expires_at = expiry(kind, now, request.expires_at)?;
     let expires_at_ms = expires_at.map(|end| end.timestamp_millis());
     let prefix = secret::prefix_of(&key);
     let allowed_from = request.allowed_from.map(|networks| networks.to_string());
-    let allowance = request.allowance;
-    let account_id = store.write(move |transaction| {
+    let (id, allowance) = (request.id, request.allowance);
+    let made = store.write(move |transaction| {
+        let key_id = match settle(transaction, id)? {
+            Settled::New(id) => id,
+            Settled::Made(id) => return replace_text(transaction, id, &hash, &prefix).map(Some),
+        };
         let account = match owner {
             Owner::Named(name) => Some(account::named(transaction, &name, now)?),
             Owner::Id(id) => account::find(transaction, id)?,
@@ -122,13 +127,42 @@ pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey
                 allowed_from,
             ),
         )?;
-        Ok(Some(account.account_id))
+        Ok(Some((key_id, account.account_id)))
     })?;
+    let (key_id, account_id) = made.ok_or(account::Error::NoAccount)?;
     Ok(NewKey {
         key,
         key_id,
-        account_id: account_id.ok_or(account::Error::NoAccount)?,
+        account_id,
     })
+}
+
+/// Looks whether a key was made by an earlier attempt of the same call.
+fn settle(transaction: &Transaction<'_>, id: NewId) -> rusqlite::Result<Settled> {
+    id.settle(|id| {
+        transaction
+            .query_row(
+                "SELECT created_at_ms FROM keys WHERE key_id = ?1",
+                [id.to_string()],
+                |row| row.get(0),
+            )
+            .optional()
+    })
+}
+
+/// Gives a key another text; returns its identifier and its account.
+fn replace_text(
+    transaction: &Transaction<'_>,
+    key_id: Uuid,
+    hash: &[u8],
+    prefix: &str,
+) -> rusqlite::Result<(Uuid, Uuid)> {
+    let account_id = transaction.query_row(
+        "UPDATE keys SET sha256 = ?2, prefix = ?3 WHERE key_id = ?1 RETURNING account_id",
+        (key_id.to_string(), hash, prefix),
+        |row| crate::uuid(row, 0),
+    )?;
+    Ok((key_id, account_id))
 }
 
 /// When a key of a kind stops working: when asked for, and a test key a week after its creation at the latest.

@@ -185,6 +185,7 @@ mod tests {
     use crate::grants::Grants;
     use crate::key::Allowance;
     use crate::sql_limits::SqlLimits;
+    use toise_store::new_id::NewId;
 
     fn body(text: &str) -> Value {
         serde_json::from_str(text).unwrap()
@@ -208,6 +209,7 @@ mod tests {
         });
         let request = parse_key(&described, &limits).unwrap();
         let expected = KeyRequest {
+            id: NewId::Random,
             owner: Owner::Id(id),
             name: Some("partner".into()),
             kind: KeyKind::Production,

@@ -17,6 +17,7 @@ use toise_base::clock::Clock;
 use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingKind;
+use toise_store::new_id::{NewId, Settled};
 use toise_store::{self as store, Store};
 
 /// Why a call about alerts failed.
@@ -95,17 +96,24 @@ impl AlertRegistry {
         }
     }
 
-    /// Creates an active alert and returns its identifier. The caller checks beforehand that its webhook URL may be
-    /// called.
+    /// Creates an active alert and returns its identifier; a call that made it already gets its identifier again. The
+    /// caller checks beforehand that its webhook URL may be called.
     ///
     /// # Errors
     /// [`Error::Refused`] for too many conditions, [`Error::TooMany`] and [`Error::TooManyKept`] for too many alerts.
-    pub fn create(&self, account: Uuid, listing: ListingKind, alert: NewAlert) -> Result<FlxId> {
-        let made = self.create_many(account, listing, vec![Ok(alert)])?;
+    pub fn create(
+        &self,
+        account: Uuid,
+        listing: ListingKind,
+        alert: NewAlert,
+        id: NewId,
+    ) -> Result<FlxId> {
+        let made = self.create_many(account, listing, vec![Ok(alert)], id)?;
         made.into_iter().next().unwrap_or(Err(Error::NoAlert))
     }
 
-    /// Creates several alerts; each one is accepted or rejected independently, in order.
+    /// Creates several alerts; each one is accepted or rejected independently, in order. Each has the identifier at its
+    /// place in `ids`.
     ///
     /// # Errors
     /// [`Error::Store`]: no alert was created.
@@ -114,6 +122,7 @@ impl AlertRegistry {
         account: Uuid,
         listing: ListingKind,
         alerts: Vec<std::result::Result<NewAlert, Fault>>,
+        ids: NewId,
     ) -> Result<Vec<Result<FlxId>>> {
         let now_ms = self.clock.now().timestamp_millis();
         let limits = self.limits;
@@ -121,7 +130,14 @@ impl AlertRegistry {
             let mut held = AlertCounts::of(transaction, account)?;
             let mut change = last_change(transaction)?;
             let mut made = Vec::with_capacity(alerts.len());
-            for alert in alerts {
+            for (place, alert) in alerts.into_iter().enumerate() {
+                let id = match settle(transaction, ids.nth(place))? {
+                    Settled::New(id) => FlxId(id),
+                    Settled::Made(id) => {
+                        made.push(Ok(FlxId(id)));
+                        continue;
+                    }
+                };
                 let allowed = alert.map_err(Error::Refused).and_then(|alert| {
                     check(&alert.search, limits)?;
                     held.check_one_more(limits)?;
@@ -132,14 +148,8 @@ impl AlertRegistry {
                         held.active += 1;
                         held.all += 1;
                         change += 1;
-                        Ok(insert(
-                            transaction,
-                            account,
-                            listing,
-                            &alert,
-                            change,
-                            now_ms,
-                        )?)
+                        insert(transaction, id, account, listing, &alert, change, now_ms)?;
+                        Ok(id)
                     }
                     Err(refused) => Err(refused),
                 });
@@ -319,15 +329,25 @@ pub(super) fn deactivate(
     Ok(())
 }
 
+/// Looks whether an alert was made by an earlier attempt of the same call.
+fn settle(transaction: &Transaction<'_>, id: NewId) -> rusqlite::Result<Settled> {
+    id.settle(|id| {
+        transaction
+            .prepare_cached("SELECT created_at_ms FROM alerts WHERE alert_id = ?1")?
+            .query_row([id.as_bytes()], |row| row.get(0))
+            .optional()
+    })
+}
+
 fn insert(
     transaction: &Transaction<'_>,
+    id: FlxId,
     account: Uuid,
     listing: ListingKind,
     alert: &NewAlert,
     change: i64,
     now_ms: i64,
-) -> Result<FlxId> {
-    let id = FlxId(Uuid::now_v7());
+) -> Result<()> {
     transaction
         .prepare_cached(
             "INSERT INTO alerts (alert_id, account_id, kind, activated, search_name, search_query, webhook_url,
@@ -350,7 +370,7 @@ fn insert(
             now_ms,
             change,
         ))?;
-    Ok(id)
+    Ok(())
 }
 
 fn find(connection: &Connection, address: AlertRef) -> rusqlite::Result<Option<Alert>> {

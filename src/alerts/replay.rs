@@ -5,13 +5,14 @@
 //! to be delivered, and those sent by a replay, are not replayed. An alert has at most one replay with pending
 //! notifications, and an account at most [`REPLAYS_MAX`], so that replays cannot fill the outbox.
 
-use rusqlite::Transaction;
+use rusqlite::{OptionalExtension, Transaction};
 use uuid::Uuid;
 
 use super::deliveries::find_alert;
 pub use crate::request::queries::REPLAY_ITEMS_MAX as ITEMS_MAX;
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::FlxId;
+use toise_store::new_id::{NewId, Settled};
 use toise_store::{self as store, Store};
 
 /// Maximum replays with pending notifications per account.
@@ -67,8 +68,8 @@ pub fn replay(
     alert_id: FlxId,
     window: ReplayWindow,
     items_max: usize,
+    id: NewId,
 ) -> Result<Replay, Error> {
-    let replay_id = Uuid::now_v7();
     let now_ms = clock.now().timestamp_millis();
     let ReplayWindow { from_ms, to_ms } = window;
     let items_max = items_max.min(ITEMS_MAX) as i64;
@@ -77,6 +78,10 @@ pub fn replay(
             None => return Ok(Err(Error::NoAlert)),
             Some((_, false)) => return Ok(Err(Error::Inactive)),
             Some((alert, true)) => alert,
+        };
+        let replay_id = match settle(transaction, id)? {
+            Settled::New(id) => id,
+            Settled::Made(id) => return Ok(Ok(begun(transaction, id)?)),
         };
         if let Err(refused) = check_waiting(transaction, alert)? {
             return Ok(Err(refused));
@@ -102,6 +107,30 @@ pub fn replay(
         )?;
         Ok(Ok(Replay { replay_id, items }))
     })?
+}
+
+/// Looks whether a replay was begun by an earlier attempt of the same call.
+fn settle(transaction: &Transaction<'_>, id: NewId) -> rusqlite::Result<Settled> {
+    id.settle(|id| {
+        transaction
+            .query_row(
+                "SELECT created_at_ms FROM replays WHERE replay_id = ?1",
+                [id.as_bytes()],
+                |row| row.get(0),
+            )
+            .optional()
+    })
+}
+
+/// A replay that was begun.
+fn begun(transaction: &Transaction<'_>, replay_id: Uuid) -> rusqlite::Result<Replay> {
+    let items = transaction.query_row(
+        "SELECT items FROM replays WHERE replay_id = ?1",
+        [replay_id.as_bytes()],
+        |row| row.get::<_, i64>(0),
+    )?;
+    let items = usize::try_from(items).unwrap_or_default();
+    Ok(Replay { replay_id, items })
 }
 
 /// Checks that another replay of an alert may start.

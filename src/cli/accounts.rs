@@ -16,6 +16,7 @@ use toise_accounts::signing::SigningSecret;
 use toise_accounts::usage::{Usage, UsageScope, by_key};
 use toise_base::clock::Clock;
 use toise_store::Store;
+use toise_store::new_id::NewId;
 
 /// Arguments of `accounts`.
 #[derive(Args, Debug)]
@@ -73,7 +74,7 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
     let clock = Clock::system();
     match &arguments.action {
         AccountsAction::Create { name } => {
-            let create = || account::create(&store, &clock, name);
+            let create = || account::create(&store, &clock, name, NewId::Random);
             let (account, secret) = accompany(
                 &store,
                 &clock,

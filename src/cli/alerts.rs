@@ -16,6 +16,7 @@ use toise_base::clock::Clock;
 use toise_contract::dates::{DATE_RULE, DateOrInstant};
 use toise_contract::listings::codes::FlxId;
 use toise_store::Store;
+use toise_store::new_id::NewId;
 
 /// Arguments of `alerts`.
 #[derive(Args, Debug)]
@@ -222,7 +223,7 @@ fn replay_matches(
 ) -> CommandResult {
     let subject = |_: &replay::Replay| format!("alert {alert}");
     let begun = accompany(store, clock, "alerts replay", subject, || {
-        replay(store, clock, alert, window, items_max).map_err(|error| match error {
+        replay(store, clock, alert, window, items_max, NewId::Random).map_err(|error| match error {
             replay::Error::NoAlert => Failure::from(format!("no alert {alert}")),
             error => error.into(),
         })

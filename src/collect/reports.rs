@@ -8,6 +8,7 @@ use super::moment::moment;
 use toise_contract::enums::{EnumAdvertReportReason, WireEnum};
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::filters::ListingKind;
+use toise_store::new_id::{NewId, Settled};
 use toise_store::{self as store, Store};
 
 /// Maximum open reports per account.
@@ -16,6 +17,8 @@ pub const OPEN_PER_ACCOUNT_MAX: i64 = 10_000;
 /// A report to be stored.
 #[derive(Clone, Debug)]
 pub struct NewReport {
+    /// Its identifier.
+    pub id: NewId,
     /// Account that reports.
     pub account: Uuid,
     /// Whether it is about a property or an advert.
@@ -56,8 +59,17 @@ pub struct ListingReport {
 /// Stores a report and returns its identifier; `None` if its account has the maximum number of open reports. Blocks;
 /// returns once the report is durable.
 pub fn insert(store: &Store, report: NewReport) -> store::Result<Option<Uuid>> {
-    let id = Uuid::now_v7();
     store.write(move |transaction| {
+        let settled = report.id.settle(|id| {
+            transaction
+                .prepare_cached("SELECT created_at_ms FROM reports WHERE report_id = ?1")?
+                .query_row([id.as_bytes()], |row| row.get(0))
+                .optional()
+        })?;
+        let id = match settled {
+            Settled::New(id) => id,
+            Settled::Made(id) => return Ok(Some(id)),
+        };
         let open: i64 = transaction
             .prepare_cached(
                 "SELECT count(*) FROM reports WHERE account_id = ?1 AND resolved_at_ms IS NULL",

@@ -200,6 +200,9 @@ impl Incoming {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::body_budget::BodyBudget;
     use crate::pace::Pace;
@@ -268,6 +271,25 @@ mod tests {
         body.drain(&HeaderMap::new(), None, at_pace()).await;
         let mut lease = BodyBudget::new(100).lease(None, None);
         assert_eq!(body.read(5, None, &mut lease).await.unwrap(), "");
+    }
+
+    #[tokio::test]
+    async fn as_much_is_discarded_as_an_endpoint_takes_and_8_mib_more() {
+        const PIECE_BYTES: usize = 1 << 20;
+        let pace = Pace::new(1, Clock::system(), Metrics::new().unwrap());
+        for (bytes_max, most) in [(None, 8), (Some(4 << 20), 12)] {
+            let taken = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&taken);
+            let endless = futures::stream::repeat_with(move || {
+                count.fetch_add(1, Ordering::Relaxed);
+                Ok(Bytes::from_static(&[b' '; PIECE_BYTES]))
+            });
+            let mut body = Incoming::new(endless);
+            body.drain(&HeaderMap::new(), bytes_max, pace.discarding(None))
+                .await;
+            // The piece that goes past the bound is the last one.
+            assert_eq!(taken.load(Ordering::Relaxed), most + 1);
+        }
     }
 
     #[test]

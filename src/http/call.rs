@@ -18,11 +18,13 @@ use super::body::Incoming;
 use super::error::ApiError;
 use super::response::ApiResponse;
 use toise_accounts::key::KeyRecord;
+use toise_accounts::stored::STORED_RESPONSE_TTL;
 use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
 use toise_sql::audit::Door;
+use toise_store::new_id::NewId;
 
 /// Values of the `{name}` segments of a path, in order, percent-decoded.
 pub type Params = Vec<String>;
@@ -48,6 +50,8 @@ pub struct Call<'a> {
     /// The body that the handler reads piece by piece.
     pub(crate) upload: Mutex<&'a mut Incoming>,
     pub(crate) key: Option<Arc<KeyRecord>>,
+    /// Tells the call from all others, if it may be repeated under its idempotency key.
+    pub(crate) repeatable_as: Option<[u8; 32]>,
     /// When the request arrived.
     pub received: Instant,
 }
@@ -74,6 +78,14 @@ impl Call<'_> {
         self.key
             .as_deref()
             .ok_or_else(|| ApiError::internal("a public endpoint asked for the key"))
+    }
+
+    /// The identifier of what the call makes: the same again when it is repeated under its idempotency key.
+    pub fn new_id(&self) -> NewId {
+        match &self.repeatable_as {
+            None => NewId::Random,
+            Some(call) => NewId::of_call(call, self.app.clock.now() - STORED_RESPONSE_TTL),
+        }
     }
 
     /// Runs a query as one job on the query pool; it returns the JSON text of the response.

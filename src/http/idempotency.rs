@@ -76,6 +76,14 @@ pub(super) enum Turn {
 }
 
 impl Turn {
+    /// What tells the call from all others, if it has a key; see [`super::call::Call::new_id`].
+    pub(super) fn call_digest(&self) -> Option<[u8; 32]> {
+        match self {
+            Self::First(claim) => Some(claim.call_digest()),
+            Self::Unnamed | Self::Replayed(_) | Self::Recomputed => None,
+        }
+    }
+
     /// The answer of the call, and the claim under which it is stored.
     pub(super) fn conclude(self, answer: ApiResponse) -> (ApiResponse, Option<IdempotencyClaim>) {
         match self {
@@ -159,6 +167,14 @@ impl IdempotencyClaim {
         let seal = parts.and_then(|parts| SealingKey::derived(SEAL_PURPOSE, &parts));
         self.seal = seal.map(Box::new);
         self
+    }
+
+    /// Digest of account, key and request.
+    fn call_digest(&self) -> [u8; 32] {
+        let (account_id, key) = &self.name;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(account_id.as_bytes()).update(&self.digest);
+        *hasher.update(key.as_bytes()).finalize().as_bytes()
     }
 
     /// What there is to do for the call, after what was answered under this key. Reads the ledger.

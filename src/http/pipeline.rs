@@ -26,7 +26,7 @@ use super::idempotency::{self, IdempotencyClaim, Turn};
 use super::pieces::BodyPieces;
 use super::replica::{self, AS_OF_HEADER};
 use super::request_line::RequestLine;
-use super::response::ApiResponse;
+use super::response::{ApiResponse, streamed};
 use super::router::Router;
 use super::{
     App, acts, admission, answer_headers, auth, body, coding, out_of_turn, request_line, resources,
@@ -188,15 +188,6 @@ async fn failed(
         body.drain(&head.headers, bytes_max, pace).await;
     }
     error.into_response(trace.request_id)
-}
-
-/// A response whose body goes on with the pieces of a stream.
-fn streamed(response: Response<Bytes>, rest: BodyPieces) -> warp::reply::Response {
-    let (head, begin) = response.into_parts();
-    let mut response = warp::reply::stream(rest.after(begin)).into_response();
-    *response.status_mut() = head.status;
-    *response.headers_mut() = head.headers;
-    response
 }
 
 /// Limits the duration of a call, its billing included, and catches a panic, which must not end the connection and its
@@ -362,6 +353,7 @@ async fn handle_unbilled(
         body: bytes,
         upload: Mutex::new(body),
         key: trace.key.clone(),
+        repeatable_as: turn.call_digest(),
         received,
     };
     let (answer, claim) = turn.conclude((endpoint.handler)(&call).await?);

@@ -2,6 +2,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
+use warp::Reply;
 use warp::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use warp::http::{Response, StatusCode};
 
@@ -116,4 +117,12 @@ impl From<Response<Bytes>> for ApiResponse {
             rest: None,
         }
     }
+}
+/// A response whose body goes on with the pieces of a stream.
+pub(super) fn streamed(response: Response<Bytes>, rest: BodyPieces) -> warp::reply::Response {
+    let (head, begin) = response.into_parts();
+    let mut response = warp::reply::stream(rest.after(begin)).into_response();
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
+    response
 }

@@ -34,6 +34,7 @@ mod flusher;
 mod functions;
 pub mod master_key;
 mod migrations;
+pub mod new_id;
 mod sealed_ledger;
 pub mod sealing;
 mod writer;

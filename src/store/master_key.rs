@@ -3,8 +3,8 @@
 //! The master key is 32 random bytes as 64 hexadecimal digits, from the environment (`TOISE_MASTER_KEY`), a file
 //! (`TOISE_MASTER_KEY_FILE`) or a command (`TOISE_MASTER_KEY_COMMAND`, its output). When a store is first opened with one,
 //! a data key is made, wrapped with it and stored, and the secrets that are there are sealed with the data key: webhook
-//! keys, signing secrets, the secret of cursors, the responses under idempotency keys. Afterwards the store opens only with
-//! the master key.
+//! keys, signing secrets, the secret of cursors, the responses under idempotency keys. The files are then written anew, so
+//! that they show none of before. Afterwards the store opens only with the master key.
 //!
 //! To change the master key, name the former one in the same ways with `_PREVIOUS` (`TOISE_MASTER_KEY_PREVIOUS`, …) the
 //! next time a process opens the store, a command beside a running server for example: the data key is wrapped anew, and
@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
 use super::error::{Error, Result};
 use super::sealing::{KEY_BYTES, SealingKey, Unopened};
@@ -173,13 +173,45 @@ pub(super) fn unlock(
                    ON CONFLICT (one) DO UPDATE SET wrapped = excluded.wrapped";
         transaction.execute(put, [sealed])?;
     }
-    if wrapped.is_none() {
+    let is_first = wrapped.is_none();
+    if is_first {
         transaction.execute_batch(SEAL_ALL)?;
-        tracing::info!("the secrets of the store are encrypted from now on");
     }
     transaction.commit()?;
     connection.pragma_update(None, "secure_delete", false)?;
+    if is_first {
+        forget_plain(connection)?;
+        tracing::info!("the secrets of the store are encrypted from now on");
+    }
     Ok(())
+}
+
+/// Writes the file anew, which takes a few seconds a gigabyte: free pages, free space in others and the log still show
+/// secrets from before there was a master key.
+fn forget_plain(connection: &Connection) -> Result<()> {
+    connection.execute_batch("VACUUM")?;
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    if connection.query_row(sql, [], |row| row.get(0))? {
+        tracing::warn!(
+            "another process reads the store and keeps its log, which shows secrets from before; it goes when the last \
+             process ends"
+        );
+    }
+    Ok(())
+}
+
+/// Changes secrets so that nothing of the former ones stays in free space of the file.
+///
+/// # Errors
+/// Those of `change`, or the connection fails.
+pub fn overwriting<T>(
+    transaction: &Transaction<'_>,
+    change: impl FnOnce() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    transaction.pragma_update(None, "secure_delete", true)?;
+    let changed = change();
+    transaction.pragma_update(None, "secure_delete", false)?;
+    changed
 }
 
 /// Registers `conceal` and `reveal` on a connection.

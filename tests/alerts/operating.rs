@@ -8,6 +8,7 @@ use toise::alerts::outbox::Branch;
 use toise::alerts::replay::{self, REPLAYS_MAX, ReplayWindow, replay};
 use toise::alerts::retention::Retention;
 use toise::contract::listings::codes::FlxId;
+use toise::store::new_id::NewId;
 use uuid::Uuid;
 
 use crate::support::dispatching::{DispatcherFixture, TestAlert, insert_alert, until};
@@ -38,7 +39,15 @@ async fn a_window_of_the_past_is_sent_again_in_the_same_format() {
     };
     let before = receiver.count();
     for (items_max, expected) in [(100, vec![90, 80]), (1, vec![90])] {
-        let begun = replay(&sending.store, &sending.clock, alert.id, window, items_max).unwrap();
+        let begun = replay(
+            &sending.store,
+            &sending.clock,
+            alert.id,
+            window,
+            items_max,
+            NewId::Random,
+        )
+        .unwrap();
         assert_eq!(begun.items, expected.len());
         sending.until_number(UNDELIVERED, 0).await;
         let body = receiver.received().last().unwrap().json();
@@ -68,6 +77,7 @@ async fn a_window_of_the_past_is_sent_again_in_the_same_format() {
         FlxId(Uuid::now_v7()),
         window,
         1,
+        NewId::Random,
     );
     assert!(matches!(nobody, Err(replay::Error::NoAlert)));
 }
@@ -226,7 +236,16 @@ async fn a_replay_waits_for_the_one_before_and_an_account_has_so_many() {
         from_ms: 0,
         to_ms: i64::MAX,
     };
-    let again = |alert: TestAlert| replay(&sending.store, &sending.clock, alert.id, window, 10);
+    let again = |alert: TestAlert| {
+        replay(
+            &sending.store,
+            &sending.clock,
+            alert.id,
+            window,
+            10,
+            NewId::Random,
+        )
+    };
     assert_eq!(again(alerts[0]).unwrap().items, 2);
     assert!(matches!(again(alerts[0]), Err(replay::Error::StillWaits)));
     for alert in &alerts[1..REPLAYS_MAX] {
@@ -236,7 +255,16 @@ async fn a_replay_waits_for_the_one_before_and_an_account_has_so_many() {
     assert!(matches!(another, Err(replay::Error::TooMany)));
     sending.resume("127.0.0.1");
     sending.until_number(UNDELIVERED, 0).await;
-    let again = |alert: TestAlert| replay(&sending.store, &sending.clock, alert.id, window, 10);
+    let again = |alert: TestAlert| {
+        replay(
+            &sending.store,
+            &sending.clock,
+            alert.id,
+            window,
+            10,
+            NewId::Random,
+        )
+    };
     assert_eq!(again(alerts[REPLAYS_MAX]).unwrap().items, 2);
     assert_eq!(
         again(alerts[0]).unwrap().items,

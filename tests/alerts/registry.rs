@@ -9,6 +9,7 @@ use toise::alerts::request::{parse_alert, parse_alerts, parse_patch};
 use toise::alerts::settings::AlertLimits;
 use toise::contract::listings::codes::FlxId;
 use toise::contract::listings::filters::ListingKind;
+use toise::store::new_id::NewId;
 
 use crate::support::alerts::{AlertFixture, body, flat};
 
@@ -138,7 +139,12 @@ fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
     let many = json!({"alerts": [wide, small, {"match": 1}, small, small]});
     let made = office
         .alerts
-        .create_many(account, listing, parse_alerts(listing, &many).unwrap())
+        .create_many(
+            account,
+            listing,
+            parse_alerts(listing, &many).unwrap(),
+            NewId::Random,
+        )
         .unwrap();
     let told: Vec<String> = made
         .iter()
@@ -167,7 +173,10 @@ fn an_account_has_room_for_so_many_active_alerts_of_so_many_conditions() {
     };
     let one = || parse_alert(listing, &small).unwrap();
     office.alerts.delete(address).unwrap();
-    office.alerts.create(account, listing, one()).unwrap();
+    office
+        .alerts
+        .create(account, listing, one(), NewId::Random)
+        .unwrap();
     let activated = office.alerts.activate(address);
     assert!(matches!(activated, Err(Error::TooMany { max: 2 })));
     let patch = parse_patch(listing, &json!({"search_query": wide["search_query"]})).unwrap();
@@ -186,7 +195,7 @@ fn ended_alerts_count_too_and_are_taken_up_again_rather_than_replaced() {
     let make = || {
         let body = body(listing, &json!({}), CREATED);
         let alert = parse_alert(listing, &body).unwrap();
-        office.alerts.create(account, listing, alert)
+        office.alerts.create(account, listing, alert, NewId::Random)
     };
     let mut last = None;
     for _ in 0..3 {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toise::collect::reports::{NewReport, insert};
 use toise::contract::enums::EnumAdvertReportReason;
 use toise::contract::listings::filters::ListingKind;
+use toise::store::new_id::NewId;
 use uuid::Uuid;
 
 use crate::support::alerts::{AlertFixture, flat};
@@ -194,6 +195,7 @@ fn an_operator_merges_and_splits_properties() {
     let data = office.folder.path();
     let report = |reason| {
         let report = NewReport {
+            id: NewId::Random,
             account: office.account,
             listing: ListingKind::Property,
             item: other,

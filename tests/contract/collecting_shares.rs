@@ -8,6 +8,7 @@ use toise::alerts::request::parse_alert;
 use toise::alerts::settings::AlertLimits;
 use toise::collect::settings::{CollectSettings, Share};
 use toise::contract::listings::filters::ListingKind;
+use toise::store::new_id::NewId;
 use uuid::Uuid;
 
 use crate::support::Service;
@@ -24,7 +25,7 @@ fn alerted(service: &Service, name: &str) -> Uuid {
     for listing in [ListingKind::Advert, ListingKind::Property] {
         let alert = parse_alert(listing, &body(listing, &filter, &["ALERT_MATCH_CREATED"]));
         alerts
-            .create(owner.account_id, listing, alert.unwrap())
+            .create(owner.account_id, listing, alert.unwrap(), NewId::Random)
             .unwrap();
     }
     owner.account_id

@@ -17,6 +17,7 @@ use toise::http::addresses::ReceiverChecker;
 use toise::listings::Listings;
 use toise::listings::load::ingest::IngestReceipt;
 use toise::net::egress::{AllowedHosts, EgressGuard};
+use toise::store::new_id::NewId;
 use toise::store::{Store, document};
 use uuid::Uuid;
 
@@ -86,7 +87,10 @@ impl AlertFixture {
         AlertRef {
             account,
             listing,
-            id: self.alerts.create(account, listing, alert).unwrap(),
+            id: self
+                .alerts
+                .create(account, listing, alert, NewId::Random)
+                .unwrap(),
         }
     }
 

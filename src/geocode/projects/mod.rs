@@ -24,6 +24,7 @@ use crate::file::text::TextEncoding;
 use toise_base::clock::Clock;
 use toise_base::leader::{Inbox, Notifier, inbox};
 use toise_contract::Fault;
+use toise_store::new_id::NewId;
 use toise_store::{self as store, Store};
 
 pub use room::{ACCOUNT_BYTES_MAX, DRAFTS_PER_ACCOUNT_MAX, RESULT_BYTES_MAX};
@@ -188,18 +189,17 @@ impl Projects {
         Self { room, ..self }
     }
 
-    /// Creates a project; returns its identifier and the token with which its result is read.
+    /// Creates a project; returns its identifier and the token with which its result is read. A call that made it already
+    /// gets another token for it.
     ///
     /// # Errors
     /// The account has too many.
-    pub fn create(&self, account: Uuid) -> Result<(Uuid, String), Error> {
-        let id = Uuid::now_v7();
+    pub fn create(&self, account: Uuid, id: NewId) -> Result<(Uuid, String), Error> {
         let token = token();
         let now = self.clock.now();
-        let created = record::insert(&self.store, id, account, digest(&token), now)?;
-        match created {
-            true => Ok((id, token)),
-            false => Err(Error::WrongState(format!(
+        match record::insert(&self.store, id, account, digest(&token), now)? {
+            Some(id) => Ok((id, token)),
+            None => Err(Error::WrongState(format!(
                 "the account has {PER_ACCOUNT_MAX} projects; delete one first"
             ))),
         }

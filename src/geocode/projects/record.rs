@@ -7,21 +7,39 @@ use uuid::Uuid;
 use super::{KEPT_FOR, PER_ACCOUNT_MAX, Project, ProjectStatus};
 use crate::file::csv::RowCounts;
 use crate::file::request::FileRequest;
+use toise_store::new_id::{NewId, Settled};
 use toise_store::{self as store, Store};
 
 /// Columns in the order that [`project`] reads.
 const COLUMNS: &str = "project_id, status, request, input_name, input_bytes, rows, counts, created_at_ms, ended_at_ms, \
                        error, token_digest, input_at, output_at";
 
-/// Inserts a project; `false` if its account has the maximum.
+/// Inserts a project and returns its identifier; `None` if its account has the maximum.
 pub(super) fn insert(
     store: &Store,
-    id: Uuid,
+    id: NewId,
     account: Uuid,
     digest: [u8; 32],
     now: DateTime<Utc>,
-) -> store::Result<bool> {
+) -> store::Result<Option<Uuid>> {
     store.write(move |transaction| {
+        let settled = id.settle(|id| {
+            transaction
+                .prepare_cached("SELECT created_at_ms FROM geocoding_projects WHERE project_id = ?1")?
+                .query_row([id.to_string()], |row| row.get(0))
+                .optional()
+        })?;
+        let id = match settled {
+            Settled::New(id) => id,
+            Settled::Made(id) => {
+                // Its first token was never given.
+                transaction.execute(
+                    "UPDATE geocoding_projects SET token_digest = ?2 WHERE project_id = ?1",
+                    (id.to_string(), digest),
+                )?;
+                return Ok(Some(id));
+            }
+        };
         let kept_since = now.timestamp_millis() - KEPT_FOR.as_millis() as i64;
         let count: i64 = transaction
             .prepare_cached(
@@ -29,7 +47,7 @@ pub(super) fn insert(
             )?
             .query_row((account.to_string(), kept_since), |row| row.get(0))?;
         if count >= PER_ACCOUNT_MAX as i64 {
-            return Ok(false);
+            return Ok(None);
         }
         transaction
             .prepare_cached(
@@ -42,7 +60,7 @@ pub(super) fn insert(
                 digest,
                 now.timestamp_millis(),
             ))?;
-        Ok(true)
+        Ok(Some(id))
     })
 }
 

@@ -13,6 +13,7 @@ use crate::live::LiveGeocoder;
 use toise_base::clock::Clock;
 use toise_base::supervise::Supervisor;
 use toise_store::Store;
+use toise_store::new_id::NewId;
 
 /// How long a project may take here.
 const WAIT: Duration = Duration::from_secs(60);
@@ -37,7 +38,7 @@ fn account_of(projects: &Projects) -> Uuid {
 
 /// A project of an account with a file.
 fn sent(projects: &Projects, account: Uuid, file: &str) -> Result<Uuid, Error> {
-    let id = projects.create(account)?.0;
+    let id = projects.create(account, NewId::Random)?.0;
     let mut draft = projects.draft(account, id)?;
     draft.reserve(file.len() as u64)?;
     draft.file.write_all(file.as_bytes())?;
@@ -98,7 +99,7 @@ fn an_account_sends_few_files_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let projects = projects(folder.path());
     let account = account_of(&projects);
-    let id = projects.create(account).unwrap().0;
+    let id = projects.create(account, NewId::Random).unwrap().0;
     let drafts: Vec<_> = (0..super::DRAFTS_PER_ACCOUNT_MAX)
         .map(|_| projects.draft(account, id).unwrap())
         .collect();

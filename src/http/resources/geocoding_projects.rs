@@ -212,8 +212,9 @@ fn project_schema() -> Value {
 
 async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let account = call.key()?.account_id;
+    let id = call.new_id();
     let (id, token) = call
-        .blocking(move |app| Ok(app.projects.create(account)?))
+        .blocking(move |app| Ok(app.projects.create(account, id)?))
         .await?;
     Ok(ApiResponse::data(json!({"id": id, "token": token})))
 }

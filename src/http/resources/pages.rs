@@ -211,7 +211,7 @@ async fn check(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Api
 async fn report(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id(name(listing))?;
     let asker = asker(call)?;
-    let body = call.body.clone();
+    let (body, report_id) = (call.body.clone(), call.new_id());
     call.blocking(move |app| {
         let request = parse_report(&read_json(&body)?)?;
         let which = match request.reason {
@@ -220,6 +220,7 @@ async fn report(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
         };
         let addresses = addresses(app.properties.listings(), listing, id, which)?;
         let report = NewReport {
+            id: report_id,
             account: asker.account,
             listing,
             item: id,

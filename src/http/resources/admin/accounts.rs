@@ -104,10 +104,10 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 
 /// `POST /v2/protected/admin/accounts`: creates an account and returns its signing secret.
 async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let body = call.body.clone();
+    let (body, id) = (call.body.clone(), call.new_id());
     on_store(call, move |store, clock| {
         let name = parse_account(&read_json(&body)?)?;
-        Ok(with_secret(account::create(store, clock, &name)?))
+        Ok(with_secret(account::create(store, clock, &name, id)?))
     })
     .await
 }

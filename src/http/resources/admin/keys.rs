@@ -15,7 +15,7 @@ use crate::response::ApiResponse;
 use toise_accounts::account;
 use toise_accounts::answers::key_answer;
 use toise_accounts::grants::Grants;
-use toise_accounts::key::{GrantChange, Owner};
+use toise_accounts::key::{GrantChange, KeyRequest, Owner};
 use toise_accounts::keys;
 use toise_accounts::requests::{parse_key, parse_key_change, parse_key_list};
 use toise_contract::Fault;
@@ -97,9 +97,12 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// `POST /v2/protected/admin/keys`: creates a key and returns its text.
 async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let rights = OperatorRights::of(call.key()?);
-    let (body, limits) = (call.body.clone(), call.app.limits);
+    let (body, limits, id) = (call.body.clone(), call.app.limits, call.new_id());
     on_store(call, move |store, clock| {
-        let request = parse_key(&read_json(&body)?, &limits)?;
+        let request = KeyRequest {
+            id,
+            ..parse_key(&read_json(&body)?, &limits)?
+        };
         let default = || Grants::from(request.kind.default_scopes());
         rights.require(request.grants.unwrap_or_else(default))?;
         let by_id = matches!(request.owner, Owner::Id(_));

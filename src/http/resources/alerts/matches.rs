@@ -110,7 +110,7 @@ async fn list_deliveries(call: &Call<'_>, listing: ListingKind) -> Result<ApiRes
 
 async fn begin_replay(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
-    let body = call.body.clone();
+    let (body, id) = (call.body.clone(), call.new_id());
     call.blocking(move |app| {
         let request = parse_replay(&read_json(&body)?)?;
         app.alerts.get(address)?;
@@ -124,6 +124,7 @@ async fn begin_replay(call: &Call<'_>, listing: ListingKind) -> Result<ApiRespon
             address.id,
             window,
             request.items_max,
+            id,
         )?;
         let data = json!({"replay_id": begun.replay_id, "items": begun.items});
         Ok(ApiResponse::data(data).with_status(StatusCode::ACCEPTED))

@@ -113,8 +113,9 @@ async fn create(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
     let read = move |_: &App| Ok(parse_alert(listing, &read_json(&body)?)?);
     let alert = call.blocking(read).await?;
     check_address(call.app, &alert.webhook_url).await?;
+    let id = call.new_id();
     call.blocking(move |app| {
-        let id = app.alerts.create(account, listing, alert)?;
+        let id = app.alerts.create(account, listing, alert, id)?;
         named(id, Ok(()))
     })
     .await
@@ -134,8 +135,9 @@ async fn create_many(call: &Call<'_>, listing: ListingKind) -> Result<ApiRespons
             *alert = Err(Fault::new(WEBHOOK_URL, refused.to_string()));
         }
     }
+    let ids = call.new_id();
     call.blocking(move |app| {
-        let results = app.alerts.create_many(account, listing, alerts)?;
+        let results = app.alerts.create_many(account, listing, alerts, ids)?;
         let results = results.into_iter().enumerate();
         let outcomes: Result<Vec<Value>, ApiError> = results
             .map(|(place, result)| outcome(place, result))

@@ -1,0 +1,109 @@
+//! Identifiers of what a call makes, so that a call that is repeated makes it once.
+//!
+//! What a call under an idempotency key answered is in the ledger, what it made is in the store: two files, two commits. A
+//! process that ends between the two has made something and knows of no answer, and so has a call whose client went away.
+//! The identifiers of what such a call makes are therefore derived from the call: made again, it finds them.
+
+use chrono::{DateTime, Utc};
+use uuid::{Builder, Uuid};
+
+/// What the identifiers of repeated calls are derived for.
+const PURPOSE: &str = "toise identifiers of what calls under idempotency keys make";
+
+/// The identifier of something that is about to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewId {
+    /// Nothing has it yet.
+    Random,
+    /// It belongs to a call that may be repeated.
+    OfCall {
+        /// The identifier.
+        id: Uuid,
+        /// Milliseconds since the epoch. What was made before, another call made under the same idempotency key.
+        made_after_ms: i64,
+    },
+}
+
+/// Whether there is something to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// Nothing has this identifier: make it.
+    New(Uuid),
+    /// The call made it before, and was not answered.
+    Made(Uuid),
+}
+
+impl NewId {
+    /// The identifier of what a call makes. `call` tells it from all others; calls are remembered from `made_after` on.
+    pub fn of_call(call: &[u8], made_after: DateTime<Utc>) -> Self {
+        Self::OfCall {
+            id: derived(call),
+            made_after_ms: made_after.timestamp_millis(),
+        }
+    }
+
+    /// The identifier of one of several things that a call makes, by its place.
+    pub fn nth(self, place: usize) -> Self {
+        match self {
+            Self::Random => Self::Random,
+            Self::OfCall { id, made_after_ms } => Self::OfCall {
+                id: derived(&[id.as_bytes().as_slice(), &(place as u64).to_le_bytes()].concat()),
+                made_after_ms,
+            },
+        }
+    }
+
+    /// Looks whether the thing is there. `made_at_ms` tells when what has an identifier was made, and is asked in the
+    /// transaction that makes it.
+    ///
+    /// # Errors
+    /// `made_at_ms` fails.
+    pub fn settle<E>(
+        self,
+        made_at_ms: impl FnOnce(Uuid) -> Result<Option<i64>, E>,
+    ) -> Result<Settled, E> {
+        let Self::OfCall { id, made_after_ms } = self else {
+            return Ok(Settled::New(Uuid::now_v7()));
+        };
+        Ok(match made_at_ms(id)? {
+            None => Settled::New(id),
+            Some(made_at_ms) if made_at_ms > made_after_ms => Settled::Made(id),
+            Some(_) => Settled::New(Uuid::now_v7()),
+        })
+    }
+}
+
+fn derived(from: &[u8]) -> Uuid {
+    let mut bytes = [0; 16];
+    let mut hasher = blake3::Hasher::new_derive_key(PURPOSE);
+    hasher.update(from).finalize_xof().fill(&mut bytes);
+    Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeated_call_finds_what_it_made_and_another_one_does_not() {
+        let yesterday = DateTime::from_timestamp_millis(1_000).unwrap();
+        let id = NewId::of_call(b"a call", yesterday);
+        let Ok::<_, ()>(Settled::New(made)) = id.settle(|_| Ok(None)) else {
+            panic!("{id:?}");
+        };
+        assert_eq!(
+            id.settle(|asked| Ok::<_, ()>((asked == made).then_some(1_001))),
+            Ok(Settled::Made(made))
+        );
+        // Made before the key was forgotten: the call is another one.
+        let another = id.settle(|_| Ok::<_, ()>(Some(1_000)));
+        assert!(
+            matches!(another, Ok(Settled::New(id)) if id != made),
+            "{another:?}"
+        );
+        assert_ne!(id, NewId::of_call(b"b call", yesterday));
+        assert_ne!(id.nth(0), id.nth(1));
+        assert_eq!(id.nth(1), NewId::of_call(b"a call", yesterday).nth(1));
+        assert_eq!(NewId::Random.nth(1), NewId::Random);
+    }
+}
