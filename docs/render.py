@@ -248,7 +248,7 @@ TABLES = {
     "duckdb-server": measured("duckdb-server", "Measured of the same server"),
     "attacks": columns(
         "attacks", "Attack", ("alone, p99 ms", "alone", None, "p99"), ("beside, p99 ms", "beside", None, "p99"),
-        ("ratio", "ratio", None), ("memory, MiB", "memory", None, "max"), ("log, MB/s", "log", None, "mean")),
+        ("ratio", "ratio", None), ("memory, MiB", "memory", None, "max"), ("log, MB/s", "log", None, "max")),
     "console": measured("console", "In the browser"),
     "replica": columns(
         "replica", "Published", ("bare download, s", "bare download", None),

@@ -10,6 +10,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Status};
 use uuid::Uuid;
 
+use super::parameters::MESSAGES_BYTES_MAX;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::meter::KeyMeter;
 use toise_accounts::scopes::Scope;
@@ -17,6 +18,7 @@ use toise_http::client_address::{PeerAddress, client_address};
 use toise_http::endpoint::Access;
 use toise_http::error::ApiError;
 use toise_http::pace::PacedClient;
+use toise_http::paid_reads::PaidReads;
 use toise_http::{App, admission, auth};
 use toise_sql::SqlError;
 use toise_sql::audit::{Caller, Door};
@@ -56,6 +58,7 @@ pub(super) async fn admit<T>(app: &App, request: &Request<T>) -> Result<Admitted
     let client = client_of(app, request);
     let admitted = async {
         let key = key_of(app, &key_text(request.metadata())?, client).await?;
+        pay(request);
         let meter = app.meters.of(key.key_id, key.allowance);
         admission::admit(app, &meter).map_err(status)?;
         Ok(Admitted { key, meter })
@@ -69,9 +72,17 @@ pub(super) async fn check<T>(app: &App, request: &Request<T>) -> Result<String, 
     let checked = async {
         let text = key_text(request.metadata())?;
         key_of(app, &text, client).await?;
+        pay(request);
         Ok(text)
     };
     paced(app, client, checked.await).await
+}
+
+/// Pays for what the messages of a call with a valid key may have.
+fn pay<T>(request: &Request<T>) {
+    if let Some(paid) = request.extensions().get::<PaidReads>() {
+        paid.pay(MESSAGES_BYTES_MAX as u64);
+    }
 }
 
 /// Keeps refusals at the pace of their client.

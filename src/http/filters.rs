@@ -17,6 +17,7 @@ use super::body::{self, Incoming};
 use super::client_address::PeerAddress;
 use super::head::{Admitted, Head};
 use super::malformed::Malformed;
+use super::paid_reads::PaidReads;
 use super::{App, pipeline};
 use toise_sql::audit::Door;
 
@@ -64,6 +65,7 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
         .and(warp::ext::optional())
         .and(warp::ext::optional())
         .and(warp::ext::optional())
+        .and(warp::ext::optional())
         .map(
             |method: Method,
              path: FullPath,
@@ -71,6 +73,7 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
              headers: HeaderMap,
              door: Option<Door>,
              peer: Option<PeerAddress>,
+             paid: Option<PaidReads>,
              audience: Option<Audience>,
              malformed: Option<Malformed>,
              admitted: Option<Admitted>| Head {
@@ -80,6 +83,7 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
                 headers,
                 door: door.unwrap_or(Door::Http),
                 peer,
+                paid,
                 audience: audience.unwrap_or_default(),
                 malformed,
                 is_admitted: admitted.is_some(),

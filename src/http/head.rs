@@ -8,10 +8,12 @@ use warp::path::FullPath;
 use super::App;
 use super::audience::Audience;
 use super::auth;
+use super::body::{DRAIN_BYTES_MAX, declared};
 use super::client_address::{PeerAddress, client_address};
 use super::endpoint::Endpoint;
 use super::malformed::Malformed;
 use super::pace::PacedClient;
+use super::paid_reads::PaidReads;
 use toise_sql::audit::Door;
 
 /// The head of a request.
@@ -29,6 +31,8 @@ pub struct Head {
     pub door: Door,
     /// The other end of the connection; likewise. `None` if this process made the request itself.
     pub peer: Option<PeerAddress>,
+    /// What its connection may still read; likewise.
+    pub paid: Option<PaidReads>,
     /// Who the listener is for; likewise.
     pub audience: Audience,
     /// Why HTTP forbids the request; likewise.
@@ -59,6 +63,14 @@ impl Head {
                 .peer
                 .is_some_and(|peer| app.proxies.contain(peer.0.to_canonical())),
             is_probe: endpoint.is_some_and(Audience::is_probe),
+        }
+    }
+
+    /// Pays for the body of a request whose key is valid, of at most `bytes_max` bytes and those that are discarded.
+    pub fn pay(&self, bytes_max: usize) {
+        if let Some(paid) = &self.paid {
+            let most = (bytes_max + DRAIN_BYTES_MAX) as u64;
+            paid.pay(declared(&self.headers).map_or(most, |declared| declared.min(most)));
         }
     }
 

@@ -391,6 +391,7 @@ async fn admit(
         trace.rate = Some(meter.rate());
         admitted?;
     }
+    head.pay(endpoint.body.bytes_max().unwrap_or(0));
     auth::authorise(&key, endpoint.access)?;
     // Length and type are checked before the quota; the body is read only after it.
     body::check_headers(endpoint.body, &head.headers)?;

@@ -36,9 +36,11 @@ use super::connections_by_address::ConnectionsByAddress;
 use super::filters;
 use super::malformed;
 use super::out_of_turn::EndsConnection;
+use super::paid_reads::{PaidReads, PaidStream, UnpaidReads};
 use super::tls::Tls;
 use crate::settings::ServerSettings;
 use toise_accounts::uses::KeyUses;
+use toise_base::clock::Clock;
 use toise_store::Store;
 use toise_telemetry::{Metrics, Refusal};
 
@@ -167,6 +169,7 @@ pub async fn accept<S, B>(
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let builder = builder(&limits);
+    let unpaid = UnpaidReads::new(Clock::system());
     let slots = Arc::new(Semaphore::new(limits.connections_max));
     let by_address = ConnectionsByAddress::default();
     let graceful = GracefulShutdown::new();
@@ -189,9 +192,14 @@ pub async fn accept<S, B>(
             },
         };
         // A proxy has the connections of all its clients.
-        let most = match limits.proxies.contain(peer) {
+        let is_of_many = limits.proxies.contain(peer);
+        let most = match is_of_many {
             true => limits.connections_max,
             false => limits.connections_per_address_max,
+        };
+        let paid = match is_of_many || limits.audience == Audience::Operators {
+            true => PaidReads::unlimited(),
+            false => PaidReads::begin(),
         };
         let Some(counted_address) = by_address.open(peer, most) else {
             metrics.record_refusal(Refusal::Connections);
@@ -203,12 +211,17 @@ pub async fn accept<S, B>(
         let watcher = graceful.watcher();
         let counted = metrics.connection();
         let (builder, service, limits) = (builder.clone(), service.clone(), limits.clone());
+        let unpaid = unpaid.clone();
         tokio::spawn(async move {
             match acceptor {
-                None => serve(stream, peer, builder, service, &limits, watcher).await,
+                None => {
+                    let stream = PaidStream::new(stream, peer, paid.clone(), unpaid);
+                    serve(stream, (peer, paid), builder, service, &limits, watcher).await;
+                }
                 Some(acceptor) => {
                     if let Some(stream) = tls_handshake(stream, acceptor, &limits).await {
-                        serve(stream, peer, builder, service, &limits, watcher).await;
+                        let stream = PaidStream::new(stream, peer, paid.clone(), unpaid);
+                        serve(stream, (peer, paid), builder, service, &limits, watcher).await;
                     }
                 }
             }
@@ -295,20 +308,21 @@ async fn tls_handshake(
 }
 
 /// Puts on a request what the service is to know of it.
-fn tell(request: &mut Request<Incoming>, peer: IpAddr, audience: Audience) {
+fn tell(request: &mut Request<Incoming>, peer: IpAddr, paid: &PaidReads, audience: Audience) {
     let malformed = malformed::fault_of(request);
     let extensions = request.extensions_mut();
     if let Some(malformed) = malformed {
         extensions.insert(malformed);
     }
     extensions.insert(PeerAddress(peer));
+    extensions.insert(paid.clone());
     extensions.insert(audience);
 }
 
 /// Serves one connection until it ends or times out.
 async fn serve<T, S, B>(
     stream: T,
-    peer: IpAddr,
+    (peer, paid): (IpAddr, PaidReads),
     builder: Builder<TokioExecutor>,
     service: S,
     limits: &ServerLimits,
@@ -327,7 +341,7 @@ async fn serve<T, S, B>(
     let tracked = {
         let activity = activity.clone();
         service_fn(move |mut request: Request<Incoming>| {
-            tell(&mut request, peer, audience);
+            tell(&mut request, peer, &paid, audience);
             let running = activity.request(request.version());
             let answered = activity.clone();
             let answer = service.call(request);

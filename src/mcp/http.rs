@@ -187,6 +187,7 @@ async fn receive(
     if !key.may_come_from(client) {
         return Err(ApiError::WrongAddress);
     }
+    head.pay(BODY_BYTES_MAX);
     *valid = Some(Arc::clone(&key));
     let bytes = match head.method {
         Method::POST => {

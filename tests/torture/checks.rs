@@ -32,6 +32,9 @@ pub struct Keys {
 }
 
 impl Keys {
+    /// Their number.
+    const COUNT: u64 = 3;
+
     /// Creates them.
     pub fn make(data: &Path) -> Self {
         let make = |scopes: &str| {
@@ -115,6 +118,23 @@ pub fn compare_stored(data: &Path, expected: &Acknowledged) -> Result<(), String
         }
     }
     Ok(())
+}
+
+/// Compares the number of keys with those asked for, which `now` tells after they were counted.
+///
+/// # Errors
+/// A call that was repeated made more than one.
+pub fn compare_keys(data: &Path, now: impl FnOnce() -> u64) -> Result<(), String> {
+    let store = Store::open(data).map_err(|error| error.to_string())?;
+    let count = |connection: &rusqlite::Connection| {
+        connection.query_row("SELECT count(*) FROM keys", [], |row| row.get::<_, i64>(0))
+    };
+    let count = store.read(count).map_err(|error| error.to_string())? as u64;
+    let asked = now() + Keys::COUNT;
+    match count <= asked {
+        true => Ok(()),
+        false => Err(format!("{count} keys of {asked} asked for")),
+    }
 }
 
 /// Compares the charges of the callers' keys; `now` tells the calls made, answered or not, and the repeated calls

@@ -423,6 +423,7 @@ impl Torture {
         let before = checks::acknowledged(&self.model());
         checks::compare_stored(&self.servers.data, &before)?;
         pages::compare_pages(&self.servers.data, &before.pages)?;
+        checks::compare_keys(&self.servers.data, || self.model().keys_asked)?;
         checks::compare_charges(&self.servers.data, &self.keys, &before, || {
             let model = self.model();
             (model.calls.len() as u64 + model.unanswered, model.repeated)

@@ -41,6 +41,8 @@ pub struct Model {
     pub adverts: BTreeMap<u64, Advert>,
     /// Identifiers of keys.
     pub keys: Vec<String>,
+    /// Keys asked for.
+    pub keys_asked: u64,
     /// Identifiers of charged calls.
     pub calls: Vec<String>,
     /// Charged calls without an answer: each may have been charged once.
@@ -214,16 +216,16 @@ impl Client {
         }
     }
 
-    /// Creates keys.
+    /// Creates keys, each call repeated under its idempotency key until it is answered.
     pub async fn make_keys(mut self) {
         while self.goes_on() {
             tokio::time::sleep(BETWEEN * 8).await;
+            self.model().keys_asked += 1;
             let body = json!({"kind": "production"});
-            if let Some((200, _, made)) = self.ask(Method::POST, "admin/keys", &body, None).await {
-                match made["data"]["key_id"].as_str() {
-                    Some(id) => self.load.model.lock().unwrap().keys.push(id.to_owned()),
-                    None => self.violation(format!("no key: {made}")),
-                }
+            let made = self.insist(Method::POST, "admin/keys", &body).await;
+            match made["data"]["key_id"].as_str() {
+                Some(id) => self.model().keys.push(id.to_owned()),
+                None => self.violation(format!("no key: {made}")),
             }
         }
     }
