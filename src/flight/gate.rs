@@ -17,6 +17,7 @@ use toise_accounts::scopes::Scope;
 use toise_http::client_address::{PeerAddress, client_address};
 use toise_http::endpoint::Access;
 use toise_http::error::ApiError;
+use toise_http::out_of_turn::Doorkeeper;
 use toise_http::pace::PacedClient;
 use toise_http::paid_reads::PaidReads;
 use toise_http::{App, admission, auth};
@@ -76,6 +77,14 @@ pub(super) async fn check<T>(app: &App, request: &Request<T>) -> Result<String, 
         Ok(text)
     };
     paced(app, client, checked.await).await
+}
+
+/// Turns away calls that show no key.
+pub(super) fn doorkeeper(app: &App) -> Doorkeeper {
+    Doorkeeper::new(&app.pace, |head| {
+        let shows = |name: &str| head.headers.contains_key(name);
+        !shows(AUTHORIZATION) && !shows(auth::KEY_HEADER)
+    })
 }
 
 /// Pays for what the messages of a call with a valid key may have.

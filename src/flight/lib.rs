@@ -36,6 +36,10 @@ pub async fn run(
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
     let metrics = app.metrics.clone();
+    let limits = ServerLimits {
+        doorkeeper: Some(gate::doorkeeper(&app)),
+        ..limits
+    };
     let handle = match app.sql.handle() {
         Ok(handle) => handle,
         Err(error) => {

@@ -12,6 +12,7 @@
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -41,6 +42,7 @@ pub(super) struct Timeouts {
 pub(super) struct Activity {
     state: Arc<Mutex<ActivityState>>,
     ended: Arc<Notify>,
+    has_ended: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -83,12 +85,19 @@ impl Activity {
         Self {
             state: Arc::new(Mutex::new(state)),
             ended: Arc::default(),
+            has_ended: Arc::default(),
         }
     }
 
     /// Ends the connection, whatever it does.
     pub(super) fn end(&self) {
+        self.has_ended.store(true, Ordering::Release);
         self.ended.notify_one();
+    }
+
+    /// Whether it was told to end.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
     }
 
     /// Marks a request as running for as long as the returned value lives.

@@ -6,6 +6,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::sync::Arc;
 
 use warp::filters::BoxedFilter;
 use warp::http::{HeaderMap, Method};
@@ -23,6 +24,8 @@ use toise_sql::audit::Door;
 
 /// The whole service as one filter that accepts every request and rejects none.
 pub fn service(app: App) -> BoxedFilter<(warp::reply::Response,)> {
+    // A filter clones what it holds for every request.
+    let app = Arc::new(app);
     groups(move |head: Head, body: Incoming| {
         let app = app.clone();
         async move { pipeline::answer(&app, &head, body).await }

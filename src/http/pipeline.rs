@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -27,19 +27,16 @@ use super::pieces::BodyPieces;
 use super::replica::{self, AS_OF_HEADER};
 use super::request_line::RequestLine;
 use super::response::{ApiResponse, streamed};
-use super::router::Router;
+use super::router::ROUTER;
 use super::{
-    App, acts, admission, answer_headers, auth, body, coding, out_of_turn, request_line, resources,
-    unfolding, vendor_sources,
+    App, acts, admission, answer_headers, auth, body, coding, out_of_turn, request_line, unfolding,
+    vendor_sources,
 };
 use toise_accounts::audit::Act;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::ledger::CallRecord;
 use toise_accounts::meter::{RateState, Reservation};
 use toise_telemetry::Refusal;
-
-/// The routes of every endpoint.
-static ROUTER: LazyLock<Router> = LazyLock::new(|| Router::new(resources::endpoints()));
 
 /// Data for headers and log, collected while a request is processed.
 struct RequestTrace {

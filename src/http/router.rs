@@ -4,13 +4,19 @@
 //! is answered with 405 and their list. Parameters are percent-decoded, and broken encoding is rejected.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use percent_encoding::percent_decode_str;
 use warp::http::Method;
 
+use super::audience::Audience;
 use super::call::Params;
 use super::endpoint::Endpoint;
 use super::error::ApiError;
+use super::resources;
+
+/// The routes of every endpoint.
+pub(crate) static ROUTER: LazyLock<Router> = LazyLock::new(|| Router::new(resources::endpoints()));
 
 type Found = (&'static Endpoint, Params);
 
@@ -28,6 +34,12 @@ impl Router {
             tracing::error!(%error, "two endpoints have conflicting paths");
             Self::empty()
         })
+    }
+
+    /// Whether a request asks how the service is.
+    pub(crate) fn is_probe(&self, method: &Method, path: &str) -> bool {
+        self.find(method, path)
+            .is_ok_and(|(endpoint, _)| Audience::is_probe(endpoint))
     }
 
     fn empty() -> Self {
@@ -113,10 +125,6 @@ fn not_allowed(endpoints: &[&'static Endpoint]) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources;
-    use std::sync::LazyLock;
-
-    static ROUTER: LazyLock<Router> = LazyLock::new(|| Router::new(resources::endpoints()));
 
     /// Path and parameters of the endpoint found, or the error message.
     fn found(method: Method, path: &str) -> Result<(&'static str, Params), String> {

@@ -33,11 +33,12 @@ use super::audience::Audience;
 use super::client_address::{Networks, PeerAddress};
 use super::connection::{Activity, TimedStream, Timeouts};
 use super::connections_by_address::ConnectionsByAddress;
-use super::filters;
 use super::malformed;
-use super::out_of_turn::EndsConnection;
+use super::out_of_turn::{Doorkeeper, EndsConnection};
 use super::paid_reads::{PaidReads, PaidStream, UnpaidReads};
+use super::router::ROUTER;
 use super::tls::Tls;
+use super::{auth, filters};
 use crate::settings::ServerSettings;
 use toise_accounts::uses::KeyUses;
 use toise_base::clock::Clock;
@@ -78,6 +79,8 @@ pub struct ServerLimits {
     pub proxies: Arc<Networks>,
     /// Who the listener is for.
     pub audience: Audience,
+    /// Turns clients away; everybody is let in without one.
+    pub doorkeeper: Option<Doorkeeper>,
 }
 
 impl Default for ServerLimits {
@@ -98,6 +101,7 @@ impl From<&ServerSettings> for ServerLimits {
             drain_timeout: Duration::from_secs(server.drain_timeout_s),
             proxies: Arc::new(server.proxies()),
             audience: Audience::Everyone,
+            doorkeeper: None,
         }
     }
 }
@@ -124,6 +128,10 @@ pub async fn run(
         .watch("key-uses", run_key_uses(uses.clone(), store.clone()));
     let writing = tokio::spawn(writing);
     let service = TowerToHyperService::new(warp::service(filter));
+    let limits = ServerLimits {
+        doorkeeper: Some(doorkeeper(app)),
+        ..limits
+    };
     readiness.set_ready();
     let stop = async {
         stop.await;
@@ -133,6 +141,15 @@ pub async fn run(
     upkeep.abort();
     writing.abort();
     write_key_uses(uses, store).await;
+}
+
+/// Turns away requests that show no key, except health checks.
+fn doorkeeper(app: App) -> Doorkeeper {
+    let pace = app.pace.clone();
+    Doorkeeper::new(&pace, move |head| {
+        !auth::shows_key(&app, &head.method, &head.headers)
+            && !ROUTER.is_probe(&head.method, head.uri.path())
+    })
 }
 
 /// Serves operators on a listener of their own until `stop` resolves; see [`Audience::Operators`].
@@ -197,10 +214,16 @@ pub async fn accept<S, B>(
             true => limits.connections_max,
             false => limits.connections_per_address_max,
         };
-        let paid = match is_of_many || limits.audience == Audience::Operators {
-            true => PaidReads::unlimited(),
-            false => PaidReads::begin(),
+        let (paid, doorkeeper) = match is_of_many || limits.audience == Audience::Operators {
+            true => (PaidReads::unlimited(), None),
+            false => (PaidReads::begin(), limits.doorkeeper.clone()),
         };
+        if let Some(doorkeeper) = &doorkeeper
+            && !doorkeeper.lets_in(peer)
+        {
+            metrics.record_refusal(Refusal::Connections);
+            continue;
+        }
         let Some(counted_address) = by_address.open(peer, most) else {
             metrics.record_refusal(Refusal::Connections);
             continue;
@@ -212,16 +235,21 @@ pub async fn accept<S, B>(
         let counted = metrics.connection();
         let (builder, service, limits) = (builder.clone(), service.clone(), limits.clone());
         let unpaid = unpaid.clone();
+        let client = Client {
+            peer,
+            paid: paid.clone(),
+            doorkeeper,
+        };
         tokio::spawn(async move {
             match acceptor {
                 None => {
-                    let stream = PaidStream::new(stream, peer, paid.clone(), unpaid);
-                    serve(stream, (peer, paid), builder, service, &limits, watcher).await;
+                    let stream = PaidStream::new(stream, peer, paid, unpaid);
+                    serve(stream, client, builder, service, &limits, watcher).await;
                 }
                 Some(acceptor) => {
                     if let Some(stream) = tls_handshake(stream, acceptor, &limits).await {
-                        let stream = PaidStream::new(stream, peer, paid.clone(), unpaid);
-                        serve(stream, (peer, paid), builder, service, &limits, watcher).await;
+                        let stream = PaidStream::new(stream, peer, paid, unpaid);
+                        serve(stream, client, builder, service, &limits, watcher).await;
                     }
                 }
             }
@@ -307,22 +335,29 @@ async fn tls_handshake(
     }
 }
 
+/// The other end of a connection.
+struct Client {
+    peer: IpAddr,
+    paid: PaidReads,
+    doorkeeper: Option<Doorkeeper>,
+}
+
 /// Puts on a request what the service is to know of it.
-fn tell(request: &mut Request<Incoming>, peer: IpAddr, paid: &PaidReads, audience: Audience) {
+fn tell(request: &mut Request<Incoming>, client: &Client, audience: Audience) {
     let malformed = malformed::fault_of(request);
     let extensions = request.extensions_mut();
     if let Some(malformed) = malformed {
         extensions.insert(malformed);
     }
-    extensions.insert(PeerAddress(peer));
-    extensions.insert(paid.clone());
+    extensions.insert(PeerAddress(client.peer));
+    extensions.insert(client.paid.clone());
     extensions.insert(audience);
 }
 
 /// Serves one connection until it ends or times out.
 async fn serve<T, S, B>(
     stream: T,
-    (peer, paid): (IpAddr, PaidReads),
+    client: Client,
     builder: Builder<TokioExecutor>,
     service: S,
     limits: &ServerLimits,
@@ -336,16 +371,29 @@ async fn serve<T, S, B>(
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let activity = Activity::begin(peer, Instant::now());
+    let activity = Activity::begin(client.peer, Instant::now());
     let audience = limits.audience;
     let tracked = {
         let activity = activity.clone();
-        service_fn(move |mut request: Request<Incoming>| {
-            tell(&mut request, peer, &paid, audience);
-            let running = activity.request(request.version());
+        service_fn(move |request: Request<Incoming>| {
+            let (head, body) = request.into_parts();
+            let doorkeeper = client.doorkeeper.as_ref();
+            let is_turned_away =
+                doorkeeper.is_some_and(|keeper| keeper.turns_away(&head, client.peer));
             let answered = activity.clone();
-            let answer = service.call(request);
+            if is_turned_away {
+                activity.end();
+            }
+            // Other requests of a connection that ends come to nothing, too.
+            let begun = (!activity.has_ended()).then(|| {
+                let mut request = Request::from_parts(head, body);
+                tell(&mut request, &client, audience);
+                (activity.request(request.version()), service.call(request))
+            });
             async move {
+                let Some((running, answer)) = begun else {
+                    return std::future::pending().await;
+                };
                 let answer = answer.await;
                 let ends =
                     |answer: &Response<B>| answer.extensions().get::<EndsConnection>().is_some();

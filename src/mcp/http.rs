@@ -59,7 +59,8 @@ pub fn beside(app: &App) -> BoxedFilter<(warp::reply::Response,)> {
         .enforce_origin_validation();
     let sessions = Arc::new(NeverSessionManager::default());
     let reception = Reception::new(move || Ok(handler.clone()), sessions, config);
-    let app = app.clone();
+    // A filter clones what it holds for every request.
+    let (app, reception) = (Arc::new(app.clone()), Arc::new(reception));
     warp::path!("mcp")
         .and(filters::head())
         .and(body::incoming())

@@ -83,6 +83,18 @@ impl AddressBuckets {
         *empty_at = filled;
         Ok(overflow)
     }
+
+    /// What [`AddressBuckets::add`] would return for one more, without adding it.
+    pub(super) fn overflow(&self, client: IpAddr, now: Duration) -> Duration {
+        let BucketSize { holds, every } = self.size;
+        let buckets = self.buckets.lock();
+        let empty_at = match buckets.empty_at.get(&counted_as(client)) {
+            Some(empty_at) => *empty_at,
+            None if buckets.empty_at.len() < ADDRESSES_MAX => Duration::ZERO,
+            None => buckets.others_empty_at,
+        };
+        (empty_at.max(now) + every).saturating_sub(now + every * holds)
+    }
 }
 
 #[cfg(test)]

@@ -30,6 +30,11 @@ const PROBES: BucketSize = BucketSize {
     holds: 50,
     every: Duration::from_millis(20),
 };
+/// Connections that an address which is out of turn may still open a second, and at once.
+const REOPENED: BucketSize = BucketSize {
+    holds: 50,
+    every: Duration::from_millis(20),
+};
 /// Maximum wait of a piece of a body that is discarded, which is longer than any discard lasts.
 const DISCARD_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Bytes that are counted as one when they are discarded.
@@ -47,6 +52,7 @@ pub struct Pace {
     answers: AddressBuckets,
     probes: AddressBuckets,
     discarded: AddressBuckets,
+    reopened: AddressBuckets,
     waiting: Arc<Semaphore>,
     clock: Clock,
     metrics: Metrics,
@@ -84,6 +90,7 @@ impl Pace {
             answers: AddressBuckets::new(answers),
             probes: AddressBuckets::new(PROBES),
             discarded: AddressBuckets::new(DISCARDED),
+            reopened: AddressBuckets::new(REOPENED),
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             clock,
             metrics,
@@ -110,6 +117,24 @@ impl Pace {
         self.metrics.record_unkeyed_wait();
         tokio::time::sleep(wait).await;
         Ok(())
+    }
+
+    /// Whether an address is so far out of turn that nothing is to be done for it, if `is_unkeyed` says that it shows no
+    /// key. This is counted among the refusals.
+    pub fn is_out_of_turn(&self, address: IpAddr, is_unkeyed: impl FnOnce() -> bool) -> bool {
+        let now = self.clock.monotonic();
+        let is_out = self.answers.overflow(address, now) > WAIT_MAX && is_unkeyed();
+        if is_out {
+            self.metrics.record_refusal(Refusal::Unkeyed);
+        }
+        is_out
+    }
+
+    /// Whether an address may open a connection: if it is out of turn, only a few a second.
+    pub fn may_connect(&self, address: IpAddr) -> bool {
+        let now = self.clock.monotonic();
+        self.answers.overflow(address, now) <= WAIT_MAX
+            || self.reopened.add(address, 1, now, Duration::ZERO).is_ok()
     }
 
     /// The time until a client's turn; as an error if that is too long.
