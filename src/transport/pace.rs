@@ -30,7 +30,12 @@ const PROBES: BucketSize = BucketSize {
     holds: 50,
     every: Duration::from_millis(20),
 };
-/// Connections that an address which is out of turn may still open a second, and at once.
+/// For how long an address that was cut off opens connections at a pace.
+const CUT_OFF: BucketSize = BucketSize {
+    holds: 1,
+    every: Duration::from_secs(1),
+};
+/// Connections that such an address may open a second, and at once.
 const REOPENED: BucketSize = BucketSize {
     holds: 50,
     every: Duration::from_millis(20),
@@ -52,6 +57,7 @@ pub struct Pace {
     answers: AddressBuckets,
     probes: AddressBuckets,
     discarded: AddressBuckets,
+    cut_off: AddressBuckets,
     reopened: AddressBuckets,
     waiting: Arc<Semaphore>,
     clock: Clock,
@@ -90,6 +96,7 @@ impl Pace {
             answers: AddressBuckets::new(answers),
             probes: AddressBuckets::new(PROBES),
             discarded: AddressBuckets::new(DISCARDED),
+            cut_off: AddressBuckets::new(CUT_OFF),
             reopened: AddressBuckets::new(REOPENED),
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             clock,
@@ -104,7 +111,10 @@ impl Pace {
     /// among the refusals.
     pub async fn keep(&self, client: PacedClient) -> Result<(), Duration> {
         let refused = |wait: Duration| {
-            self.metrics.record_refusal(Refusal::Unkeyed);
+            match client.address {
+                Some(address) if !client.is_proxied => self.cut_off(address),
+                _ => self.metrics.record_refusal(Refusal::Unkeyed),
+            }
             wait
         };
         let wait = self.wait(client).map_err(refused)?;
@@ -125,15 +135,23 @@ impl Pace {
         let now = self.clock.monotonic();
         let is_out = self.answers.overflow(address, now) > WAIT_MAX && is_unkeyed();
         if is_out {
-            self.metrics.record_refusal(Refusal::Unkeyed);
+            self.cut_off(address);
         }
         is_out
     }
 
-    /// Whether an address may open a connection: if it is out of turn, only a few a second.
+    /// Notes that a connection of an address ends because its turn is too far away.
+    fn cut_off(&self, address: IpAddr) {
+        self.metrics.record_refusal(Refusal::Unkeyed);
+        let now = self.clock.monotonic();
+        // An error says that it was noted within the last second.
+        let _ = self.cut_off.add(address, 1, now, Duration::ZERO);
+    }
+
+    /// Whether an address may open a connection: if one was cut off a moment ago, only a few a second.
     pub fn may_connect(&self, address: IpAddr) -> bool {
         let now = self.clock.monotonic();
-        self.answers.overflow(address, now) <= WAIT_MAX
+        self.cut_off.overflow(address, now).is_zero()
             || self.reopened.add(address, 1, now, Duration::ZERO).is_ok()
     }
 
@@ -194,6 +212,34 @@ mod tests {
 
     const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
     const TWO: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
+
+    #[tokio::test]
+    async fn an_address_that_is_cut_off_opens_few_connections_for_a_while() {
+        let clock = Clock::steered(chrono::Utc::now());
+        let pace = Pace::new(10, clock.clone(), Metrics::new().unwrap());
+        let is_out = |address| pace.is_out_of_turn(address, || true);
+        let connected = |address| (0..200).filter(|_| pace.may_connect(address)).count();
+        assert!(!is_out(ONE));
+        assert_eq!(connected(ONE), 200);
+        // Ten at once and those of two seconds.
+        let client = PacedClient {
+            address: Some(ONE),
+            is_proxied: false,
+            is_probe: false,
+        };
+        for _ in 0..30 {
+            let _ = pace.wait(client);
+        }
+        assert!(!pace.is_out_of_turn(ONE, || false));
+        assert_eq!(connected(ONE), 200, "nothing was cut off");
+        assert!(is_out(ONE));
+        assert_eq!(connected(ONE), REOPENED.holds as usize);
+        assert!(!is_out(TWO));
+        assert_eq!(connected(TWO), 200);
+        clock.advance_ms(1_001);
+        assert!(!is_out(ONE));
+        assert_eq!(connected(ONE), 200);
+    }
 
     fn pace(per_s: u32) -> (Pace, Clock) {
         let clock = Clock::steered(chrono::DateTime::UNIX_EPOCH);
