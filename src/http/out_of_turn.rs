@@ -1,5 +1,6 @@
 //! What becomes of a request whose client is out of turn ([`super::pace`]).
 
+use std::error::Error;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -42,6 +43,21 @@ impl Doorkeeper {
     /// Whether an address may open a connection.
     pub(super) fn lets_in(&self, peer: IpAddr) -> bool {
         self.pace.may_connect(peer)
+    }
+
+    /// Notes how a connection ended: one that the protocol ends for the load it makes, such as that of streams that are
+    /// begun and taken back, counts like one that was turned away.
+    pub(super) fn note_end(&self, peer: IpAddr, error: &(dyn Error + 'static)) {
+        let (mut next, mut reason) = (Some(error), None);
+        while let (Some(error), None) = (next, reason) {
+            reason = error
+                .downcast_ref::<h2::Error>()
+                .and_then(h2::Error::reason);
+            next = error.source();
+        }
+        if reason == Some(h2::Reason::ENHANCE_YOUR_CALM) {
+            self.pace.cut_off(peer);
+        }
     }
 
     /// Whether the connection of a request is to end at once.

@@ -372,6 +372,7 @@ async fn serve<T, S, B>(
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let activity = Activity::begin(client.peer, Instant::now());
+    let (peer, doorkeeper) = (client.peer, client.doorkeeper.clone());
     let audience = limits.audience;
     let tracked = {
         let activity = activity.clone();
@@ -419,6 +420,9 @@ async fn serve<T, S, B>(
         ended = connection => {
             if let Err(error) = ended {
                 tracing::debug!(%error, "connection ended");
+                if let Some(doorkeeper) = &doorkeeper {
+                    doorkeeper.note_end(peer, error.as_ref());
+                }
             }
         }
         () = activity.over(timeouts) => {}

@@ -140,8 +140,9 @@ impl Pace {
         is_out
     }
 
-    /// Notes that a connection of an address ends because its turn is too far away.
-    fn cut_off(&self, address: IpAddr) {
+    /// Notes that a connection of an address ends because its turn is too far away, or because it made others work for
+    /// nothing.
+    pub fn cut_off(&self, address: IpAddr) {
         self.metrics.record_refusal(Refusal::Unkeyed);
         let now = self.clock.monotonic();
         // An error says that it was noted within the last second.

@@ -26,11 +26,11 @@ const FIRST_BYTES: u64 = 4 << 10;
 const HEADS_BYTES: u64 = 128 << 10;
 /// Bytes that are read at once of what is not paid.
 const PIECE_BYTES: usize = 4 << 10;
-/// Bytes that are not paid and that an address may send a second, and twice as many at once: a body of 4 MiB without a
-/// valid key is read to its end in time.
+/// Bytes that are not paid and that an address may send a second, and a quarter of it at once: a body of 4 MiB without a
+/// valid key is read to its end in time, and no more than 20,000 streams of HTTP/2 are.
 const UNPAID_PER_S: u32 = 2 << 20;
 const UNPAID: BucketSize = BucketSize {
-    holds: 2 * UNPAID_PER_S,
+    holds: UNPAID_PER_S / 4,
     every: Duration::from_nanos(1_000_000_000 / UNPAID_PER_S as u64),
 };
 /// Longest wait of a connection between two pieces.
