@@ -84,6 +84,18 @@ impl AddressBuckets {
         Ok(overflow)
     }
 
+    /// Fills the bucket of an address, whatever it holds.
+    pub(super) fn fill(&self, client: IpAddr, now: Duration) {
+        let BucketSize { holds, every } = self.size;
+        let _ = self.add(client, 0, now, Duration::ZERO);
+        let mut buckets = self.buckets.lock();
+        let full = now + every * holds;
+        match buckets.empty_at.get_mut(&counted_as(client)) {
+            Some(empty_at) => *empty_at = full,
+            None => buckets.others_empty_at = full,
+        }
+    }
+
     /// What [`AddressBuckets::add`] would return for one more, without adding it.
     pub(super) fn overflow(&self, client: IpAddr, now: Duration) -> Duration {
         let BucketSize { holds, every } = self.size;

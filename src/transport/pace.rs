@@ -144,16 +144,19 @@ impl Pace {
     /// nothing.
     pub fn cut_off(&self, address: IpAddr) {
         self.metrics.record_refusal(Refusal::Unkeyed);
-        let now = self.clock.monotonic();
-        // An error says that it was noted within the last second.
-        let _ = self.cut_off.add(address, 1, now, Duration::ZERO);
+        self.cut_off.fill(address, self.clock.monotonic());
     }
 
-    /// Whether an address may open a connection: if one was cut off a moment ago, only a few a second.
+    /// Whether an address may open a connection: if one was cut off a moment ago, only a few a second, as long as it goes
+    /// on trying.
     pub fn may_connect(&self, address: IpAddr) -> bool {
         let now = self.clock.monotonic();
-        self.cut_off.overflow(address, now).is_zero()
-            || self.reopened.add(address, 1, now, Duration::ZERO).is_ok()
+        let may = self.cut_off.overflow(address, now).is_zero()
+            || self.reopened.add(address, 1, now, Duration::ZERO).is_ok();
+        if !may {
+            self.cut_off.fill(address, now);
+        }
+        may
     }
 
     /// The time until a client's turn; as an error if that is too long.
