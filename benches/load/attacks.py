@@ -45,8 +45,13 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=15, help="of each attack")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=ATTACKS, nargs="+", help="the attacks to run, all if left out")
+    parser.add_argument("--elsewhere", action="store_true",
+                        help="attack another server on this machine: what the attackers take by themselves")
     parser.add_argument("--json", action="store_true", help="also write benches/results/attacks.json")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.elsewhere and options.json:
+        parser.error("--json records attacks on the server itself, not those --elsewhere")
+    return options
 
 
 def frame(kind, flags, stream, payload):
@@ -300,6 +305,18 @@ def idle_listener():
             process.terminate()
 
 
+@contextlib.contextmanager
+def served(toise, data, log):
+    """A server: its process and its address."""
+    process = subprocess.Popen([toise, "--data", str(data), "--json", "serve", "--listen", "127.0.0.1:0"],
+                               stdout=subprocess.PIPE, stderr=log, text=True)
+    try:
+        yield process, json.loads(process.stdout.readline())["address"].removeprefix("http://")
+    finally:
+        process.terminate()
+        process.wait()
+
+
 def modest(address, key, seconds):
     """Milliseconds of each answer of the modest client, and how many were none."""
     taken, failed = [], 0
@@ -338,30 +355,29 @@ def main():
                                "--rate", rate, "--json"], check=True, capture_output=True, text=True)
         keys.append(json.loads(made.stdout)["key"])
     taken = {name: [] for name in options.only or ATTACKS}
-    with tempfile.NamedTemporaryFile() as log, idle_listener() as idle:
-        process = subprocess.Popen([options.toise, "--data", str(options.data), "--json", "serve", "--listen", "127.0.0.1:0"],
-                                   stdout=subprocess.PIPE, stderr=log, text=True)
-        try:
-            address = json.loads(process.stdout.readline())["address"].removeprefix("http://")
-            modest(address, keys[0], 2)
-            for _ in range(options.rounds):
-                for name, rounds in taken.items():
-                    alone, _ = modest(address, keys[0], options.seconds / 2)
-                    attack = Attack(idle if name == CONTROL else address, *keys[1:])
-                    logged = os.path.getsize(log.name)
-                    forget_peak(process)
-                    attack.start(ATTACKS[name])
-                    beside, failed = modest(address, keys[0], options.seconds)
-                    memory = peak_mib(process)
-                    done = attack.end()
-                    log_rate = (os.path.getsize(log.name) - logged) / options.seconds / 1e6
-                    one, two = percentile(alone, 0.99), percentile(beside, 0.99)
-                    rounds.append((one, two, two / one, failed, memory, log_rate))
-                    print(f"{name:34} p99 alone {one:5.1f} ms, beside {two:5.1f} ms ({two / one:.1f} times), {failed} failed;"
-                          f" {done:,} done; {memory:.0f} MiB; log {log_rate:.2f} MB/s", flush=True)
-        finally:
-            process.terminate()
-            process.wait()
+    with contextlib.ExitStack() as held:
+        log, idle = held.enter_context(tempfile.NamedTemporaryFile()), held.enter_context(idle_listener())
+        process, address = held.enter_context(served(options.toise, options.data, log))
+        attacked = address
+        if options.elsewhere:
+            folder = held.enter_context(tempfile.TemporaryDirectory())
+            _, attacked = held.enter_context(served(options.toise, folder, subprocess.DEVNULL))
+        modest(address, keys[0], 2)
+        for _ in range(options.rounds):
+            for name, rounds in taken.items():
+                alone, _ = modest(address, keys[0], options.seconds / 2)
+                attack = Attack(idle if name == CONTROL else attacked, *keys[1:])
+                logged = os.path.getsize(log.name)
+                forget_peak(process)
+                attack.start(ATTACKS[name])
+                beside, failed = modest(address, keys[0], options.seconds)
+                memory = peak_mib(process)
+                done = attack.end()
+                log_rate = (os.path.getsize(log.name) - logged) / options.seconds / 1e6
+                one, two = percentile(alone, 0.99), percentile(beside, 0.99)
+                rounds.append((one, two, two / one, failed, memory, log_rate))
+                print(f"{name:34} p99 alone {one:5.1f} ms, beside {two:5.1f} ms ({two / one:.1f} times), {failed} failed;"
+                      f" {done:,} done; {memory:.0f} MiB; log {log_rate:.2f} MB/s", flush=True)
     if options.json:
         rows = [results.row(name, *figures(rounds)) for name, rounds in taken.items()]
         results.write("attacks", "benches/load/attacks.py --toise TOISE --data DIR --json", rows,

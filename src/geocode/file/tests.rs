@@ -284,7 +284,8 @@ fn empty_fields_say_nothing_but_count_against_the_bound() {
         request.set("postcode", String::new());
         request.checked()
     };
-    assert_eq!(set(COLUMNS_MAX).unwrap(), FileRequest::default());
+    assert_eq!(set(1).unwrap(), FileRequest::default());
+    assert_eq!(set(2).unwrap_err().path, "result_columns[1]");
     let fault = set(COLUMNS_MAX + 1).unwrap_err();
     assert_eq!(fault.path, "result_columns");
 }
