@@ -120,21 +120,13 @@ pub fn create(
     }
     let (name, now) = (name.to_owned(), clock.now());
     let created = store.write(move |transaction| {
-        let settled = id.settle(|id| {
-            transaction
-                .query_row(
-                    "SELECT created_at_ms FROM accounts WHERE account_id = ?1",
-                    [id.to_string()],
-                    |row| row.get(0),
-                )
-                .optional()
-        })?;
-        match settled {
+        let made_at = "SELECT created_at_ms FROM accounts WHERE account_id = ?1";
+        match id.settle(transaction, made_at, |id| id.to_string())? {
             Settled::Made(id) => {
-                transaction.execute(
-                    "DELETE FROM signing_secrets WHERE account_id = ?1",
-                    [id.to_string()],
-                )?;
+                overwriting(transaction, || {
+                    let sql = "DELETE FROM signing_secrets WHERE account_id = ?1";
+                    transaction.execute(sql, [id.to_string()])
+                })?;
                 let secret = insert_secret(transaction, id)?;
                 Ok(find(transaction, id)?.map(|account| (account, secret)))
             }

@@ -20,7 +20,7 @@ use crate::limits::KeyLimits;
 use crate::sql_limits::SqlLimits;
 use toise_base::clock::Clock;
 use toise_base::networks::Networks;
-use toise_store::new_id::{NewId, Settled};
+use toise_store::new_id::Settled;
 use toise_store::{self as store, Store};
 
 /// Why a call about keys failed.
@@ -95,7 +95,8 @@ pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey
     let allowed_from = request.allowed_from.map(|networks| networks.to_string());
     let (id, allowance) = (request.id, request.allowance);
     let made = store.write(move |transaction| {
-        let key_id = match settle(transaction, id)? {
+        let made_at = "SELECT created_at_ms FROM keys WHERE key_id = ?1";
+        let key_id = match id.settle(transaction, made_at, |id| id.to_string())? {
             Settled::New(id) => id,
             Settled::Made(id) => return replace_text(transaction, id, &hash, &prefix).map(Some),
         };
@@ -134,19 +135,6 @@ pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey
         key,
         key_id,
         account_id,
-    })
-}
-
-/// Looks whether a key was made by an earlier attempt of the same call.
-fn settle(transaction: &Transaction<'_>, id: NewId) -> rusqlite::Result<Settled> {
-    id.settle(|id| {
-        transaction
-            .query_row(
-                "SELECT created_at_ms FROM keys WHERE key_id = ?1",
-                [id.to_string()],
-                |row| row.get(0),
-            )
-            .optional()
     })
 }
 

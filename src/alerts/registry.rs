@@ -61,6 +61,8 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
+/// When an alert was made.
+const MADE_AT: &str = "SELECT created_at_ms FROM alerts WHERE alert_id = ?1";
 /// Maximum size of a list of alerts, bytes of JSON.
 pub const LIST_BYTES_MAX: usize = 16 << 20;
 
@@ -131,7 +133,10 @@ impl AlertRegistry {
             let mut change = last_change(transaction)?;
             let mut made = Vec::with_capacity(alerts.len());
             for (place, alert) in alerts.into_iter().enumerate() {
-                let id = match settle(transaction, ids.nth(place))? {
+                let id = match ids
+                    .nth(place)
+                    .settle(transaction, MADE_AT, Uuid::into_bytes)?
+                {
                     Settled::New(id) => FlxId(id),
                     Settled::Made(id) => {
                         made.push(Ok(FlxId(id)));
@@ -327,16 +332,6 @@ pub(super) fn deactivate(
         )?
         .execute((alert, receiver, reason.as_str(), change, now_ms))?;
     Ok(())
-}
-
-/// Looks whether an alert was made by an earlier attempt of the same call.
-fn settle(transaction: &Transaction<'_>, id: NewId) -> rusqlite::Result<Settled> {
-    id.settle(|id| {
-        transaction
-            .prepare_cached("SELECT created_at_ms FROM alerts WHERE alert_id = ?1")?
-            .query_row([id.as_bytes()], |row| row.get(0))
-            .optional()
-    })
 }
 
 fn insert(

@@ -5,7 +5,7 @@
 //! to be delivered, and those sent by a replay, are not replayed. An alert has at most one replay with pending
 //! notifications, and an account at most [`REPLAYS_MAX`], so that replays cannot fill the outbox.
 
-use rusqlite::{OptionalExtension, Transaction};
+use rusqlite::Transaction;
 use uuid::Uuid;
 
 use super::deliveries::find_alert;
@@ -17,6 +17,9 @@ use toise_store::{self as store, Store};
 
 /// Maximum replays with pending notifications per account.
 pub const REPLAYS_MAX: usize = 10;
+
+/// When a replay was begun.
+const MADE_AT: &str = "SELECT created_at_ms FROM replays WHERE replay_id = ?1";
 
 /// Why a window cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -79,7 +82,7 @@ pub fn replay(
             Some((_, false)) => return Ok(Err(Error::Inactive)),
             Some((alert, true)) => alert,
         };
-        let replay_id = match settle(transaction, id)? {
+        let replay_id = match id.settle(transaction, MADE_AT, Uuid::into_bytes)? {
             Settled::New(id) => id,
             Settled::Made(id) => return Ok(Ok(begun(transaction, id)?)),
         };
@@ -107,19 +110,6 @@ pub fn replay(
         )?;
         Ok(Ok(Replay { replay_id, items }))
     })?
-}
-
-/// Looks whether a replay was begun by an earlier attempt of the same call.
-fn settle(transaction: &Transaction<'_>, id: NewId) -> rusqlite::Result<Settled> {
-    id.settle(|id| {
-        transaction
-            .query_row(
-                "SELECT created_at_ms FROM replays WHERE replay_id = ?1",
-                [id.as_bytes()],
-                |row| row.get(0),
-            )
-            .optional()
-    })
 }
 
 /// A replay that was begun.

@@ -60,13 +60,8 @@ pub struct ListingReport {
 /// returns once the report is durable.
 pub fn insert(store: &Store, report: NewReport) -> store::Result<Option<Uuid>> {
     store.write(move |transaction| {
-        let settled = report.id.settle(|id| {
-            transaction
-                .prepare_cached("SELECT created_at_ms FROM reports WHERE report_id = ?1")?
-                .query_row([id.as_bytes()], |row| row.get(0))
-                .optional()
-        })?;
-        let id = match settled {
+        let made_at = "SELECT created_at_ms FROM reports WHERE report_id = ?1";
+        let id = match report.id.settle(transaction, made_at, Uuid::into_bytes)? {
             Settled::New(id) => id,
             Settled::Made(id) => return Ok(Some(id)),
         };

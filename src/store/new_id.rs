@@ -5,6 +5,7 @@
 //! The identifiers of what such a call makes are therefore derived from the call: made again, it finds them.
 
 use chrono::{DateTime, Utc};
+use rusqlite::{OptionalExtension, ToSql, Transaction};
 use uuid::{Builder, Uuid};
 
 /// What the identifiers of repeated calls are derived for.
@@ -53,19 +54,25 @@ impl NewId {
         }
     }
 
-    /// Looks whether the thing is there. `made_at_ms` tells when what has an identifier was made, and is asked in the
-    /// transaction that makes it.
+    /// Looks whether the thing is there, in the transaction that makes it. `made_at_ms` is a query that tells when the one
+    /// with the identifier `?1` was made, which the table has as `written`.
     ///
     /// # Errors
-    /// `made_at_ms` fails.
-    pub fn settle<E>(
+    /// The query fails.
+    pub fn settle<I: ToSql>(
         self,
-        made_at_ms: impl FnOnce(Uuid) -> Result<Option<i64>, E>,
-    ) -> Result<Settled, E> {
+        transaction: &Transaction<'_>,
+        made_at_ms: &str,
+        written: impl FnOnce(Uuid) -> I,
+    ) -> rusqlite::Result<Settled> {
         let Self::OfCall { id, made_after_ms } = self else {
             return Ok(Settled::New(Uuid::now_v7()));
         };
-        Ok(match made_at_ms(id)? {
+        let mut statement = transaction.prepare_cached(made_at_ms)?;
+        let made_at_ms: Option<i64> = statement
+            .query_row([written(id)], |row| row.get(0))
+            .optional()?;
+        Ok(match made_at_ms {
             None => Settled::New(id),
             Some(made_at_ms) if made_at_ms > made_after_ms => Settled::Made(id),
             Some(_) => Settled::New(Uuid::now_v7()),
@@ -86,21 +93,32 @@ mod tests {
 
     #[test]
     fn a_repeated_call_finds_what_it_made_and_another_one_does_not() {
-        let yesterday = DateTime::from_timestamp_millis(1_000).unwrap();
+        const YESTERDAY_MS: i64 = 1_000;
+        let yesterday = DateTime::from_timestamp_millis(YESTERDAY_MS).unwrap();
+        let mut connection = rusqlite::Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch("CREATE TABLE things (id TEXT, made_at_ms INTEGER)")
+            .unwrap();
+        let transaction = connection.transaction().unwrap();
+        let settled = |id: NewId| {
+            let query = "SELECT made_at_ms FROM things WHERE id = ?1";
+            id.settle(&transaction, query, |id| id.to_string()).unwrap()
+        };
         let id = NewId::of_call(b"a call", yesterday);
-        let Ok::<_, ()>(Settled::New(made)) = id.settle(|_| Ok(None)) else {
+        let Settled::New(made) = settled(id) else {
             panic!("{id:?}");
         };
-        assert_eq!(
-            id.settle(|asked| Ok::<_, ()>((asked == made).then_some(1_001))),
-            Ok(Settled::Made(made))
-        );
+        let made_at = |ms: i64| {
+            transaction.execute("DELETE FROM things", []).unwrap();
+            let sql = "INSERT INTO things VALUES (?1, ?2)";
+            transaction.execute(sql, (made.to_string(), ms)).unwrap();
+        };
+        made_at(YESTERDAY_MS + 1);
+        assert_eq!(settled(id), Settled::Made(made));
+        assert!(matches!(settled(id.nth(0)), Settled::New(_)));
         // Made before the key was forgotten: the call is another one.
-        let another = id.settle(|_| Ok::<_, ()>(Some(1_000)));
-        assert!(
-            matches!(another, Ok(Settled::New(id)) if id != made),
-            "{another:?}"
-        );
+        made_at(YESTERDAY_MS);
+        assert!(matches!(settled(id), Settled::New(other) if other != made));
         assert_ne!(id, NewId::of_call(b"b call", yesterday));
         assert_ne!(id.nth(0), id.nth(1));
         assert_eq!(id.nth(1), NewId::of_call(b"a call", yesterday).nth(1));

@@ -23,13 +23,8 @@ pub(super) fn insert(
     now: DateTime<Utc>,
 ) -> store::Result<Option<Uuid>> {
     store.write(move |transaction| {
-        let settled = id.settle(|id| {
-            transaction
-                .prepare_cached("SELECT created_at_ms FROM geocoding_projects WHERE project_id = ?1")?
-                .query_row([id.to_string()], |row| row.get(0))
-                .optional()
-        })?;
-        let id = match settled {
+        let made_at = "SELECT created_at_ms FROM geocoding_projects WHERE project_id = ?1";
+        let id = match id.settle(transaction, made_at, |id| id.to_string())? {
             Settled::New(id) => id,
             Settled::Made(id) => {
                 // Its first token was never given.
