@@ -17,6 +17,7 @@ use super::app::App;
 use super::body::Incoming;
 use super::error::ApiError;
 use super::response::ApiResponse;
+use super::unfolding::SHORT_BYTES;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::stored::STORED_RESPONSE_TTL;
 use toise_contract::Fault;
@@ -100,6 +101,20 @@ impl Call<'_> {
         Ok(ApiResponse::json(
             self.app.pool.run(client, load, run).await??,
         ))
+    }
+
+    /// Reads the body on the query pool, where a long one delays nobody else.
+    pub async fn read_on_pool<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(Value) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let (body, client) = (self.body.clone(), self.key()?.key_id);
+        let load = match body.len() > SHORT_BYTES {
+            true => Load::Batch,
+            false => Load::Single,
+        };
+        let job = move |_: &_| read(read_json(&body)?);
+        self.app.pool.run(client, load, job).await?
     }
 
     /// Runs a job that waits for the store on a blocking thread.

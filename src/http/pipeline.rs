@@ -313,7 +313,7 @@ async fn handle_unbilled(
             let declared = body::declared(&head.headers);
             let read = body.read(bytes_max, declared, &mut lease).await?;
             trace.is_receiving = false;
-            unfolding::bounded(read, &mut lease).await?
+            unfolding::bounded(read, &mut lease, &app.pool, key_id).await?
         }
     };
     let (path, query) = (head.path.as_str(), head.query.as_str());

@@ -4,13 +4,15 @@
 //! brackets and commas would take fifty times as much: the rest counts against the budget before it is parsed.
 
 use bytes::Bytes;
+use uuid::Uuid;
 
 use super::body_budget::BodyLease;
 use super::error::ApiError;
 use toise_contract::Fault;
+use toise_engine::pool::{Load, QueryPool};
 
 /// Bodies up to this length are not looked at, bytes: however they unfold, it is little.
-const SHORT_BYTES: usize = 64 << 10;
+pub(crate) const SHORT_BYTES: usize = 64 << 10;
 /// Bytes of a parsed value, its part of an array or object included.
 const VALUE_BYTES: usize = 100;
 /// How many times its length a usual body takes when it is parsed.
@@ -18,20 +20,30 @@ const USUAL_FACTOR: usize = 8;
 /// Maximum values of a body.
 const VALUES_MAX: usize = 1_000_000;
 
-/// A body that may be parsed: what it unfolds to is taken from its lease.
+/// A body that may be parsed: what it unfolds to is taken from its lease. A long one is counted on the query pool, as work of
+/// its key, where it delays nobody else.
 ///
 /// # Errors
-/// It has too many values, or its client too much in memory.
-pub async fn bounded(body: Bytes, lease: &mut BodyLease) -> Result<Bytes, ApiError> {
-    // Every value but the first has a comma or a bracket before it; texts have some as well.
-    if body.len() <= SHORT_BYTES || surplus(&body, marks(&body)) == 0 {
+/// It has too many values, its client has too much in memory, or the pool is full.
+pub async fn bounded(
+    body: Bytes,
+    lease: &mut BodyLease,
+    pool: &QueryPool,
+    key: Option<Uuid>,
+) -> Result<Bytes, ApiError> {
+    if body.len() <= SHORT_BYTES {
         return Ok(body);
     }
-    let counting = tokio::task::spawn_blocking(move || {
-        let values = values(&body);
+    let counting = move |_: &_| {
+        // Every value but the first has a comma or a bracket before it; texts have some as well.
+        let values = match surplus(&body, marks(&body)) {
+            0 => 0,
+            _ => values(&body),
+        };
         (body, values)
-    });
-    let (body, values) = counting.await.map_err(ApiError::internal)?;
+    };
+    let client = key.unwrap_or(Uuid::nil());
+    let (body, values) = pool.run(client, Load::Batch, counting).await?;
     if values > VALUES_MAX {
         let message = format!("must not hold more than {VALUES_MAX} values");
         return Err(ApiError::Invalid(Fault::new("", message)));
@@ -86,7 +98,8 @@ mod tests {
     async fn held(body: String) -> Result<usize, ApiError> {
         let budget = BodyBudget::new(256 << 20);
         let mut lease = budget.lease(None, None);
-        bounded(body.into(), &mut lease).await?;
+        let pool = QueryPool::new(1, 0).unwrap();
+        bounded(body.into(), &mut lease, &pool, None).await?;
         Ok(budget.held())
     }
 

@@ -195,7 +195,7 @@ async fn receive(
             let mut lease = app.bodies.lease(Some(key.key_id), client);
             let read = async {
                 let read = body.read(BODY_BYTES_MAX, body::declared(&headers), &mut lease);
-                unfolding::bounded(read.await?, &mut lease).await
+                unfolding::bounded(read.await?, &mut lease, &app.pool, Some(key.key_id)).await
             };
             let read = tokio::time::timeout(app.request_timeout, read).await;
             read.map_err(|_| ApiError::BodyInterrupted)??

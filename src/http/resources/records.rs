@@ -3,7 +3,7 @@
 use futures::FutureExt;
 use warp::http::Method;
 
-use crate::call::{Call, read_json};
+use crate::call::Call;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::{data_list_of, data_of};
@@ -103,13 +103,10 @@ async fn advert(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 
 /// `POST /v2/protected/properties/_many`: properties in the requested order; one unit for each that exists.
 async fn properties_many(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let body = call.body.clone();
+    let ids = call.read_on_pool(|body| Ok(parse_many(&body)?)).await?;
     call.blocking(move |app| {
         let listings = app.properties.listings();
-        let ids: Vec<FlxId> = parse_many(&read_json(&body)?)?
-            .into_iter()
-            .map(FlxId)
-            .collect();
+        let ids: Vec<FlxId> = ids.into_iter().map(FlxId).collect();
         let records: Vec<Vec<u8>> = listings.properties(&ids)?.into_iter().flatten().collect();
         let units = records.len() as u64;
         Ok(ApiResponse::json(list(&records)).with_units(units))

@@ -9,7 +9,7 @@ use warp::http::Method;
 
 use super::{address, operations};
 use crate::App;
-use crate::call::{Call, read_json};
+use crate::call::Call;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::response::{ApiResponse, list};
@@ -109,9 +109,8 @@ pub const OF_ADVERTS: &[Endpoint] = endpoints!("adverts", ListingKind::Advert);
 
 async fn create(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let account = call.key()?.account_id;
-    let body = call.body.clone();
-    let read = move |_: &App| Ok(parse_alert(listing, &read_json(&body)?)?);
-    let alert = call.blocking(read).await?;
+    let read = move |body: Value| Ok(parse_alert(listing, &body)?);
+    let alert = call.read_on_pool(read).await?;
     check_address(call.app, &alert.webhook_url).await?;
     let id = call.new_id();
     call.blocking(move |app| {
@@ -123,9 +122,8 @@ async fn create(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
 
 async fn create_many(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let account = call.key()?.account_id;
-    let body = call.body.clone();
-    let read = move |_: &App| Ok(parse_alerts(listing, &read_json(&body)?)?);
-    let mut alerts: Vec<Result<NewAlert, Fault>> = call.blocking(read).await?;
+    let read = move |body: Value| Ok(parse_alerts(listing, &body)?);
+    let mut alerts: Vec<Result<NewAlert, Fault>> = call.read_on_pool(read).await?;
     let urls = alerts.iter().flatten().map(|alert| &alert.webhook_url);
     let refused = call.app.addresses.refused(urls.cloned().collect()).await;
     for alert in &mut alerts {
@@ -183,13 +181,9 @@ async fn get(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiEr
 
 async fn update(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
-    let body = call.body.clone();
-    let patch = call
-        .blocking(move |app| {
-            let patch = parse_patch(listing, &read_json(&body)?)?;
-            app.alerts.get(address)?;
-            Ok(patch)
-        })
+    let read = move |body: Value| Ok(parse_patch(listing, &body)?);
+    let patch = call.read_on_pool(read).await?;
+    call.blocking(move |app| Ok(app.alerts.get(address)?))
         .await?;
     if let Some(url) = &patch.webhook_url {
         check_address(call.app, url).await?;
