@@ -336,7 +336,7 @@ async fn listen(
 }
 
 async fn bind(wanted: &str) -> Result<TcpListener, Failure> {
-    let listener = TcpListener::bind(wanted).await;
+    let listener = toise_http::listener::listen(wanted).await;
     listener.map_err(|error| format!("cannot listen on {wanted}: {error}").into())
 }
 

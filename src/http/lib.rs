@@ -54,5 +54,5 @@ mod vendor_sources;
 
 pub use app::App;
 pub use readiness::Readiness;
-pub use toise_transport::{client_address, pace, paid_reads, refused_keys, tls};
+pub use toise_transport::{client_address, listener, pace, paid_reads, refused_keys, tls};
 use toise_transport::{coding, connections_by_address, pieces};

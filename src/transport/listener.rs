@@ -1,0 +1,93 @@
+//! The sockets that the service listens on, with bounds on what the kernel holds of each connection.
+//!
+//! Without bounds the kernel takes up to 6 MiB of what a client sends and the service does not read, and up to 4 MiB of what
+//! it sends and the client does not read: gigabytes for some hundred connections, which count against the memory of a
+//! container like the service's own.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::{TcpListener, TcpSocket};
+
+/// Bytes of a connection that were received and are not read yet; as many as a client sends ahead over HTTP/2.
+const RECEIVED_BYTES_MAX: u32 = 256 << 10;
+/// Bytes of a connection that are to be sent: 20 MB/s at a round trip of 50 ms.
+const TO_SEND_BYTES_MAX: u32 = 1 << 20;
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 1_024;
+
+/// Listens on an address, `host:port`. Of a name with several addresses, on the first that can be listened on.
+///
+/// # Errors
+/// There is no such name, or none of its addresses can be listened on.
+pub async fn listen(wanted: &str) -> io::Result<TcpListener> {
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in tokio::net::lookup_host(wanted).await? {
+        match listen_on(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A service that is started again need not wait for connections of the one before to be forgotten.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    // Those of its connections are the same. Linux takes these for half of what it holds, its own overhead included.
+    socket.set_recv_buffer_size(RECEIVED_BYTES_MAX)?;
+    socket.set_send_buffer_size(TO_SEND_BYTES_MAX / 2)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    /// Bytes that can be sent to somebody who reads none.
+    async fn sent_unread(stream: &mut TcpStream) -> usize {
+        let (mut sent, piece) = (0, [0; 64 << 10]);
+        let sending = async {
+            while let Ok(bytes) = stream.write(&piece).await {
+                sent += bytes;
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_millis(300), sending).await;
+        sent
+    }
+
+    #[tokio::test]
+    async fn the_kernel_holds_little_of_what_nobody_reads() {
+        let listener = listen("127.0.0.1:0").await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        // The client's own part is not what is measured.
+        socket.set_send_buffer_size(64 << 10).unwrap();
+        socket.set_recv_buffer_size(64 << 10).unwrap();
+        let connected = socket.connect(listener.local_addr().unwrap());
+        let (mut client, accepted) = tokio::try_join!(connected, listener.accept()).unwrap();
+        let mut accepted = accepted.0;
+        let received = sent_unread(&mut client).await;
+        assert!((64 << 10..1 << 20).contains(&received), "{received}");
+        let to_send = sent_unread(&mut accepted).await;
+        assert!((256 << 10..2 << 20).contains(&to_send), "{to_send}");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_listened_on_is_an_error() {
+        let taken = listen("127.0.0.1:0").await.unwrap();
+        let again = listen(&taken.local_addr().unwrap().to_string()).await;
+        assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert!(listen("127.0.0.1").await.is_err());
+    }
+}
