@@ -86,6 +86,59 @@ fn every_field_of_the_document_has_a_description() {
     assert!(silent.is_empty(), "{silent:#?}");
 }
 
+/// A schema, or the one that it refers to.
+fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    match schema["$ref"].as_str() {
+        Some(reference) => document.pointer(reference.trim_start_matches('#')).unwrap(),
+        None => schema,
+    }
+}
+
+/// Whether no value fits both schemas: their types differ, or one is closed and lacks what the other requires.
+fn exclude_each_other(one: &Value, other: &Value) -> bool {
+    let lacks = |closed: &Value, open: &Value| {
+        let required = open["required"].as_array().into_iter().flatten();
+        let mut names = required.filter_map(Value::as_str);
+        closed["additionalProperties"] == false
+            && names.any(|name| closed["properties"].get(name).is_none())
+    };
+    let has_types = one["type"].is_string() && other["type"].is_string();
+    has_types && one["type"] != other["type"] || lacks(one, other) || lacks(other, one)
+}
+
+/// Every `oneOf` of a document with its path.
+fn alternatives<'a>(value: &'a Value, path: &str, found: &mut Vec<(String, &'a Vec<Value>)>) {
+    if let Some(branches) = value["oneOf"].as_array() {
+        found.push((path.to_owned(), branches));
+    }
+    let fields = value.as_object().into_iter().flatten();
+    for (name, inner) in fields {
+        alternatives(inner, &format!("{path}/{name}"), found);
+    }
+    for (index, inner) in value.as_array().into_iter().flatten().enumerate() {
+        alternatives(inner, &format!("{path}/{index}"), found);
+    }
+}
+
+#[test]
+fn no_value_fits_two_alternatives() {
+    let document = openapi::document(resources::endpoints());
+    let mut found = Vec::new();
+    alternatives(&document, "", &mut found);
+    assert!(found.len() >= 3, "{found:?}");
+    for (path, branches) in found {
+        let branches: Vec<&Value> = branches
+            .iter()
+            .map(|branch| resolved(&document, branch))
+            .collect();
+        for (place, one) in branches.iter().enumerate() {
+            for other in &branches[place + 1..] {
+                assert!(exclude_each_other(one, other), "{path}: {one} {other}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn every_operation_with_a_json_body_has_an_example_that_is_valid() {
     let service = Service::start().await;

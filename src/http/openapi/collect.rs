@@ -68,7 +68,7 @@ pub fn pending() -> Value {
 /// The response to a call whose page is not a listing, or the ordinary error.
 pub fn rejected(error: Value) -> Value {
     let reasons = RejectionCode::ALL.map(|code| format!("`{}` {}", code.as_str(), code.meaning()));
-    let rejected = enveloped(json!({
+    let mut rejected = enveloped(json!({
         "type": "object",
         "required": ["status", "reason"],
         "properties": {
@@ -77,6 +77,8 @@ pub fn rejected(error: Value) -> Value {
                 "A word, a colon and what happened: {}", reasons.join("; "))},
         },
     }));
+    // So that no answer is both.
+    rejected["additionalProperties"] = false.into();
     json!({
         "description": "The page is no listing, free; or `url` is missing or malformed, error.code 10002",
         "content": content(json!({"oneOf": [rejected, error]})),
