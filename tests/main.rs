@@ -49,6 +49,7 @@ mod contract {
     mod sql;
     mod sql_hostile;
     mod tiles;
+    mod turned_away;
 }
 mod engine {
     mod bulk;
@@ -74,6 +75,7 @@ mod journeys {
     mod crash_ledger;
     mod dying_workers;
     #[cfg(unix)]
+    mod few_descriptors;
     mod foreign_readers;
     #[cfg(target_os = "linux")]
     mod full_disk;
@@ -97,6 +99,7 @@ mod journeys {
     mod serving;
     mod sql;
     mod synthetic_data;
+    mod unwritable_parts;
     mod valuing;
 }
 mod lake {
@@ -111,6 +114,7 @@ mod real {
     mod addresses;
     mod estimates;
     mod market;
+    mod matching;
     mod open_data;
 }
 mod support;

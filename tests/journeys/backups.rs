@@ -1,5 +1,6 @@
 //! A backup during imports and key changes, restored elsewhere: same responses, same keys.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -129,6 +130,10 @@ async fn a_backup_taken_during_writes_restores_the_same_data_and_keys() {
     let restored = outer.path().join("restored");
     let report = run(&restored, &["restore", backup.to_str().unwrap()]);
     assert_eq!(report["data"], restored.to_str().unwrap());
+    for file in ["store.sqlite", "ledger.sqlite", "../last.tar"] {
+        let mode = std::fs::metadata(restored.join(file)).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file} can be read by others");
+    }
     let other = Server::start(&restored, "serve");
     assert_eq!(search(&other, &key, query.clone()).await, after);
     assert_eq!(search(&other, &late, query.clone()).await.0, 401);

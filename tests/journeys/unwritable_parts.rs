@@ -1,0 +1,136 @@
+//! One part of the data folder that takes no writes, while the disk has room: the server names it, acknowledges nothing
+//! that would be lost, and is ready again by itself. A ledger whose sync fails ends the server, by name.
+//!
+//! Needs a C compiler for the library that makes writes and syncs fail.
+
+use std::io::{Read, Seek};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::http_client;
+use crate::support::process::{Server, run, toise};
+use crate::torture::faults::{Faults, Word};
+
+/// Maximum wait for the server to notice a change of its disk.
+const NOTICED_WITHIN: Duration = Duration::from_secs(60);
+/// What a call costs here, so that it is answered once its row is on disk.
+const PRICE: [&str; 2] = ["--price", "API_OPENDATA_DVF_SEARCH=1"];
+
+/// A server whose folder has room whatever is left, and whose files that begin with `part`, and go on, are made to fail.
+fn served(data: &Path, part: &str, faults: &Faults, log: Stdio) -> Server {
+    let mut command = toise(data, &["serve", "--listen", "127.0.0.1:0"]);
+    command.args(["--set", "server.disk_free_min_mib=0"]);
+    command.args(PRICE).stderr(log);
+    faults.preload(&mut command, &data.join(part));
+    Server::ready(&mut command)
+}
+
+/// Asks with a key; the status.
+async fn ask(server: &Server, key: &str, path: &str, body: serde_json::Value) -> u16 {
+    let url = format!("{}{path}", server.address);
+    let request = http_client().post(url).header("x-api-key", key).json(&body);
+    request.send().await.unwrap().status().as_u16()
+}
+
+/// A call that changes the store.
+async fn make_account(server: &Server, key: &str, name: &str) -> u16 {
+    ask(
+        server,
+        key,
+        "/v2/protected/admin/accounts",
+        json!({"name": name}),
+    )
+    .await
+}
+
+/// A call that is charged in the ledger.
+async fn search(server: &Server, key: &str) -> u16 {
+    ask(server, key, "/v2/protected/opendata/dvf/search", json!({})).await
+}
+
+/// Waits until `/healthz` answers so.
+async fn becomes(server: &Server, status: u16, text: &str) {
+    let asked = Instant::now();
+    loop {
+        let response = http_client().get(format!("{}/healthz", server.address));
+        let response = response.send().await.unwrap();
+        let found = response.status().as_u16();
+        let said = response.text().await.unwrap();
+        if found == status && said.contains(text) {
+            return;
+        }
+        assert!(
+            asked.elapsed() < NOTICED_WITHIN,
+            "{found} {said}, not {text}"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_takes_no_writes_is_named_and_the_rest_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let outer = folder.path().canonicalize().unwrap();
+    let data = outer.join("data");
+    let Some(faults) = Faults::compile(&outer, 1) else {
+        return;
+    };
+    let made = run(&data, &["keys", "create", "--scopes", "admin,search"]);
+    let key = made["key"].as_str().unwrap();
+    for (part, named) in [
+        ("store.sqlite", "the store cannot be written"),
+        ("ledger.sqlite", "the ledger cannot be written"),
+        (".writabl", "the data folder cannot be written"),
+    ] {
+        let server = served(&data, part, &faults, Stdio::null());
+        becomes(&server, 200, "").await;
+        faults.set(Word::Full, 1);
+        let account = make_account(&server, key, &format!("{part} during")).await;
+        let charged = search(&server, key).await;
+        assert_eq!(account >= 500, part == "store.sqlite", "{part}: {account}");
+        assert_eq!(charged >= 500, part == "ledger.sqlite", "{part}: {charged}");
+        becomes(&server, 503, named).await;
+        assert!(faults.get(Word::Made) > 0);
+        faults.set(Word::Full, 0);
+        becomes(&server, 200, "").await;
+        let account = make_account(&server, key, &format!("{part} after")).await;
+        assert!(account < 300, "{part}: {account}");
+        assert_eq!(search(&server, key).await, 200);
+        assert_eq!(server.terminate(), Some(0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_cannot_be_synced_ends_the_server_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let outer = folder.path().canonicalize().unwrap();
+    let data = outer.join("data");
+    let Some(faults) = Faults::compile(&outer, 1) else {
+        return;
+    };
+    let made = run(&data, &["keys", "create", "--scopes", "search"]);
+    let key = made["key"].as_str().unwrap();
+    let mut log = tempfile::tempfile().unwrap();
+    let stderr = Stdio::from(log.try_clone().unwrap());
+    let server = served(&data, "ledger.sqlite", &faults, stderr);
+    assert_eq!(search(&server, key).await, 200);
+    faults.set(Word::SyncErrors, 1);
+    // Its row may be on disk or not: nobody can tell any more, so it is not answered.
+    assert!(search(&server, key).await >= 500);
+    assert_eq!(server.ends_within(NOTICED_WITHIN, || {}), Some(1));
+    let mut said = String::new();
+    log.rewind().unwrap();
+    log.read_to_string(&mut said).unwrap();
+    let named =
+        |line: &str| line.contains("ledger-flusher") && line.contains("the log cannot be synced");
+    assert!(said.lines().any(named), "{said}");
+
+    faults.end();
+    let server = Server::start(&data, "serve");
+    becomes(&server, 200, "").await;
+    assert_eq!(search(&server, key).await, 200);
+    assert_eq!(server.terminate(), Some(0));
+}
