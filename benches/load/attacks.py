@@ -35,6 +35,8 @@ VALUES = 1_000_000
 STREAMS = 100
 # Connections of an address, of those attacks that need many.
 CONNECTIONS = 200
+# The niceness of processes that take what nobody else wants.
+LOWEST = 19
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -47,10 +49,11 @@ def arguments():
     parser.add_argument("--only", choices=ATTACKS, nargs="+", help="the attacks to run, all if left out")
     parser.add_argument("--elsewhere", action="store_true",
                         help="attack another server on this machine: what the attackers take by themselves")
+    parser.add_argument("--equal", action="store_true", help="attackers at the priority of everybody else")
     parser.add_argument("--json", action="store_true", help="also write benches/results/attacks.json")
     options = parser.parse_args()
-    if options.elsewhere and options.json:
-        parser.error("--json records attacks on the server itself, not those --elsewhere")
+    if options.json and (options.elsewhere or options.equal):
+        parser.error("--json records neither attacks --elsewhere nor those of --equal priority")
     return options
 
 
@@ -75,8 +78,9 @@ def get(path):
 class Attack:
     """Attackers, each a process and from an address of its own, until they are called off."""
 
-    def __init__(self, address, key, slow_key):
+    def __init__(self, address, key, slow_key, niceness):
         host, port = address.split(":")
+        self.niceness = niceness
         self.to, self.key, self.slow_key = (host, int(port)), key, slow_key
         self.is_over, self.done, self.total = multiprocessing.Event(), 0, multiprocessing.Value("q", 0)
         self.processes = []
@@ -85,6 +89,7 @@ class Attack:
         return socket.create_connection(self.to, timeout=5, source_address=(source, 0))
 
     def loop(self, act, source):
+        os.nice(self.niceness)
         while not self.is_over.is_set():
             with contextlib.suppress(OSError, http.client.HTTPException):
                 act(self, source)
@@ -366,7 +371,7 @@ def main():
         for _ in range(options.rounds):
             for name, rounds in taken.items():
                 alone, _ = modest(address, keys[0], options.seconds / 2)
-                attack = Attack(idle if name == CONTROL else attacked, *keys[1:])
+                attack = Attack(idle if name == CONTROL else attacked, *keys[1:], 0 if options.equal else LOWEST)
                 logged = os.path.getsize(log.name)
                 forget_peak(process)
                 attack.start(ATTACKS[name])
@@ -376,8 +381,8 @@ def main():
                 log_rate = (os.path.getsize(log.name) - logged) / options.seconds / 1e6
                 one, two = percentile(alone, 0.99), percentile(beside, 0.99)
                 rounds.append((one, two, two / one, failed, memory, log_rate))
-                print(f"{name:34} p99 alone {one:5.1f} ms, beside {two:5.1f} ms ({two / one:.1f} times), {failed} failed;"
-                      f" {done:,} done; {memory:.0f} MiB; log {log_rate:.2f} MB/s", flush=True)
+                print(f"{name:34} p99 alone {one:5.1f} ms, beside {two:5.1f} ms ({two / one:.1f} times), p90 beside"
+                      f" {percentile(beside, 0.9):.1f} ms, {failed} failed; {done:,} done; {memory:.0f} MiB; log {log_rate:.2f} MB/s", flush=True)
     if options.json:
         rows = [results.row(name, *figures(rounds)) for name, rounds in taken.items()]
         results.write("attacks", "benches/load/attacks.py --toise TOISE --data DIR --json", rows,

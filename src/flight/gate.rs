@@ -17,7 +17,7 @@ use toise_accounts::scopes::Scope;
 use toise_http::client_address::{PeerAddress, client_address};
 use toise_http::endpoint::Access;
 use toise_http::error::ApiError;
-use toise_http::out_of_turn::Doorkeeper;
+use toise_http::out_of_turn::{Doorkeeper, InTurn};
 use toise_http::pace::PacedClient;
 use toise_http::paid_reads::PaidReads;
 use toise_http::{App, admission, auth};
@@ -64,7 +64,7 @@ pub(super) async fn admit<T>(app: &App, request: &Request<T>) -> Result<Admitted
         admission::admit(app, &meter).map_err(status)?;
         Ok(Admitted { key, meter })
     };
-    paced(app, client, admitted.await).await
+    paced(app, request, client, admitted.await).await
 }
 
 /// Checks key and scope of a call that only asks whether they are right; returns the text of the key.
@@ -76,13 +76,13 @@ pub(super) async fn check<T>(app: &App, request: &Request<T>) -> Result<String, 
         pay(request);
         Ok(text)
     };
-    paced(app, client, checked.await).await
+    paced(app, request, client, checked.await).await
 }
 
-/// Turns away calls that show no key.
+/// Calls that show no key wait at the door.
 pub(super) fn doorkeeper(app: &App) -> Doorkeeper {
-    Doorkeeper::new(&app.pace, |head| {
-        let shows = |name: &str| head.headers.contains_key(name);
+    Doorkeeper::new(&app.pace, |_, _, headers| {
+        let shows = |name: &str| headers.contains_key(name);
         !shows(AUTHORIZATION) && !shows(auth::KEY_HEADER)
     })
 }
@@ -94,11 +94,17 @@ fn pay<T>(request: &Request<T>) {
     }
 }
 
-/// Keeps refusals at the pace of their client.
-async fn paced<T>(app: &App, client: IpAddr, outcome: Result<T, Status>) -> Result<T, Status> {
+/// Keeps the outcome of a call that is refused at the pace of its client.
+async fn paced<T, O>(
+    app: &App,
+    request: &Request<T>,
+    client: IpAddr,
+    outcome: Result<O, Status>,
+) -> Result<O, Status> {
     if outcome.is_err() {
+        let has_waited = request.extensions().get::<InTurn>().is_some();
         let paced = PacedClient {
-            address: Some(client),
+            address: (!has_waited).then_some(client),
             is_proxied: false,
             is_probe: false,
         };

@@ -18,6 +18,7 @@ use super::body::{self, Incoming};
 use super::client_address::PeerAddress;
 use super::head::{Admitted, Head};
 use super::malformed::Malformed;
+use super::out_of_turn::InTurn;
 use super::paid_reads::PaidReads;
 use super::{App, pipeline};
 use toise_sql::audit::Door;
@@ -69,6 +70,7 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
         .and(warp::ext::optional())
         .and(warp::ext::optional())
         .and(warp::ext::optional())
+        .and(warp::ext::optional())
         .map(
             |method: Method,
              path: FullPath,
@@ -79,7 +81,8 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
              paid: Option<PaidReads>,
              audience: Option<Audience>,
              malformed: Option<Malformed>,
-             admitted: Option<Admitted>| Head {
+             admitted: Option<Admitted>,
+             in_turn: Option<InTurn>| Head {
                 method,
                 path,
                 query,
@@ -90,6 +93,7 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
                 audience: audience.unwrap_or_default(),
                 malformed,
                 is_admitted: admitted.is_some(),
+                is_in_turn: in_turn.is_some(),
             },
         )
 }

@@ -39,6 +39,8 @@ pub struct Head {
     pub malformed: Option<Malformed>,
     /// Whether the call has been counted against the rate of its key; likewise.
     pub is_admitted: bool,
+    /// Whether it waited for its turn at the door; likewise.
+    pub is_in_turn: bool,
 }
 
 /// A call that has been counted against the rate of its key. An extension of requests, which no client can set.
@@ -57,6 +59,7 @@ impl Head {
         PacedClient {
             address: match self.audience {
                 Audience::Operators => None,
+                _ if self.is_in_turn => None,
                 Audience::Everyone | Audience::Customers => self.client(app),
             },
             is_proxied: self

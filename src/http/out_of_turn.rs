@@ -1,4 +1,4 @@
-//! What becomes of a request whose client is out of turn ([`super::pace`]).
+//! What becomes of a request whose client is out of turn ([`super::pace`]): it waits at the door, or its connection ends.
 
 use std::error::Error;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use warp::Reply;
-use warp::http::request::Parts;
+use warp::http::{HeaderMap, Method, Request};
 
 use super::answer_headers;
 use super::error::ApiError;
@@ -18,11 +18,18 @@ use super::pace::{Pace, PacedClient};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EndsConnection;
 
-/// Turns clients away that are out of turn, before anything is done for them. Cheap to clone.
+/// An extension of requests that waited for their turn at the door, which no client can set.
+#[derive(Clone, Copy, Debug)]
+pub struct InTurn;
+
+/// Whether a request of a method, a path and headers waits at the door.
+type Waits = dyn Fn(&Method, &str, &HeaderMap) -> bool + Send + Sync;
+
+/// Lets requests wait for the turn of their client, before anything is done for them. Cheap to clone.
 #[derive(Clone)]
 pub struct Doorkeeper {
     pace: Pace,
-    is_unkeyed: Arc<dyn Fn(&Parts) -> bool + Send + Sync>,
+    waits: Arc<Waits>,
 }
 
 impl fmt::Debug for Doorkeeper {
@@ -32,11 +39,14 @@ impl fmt::Debug for Doorkeeper {
 }
 
 impl Doorkeeper {
-    /// Turns away requests of which `is_unkeyed` says that they show no key and are no health checks.
-    pub fn new(pace: &Pace, is_unkeyed: impl Fn(&Parts) -> bool + Send + Sync + 'static) -> Self {
+    /// Those wait of which `waits` says so.
+    pub fn new(
+        pace: &Pace,
+        waits: impl Fn(&Method, &str, &HeaderMap) -> bool + Send + Sync + 'static,
+    ) -> Self {
         Self {
             pace: pace.clone(),
-            is_unkeyed: Arc::new(is_unkeyed),
+            waits: Arc::new(waits),
         }
     }
 
@@ -60,9 +70,22 @@ impl Doorkeeper {
         }
     }
 
-    /// Whether the connection of a request is to end at once.
-    pub(super) fn turns_away(&self, head: &Parts, peer: IpAddr) -> bool {
-        self.pace.is_out_of_turn(peer, || (self.is_unkeyed)(head))
+    /// Waits for the turn of a client, if its request is one that waits. Its connection is to end if that is too far away.
+    pub(super) async fn keep<B>(
+        &self,
+        peer: IpAddr,
+        request: &Request<B>,
+    ) -> Result<Option<InTurn>, EndsConnection> {
+        if !(self.waits)(request.method(), request.uri().path(), request.headers()) {
+            return Ok(None);
+        }
+        let client = PacedClient {
+            address: Some(peer),
+            is_proxied: false,
+            is_probe: false,
+        };
+        let kept = self.pace.keep(client).await;
+        kept.map(|()| Some(InTurn)).map_err(|_wait| EndsConnection)
     }
 }
 

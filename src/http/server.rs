@@ -31,7 +31,7 @@ use warp::http::Response;
 use super::App;
 use super::audience::Audience;
 use super::client_address::{Networks, PeerAddress};
-use super::connection::{Activity, TimedStream, Timeouts};
+use super::connection::{Activity, TimedStream, Timeouts, TrackedBody};
 use super::connections_by_address::ConnectionsByAddress;
 use super::malformed;
 use super::out_of_turn::{Doorkeeper, EndsConnection};
@@ -79,7 +79,7 @@ pub struct ServerLimits {
     pub proxies: Arc<Networks>,
     /// Who the listener is for.
     pub audience: Audience,
-    /// Turns clients away; everybody is let in without one.
+    /// Lets clients wait for their turn; everybody is let in without one.
     pub doorkeeper: Option<Doorkeeper>,
 }
 
@@ -129,6 +129,7 @@ pub async fn run(
     let writing = tokio::spawn(writing);
     let service = TowerToHyperService::new(warp::service(filter));
     let limits = ServerLimits {
+        proxies: app.proxies.clone(),
         doorkeeper: Some(doorkeeper(app)),
         ..limits
     };
@@ -143,12 +144,11 @@ pub async fn run(
     write_key_uses(uses, store).await;
 }
 
-/// Turns away requests that show no key, except health checks.
+/// Requests that show no key wait at the door, except health checks.
 fn doorkeeper(app: App) -> Doorkeeper {
     let pace = app.pace.clone();
-    Doorkeeper::new(&pace, move |head| {
-        !auth::shows_key(&app, &head.method, &head.headers)
-            && !ROUTER.is_probe(&head.method, head.uri.path())
+    Doorkeeper::new(&pace, move |method, path, headers| {
+        !auth::shows_key(&app, method, headers) && !ROUTER.is_probe(method, path)
     })
 }
 
@@ -234,21 +234,18 @@ pub async fn accept<S, B>(
         let watcher = graceful.watcher();
         let counted = metrics.connection();
         let (builder, service, limits) = (builder.clone(), service.clone(), limits.clone());
-        let unpaid = unpaid.clone();
         let client = Client {
             peer,
-            paid: paid.clone(),
+            paid,
+            unpaid: unpaid.clone(),
+            audience: limits.audience,
             doorkeeper,
         };
         tokio::spawn(async move {
             match acceptor {
-                None => {
-                    let stream = PaidStream::new(stream, peer, paid, unpaid);
-                    serve(stream, client, builder, service, &limits, watcher).await;
-                }
+                None => serve(stream, client, builder, service, &limits, watcher).await,
                 Some(acceptor) => {
                     if let Some(stream) = tls_handshake(stream, acceptor, &limits).await {
-                        let stream = PaidStream::new(stream, peer, paid, unpaid);
                         serve(stream, client, builder, service, &limits, watcher).await;
                     }
                 }
@@ -339,11 +336,13 @@ async fn tls_handshake(
 struct Client {
     peer: IpAddr,
     paid: PaidReads,
+    unpaid: UnpaidReads,
+    audience: Audience,
     doorkeeper: Option<Doorkeeper>,
 }
 
 /// Puts on a request what the service is to know of it.
-fn tell(request: &mut Request<Incoming>, client: &Client, audience: Audience) {
+fn tell(request: &mut Request<Incoming>, client: &Client) {
     let malformed = malformed::fault_of(request);
     let extensions = request.extensions_mut();
     if let Some(malformed) = malformed {
@@ -351,7 +350,41 @@ fn tell(request: &mut Request<Incoming>, client: &Client, audience: Audience) {
     }
     extensions.insert(PeerAddress(client.peer));
     extensions.insert(client.paid.clone());
-    extensions.insert(audience);
+    extensions.insert(client.audience);
+}
+
+/// Waits for the turn of a request, if it has to, and answers it. Other requests of a connection that ends come to nothing,
+/// too.
+async fn answer<S, B>(
+    mut request: Request<Incoming>,
+    client: &Client,
+    service: S,
+    activity: &Activity,
+) -> Result<Result<Response<TrackedBody<B>>, S::Error>, EndsConnection>
+where
+    S: Service<Request<Incoming>, Response = Response<B>>,
+    B: Body,
+{
+    let running = activity.request(request.version());
+    if let Some(doorkeeper) = &client.doorkeeper
+        && !activity.has_ended()
+        && let Some(in_turn) = doorkeeper.keep(client.peer, &request).await?
+    {
+        request.extensions_mut().insert(in_turn);
+    }
+    if activity.has_ended() {
+        return Err(EndsConnection);
+    }
+    tell(&mut request, client);
+    let answer = service.call(request).await;
+    if let Ok(answer) = &answer
+        && answer.extensions().get::<EndsConnection>().is_some()
+    {
+        return Err(EndsConnection);
+    }
+    let answer = answer.map(|answer| answer.map(|body| activity.answer(body)));
+    drop(running);
+    Ok(answer)
 }
 
 /// Serves one connection until it ends or times out.
@@ -364,7 +397,7 @@ async fn serve<T, S, B>(
     watcher: Watcher,
 ) where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    S: Service<Request<Incoming>, Response = Response<B>> + Send + 'static,
+    S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
     S::Future: Send + 'static,
     S::Error: Into<Box<dyn Error + Send + Sync>> + Send,
     B: Body + Send + 'static,
@@ -373,41 +406,24 @@ async fn serve<T, S, B>(
 {
     let activity = Activity::begin(client.peer, Instant::now());
     let (peer, doorkeeper) = (client.peer, client.doorkeeper.clone());
-    let audience = limits.audience;
+    let stream = PaidStream::new(stream, peer, client.paid.clone(), client.unpaid.clone());
+    let client = Arc::new(client);
     let tracked = {
         let activity = activity.clone();
         service_fn(move |request: Request<Incoming>| {
-            let (head, body) = request.into_parts();
-            let doorkeeper = client.doorkeeper.as_ref();
-            let is_turned_away =
-                doorkeeper.is_some_and(|keeper| keeper.turns_away(&head, client.peer));
-            let answered = activity.clone();
-            if is_turned_away {
-                activity.end();
-            }
-            // Other requests of a connection that ends come to nothing, too.
-            let begun = (!activity.has_ended()).then(|| {
-                let mut request = Request::from_parts(head, body);
-                tell(&mut request, &client, audience);
-                (activity.request(request.version()), service.call(request))
-            });
-            async move {
-                let Some((running, answer)) = begun else {
-                    return std::future::pending().await;
-                };
-                let answer = answer.await;
-                let ends =
-                    |answer: &Response<B>| answer.extensions().get::<EndsConnection>().is_some();
-                if answer.as_ref().is_ok_and(ends) {
-                    drop(answer);
-                    answered.end();
-                    // Nothing is sent any more.
-                    return std::future::pending().await;
+            let (activity, client) = (activity.clone(), client.clone());
+            let service = service.clone();
+            // Boxed, so that a task which waits is small.
+            Box::pin(async move {
+                match answer(request, &client, service, &activity).await {
+                    Ok(answer) => answer,
+                    Err(EndsConnection) => {
+                        activity.end();
+                        // Nothing is sent any more.
+                        std::future::pending().await
+                    }
                 }
-                let answer = answer.map(|answer| answer.map(|body| answered.answer(body)));
-                drop(running);
-                answer
-            }
+            })
         })
     };
     let io = TokioIo::new(TimedStream::new(stream, activity.clone()));

@@ -3,6 +3,7 @@
 //! The table is bounded: once it is full, addresses that are not in it share a bucket.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +43,23 @@ struct Buckets {
     cleared_at: Duration,
 }
 
+impl Buckets {
+    /// When the bucket of an address will be empty.
+    fn of(&mut self, client: IpAddr, now: Duration) -> &mut Duration {
+        let client = counted_as(client);
+        if self.empty_at.len() >= ADDRESSES_MAX && now >= self.cleared_at + CLEARED_EVERY {
+            self.empty_at.retain(|_, empty_at| *empty_at > now);
+            self.cleared_at = now;
+        }
+        let has_room = self.empty_at.len() < ADDRESSES_MAX;
+        match self.empty_at.entry(client) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) if has_room => new.insert(Duration::ZERO),
+            Entry::Vacant(_) => &mut self.others_empty_at,
+        }
+    }
+}
+
 impl AddressBuckets {
     pub(super) fn new(size: BucketSize) -> Self {
         Self {
@@ -62,19 +80,9 @@ impl AddressBuckets {
         now: Duration,
         overflow_max: Duration,
     ) -> Result<Duration, Duration> {
-        let client = counted_as(client);
         let BucketSize { holds, every } = self.size;
         let mut buckets = self.buckets.lock();
-        if buckets.empty_at.len() >= ADDRESSES_MAX && now >= buckets.cleared_at + CLEARED_EVERY {
-            buckets.empty_at.retain(|_, empty_at| *empty_at > now);
-            buckets.cleared_at = now;
-        }
-        let has_room = buckets.empty_at.len() < ADDRESSES_MAX;
-        let empty_at = match buckets.empty_at.get_mut(&client) {
-            Some(empty_at) => empty_at,
-            None if has_room => buckets.empty_at.entry(client).or_default(),
-            None => &mut buckets.others_empty_at,
-        };
+        let empty_at = buckets.of(client, now);
         let filled = (*empty_at).max(now) + every * count;
         let overflow = filled.saturating_sub(now + every * holds);
         if overflow > overflow_max {
@@ -87,13 +95,7 @@ impl AddressBuckets {
     /// Fills the bucket of an address, whatever it holds.
     pub(super) fn fill(&self, client: IpAddr, now: Duration) {
         let BucketSize { holds, every } = self.size;
-        let _ = self.add(client, 0, now, Duration::ZERO);
-        let mut buckets = self.buckets.lock();
-        let full = now + every * holds;
-        match buckets.empty_at.get_mut(&counted_as(client)) {
-            Some(empty_at) => *empty_at = full,
-            None => buckets.others_empty_at = full,
-        }
+        *self.buckets.lock().of(client, now) = now + every * holds;
     }
 
     /// What [`AddressBuckets::add`] would return for one more, without adding it.

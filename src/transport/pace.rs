@@ -23,6 +23,8 @@ use toise_telemetry::{Metrics, Refusal};
 pub const WAIT_MAX: Duration = Duration::from_secs(2);
 /// Maximum wait of an answer that a proxy passes on.
 pub const PROXIED_WAIT_MAX: Duration = Duration::from_millis(100);
+/// Maximum answers of an address at once, however many it may have a second: what comes at once delays everybody.
+const AT_ONCE_MAX: u32 = 100;
 /// Maximum answers that wait at once, of all addresses.
 const WAITING_MAX: usize = 8_192;
 /// Health checks and metrics of an address that do not wait, however much else it asks for.
@@ -33,11 +35,11 @@ const PROBES: BucketSize = BucketSize {
 /// For how long an address that was cut off opens connections at a pace.
 const CUT_OFF: BucketSize = BucketSize {
     holds: 1,
-    every: Duration::from_secs(1),
+    every: Duration::from_secs(30),
 };
-/// Connections that such an address may open a second, and at once.
+/// Connections that such an address may open a second, a fifth of them at once.
 const REOPENED: BucketSize = BucketSize {
-    holds: 50,
+    holds: 10,
     every: Duration::from_millis(20),
 };
 /// Maximum wait of a piece of a body that is discarded, which is longer than any discard lasts.
@@ -67,7 +69,7 @@ pub struct Pace {
 /// Who is answered at a pace.
 #[derive(Clone, Copy, Debug)]
 pub struct PacedClient {
-    /// Its address; `None` for this process itself, which never waits.
+    /// Its address; `None` for one that does not wait: this process itself, or one whose turn it is.
     pub address: Option<IpAddr>,
     /// Whether a trusted proxy passes its requests on.
     pub is_proxied: bool,
@@ -85,11 +87,11 @@ pub struct DiscardPace<'p> {
 }
 
 impl Pace {
-    /// A pace of `per_s` answers a second, and as many at once.
+    /// A pace of `per_s` answers a second, and as many at once up to a hundred.
     pub fn new(per_s: u32, clock: Clock, metrics: Metrics) -> Self {
         let per_s = per_s.max(1);
         let answers = BucketSize {
-            holds: per_s,
+            holds: per_s.min(AT_ONCE_MAX),
             every: Duration::from_secs(1) / per_s,
         };
         Self {
@@ -127,17 +129,6 @@ impl Pace {
         self.metrics.record_unkeyed_wait();
         tokio::time::sleep(wait).await;
         Ok(())
-    }
-
-    /// Whether an address is so far out of turn that nothing is to be done for it, if `is_unkeyed` says that it shows no
-    /// key. This is counted among the refusals.
-    pub fn is_out_of_turn(&self, address: IpAddr, is_unkeyed: impl FnOnce() -> bool) -> bool {
-        let now = self.clock.monotonic();
-        let is_out = self.answers.overflow(address, now) > WAIT_MAX && is_unkeyed();
-        if is_out {
-            self.cut_off(address);
-        }
-        is_out
     }
 
     /// Notes that a connection of an address ends because its turn is too far away, or because it made others work for
@@ -219,30 +210,25 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_that_is_cut_off_opens_few_connections_for_a_while() {
-        let clock = Clock::steered(chrono::Utc::now());
-        let pace = Pace::new(10, clock.clone(), Metrics::new().unwrap());
-        let is_out = |address| pace.is_out_of_turn(address, || true);
+        let (pace, clock) = pace(10);
         let connected = |address| (0..200).filter(|_| pace.may_connect(address)).count();
-        assert!(!is_out(ONE));
-        assert_eq!(connected(ONE), 200);
         // Ten at once and those of two seconds.
-        let client = PacedClient {
-            address: Some(ONE),
-            is_proxied: false,
-            is_probe: false,
-        };
-        for _ in 0..30 {
-            let _ = pace.wait(client);
-        }
-        assert!(!pace.is_out_of_turn(ONE, || false));
+        waits(&pace, client(ONE), 30);
         assert_eq!(connected(ONE), 200, "nothing was cut off");
-        assert!(is_out(ONE));
+        assert!(pace.keep(client(ONE)).await.is_err());
         assert_eq!(connected(ONE), REOPENED.holds as usize);
-        assert!(!is_out(TWO));
+        assert!(pace.keep(client(TWO)).await.is_ok());
         assert_eq!(connected(TWO), 200);
-        clock.advance_ms(1_001);
-        assert!(!is_out(ONE));
+        clock.advance_ms(30_001);
         assert_eq!(connected(ONE), 200);
+    }
+
+    #[test]
+    fn no_address_is_answered_more_than_a_hundred_times_at_once() {
+        let (pace, _) = pace(1_000);
+        let waits = waits(&pace, client(ONE), 200);
+        assert_eq!(waits.iter().filter(|wait| **wait == Some(0)).count(), 100);
+        assert_eq!(waits.last(), Some(&Some(100)));
     }
 
     fn pace(per_s: u32) -> (Pace, Clock) {

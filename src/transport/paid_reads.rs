@@ -1,10 +1,9 @@
 //! How many bytes are read from a client that has not shown what it pays for.
 //!
-//! What cannot be asked before it is parsed costs time all the same: streams of HTTP/2 beyond those a connection may have
-//! are refused by the protocol, a million a second for each client that goes on opening them. So a connection reads only
-//! what was paid: a request with a valid key pays for its body and for the next heads ([`PaidReads::pay`]). What is read
-//! beyond is counted for the address of the client, and once that is more than it may send, its connections are read no
-//! faster than that.
+//! Much of HTTP/2 is answered by the protocol and never becomes a request: pings, settings, frames of unknown types, streams
+//! past those a connection may have. It costs time all the same. So a connection reads only what was paid: a request with a
+//! valid key pays for its body and for the next heads ([`PaidReads::pay`]). What is read beyond is counted for the address
+//! of the client, and once that is more than it may send, its connections are read no faster than that.
 
 use std::io;
 use std::net::IpAddr;
@@ -20,17 +19,19 @@ use tokio::time::Sleep;
 use super::address_buckets::{AddressBuckets, BucketSize};
 use toise_base::clock::Clock;
 
-/// Bytes that a connection reads before it has shown a key: a head.
-const FIRST_BYTES: u64 = 4 << 10;
+/// Bytes that a connection reads before it has shown a key: a usual head.
+const FIRST_BYTES: u64 = 1 << 10;
 /// Bytes of further heads that a request with a valid key pays for.
 const HEADS_BYTES: u64 = 128 << 10;
 /// Bytes that are read at once of what is not paid.
-const PIECE_BYTES: usize = 4 << 10;
-/// Bytes that are not paid and that an address may send a second, and a quarter of it at once: a body of 4 MiB without a
-/// valid key is read to its end in time, and no more than 20,000 streams of HTTP/2 are.
+const PIECE_BYTES: usize = 1 << 10;
+/// Bytes that are not paid and that an address may send a second: a body of 4 MiB without a valid key is read to its end in
+/// time.
 const UNPAID_PER_S: u32 = 2 << 20;
+/// Those it may send at once. A stream of HTTP/2 takes 25 bytes.
+const UNPAID_AT_ONCE: u32 = 64 << 10;
 const UNPAID: BucketSize = BucketSize {
-    holds: UNPAID_PER_S / 4,
+    holds: UNPAID_AT_ONCE,
     every: Duration::from_nanos(1_000_000_000 / UNPAID_PER_S as u64),
 };
 /// Longest wait of a connection between two pieces.

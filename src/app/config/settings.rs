@@ -146,8 +146,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 82] = [
         "Maximum open connections of one client address, or one /64 of IPv6; further ones are closed. Trusted proxies \
          have server.connections_max"),
     ("server", "unkeyed_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
-        "Answers a second that one client address, or one /64 of IPv6, gets at once without a valid key or past a limit of \
-         its key; further ones wait, up to two seconds, and beyond that its connections are closed"),
+        "Answers a second, at most 100 of them at once, that one client address, or one /64 of IPv6, gets without a valid \
+         key or past a limit of its key; further ones wait, up to two seconds, and beyond that its connections are closed"),
     ("server", "trusted_proxies", SettingKind::Networks,
         "Addresses and networks of proxies, separated by commas, whose X-Forwarded-For names the client; empty for none"),
     ("server", "cors_origins", SettingKind::Origins,
