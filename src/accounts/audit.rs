@@ -66,12 +66,10 @@ impl Act {
     /// An act that a person at the command line is about to do.
     pub fn at_command_line(action: &str) -> Self {
         let user = ["SUDO_USER", "USER", "LOGNAME"].iter();
-        let user = user.filter_map(|name| std::env::var(name).ok()).next();
+        let mut user = user.filter_map(|name| std::env::var(name).ok());
+        let user = user.next().unwrap_or_else(user_number);
         Self {
-            actor: format!(
-                "command line of {}",
-                user.as_deref().unwrap_or("an unknown user")
-            ),
+            actor: format!("command line of {user}"),
             origin: None,
             action: action.to_owned(),
             subject: None,
@@ -90,6 +88,18 @@ impl Act {
         }
         self
     }
+}
+
+/// The user of this process where nothing says a name, as in most containers.
+#[cfg(unix)]
+fn user_number() -> String {
+    format!("user {}", nix::unistd::getuid())
+}
+
+/// Users have no numbers here.
+#[cfg(not(unix))]
+fn user_number() -> String {
+    "an unknown user".to_owned()
 }
 
 impl AuditEntry {

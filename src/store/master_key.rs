@@ -62,9 +62,8 @@ impl MasterKeys {
     /// A place that cannot be read, or a text that is no key.
     pub fn from_environment() -> Result<Self> {
         let key = |suffix: &str| {
-            let name = format!("{VARIABLE}{suffix}");
-            let text = text_from_environment(&name)?;
-            text.map(|text| key_of(&text, &name)).transpose()
+            let given = text_from_environment(&format!("{VARIABLE}{suffix}"))?;
+            given.map(|(text, place)| key_of(&text, &place)).transpose()
         };
         Ok(Self {
             current: key("")?,
@@ -88,36 +87,40 @@ fn unusable(reason: String) -> Error {
     Error::MasterKey(reason)
 }
 
-/// The text of a key, from a variable or from where a variable of that name says.
-fn text_from_environment(name: &str) -> Result<Option<String>> {
+/// The text of a key and the place it is from: a variable, or what a variable of that name says.
+fn text_from_environment(name: &str) -> Result<Option<(String, String)>> {
     if let Ok(text) = std::env::var(name) {
-        return Ok(Some(text));
+        return Ok(Some((text, name.to_owned())));
     }
     if let Ok(path) = std::env::var(format!("{name}_FILE")) {
-        let text = std::fs::read_to_string(&path);
-        return text
-            .map(Some)
-            .map_err(|error| unusable(format!("{path}: {error}")));
+        return match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(Some((text, path))),
+            Err(error) => Err(unusable(format!("{path}: {error}"))),
+        };
     }
     let Ok(command) = std::env::var(format!("{name}_COMMAND")) else {
         return Ok(None);
     };
-    let failed = |reason: String| unusable(format!("the command of {name}_COMMAND {reason}"));
+    let place = format!("the command of {name}_COMMAND");
+    let failed = |reason: String| unusable(format!("{place} {reason}"));
     let output = Command::new("sh")
         .args(["-c", &command])
         .output()
         .map_err(|error| failed(format!("cannot be run: {error}")))?;
     match output.status.success() {
-        true => Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned())),
+        true => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            Ok(Some((text, place)))
+        }
         false => Err(failed(format!("failed: {}", output.status))),
     }
 }
 
-fn key_of(text: &str, name: &str) -> Result<SealingKey> {
+fn key_of(text: &str, place: &str) -> Result<SealingKey> {
     let bytes = from_hex(text.trim()).filter(|bytes| bytes.len() == KEY_BYTES);
     let key = bytes.and_then(|bytes| SealingKey::derived(PURPOSE, &[&bytes]));
     let rule = "must be 64 hexadecimal digits, as of `openssl rand -hex 32`";
-    key.ok_or_else(|| unusable(format!("{name}: {rule}")))
+    key.ok_or_else(|| unusable(format!("{place}: {rule}")))
 }
 
 /// Unwraps the data key of a store, makes it if there is none, or wraps it anew if the master key has changed.
