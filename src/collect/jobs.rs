@@ -115,6 +115,8 @@ pub enum AttemptOutcome {
         reason: String,
         /// Whether not even a connection to the portal could be made.
         is_unreachable: bool,
+        /// Whether this service failed and not the portal: such an attempt does not count.
+        is_own: bool,
     },
 }
 
@@ -226,11 +228,17 @@ pub fn record(
     let (ended, origins, until_ms) = match attempt {
         AttemptOutcome::OtherHost(_) => return Ok(()),
         AttemptOutcome::Retry {
-            due_at_ms, reason, ..
+            due_at_ms,
+            reason,
+            is_own,
+            ..
         } => {
             transaction
-                .prepare_cached("UPDATE jobs SET lease_until_ms = NULL, due_at_ms = ?2, reason = ?3 WHERE job = ?1")?
-                .execute((job.number, due_at_ms, reason))?;
+                .prepare_cached(
+                    "UPDATE jobs SET lease_until_ms = NULL, due_at_ms = ?2, reason = ?3, attempts = max(attempts - ?4, 0)
+                     WHERE job = ?1",
+                )?
+                .execute((job.number, due_at_ms, reason, is_own))?;
             return Ok(());
         }
         AttemptOutcome::Ended {
@@ -426,4 +434,50 @@ pub fn list(
 
 fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<Uuid> {
     Ok(Uuid::from_bytes(row.get(column)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toise_store::Store;
+
+    const NOW_MS: i64 = 1_000_000;
+
+    fn only(store: &Store) -> Job {
+        let jobs = store.read(|connection| after(connection, 0, 10)).unwrap();
+        let [job] = <[Job; 1]>::try_from(jobs).unwrap();
+        job
+    }
+
+    #[test]
+    fn attempts_that_this_service_failed_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let new = NewJob {
+            id: Uuid::now_v7(),
+            account: Uuid::now_v7(),
+            is_shared: true,
+            kind: JobKind::Url,
+            digest: [1; 16],
+            url: "https://portal.example/1".into(),
+            host: "portal.example".into(),
+        };
+        let made = store.write(move |transaction| insert(transaction, &new, NOW_MS, 10));
+        assert!(made.unwrap());
+        for (is_own, attempts) in [(true, 0), (false, 1), (true, 1), (true, 1), (false, 2)] {
+            let job = only(&store);
+            let retry = AttemptOutcome::Retry {
+                due_at_ms: NOW_MS,
+                reason: "the disk is full".into(),
+                is_unreachable: false,
+                is_own,
+            };
+            let attempt = move |transaction: &Transaction<'_>| {
+                lease(transaction, std::slice::from_ref(&job), NOW_MS)?;
+                record(transaction, &job, &retry, NOW_MS)
+            };
+            store.write(attempt).unwrap();
+            assert_eq!(only(&store).attempts, attempts);
+        }
+    }
 }

@@ -245,9 +245,10 @@ impl RunnerLoop {
                 due_at_ms,
                 reason,
                 is_unreachable,
+                is_own,
             } => {
                 tracing::debug!(url = job.what.url, reason, "collection will be retried");
-                job.attempts += 1;
+                job.attempts += u32::from(!is_own);
                 job.trail = RedirectTrail::default();
                 let wait_ms = u64::try_from(due_at_ms - now_ms).unwrap_or(0);
                 // The clock may have been set back since the attempt ended.

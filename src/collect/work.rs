@@ -26,6 +26,9 @@ const RETRY_AFTER: [Duration; 4] = [
     Duration::from_secs(120),
     Duration::from_secs(600),
 ];
+/// Pause after a failure of this service, such as of its disk. Such an attempt does not count, so that no page is rejected for
+/// it.
+const OWN_FAILURE_PAUSE: Duration = Duration::from_secs(30);
 /// Number of unfinished attempts after which a page is given up: it may have crashed the process.
 const ATTEMPTS_MAX: u32 = 10;
 /// Maximum random extension of a wait, as a share, so that jobs that failed together are not retried together.
@@ -155,7 +158,7 @@ impl PageWorker {
             }
             Ok((true, false)) => &job.what.url,
             Ok((false, _)) => final_url,
-            Err(error) => return self.retry(job, error.to_string()),
+            Err(error) => return self.not_kept(job, &error),
         };
         let Some(url) = self.listings.listing_url(address) else {
             let why = "its address is none of a listing";
@@ -175,7 +178,7 @@ impl PageWorker {
             .ingest(vec![Value::Object(advert)])
         {
             Ok(outcomes) => outcomes,
-            Err(error) => return self.retry(job, error.to_string()),
+            Err(error) => return self.not_kept(job, &error),
         };
         match outcomes.pop() {
             Some(Ok(_)) => AttemptOutcome::Ended {
@@ -232,14 +235,14 @@ impl PageWorker {
     fn gone(&self, job: &Job, why: &str, now: DateTime<Utc>) -> AttemptOutcome {
         let is_known = match self.listings.known(&job.what.digest) {
             Ok(known) => known.is_some(),
-            Err(error) => return self.retry(job, error.to_string()),
+            Err(error) => return self.not_kept(job, &error),
         };
         if is_known {
             let sighting =
                 json!({"url": job.what.url, "isOnline": false, "lastSeenAt": Timestamp::new(now)});
             match self.listings_for(job, &job.what.url).ingest(vec![sighting]) {
                 Ok(_) => {}
-                Err(error) => return self.retry(job, error.to_string()),
+                Err(error) => return self.not_kept(job, &error),
             }
         }
         self.reject(Rejected::new(RejectionCode::Gone, why), self.rejected_for)
@@ -280,6 +283,16 @@ impl PageWorker {
         self.postpone(job, reason, None, false)
     }
 
+    /// Schedules a retry after the listings failed: without end if the store did, since the page may be all right.
+    fn not_kept(&self, job: &Job, error: &listings::Error) -> AttemptOutcome {
+        match error {
+            listings::Error::Store(error) => {
+                self.again(OWN_FAILURE_PAUSE, error.to_string(), false, true)
+            }
+            error => self.retry(job, error.to_string()),
+        }
+    }
+
     /// Schedules a retry no earlier than the portal wants, as long as it may succeed.
     fn postpone(
         &self,
@@ -294,13 +307,23 @@ impl PageWorker {
                 UNREACHABLE_FOR.min(self.rejected_for),
             );
         };
-        let wait = wait
-            .mul_f64(1.0 + JITTER * rand::random::<f64>())
-            .max(cool_down.unwrap_or_default());
+        let wait = (*wait).max(cool_down.unwrap_or_default());
+        self.again(wait, reason, is_unreachable, false)
+    }
+
+    fn again(
+        &self,
+        wait: Duration,
+        reason: String,
+        is_unreachable: bool,
+        is_own: bool,
+    ) -> AttemptOutcome {
+        let wait = wait.mul_f64(1.0 + JITTER * rand::random::<f64>());
         AttemptOutcome::Retry {
             due_at_ms: self.clock.now().timestamp_millis() + wait.as_millis() as i64,
             reason,
             is_unreachable,
+            is_own,
         }
     }
 
