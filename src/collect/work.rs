@@ -76,6 +76,11 @@ pub struct CompletedAttempt {
     pub cool_down: Option<Duration>,
 }
 
+/// A wait and some more.
+fn jittered(wait: Duration) -> Duration {
+    wait.mul_f64(1.0 + JITTER * rand::random::<f64>())
+}
+
 impl PageWorker {
     /// Makes one attempt at a job. When it returns, the advert, if any, is on disk; the end of the job is not.
     pub async fn attempt(&self, job: &Job) -> CompletedAttempt {
@@ -287,7 +292,7 @@ impl PageWorker {
     fn not_kept(&self, job: &Job, error: &listings::Error) -> AttemptOutcome {
         match error {
             listings::Error::Store(error) => {
-                self.again(OWN_FAILURE_PAUSE, error.to_string(), false, true)
+                self.again(jittered(OWN_FAILURE_PAUSE), error.to_string(), false, true)
             }
             error => self.retry(job, error.to_string()),
         }
@@ -307,7 +312,7 @@ impl PageWorker {
                 UNREACHABLE_FOR.min(self.rejected_for),
             );
         };
-        let wait = (*wait).max(cool_down.unwrap_or_default());
+        let wait = jittered(*wait).max(cool_down.unwrap_or_default());
         self.again(wait, reason, is_unreachable, false)
     }
 
@@ -318,7 +323,6 @@ impl PageWorker {
         is_unreachable: bool,
         is_own: bool,
     ) -> AttemptOutcome {
-        let wait = wait.mul_f64(1.0 + JITTER * rand::random::<f64>());
         AttemptOutcome::Retry {
             due_at_ms: self.clock.now().timestamp_millis() + wait.as_millis() as i64,
             reason,
