@@ -1,8 +1,8 @@
 //! The sockets that the service listens on, with bounds on what the kernel holds of each connection.
 //!
-//! Without bounds the kernel takes up to 6 MiB of what a client sends and the service does not read, and up to 4 MiB of what
-//! it sends and the client does not read: gigabytes for some hundred connections, which count against the memory of a
-//! container like the service's own.
+//! Without bounds the kernel takes what its own limits allow, some MiB of what a client sends and the service does not read,
+//! and some MiB of what it sends and the client does not read: gigabytes for some hundred connections, which count against
+//! the memory of a container like the service's own.
 
 use std::io;
 use std::net::SocketAddr;
@@ -39,7 +39,7 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     // A service that is started again need not wait for connections of the one before to be forgotten.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
-    // Those of its connections are the same. Linux takes these for half of what it holds, its own overhead included.
+    // Its connections have the same. Linux holds twice as much: of what it receives, half is room for its own overhead.
     socket.set_recv_buffer_size(RECEIVED_BYTES_MAX)?;
     socket.set_send_buffer_size(TO_SEND_BYTES_MAX / 2)?;
     socket.bind(address)?;

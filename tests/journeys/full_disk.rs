@@ -4,15 +4,9 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
-use crate::support::http_client;
 use crate::support::process::{Server, run};
 
-/// Maximum wait for the server to notice a change of its disk.
-const NOTICED_WITHIN: Duration = Duration::from_secs(60);
 const MIB: u64 = 1 << 20;
 
 /// A file system in memory; unmounted when dropped.
@@ -55,44 +49,6 @@ impl Drop for SmallDisk {
     }
 }
 
-/// What `/healthz` answers.
-async fn health(server: &Server) -> (u16, String) {
-    let url = format!("{}/healthz", server.address);
-    let response = http_client().get(url).send().await.unwrap();
-    let status = response.status().as_u16();
-    (status, response.text().await.unwrap())
-}
-
-/// Waits until `/healthz` answers so.
-async fn becomes(server: &Server, status: u16, text: &str) {
-    let asked = Instant::now();
-    loop {
-        let (found, said) = health(server).await;
-        if found == status && said.contains(text) {
-            return;
-        }
-        assert!(asked.elapsed() < NOTICED_WITHIN, "{found} {said}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-}
-
-/// Asks for an account to be made; returns its identifier if that was acknowledged.
-async fn make_account(server: &Server, key: &str, name: &str) -> Result<String, u16> {
-    let url = format!("{}/v2/protected/admin/accounts", server.address);
-    let request = http_client().post(url).header("x-api-key", key);
-    let body = serde_json::json!({"name": name});
-    let response = request.json(&body).send().await.unwrap();
-    let status = response.status().as_u16();
-    let text: Value = response.json().await.unwrap();
-    match status {
-        200 | 201 => Ok(text["data"]["account_id"]
-            .as_str()
-            .unwrap_or_else(|| panic!("{text}"))
-            .to_owned()),
-        refused => Err(refused),
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_is_not_ready_by_name_and_ready_again_once_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
@@ -105,22 +61,24 @@ async fn a_full_disk_is_not_ready_by_name_and_ready_again_once_there_is_room() {
     let key = made["key"].as_str().unwrap();
     let more = ["--set", "server.disk_free_min_mib=8"];
     let server = Server::start_with(&data, "serve", &more, Stdio::null());
-    assert_eq!(health(&server).await.0, 200);
-    let mut acknowledged = vec![make_account(&server, key, "before").await.unwrap()];
+    server.becomes("/healthz", 200, "").await;
+    let mut acknowledged = vec![server.make_account(key, "before").await.unwrap()];
 
     // Some space is left: not ready, while writes still succeed.
     let filler = disk.fill(4 * MIB);
-    becomes(&server, 503, "server.disk_free_min_mib").await;
-    acknowledged.push(make_account(&server, key, "between").await.unwrap());
+    server
+        .becomes("/healthz", 503, "server.disk_free_min_mib")
+        .await;
+    acknowledged.push(server.make_account(key, "between").await.unwrap());
     fs::remove_file(&filler).unwrap();
-    becomes(&server, 200, "").await;
+    server.becomes("/healthz", 200, "").await;
 
     // None is left: what cannot be written is not acknowledged.
     let filler = disk.fill(0);
-    becomes(&server, 503, "not ready").await;
+    server.becomes("/healthz", 503, "not ready").await;
     let mut refused = 0;
     for number in 0..2_000 {
-        match make_account(&server, key, &format!("during {number}")).await {
+        match server.make_account(key, &format!("during {number}")).await {
             Ok(id) => acknowledged.push(id),
             Err(status) => {
                 assert!(status >= 500, "{status}");
@@ -133,8 +91,8 @@ async fn a_full_disk_is_not_ready_by_name_and_ready_again_once_there_is_room() {
     }
     assert_eq!(refused, 3, "the disk was not full");
     fs::remove_file(&filler).unwrap();
-    becomes(&server, 200, "").await;
-    acknowledged.push(make_account(&server, key, "after").await.unwrap());
+    server.becomes("/healthz", 200, "").await;
+    acknowledged.push(server.make_account(key, "after").await.unwrap());
     assert_eq!(server.terminate(), Some(0));
 
     let accounts = run(&data, &["accounts", "list"]).to_string();

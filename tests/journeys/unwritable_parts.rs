@@ -6,16 +6,14 @@
 use std::io::{Read, Seek};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::support::failing_disks::NOTICED_WITHIN;
 use crate::support::http_client;
 use crate::support::process::{Server, run, toise};
 use crate::torture::faults::{Faults, Word};
 
-/// Maximum wait for the server to notice a change of its disk.
-const NOTICED_WITHIN: Duration = Duration::from_secs(60);
 /// What a call costs here, so that it is answered once its row is on disk.
 const PRICE: [&str; 2] = ["--price", "API_OPENDATA_DVF_SEARCH=1"];
 
@@ -28,46 +26,12 @@ fn served(data: &Path, part: &str, faults: &Faults, log: Stdio) -> Server {
     Server::ready(&mut command)
 }
 
-/// Asks with a key; the status.
-async fn ask(server: &Server, key: &str, path: &str, body: serde_json::Value) -> u16 {
-    let url = format!("{}{path}", server.address);
-    let request = http_client().post(url).header("x-api-key", key).json(&body);
-    request.send().await.unwrap().status().as_u16()
-}
-
-/// A call that changes the store.
-async fn make_account(server: &Server, key: &str, name: &str) -> u16 {
-    ask(
-        server,
-        key,
-        "/v2/protected/admin/accounts",
-        json!({"name": name}),
-    )
-    .await
-}
-
 /// A call that is charged in the ledger.
 async fn search(server: &Server, key: &str) -> u16 {
-    ask(server, key, "/v2/protected/opendata/dvf/search", json!({})).await
-}
-
-/// Waits until `/healthz` answers so.
-async fn becomes(server: &Server, status: u16, text: &str) {
-    let asked = Instant::now();
-    loop {
-        let response = http_client().get(format!("{}/healthz", server.address));
-        let response = response.send().await.unwrap();
-        let found = response.status().as_u16();
-        let said = response.text().await.unwrap();
-        if found == status && said.contains(text) {
-            return;
-        }
-        assert!(
-            asked.elapsed() < NOTICED_WITHIN,
-            "{found} {said}, not {text}"
-        );
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let url = format!("{}/v2/protected/opendata/dvf/search", server.address);
+    let request = http_client().post(url).header("x-api-key", key);
+    let response = request.json(&json!({})).send().await.unwrap();
+    response.status().as_u16()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,18 +50,22 @@ async fn what_takes_no_writes_is_named_and_the_rest_goes_on() {
         (".writabl", "the data folder cannot be written"),
     ] {
         let server = served(&data, part, &faults, Stdio::null());
-        becomes(&server, 200, "").await;
+        server.becomes("/healthz", 200, "").await;
         faults.set(Word::Full, 1);
-        let account = make_account(&server, key, &format!("{part} during")).await;
+        let account = server.make_account(key, &format!("{part} during")).await;
         let charged = search(&server, key).await;
-        assert_eq!(account >= 500, part == "store.sqlite", "{part}: {account}");
+        assert_eq!(
+            account.is_err(),
+            part == "store.sqlite",
+            "{part}: {account:?}"
+        );
         assert_eq!(charged >= 500, part == "ledger.sqlite", "{part}: {charged}");
-        becomes(&server, 503, named).await;
+        server.becomes("/healthz", 503, named).await;
         assert!(faults.get(Word::Made) > 0);
         faults.set(Word::Full, 0);
-        becomes(&server, 200, "").await;
-        let account = make_account(&server, key, &format!("{part} after")).await;
-        assert!(account < 300, "{part}: {account}");
+        server.becomes("/healthz", 200, "").await;
+        let account = server.make_account(key, &format!("{part} after")).await;
+        assert!(account.is_ok(), "{part}: {account:?}");
         assert_eq!(search(&server, key).await, 200);
         assert_eq!(server.terminate(), Some(0));
     }
@@ -130,7 +98,7 @@ async fn a_ledger_that_cannot_be_synced_ends_the_server_by_name() {
 
     faults.end();
     let server = Server::start(&data, "serve");
-    becomes(&server, 200, "").await;
+    server.becomes("/healthz", 200, "").await;
     assert_eq!(search(&server, key).await, 200);
     assert_eq!(server.terminate(), Some(0));
 }

@@ -4,6 +4,7 @@ pub mod alerts;
 pub mod collecting;
 pub mod dispatching;
 pub mod draw;
+pub mod failing_disks;
 pub mod flight;
 pub mod homes;
 pub mod listings;

@@ -1,0 +1,46 @@
+//! What tests of disks that fail ask a server for.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::http_client;
+use super::process::Server;
+
+/// Maximum wait for a server to notice what changed around it.
+pub const NOTICED_WITHIN: Duration = Duration::from_secs(60);
+
+impl Server {
+    /// Waits until a path is answered with a status and a text.
+    pub async fn becomes(&self, path: &str, status: u16, text: &str) {
+        let asked = Instant::now();
+        loop {
+            let response = http_client().get(format!("{}{path}", self.address));
+            let response = response.send().await.unwrap();
+            let found = response.status().as_u16();
+            let said = response.text().await.unwrap();
+            if found == status && said.contains(text) {
+                return;
+            }
+            let waited = asked.elapsed();
+            assert!(
+                waited < NOTICED_WITHIN,
+                "{found} {said}, not {status} {text}"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Asks for an account to be made, which changes the store; its identifier, or the status if that was refused.
+    pub async fn make_account(&self, key: &str, name: &str) -> Result<String, u16> {
+        let url = format!("{}/v2/protected/admin/accounts", self.address);
+        let request = http_client().post(url).header("x-api-key", key);
+        let response = request.json(&json!({"name": name})).send().await.unwrap();
+        let status = response.status();
+        let made: Value = response.json().await.unwrap();
+        match status.is_success() {
+            true => Ok(made["data"]["account_id"].as_str().unwrap().to_owned()),
+            false => Err(status.as_u16()),
+        }
+    }
+}
