@@ -77,6 +77,14 @@ impl Act {
         }
     }
 
+    /// The act, on an account, key, alert or delivery.
+    pub fn on(self, subject: impl Into<Option<String>>) -> Self {
+        Self {
+            subject: subject.into(),
+            ..self
+        }
+    }
+
     fn bounded(mut self) -> Self {
         let texts = [&mut self.actor, &mut self.action, &mut self.outcome];
         for text in texts
@@ -184,29 +192,40 @@ pub fn append(store: &Store, clock: &Clock, act: Act) -> store::Result<()> {
     })
 }
 
-/// Does an act at the command line between its two entries. `subject` names the account, key, alert or delivery that the
-/// result is about.
+/// Does an act at the command line between its two entries.
 ///
 /// # Errors
 /// Those of the act, which are in the log, and those of the store.
 pub fn accompany<T, E: std::fmt::Display + From<store::Error>>(
     store: &Store,
     clock: &Clock,
-    action: &str,
-    subject: impl FnOnce(&T) -> String,
-    act: impl FnOnce() -> Result<T, E>,
+    act: Act,
+    doing: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
-    let begun = Act::at_command_line(action);
+    let subject = act.subject.clone();
+    accompany_making(store, clock, act, move |_| subject, doing)
+}
+
+/// [`accompany`] for an act whose result alone tells the account, key or deliveries that it is about, as of what it makes.
+///
+/// # Errors
+/// As [`accompany`].
+pub fn accompany_making<T, E: std::fmt::Display + From<store::Error>>(
+    store: &Store,
+    clock: &Clock,
+    begun: Act,
+    subject: impl FnOnce(&T) -> Option<String>,
+    doing: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
     append(store, clock, begun.clone())?;
-    let result = act();
+    let result = doing();
     let (subject, outcome) = match &result {
-        Ok(result) => (Some(subject(result)), DONE.to_owned()),
-        Err(error) => (None, format!("failed: {error}")),
+        Ok(result) => (subject(result), DONE.to_owned()),
+        Err(error) => (begun.subject.clone(), format!("failed: {error}")),
     };
     let ended = Act {
-        subject,
         outcome,
-        ..begun
+        ..begun.on(subject)
     };
     append(store, clock, ended)?;
     result
@@ -395,8 +414,9 @@ mod tests {
                 .map(|one| (one.act.outcome, one.act.subject))
                 .collect()
         };
-        let subject = |id: &u32| format!("key {id}");
-        let done = accompany(&store, &clock, "keys create", subject, || {
+        let create = || Act::at_command_line("keys create");
+        let subject = |id: &u32| Some(format!("key {id}"));
+        let done = accompany_making(&store, &clock, create(), subject, || {
             // A process that is killed here leaves this.
             assert_eq!(outcomes(), [("begun".to_owned(), None)]);
             Ok::<u32, store::Error>(7)
@@ -405,9 +425,13 @@ mod tests {
         let of_key = ("done".to_owned(), Some("key 7".to_owned()));
         assert_eq!(outcomes()[0], of_key);
         let failing = || Err::<u32, _>(store::Error::Overloaded);
-        accompany(&store, &clock, "keys create", subject, failing).unwrap_err();
+        accompany_making(&store, &clock, create(), subject, failing).unwrap_err();
         assert!(outcomes()[0].0.starts_with("failed: "), "{:?}", outcomes());
         assert_eq!(outcomes().len(), 4);
+        let revoke = Act::at_command_line("keys revoke").on("key 7".to_owned());
+        accompany(&store, &clock, revoke, failing).unwrap_err();
+        let on_key = outcomes().into_iter().take(2).map(|(_, subject)| subject);
+        assert!(on_key.eq([Some("key 7".to_owned()), Some("key 7".to_owned())]));
     }
 
     #[test]

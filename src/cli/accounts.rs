@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::usage::{self, PeriodArgs, UsagePart};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::account::{self, Account, ActiveSecret, SECRET_OVERLAP};
 use toise_accounts::answers::{account_answer, moment};
-use toise_accounts::audit::accompany;
+use toise_accounts::audit::{Act, accompany, accompany_making};
 use toise_accounts::signing::SigningSecret;
 use toise_accounts::usage::{Usage, UsageScope, by_key};
 use toise_base::clock::Clock;
@@ -75,11 +76,11 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
     match &arguments.action {
         AccountsAction::Create { name } => {
             let create = || account::create(&store, &clock, name, NewId::Random);
-            let (account, secret) = accompany(
+            let (account, secret) = accompany_making(
                 &store,
                 &clock,
-                "accounts create",
-                |made| subject(&made.0),
+                Act::at_command_line("accounts create"),
+                |made| Some(subject(made.0.account_id)),
                 create,
             )?;
             print_new(common, &account, &secret);
@@ -93,7 +94,9 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
             let account = match account::get_named(&store, account) {
                 Err(account::Error::NoAccount) if account == DEFAULT_ACCOUNT => {
                     let create = || account::find_or_create(&store, &clock, account);
-                    accompany(&store, &clock, "accounts show", subject, create)?
+                    let act = Act::at_command_line("accounts show");
+                    let made = |account: &Account| Some(subject(account.account_id));
+                    accompany_making(&store, &clock, act, made, create)?
                 }
                 _ => named(&store, account)?.at(clock.now()),
             };
@@ -103,13 +106,8 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
         AccountsAction::Rotate { account } => {
             let account_id = named(&store, account)?.account_id;
             let rotate = || account::rotate_secret(&store, &clock, account_id);
-            let (account, secret) = accompany(
-                &store,
-                &clock,
-                "accounts rotate",
-                |now| subject(&now.0),
-                rotate,
-            )?;
+            let act = Act::at_command_line("accounts rotate").on(subject(account_id));
+            let (account, secret) = accompany(&store, &clock, act, rotate)?;
             print_new(common, &account, &secret);
             if !common.json {
                 eprintln!("the old secret also signs deliveries for 24 hours");
@@ -121,9 +119,9 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
                 true => Duration::ZERO,
                 false => SECRET_OVERLAP,
             };
-            let action = "accounts rotate-webhook-key";
+            let act = Act::at_command_line("accounts rotate-webhook-key");
             let rotate = || account::rotate_webhook_key(&store, &clock, account_id, overlap);
-            let account = accompany(&store, &clock, action, subject, rotate)?;
+            let account = accompany(&store, &clock, act.on(subject(account_id)), rotate)?;
             print_whole(common, &account, &[]);
         }
         AccountsAction::Usage { account, period } => {
@@ -147,8 +145,8 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
 }
 
 /// An account, as the audit log names it.
-fn subject(account: &Account) -> String {
-    format!("account {}", account.account_id)
+fn subject(account_id: Uuid) -> String {
+    format!("account {account_id}")
 }
 
 /// Finds an account by name or id; the error message for an unknown account names the command that creates one.

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
 use super::{CommandResult, Common};
-use toise_accounts::audit::accompany;
+use toise_accounts::audit::{Act, accompany, accompany_making};
 use toise_alerts::deliveries::{self, PageParams};
 use toise_alerts::delivery::{Delivery, DeliveryStatus};
 use toise_alerts::replay::{self, ITEMS_MAX, ReplayWindow, replay};
@@ -187,23 +187,19 @@ fn retry_dead_letters(
 ) -> CommandResult {
     let mut retried = 0;
     for delivery in named {
-        accompany(
-            store,
-            clock,
-            "alerts dead-letters --retry",
-            |()| format!("delivery {delivery}"),
-            || {
-                let retried = deliveries::retry(store, clock, delivery.0);
-                retried.map_err(|error| Failure::from(format!("{delivery}: {error}")))
-            },
-        )?;
+        let retry = Act::at_command_line("alerts dead-letters --retry");
+        let retry = retry.on(format!("delivery {delivery}"));
+        accompany(store, clock, retry, || {
+            let retried = deliveries::retry(store, clock, delivery.0);
+            retried.map_err(|error| Failure::from(format!("{delivery}: {error}")))
+        })?;
         retried += 1;
     }
     if all {
-        let action = "alerts dead-letters --retry-all";
-        let subject = |retried: &usize| format!("{retried} deliveries");
+        let act = Act::at_command_line("alerts dead-letters --retry-all");
+        let subject = |retried: &usize| Some(format!("{retried} deliveries"));
         let retry = || deliveries::retry_all(store, clock);
-        retried = accompany(store, clock, action, subject, retry)?;
+        retried = accompany_making(store, clock, act, subject, retry)?;
     }
     match common.json {
         true => println!("{}", json!({"retried": retried})),
@@ -221,8 +217,8 @@ fn replay_matches(
     window: ReplayWindow,
     items_max: usize,
 ) -> CommandResult {
-    let subject = |_: &replay::Replay| format!("alert {alert}");
-    let begun = accompany(store, clock, "alerts replay", subject, || {
+    let act = Act::at_command_line("alerts replay").on(format!("alert {alert}"));
+    let begun = accompany(store, clock, act, || {
         replay(store, clock, alert, window, items_max, NewId::Random).map_err(|error| match error {
             replay::Error::NoAlert => Failure::from(format!("no alert {alert}")),
             error => error.into(),

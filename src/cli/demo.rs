@@ -11,7 +11,7 @@ use super::serve::ready;
 use super::train::train_lake;
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
-use toise_accounts::audit::accompany;
+use toise_accounts::audit::{Act, accompany, accompany_making};
 use toise_accounts::keys::{self, DEMO_NAME, KeyKind, KeyRequest, NewKey, Owner};
 use toise_accounts::limits::KeyLimits;
 use toise_accounts::scopes::{Scope, Scopes};
@@ -113,13 +113,11 @@ fn make_keys(
 ) -> Result<DemoKeys, Box<dyn std::error::Error + Send + Sync>> {
     let store = Store::open(data)?;
     let clock = Clock::system();
-    accompany(
-        &store,
-        &clock,
-        "demo: revoke the keys of earlier demos",
-        |()| format!("keys named {DEMO_NAME}"),
-        || keys::revoke_demo_keys(&store, &clock),
-    )?;
+    let revoke = Act::at_command_line("demo: revoke the keys of earlier demos");
+    let revoke = revoke.on(format!("keys named {DEMO_NAME}"));
+    accompany(&store, &clock, revoke, || {
+        keys::revoke_demo_keys(&store, &clock)
+    })?;
     let make = |grants: Scopes| {
         let request = KeyRequest {
             name: Some(DEMO_NAME.to_owned()),
@@ -130,9 +128,10 @@ fn make_keys(
                 limits,
             )
         };
-        let subject = |new: &NewKey| format!("key {}", new.key_id);
+        let subject = |new: &NewKey| Some(format!("key {}", new.key_id));
         let issue = || keys::issue(&store, &clock, request);
-        accompany(&store, &clock, "demo: create a key", subject, issue).map(|new| new.key)
+        let create = Act::at_command_line("demo: create a key");
+        accompany_making(&store, &clock, create, subject, issue).map(|new| new.key)
     };
     let only = |scope: Scope| [scope].into_iter().collect();
     Ok(DemoKeys {

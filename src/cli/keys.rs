@@ -9,7 +9,7 @@ use super::usage::{self, PeriodArgs, UsagePart};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::answers::key_answer;
-use toise_accounts::audit::accompany;
+use toise_accounts::audit::{Act, accompany, accompany_making};
 use toise_accounts::grants::Grants;
 use toise_accounts::key::{self, ESTIMATES_MAX, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
 use toise_accounts::keys::{
@@ -280,19 +280,20 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
                 ..KeyRequest::new(*kind, Owner::Named(account.clone()), &configured)
             };
             let issue = || keys::issue(&store, &clock, request);
-            let new = accompany(&store, &clock, "keys create", named, issue)?;
+            let create = Act::at_command_line("keys create");
+            let named = |new: &NewKey| Some(named(new.key_id));
+            let new = accompany_making(&store, &clock, create, named, issue)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
         KeysAction::List => print_all(common, &keys::list(&store)?, &clock),
         KeysAction::Rotate { key } => {
             let rotate = || keys::rotate(&store, &clock, key);
-            let new = accompany(&store, &clock, "keys rotate", named, rotate)?;
+            let new = accompany(&store, &clock, act_on(&store, "keys rotate", key), rotate)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
         KeysAction::Revoke { key } => {
             let revoke = || keys::revoke(&store, &clock, key)?.ok_or(keys::Error::NoKey);
-            let subject = |key_id: &Uuid| format!("key {key_id}");
-            let key_id = accompany(&store, &clock, "keys revoke", subject, revoke)?;
+            let key_id = accompany(&store, &clock, act_on(&store, "keys revoke", key), revoke)?;
             if common.json {
                 println!("{}", json!({"key_id": key_id, "revoked": true}));
             } else {
@@ -338,9 +339,15 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
     Ok(())
 }
 
-/// A new key, as the audit log names it.
-fn named(new: &NewKey) -> String {
-    format!("key {}", new.key_id)
+/// A key, as the audit log names it.
+fn named(key_id: Uuid) -> String {
+    format!("key {key_id}")
+}
+
+/// An act on the key with the given text or id, if there is one.
+fn act_on(store: &Store, action: &str, key: &str) -> Act {
+    let subject = keys::get(store, key).ok();
+    Act::at_command_line(action).on(subject.map(|record| named(record.key_id)))
 }
 
 /// Changes a key between its entries of the audit log.
@@ -351,9 +358,8 @@ fn changed(
     key: &str,
     change: KeyChange,
 ) -> keys::Result<KeyRecord> {
-    let subject = |changed: &KeyRecord| format!("key {}", changed.key_id);
     let change = || keys::change(store, key, change);
-    accompany(store, clock, action, subject, change)
+    accompany(store, clock, act_on(store, action, key), change)
 }
 
 /// Prints the consumption of a key, or of all keys.

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
-use toise_accounts::audit::accompany;
+use toise_accounts::audit::{Act, accompany, accompany_making};
 use toise_accounts::key::{KeyKind, KeyRequest, NewKey, Owner};
 use toise_accounts::keys;
 use toise_accounts::scopes::{Scope, Scopes};
@@ -85,11 +85,11 @@ fn serve_folder(common: &Common, config: &Config, account: &str) -> CommandResul
             )
         };
         let clock = Clock::system();
-        let new = accompany(
+        let new = accompany_making(
             &store,
             &clock,
-            "mcp: create its key",
-            |new: &NewKey| format!("key {}", new.key_id),
+            Act::at_command_line("mcp: create its key"),
+            |new: &NewKey| Some(format!("key {}", new.key_id)),
             || keys::issue(&store, &clock, request),
         )?;
         *made.lock() = Some((store, new.key_id));
@@ -97,13 +97,10 @@ fn serve_folder(common: &Common, config: &Config, account: &str) -> CommandResul
     });
     if let Some((store, key_id)) = made.lock().take() {
         let clock = Clock::system();
-        accompany(
-            &store,
-            &clock,
-            "mcp: revoke its key",
-            |_| format!("key {key_id}"),
-            || keys::revoke(&store, &clock, &key_id.to_string()),
-        )?;
+        let revoke = Act::at_command_line("mcp: revoke its key").on(format!("key {key_id}"));
+        accompany(&store, &clock, revoke, || {
+            keys::revoke(&store, &clock, &key_id.to_string())
+        })?;
     }
     served
 }

@@ -214,9 +214,13 @@ async fn the_log_of_acts_tells_a_keys_whole_life_at_the_command_line_and_over_ht
         own,
         [
             "keys create | key ID | done".to_owned(),
+            "keys set-limit | key ID | begun".to_owned(),
             "keys set-limit | key ID | done".to_owned(),
+            "keys grant alerts.list | key ID | begun".to_owned(),
             "keys grant alerts.list | key ID | done".to_owned(),
+            "keys restrict | key ID | begun".to_owned(),
             "keys restrict | key ID | done".to_owned(),
+            "keys rotate | key ID | begun".to_owned(),
             "keys rotate | key ID | done".to_owned(),
             format!("PATCH {path} |  | begun"),
             format!("PATCH {path} | key ID | 200"),
