@@ -10,6 +10,9 @@
 //! next time a process opens the store, a command beside a running server for example: the data key is wrapped anew, and
 //! the server, which has it in memory, goes on.
 //!
+//! The texts of keys are wiped from memory once they are read. What libraries derive from them stays, and so does what the
+//! environment holds; `toise` forbids dumps of its memory when it has a master key.
+//!
 //! Statements say where: `conceal(value, place)` seals, `reveal(value, place)` opens. Without a key the first changes
 //! nothing, and the second returns what was never sealed.
 
@@ -19,6 +22,7 @@ use std::sync::{Arc, OnceLock};
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use zeroize::Zeroizing;
 
 use super::error::{Error, Result};
 use super::sealing::{KEY_BYTES, SealingKey, Unopened};
@@ -88,13 +92,13 @@ fn unusable(reason: String) -> Error {
 }
 
 /// The text of a key and the place it is from: a variable, or what a variable of that name says.
-fn text_from_environment(name: &str) -> Result<Option<(String, String)>> {
+fn text_from_environment(name: &str) -> Result<Option<(Zeroizing<String>, String)>> {
     if let Ok(text) = std::env::var(name) {
-        return Ok(Some((text, name.to_owned())));
+        return Ok(Some((text.into(), name.to_owned())));
     }
     if let Ok(path) = std::env::var(format!("{name}_FILE")) {
         return match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(Some((text, path))),
+            Ok(text) => Ok(Some((text.into(), path))),
             Err(error) => Err(unusable(format!("{path}: {error}"))),
         };
     }
@@ -107,17 +111,19 @@ fn text_from_environment(name: &str) -> Result<Option<(String, String)>> {
         .args(["-c", &command])
         .output()
         .map_err(|error| failed(format!("cannot be run: {error}")))?;
+    let stdout = Zeroizing::new(output.stdout);
     match output.status.success() {
         true => {
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            Ok(Some((text, place)))
+            let text = String::from_utf8_lossy(&stdout).into_owned();
+            Ok(Some((text.into(), place)))
         }
         false => Err(failed(format!("failed: {}", output.status))),
     }
 }
 
 fn key_of(text: &str, place: &str) -> Result<SealingKey> {
-    let bytes = from_hex(text.trim()).filter(|bytes| bytes.len() == KEY_BYTES);
+    let bytes = from_hex(text.trim()).map(Zeroizing::new);
+    let bytes = bytes.filter(|bytes| bytes.len() == KEY_BYTES);
     let key = bytes.and_then(|bytes| SealingKey::derived(PURPOSE, &[&bytes]));
     let rule = "must be 64 hexadecimal digits, as of `openssl rand -hex 32`";
     key.ok_or_else(|| unusable(format!("{place}: {rule}")))
@@ -147,7 +153,7 @@ pub(super) fn unlock(
             )));
         }
         (None, Some(current)) => {
-            let data_key: [u8; KEY_BYTES] = rand::random();
+            let data_key: Zeroizing<[u8; KEY_BYTES]> = Zeroizing::new(rand::random());
             (data_key.to_vec(), Some(current))
         }
         (Some(wrapped), Some(current)) => {
@@ -166,12 +172,13 @@ pub(super) fn unlock(
             }
         }
     };
+    let data_key = Zeroizing::new(data_key);
     let damaged = || unusable("the data key of this store is damaged".to_owned());
-    let bytes: [u8; KEY_BYTES] = data_key.as_slice().try_into().map_err(|_| damaged())?;
+    let bytes: &[u8; KEY_BYTES] = data_key.as_slice().try_into().map_err(|_| damaged())?;
     // Another process may have set it already, to the same.
-    let _ = shared.set(SealingKey::new(&bytes).ok_or_else(damaged)?);
+    let _ = shared.set(SealingKey::new(bytes).ok_or_else(damaged)?);
     if let Some(current) = rewrapped {
-        let sealed = current.seal(&bytes, WRAPPED).map_err(|_| damaged())?;
+        let sealed = current.seal(bytes, WRAPPED).map_err(|_| damaged())?;
         let put = "INSERT INTO sealing_key (one, wrapped) VALUES (1, ?1)
                    ON CONFLICT (one) DO UPDATE SET wrapped = excluded.wrapped";
         transaction.execute(put, [sealed])?;
@@ -312,12 +319,16 @@ fn to_hex(bytes: &[u8]) -> String {
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
-    let is_hex = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit);
-    let bytes = digits.chunks(2).map(|pair| {
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    // Never moved while it grows: a copy of a key would be left behind.
+    let mut bytes = Vec::with_capacity(digits.len() / 2);
+    for pair in digits.chunks(2) {
         let pair = std::str::from_utf8(pair).ok()?;
-        u8::from_str_radix(pair, 16).ok()
-    });
-    bytes.collect::<Option<Vec<u8>>>().filter(|_| is_hex)
+        bytes.push(u8::from_str_radix(pair, 16).ok()?);
+    }
+    Some(bytes)
 }
 
 #[cfg(test)]
