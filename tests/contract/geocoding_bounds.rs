@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use reqwest::{Method, Response};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use uuid::Uuid;
 
 use crate::support::{InMemoryTables, Service, error_of};
 use toise::accounts::DEFAULT_ACCOUNT;
@@ -107,6 +108,13 @@ async fn the_files_of_a_key_leave_places_to_others() {
         message.starts_with("too many files of addresses"),
         "{message}"
     );
+    // What starts a project reads its file.
+    let start = format!("/geocoding/async/projects/{}/start", Uuid::now_v7());
+    let start = || {
+        let request = service.ask(Method::POST, &start);
+        request.header("x-api-key", &service.key).send()
+    };
+    assert_eq!(start().await.unwrap().status(), 429);
     let other = service.new_key(KeyKind::Production, "geocoding", DEFAULT_ACCOUNT);
     assert_eq!(send(&service, &other.key, file()).await.status(), 200);
     drop(sending);
@@ -116,4 +124,5 @@ async fn the_files_of_a_key_leave_places_to_others() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(send(&service, &service.key, file()).await.status(), 200);
+    assert_eq!(start().await.unwrap().status(), 404);
 }

@@ -136,8 +136,8 @@ async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiRespons
         .with_rest(pieces))
 }
 
-/// A place among the files that are received or answered; given back when it is dropped.
-fn place_of(call: &Call<'_>) -> Result<BodyLease, ApiError> {
+/// A place among the files that are received, counted or answered; given back when it is dropped.
+pub(super) fn place_of(call: &Call<'_>) -> Result<BodyLease, ApiError> {
     let key = call.key()?.key_id;
     let mut place = call.app.geocoding_files.lease(Some(key), None);
     place.grow(1).map_err(|error| match error {

@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt;
 use warp::http::Method;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 
-use super::geocoding_files::answer_name;
+use super::geocoding_files::{answer_name, place_of};
 use crate::App;
 use crate::call::{Call, read_json};
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
@@ -228,7 +228,14 @@ async fn set_pipeline(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 }
 
 async fn start(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    on_project(call, |app, account, id| app.projects.start(account, id)).await
+    // The file is read to its end, whether or not the client waits for it.
+    let place = place_of(call)?;
+    on_project(call, move |app, account, id| {
+        let started = app.projects.start(account, id);
+        drop(place);
+        started
+    })
+    .await
 }
 
 async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
