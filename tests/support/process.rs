@@ -1,5 +1,6 @@
 //! The executable as users run it.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -7,9 +8,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+/// The executable: the one built with the tests, or that of `TOISE_EXECUTABLE`, such as a release build.
+fn executable() -> OsString {
+    let given = std::env::var_os("TOISE_EXECUTABLE");
+    given.unwrap_or_else(|| env!("CARGO_BIN_EXE_toise").into())
+}
+
 /// The command with a data folder, without input and with JSON output.
 pub fn toise(data: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_toise"));
+    let mut command = Command::new(executable());
     command
         .arg("--data")
         .arg(data)
