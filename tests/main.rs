@@ -99,6 +99,8 @@ mod journeys {
     mod serving;
     mod sql;
     mod synthetic_data;
+    #[cfg(target_os = "linux")]
+    mod two_servers;
     mod unwritable_parts;
     mod valuing;
 }

@@ -111,6 +111,18 @@ impl Ledger {
     /// # Errors
     /// Nothing was charged, except with [`store::Error::Closed`], which tells nothing.
     pub async fn record(&self, record: CallRecord) -> Result<(), LedgerError> {
+        self.record_holding(record, ()).await
+    }
+
+    /// [`Ledger::record`], which drops `hold` once the record is written or will never be, also if the caller goes away.
+    ///
+    /// # Errors
+    /// As [`Ledger::record`].
+    pub async fn record_holding<H: Send + 'static>(
+        &self,
+        record: CallRecord,
+        hold: H,
+    ) -> Result<(), LedgerError> {
         let CallRecord {
             account_id,
             at,
@@ -132,9 +144,12 @@ impl Ledger {
         };
         let expired = self.expiry.now() - STORED_RESPONSE_TTL;
         let change = move |transaction: &Transaction<'_>| {
-            insert(transaction, entry.as_ref(), packed.as_ref(), at, expired)
+            insert(transaction, entry.as_ref(), packed.as_ref(), at, expired)?;
+            // The result of a change is kept until it is committed and synced.
+            Ok(hold)
         };
-        self.database.write_async(durability, change).await
+        let written = self.database.write_async(durability, change).await;
+        written.map(drop)
     }
 
     #[cfg(test)]

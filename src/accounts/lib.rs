@@ -10,6 +10,7 @@ pub mod answers;
 pub mod audit;
 pub mod expiry;
 pub mod grants;
+pub mod holds;
 pub mod key;
 pub mod keys;
 #[cfg(test)]

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use crate::Failure;
 use crate::config::Config;
 use crate::readiness::register_worker_gauges;
+use toise_accounts::holds::CallHolds;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::meter::KeyMeters;
 use toise_accounts::prices::Prices;
@@ -33,7 +34,6 @@ use toise_geocode::upstream::{BreakerState, Upstream};
 use toise_http::addresses::ReceiverChecker;
 use toise_http::body_budget::BodyBudget;
 use toise_http::console_page::ConsolePage;
-use toise_http::idempotency::IdempotencyClaims;
 use toise_http::pace::Pace;
 use toise_http::refused_acts::RefusedActs;
 use toise_http::refused_keys::RefusedKeys;
@@ -53,6 +53,7 @@ use toise_sql::service::SqlService;
 use toise_sql::tables::SqlTables;
 use toise_sql::workers::Workers;
 use toise_store::Store;
+use toise_store::call_locks::CallLocks;
 use toise_telemetry::{Counter, Gauge, Metric, Metrics, logs};
 use toise_tiles::Tiles;
 
@@ -199,7 +200,7 @@ pub fn app(
             EgressGuard::new(config.webhooks.allowed()).supervised_by(supervisor),
         ),
         ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
-        claims: IdempotencyClaims::default(),
+        holds: CallHolds::between(CallLocks::open(store.folder())?),
         refused_keys: RefusedKeys::default(),
         answer_memory: BodyBudget::of_answers(config.server.answers_mib << 20),
         refusals: RefusedActs::default(),

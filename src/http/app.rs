@@ -11,13 +11,13 @@ use super::body_budget::BodyBudget;
 use super::client_address::Networks;
 use super::console_page::ConsolePage;
 use super::cors::AllowedOrigins;
-use super::idempotency::IdempotencyClaims;
 use super::pace::Pace;
 use super::readiness::Readiness;
 use super::refused_acts::RefusedActs;
 use super::refused_keys::RefusedKeys;
 use super::replica::ReplicaStatus;
 use super::sessions::Sessions;
+use toise_accounts::holds::CallHolds;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::limits::KeyLimits;
 use toise_accounts::meter::KeyMeters;
@@ -67,7 +67,7 @@ pub struct App {
     /// Permits of calls that ingest adverts.
     pub ingesting: Arc<Semaphore>,
     /// Repeatable calls that are running.
-    pub claims: IdempotencyClaims,
+    pub holds: CallHolds,
     /// Texts that were no keys, by address.
     pub refused_keys: RefusedKeys,
     /// What keys tried on operators' endpoints and may not do.

@@ -18,6 +18,7 @@ use super::body::Incoming;
 use super::error::ApiError;
 use super::response::ApiResponse;
 use super::unfolding::SHORT_BYTES;
+use toise_accounts::holds::CallHold;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::stored::STORED_RESPONSE_TTL;
 use toise_contract::Fault;
@@ -53,6 +54,8 @@ pub struct Call<'a> {
     pub(crate) key: Option<Arc<KeyRecord>>,
     /// Tells the call from all others, if it may be repeated under its idempotency key.
     pub(crate) repeatable_as: Option<[u8; 32]>,
+    /// Keeps the call from being made again under its idempotency key.
+    pub(crate) hold: Option<Arc<CallHold>>,
     /// When the request arrived.
     pub received: Instant,
 }
@@ -117,15 +120,19 @@ impl Call<'_> {
         self.app.pool.run(client, load, job).await?
     }
 
-    /// Runs a job that waits for the store on a blocking thread.
+    /// Runs a job that waits for the store on a blocking thread. It runs to its end even if the call is cut off, and until
+    /// then the call is not made again.
     pub async fn blocking<T: Send + 'static>(
         &self,
         job: impl FnOnce(&App) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let app = self.app.clone();
-        tokio::task::spawn_blocking(move || job(&app))
-            .await
-            .map_err(ApiError::internal)?
+        let (app, hold) = (self.app.clone(), self.hold.clone());
+        let running = tokio::task::spawn_blocking(move || {
+            let outcome = job(&app);
+            drop(hold);
+            outcome
+        });
+        running.await.map_err(ApiError::internal)?
     }
 }
 

@@ -1,21 +1,20 @@
-//! Repeatable calls: the `Idempotency-Key` header, the digest of a request, and one call at a time per key.
+//! Repeatable calls: the `Idempotency-Key` header, the digest of a request, and what there is to do for it.
 //!
 //! A client that does not know whether its call arrived sends it again under the same key. While the first call
-//! runs, the second waits; then it gets the stored response. Responses are stored with the ledger's row, in one
-//! commit. Of a call that only reads it may be that the response is not kept, for its size: then it is answered anew,
-//! free of charge.
+//! runs, the second waits ([`toise_accounts::holds`]); then it gets the stored response. Responses are stored
+//! with the ledger's row, in one commit. Of a call that only reads it may be that the response is not kept, for its size:
+//! then it is answered anew, free of charge.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 use warp::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use warp::http::{HeaderMap, Method, Response, StatusCode};
 
 use super::error::ApiError;
 use super::response::ApiResponse;
+use toise_accounts::holds::CallHold;
 use toise_accounts::ledger::{Ledger, StoredResponse};
 use toise_contract::Fault;
 use toise_store::sealing::SealingKey;
@@ -84,6 +83,14 @@ impl Turn {
         }
     }
 
+    /// What must end before the call may be made again holds this, if the call has a key.
+    pub(super) fn hold(&self) -> Option<Arc<CallHold>> {
+        match self {
+            Self::First(claim) => Some(claim.hold()),
+            Self::Unnamed | Self::Replayed(_) | Self::Recomputed => None,
+        }
+    }
+
     /// The answer of the call, and the claim under which it is stored.
     pub(super) fn conclude(self, answer: ApiResponse) -> (ApiResponse, Option<IdempotencyClaim>) {
         match self {
@@ -97,63 +104,28 @@ impl Turn {
     }
 }
 
-type ClaimKey = (Uuid, String);
-
-/// Keys for which a call is running. Cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct IdempotencyClaims(Arc<Mutex<HashMap<ClaimKey, Arc<tokio::sync::Mutex<()>>>>>);
-
-/// A key held by one call until this is dropped.
+/// A key held by one call.
 #[derive(Debug)]
 pub struct IdempotencyClaim {
-    claims: IdempotencyClaims,
-    name: ClaimKey,
+    hold: Arc<CallHold>,
     digest: [u8; 32],
-    turn: Option<OwnedMutexGuard<()>>,
     /// Whether the call only reads; see [`IdempotencyClaim::repeatable`].
     is_repeatable: bool,
     /// Seals responses with secrets; see [`IdempotencyClaim::sealing_with`].
     seal: Option<Box<SealingKey>>,
 }
 
-impl IdempotencyClaims {
-    /// Waits until no other call of the account holds the key.
-    pub async fn claim(&self, account_id: Uuid, key: String, digest: [u8; 32]) -> IdempotencyClaim {
-        let name = (account_id, key);
-        let mut claim = IdempotencyClaim {
-            claims: self.clone(),
-            name: name.clone(),
+impl IdempotencyClaim {
+    /// The claim of a call, by the digest of its request.
+    pub(super) fn new(hold: CallHold, digest: [u8; 32]) -> Self {
+        Self {
+            hold: Arc::new(hold),
             digest,
-            turn: None,
             is_repeatable: false,
             seal: None,
-        };
-        let mutex = Arc::clone(self.lock().entry(name).or_default());
-        claim.turn = Some(mutex.lock_owned().await);
-        claim
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ClaimKey, Arc<tokio::sync::Mutex<()>>>> {
-        // Nothing panics while the map is held half-changed, so a poisoned one is still sound.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for IdempotencyClaim {
-    fn drop(&mut self) {
-        let mut claims = self.claims.lock();
-        self.turn = None;
-        // Waiting calls hold the mutex too; if none is left, only the map holds it.
-        if claims
-            .get(&self.name)
-            .is_some_and(|mutex| Arc::strong_count(mutex) == 1)
-        {
-            claims.remove(&self.name);
         }
     }
-}
 
-impl IdempotencyClaim {
     /// The claim of a call that only reads: it can be answered anew if its answer is not kept.
     pub fn repeatable(mut self) -> Self {
         self.is_repeatable = true;
@@ -163,17 +135,23 @@ impl IdempotencyClaim {
     /// Seals what is stored of a response with secrets, such as a new key, with the text of the caller's API key, which is
     /// stored nowhere: only who sends the same key again reads it.
     pub fn sealing_with(mut self, api_key: Option<&[u8]>) -> Self {
-        let parts = api_key.map(|api_key| [api_key, self.name.1.as_bytes()]);
+        let parts = api_key.map(|api_key| [api_key, self.hold.key().as_bytes()]);
         let seal = parts.and_then(|parts| SealingKey::derived(SEAL_PURPOSE, &parts));
         self.seal = seal.map(Box::new);
         self
     }
 
+    /// The hold on the key, for what must end before the call may be made again.
+    pub(super) fn hold(&self) -> Arc<CallHold> {
+        Arc::clone(&self.hold)
+    }
+
     /// Digest of account, key and request.
     fn call_digest(&self) -> [u8; 32] {
-        let (account_id, key) = &self.name;
         let mut hasher = blake3::Hasher::new();
+        let account_id = self.hold.account_id();
         hasher.update(account_id.as_bytes()).update(&self.digest);
+        let key = self.hold.key();
         *hasher.update(key.as_bytes()).finalize().as_bytes()
     }
 
@@ -182,8 +160,9 @@ impl IdempotencyClaim {
     /// # Errors
     /// The idempotency key belongs to another request, or the answer of a call that must not be made twice is not kept.
     pub(super) async fn turn(self, ledger: &Ledger) -> Result<Turn, ApiError> {
-        let (ledger, (account_id, key)) = (ledger.clone(), self.name.clone());
-        let found = tokio::task::spawn_blocking(move || ledger.stored(account_id, &key));
+        let (ledger, hold) = (ledger.clone(), self.hold());
+        let found =
+            tokio::task::spawn_blocking(move || ledger.stored(hold.account_id(), hold.key()));
         let stored = found
             .await
             .map_err(ApiError::internal)?
@@ -219,7 +198,7 @@ impl IdempotencyClaim {
                 let opened = self
                     .seal
                     .as_ref()
-                    .and_then(|seal| seal.open(&body, self.name.0.as_bytes()).ok());
+                    .and_then(|seal| seal.open(&body, self.hold.account_id().as_bytes()).ok());
                 // Another key of the account: what the response says is not for it.
                 let opened = opened.ok_or(ApiError::IdempotencyConflict)?;
                 (content_type, opened.into())
@@ -251,11 +230,14 @@ impl IdempotencyClaim {
             .is_some_and(|value| value == "no-store")
         {
             let seal = self.seal.as_ref()?;
-            body = seal.seal(&body, self.name.0.as_bytes()).ok()?.into();
+            body = seal
+                .seal(&body, self.hold.account_id().as_bytes())
+                .ok()?
+                .into();
             content_type = format!("{SEALED_PREFIX}{content_type}");
         }
         Some(StoredResponse {
-            idempotency_key: self.name.1.clone(),
+            idempotency_key: self.hold.key().to_owned(),
             request_digest: self.digest,
             request_id: Some(request_id),
             is_repeatable: self.is_repeatable,
@@ -269,23 +251,6 @@ impl IdempotencyClaim {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test]
-    async fn one_call_at_a_time_holds_a_key_and_the_last_one_removes_it() {
-        let claims = IdempotencyClaims::default();
-        let account = Uuid::now_v7();
-        let first = claims.claim(account, "k".into(), [0; 32]).await;
-        let mut second = Box::pin(claims.claim(account, "k".into(), [0; 32]));
-        assert!(futures::poll!(&mut second).is_pending());
-        let mut cancelled = Box::pin(claims.claim(account, "k".into(), [0; 32]));
-        assert!(futures::poll!(&mut cancelled).is_pending());
-        drop(cancelled);
-        let other = claims.claim(Uuid::now_v7(), "k".into(), [0; 32]).await;
-        drop(first);
-        let second = second.await;
-        drop((second, other));
-        assert!(claims.lock().is_empty());
-    }
 
     #[test]
     fn the_parts_of_a_request_are_separated_in_its_digest() {

@@ -320,7 +320,8 @@ async fn handle_unbilled(
     let turn = match (claim_key, &trace.key) {
         (Some(claim_key), Some(key)) => {
             let digest = idempotency::request_digest(&head.method, path, query, &bytes);
-            let held = app.claims.claim(key.account_id, claim_key, digest).await;
+            let hold = app.holds.hold(key.account_id, claim_key).await;
+            let held = IdempotencyClaim::new(hold.map_err(ApiError::internal)?, digest);
             let held = held.sealing_with(auth::key_text(&head.headers));
             let held = match endpoint.only_reads() {
                 true => held.repeatable(),
@@ -351,6 +352,7 @@ async fn handle_unbilled(
         upload: Mutex::new(body),
         key: trace.key.clone(),
         repeatable_as: turn.call_digest(),
+        hold: turn.hold(),
         received,
     };
     let (answer, claim) = turn.conclude((endpoint.handler)(&call).await?);
@@ -434,7 +436,9 @@ async fn bill(
             entry,
             answer: stored,
         };
-        app.ledger.record(record).await?;
+        // Written to its end even if the call is cut off; until then it is not made again.
+        let hold = claim.map(|claim| claim.hold());
+        app.ledger.record_holding(record, hold).await?;
         trace.credits = credits;
         if let (true, Counting::As(consumption)) = (answer.counts, endpoint.counting) {
             app.metrics

@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod backup;
+pub mod call_locks;
 mod check;
 mod checkpoint;
 pub mod checksum;

@@ -1,14 +1,19 @@
 //! Calls that were made and never answered, because the process ended or the client went away between the change and the
 //! ledger's row: repeated under their `Idempotency-Key`, they make nothing a second time.
 
+use std::sync::mpsc;
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use toise::http::server::ServerLimits;
+
 use super::alerts::{CREATED, KINDS, service as service_with_alerts};
-use crate::support::Service;
 use crate::support::alerts::body;
 use crate::support::collecting::{get, service as collecting_service, told};
 use crate::support::portal::{Portal, flat_page};
+use crate::support::{InMemoryTables, Service};
 
 /// A call under an idempotency key.
 async fn make(service: &Service, key: &str, path: &str, body: &Value) -> Value {
@@ -119,6 +124,48 @@ async fn a_key_and_an_account_made_again_have_the_secrets_that_were_given() {
     assert_ne!(lost["signing_secret"], given["signing_secret"]);
     let counts = "SELECT count(*) FROM signing_secrets JOIN accounts USING (account_id) WHERE name = 'partner'";
     assert_eq!(service.stored(counts), [1]);
+}
+
+#[tokio::test]
+async fn a_call_cut_off_while_it_is_billed_is_not_made_again_before_that_has_ended() {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+        app.request_timeout = Duration::from_secs(2);
+    })
+    .await;
+    let operator = service.key_with("admin");
+    let ((stands, stood), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel::<()>());
+    let ledger = service.store.ledger().clone();
+    let writer = std::thread::spawn(move || {
+        // The thread that writes the ledger waits here, as for a slow disk.
+        let change = move |_: &rusqlite::Transaction<'_>| {
+            stands.send(()).unwrap();
+            Ok(goes_on.recv().is_ok())
+        };
+        ledger.write(change).unwrap()
+    });
+    stood.recv().unwrap();
+    let path = "/v2/protected/admin/keys";
+    let ask = || {
+        let request = service.ask(Method::POST, path);
+        let request = request.header("x-api-key", &operator);
+        let request = request.header("idempotency-key", "slow");
+        request.json(&json!({"kind": "production", "grants": ["admin"]}))
+    };
+    // The first has made its key, which the second would give another text.
+    for _ in 0..2 {
+        assert_eq!(ask().send().await.unwrap().status(), 503);
+    }
+    go_on.send(()).unwrap();
+    assert!(writer.join().unwrap());
+    let mut answer = ask().send().await.unwrap();
+    while answer.status() == 503 {
+        answer = ask().send().await.unwrap();
+    }
+    assert_eq!(answer.headers()["idempotent-replayed"], "true");
+    let made: Value = answer.json().await.unwrap();
+    let list = service.ask(Method::GET, path);
+    let list = list.header("x-api-key", made["data"]["key"].as_str().unwrap());
+    assert_eq!(list.send().await.unwrap().status(), 200);
 }
 
 #[tokio::test]

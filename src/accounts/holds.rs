@@ -1,0 +1,162 @@
+//! One call at a time under an idempotency key of an account, in whichever server of a data folder.
+//!
+//! What a call has begun goes on when the call is cut off. It shares the hold on the key, so that the call is not made again
+//! before that has ended: made again meanwhile, it would undo what was done, such as give a new key another text.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::OwnedMutexGuard;
+use uuid::Uuid;
+
+use toise_store::call_locks::{CallLock, CallLocks};
+
+/// How often a call looks whether another server is done with its key.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// An account and its idempotency key.
+type Name = (Uuid, String);
+
+/// The keys under which calls are under way. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct CallHolds {
+    /// The calls of this process.
+    running: Arc<Mutex<HashMap<Name, Arc<tokio::sync::Mutex<()>>>>>,
+    /// What the servers of a data folder share.
+    locks: Option<CallLocks>,
+}
+
+/// Keeps a key from all other calls until it is dropped.
+#[derive(Debug)]
+pub struct CallHold {
+    holds: CallHolds,
+    name: Name,
+    turn: Option<OwnedMutexGuard<()>>,
+    /// Keeps other servers of the data folder from making the call.
+    lock: Option<CallLock>,
+}
+
+impl CallHolds {
+    /// Holds for all servers of a data folder, if it has locks; see [`CallLocks::open`].
+    pub fn between(locks: Option<CallLocks>) -> Self {
+        Self {
+            running: Arc::default(),
+            locks,
+        }
+    }
+
+    /// Waits until no other call of the account holds the key.
+    ///
+    /// # Errors
+    /// The file system fails.
+    pub async fn hold(&self, account_id: Uuid, key: String) -> io::Result<CallHold> {
+        let name = (account_id, key);
+        let mutex = Arc::clone(self.running.lock().entry(name.clone()).or_default());
+        // Made before anything is waited for: it cleans up if the wait is given up.
+        let mut hold = CallHold {
+            holds: self.clone(),
+            name,
+            turn: None,
+            lock: None,
+        };
+        hold.turn = Some(mutex.lock_owned().await);
+        if let Some(locks) = &self.locks {
+            let name = hold.digest();
+            hold.lock = loop {
+                match locks.try_hold(&name)? {
+                    None => tokio::time::sleep(LOOK_EVERY).await,
+                    held => break held,
+                }
+            };
+        }
+        Ok(hold)
+    }
+}
+
+impl CallHold {
+    /// The account.
+    pub fn account_id(&self) -> Uuid {
+        self.name.0
+    }
+
+    /// The idempotency key.
+    pub fn key(&self) -> &str {
+        &self.name.1
+    }
+
+    /// Digest of account and key.
+    fn digest(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.account_id().as_bytes());
+        *hasher.update(self.key().as_bytes()).finalize().as_bytes()
+    }
+}
+
+impl Drop for CallHold {
+    fn drop(&mut self) {
+        // Before the next call of this process has its turn: it would share the lock, and lose it here.
+        self.lock = None;
+        let mut running = self.holds.running.lock();
+        self.turn = None;
+        // Waiting calls hold the mutex too; if none is left, only the map holds it.
+        let is_last = |mutex: &Arc<_>| Arc::strong_count(mutex) == 1;
+        if running.get(&self.name).is_some_and(is_last) {
+            running.remove(&self.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_call_at_a_time_holds_a_key_and_the_last_one_removes_it() {
+        let holds = CallHolds::default();
+        let account = Uuid::now_v7();
+        let hold = |account| {
+            let holds = holds.clone();
+            async move { holds.hold(account, "k".into()).await.unwrap() }
+        };
+        let first = hold(account).await;
+        let mut second = Box::pin(hold(account));
+        assert!(futures::poll!(&mut second).is_pending());
+        let mut cancelled = Box::pin(hold(account));
+        assert!(futures::poll!(&mut cancelled).is_pending());
+        drop(cancelled);
+        let other = hold(Uuid::now_v7()).await;
+        drop(first);
+        let second = second.await;
+        drop((second, other));
+        assert!(holds.running.lock().is_empty());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_key_is_held_by_one_server_of_a_data_folder_at_a_time() {
+        let data = tempfile::tempdir().unwrap();
+        let server = || CallHolds::between(CallLocks::open(data.path()).unwrap());
+        let (here, there) = (server(), server());
+        let account = Uuid::now_v7();
+        let hold = |holds: &CallHolds, account| {
+            let holds = holds.clone();
+            async move { holds.hold(account, "k".into()).await.unwrap() }
+        };
+        let first = hold(&here, account).await;
+        let mut next = Box::pin(hold(&here, account));
+        let mut last = Box::pin(hold(&there, account));
+        assert!(futures::poll!(&mut next).is_pending());
+        assert!(futures::poll!(&mut last).is_pending());
+        drop(hold(&there, Uuid::now_v7()).await);
+        drop(first);
+        let next = next.await;
+        tokio::time::sleep(2 * LOOK_EVERY).await;
+        assert!(futures::poll!(&mut last).is_pending());
+        drop(next);
+        drop(last.await);
+        assert!(here.running.lock().is_empty() && there.running.lock().is_empty());
+    }
+}

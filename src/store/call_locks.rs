@@ -1,0 +1,132 @@
+//! Locks between the processes that share a data folder: one for each call that is under way under an idempotency key, so
+//! that it is made once whichever of them it reaches.
+//!
+//! A lock is one byte of a file that stays empty, at a place that the digest of the call's name tells. It belongs to the open
+//! file (`F_OFD_SETLK`), not to the process: no other descriptor that is closed takes it away, and the kernel frees it
+//! however the process ends. A process cannot lock itself out; within it, somebody else has to see to turns.
+//!
+//! Linux has such locks, on most file systems. Where there are none, servers should not share a folder.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The file that is locked, in the data folder.
+const LOCK_FILE: &str = "calls.lock";
+
+/// The locks of a data folder. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct CallLocks(Arc<File>);
+
+/// A lock, held until it is dropped.
+#[derive(Debug)]
+pub struct CallLock {
+    file: Arc<File>,
+    place: i64,
+}
+
+impl CallLocks {
+    /// Opens the locks of a data folder; `None` if the system has none there.
+    ///
+    /// # Errors
+    /// Their file can be neither opened nor created.
+    pub fn open(data: &Path) -> io::Result<Option<Self>> {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true);
+        let locks = Self(options.open(data.join(LOCK_FILE)).map(Arc::new)?);
+        match set(&locks.0, i64::MAX, Wanted::Free) {
+            Ok(_) => Ok(Some(locks)),
+            Err(error) => {
+                tracing::warn!(
+                    %error,
+                    "the data folder has no locks of calls; no second server should run on it"
+                );
+                Ok(None)
+            }
+        }
+    }
+
+    /// Takes the lock of the call with a digest, unless another process holds it. Does not wait.
+    ///
+    /// # Errors
+    /// The file system has no locks.
+    pub fn try_hold(&self, call: &[u8; 32]) -> io::Result<Option<CallLock>> {
+        let [a, b, c, d, e, f, g, h, ..] = *call;
+        // Two bits less than there are: a place and its successor are positive.
+        let place = (u64::from_le_bytes([a, b, c, d, e, f, g, h]) >> 2) as i64;
+        let is_held = set(&self.0, place, Wanted::Held)?;
+        Ok(is_held.then(|| CallLock {
+            file: Arc::clone(&self.0),
+            place,
+        }))
+    }
+}
+
+impl Drop for CallLock {
+    fn drop(&mut self) {
+        if let Err(error) = set(&self.file, self.place, Wanted::Free) {
+            tracing::error!(%error, "the lock of a call cannot be freed; it is held until this process ends");
+        }
+    }
+}
+
+/// What becomes of a byte.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Held,
+    Free,
+}
+
+/// Locks or frees a byte; `false` if another process holds it.
+#[cfg(target_os = "linux")]
+fn set(file: &File, place: i64, wanted: Wanted) -> io::Result<bool> {
+    use nix::errno::Errno;
+    use nix::fcntl::{FcntlArg, fcntl};
+    use nix::libc;
+
+    let kind = match wanted {
+        Wanted::Held => libc::F_WRLCK,
+        Wanted::Free => libc::F_UNLCK,
+    };
+    let byte = libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: place,
+        l_len: 1,
+        l_pid: 0,
+    };
+    match fcntl(file, FcntlArg::F_OFD_SETLK(&byte)) {
+        Ok(_) => Ok(true),
+        Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set(_file: &File, _place: i64, _wanted: Wanted) -> io::Result<bool> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_held_by_one_opened_folder_at_a_time_whatever_else_is_closed() {
+        let data = tempfile::tempdir().unwrap();
+        let open = || CallLocks::open(data.path()).unwrap().unwrap();
+        let (here, there) = (open(), open());
+        let [call, other] = [[0xff; 32], [0; 32]];
+        let held = here.try_hold(&call).unwrap().unwrap();
+        // A lock of the process would go with it.
+        drop(open());
+        assert!(there.try_hold(&call).unwrap().is_none());
+        assert!(there.try_hold(&other).unwrap().is_some());
+        drop(held);
+        let held = there.try_hold(&call).unwrap().unwrap();
+        assert!(here.try_hold(&call).unwrap().is_none());
+        drop((held, there));
+        assert!(here.try_hold(&call).unwrap().is_some());
+    }
+}
