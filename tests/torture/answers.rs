@@ -1,6 +1,6 @@
 //! Comparisons of what a server answers with the model, while clients go on and at the end.
 
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use reqwest::{Client, RequestBuilder};
@@ -18,6 +18,9 @@ pub const PRICE: u64 = 7;
 pub const CHARGED: &str = "API_OPENDATA_DVF_SEARCH";
 /// A period that holds everything, wherever the clock jumped.
 const PERIOD: &str = "from_date=2000-01-01&to_date=2999-12-31";
+
+/// One for all questions: a client reads the certificates of the system when it is made, which takes longer than most answers.
+static CLIENT: LazyLock<Client> = LazyLock::new(crate::support::http_client);
 
 /// What a server answers to a reading.
 ///
@@ -47,11 +50,10 @@ async fn answered(
     request: impl Fn(&Client, &str) -> RequestBuilder,
     path: &str,
 ) -> Result<Value, String> {
-    let client = crate::support::http_client();
     let url = format!("{address}/v2/protected/{path}");
     let since = Instant::now();
     loop {
-        let asked = request(&client, &url).header("x-api-key", key);
+        let asked = request(&CLIENT, &url).header("x-api-key", key);
         let said = match asked.timeout(ANSWERED_WITHIN).send().await {
             Ok(answer) if answer.status() == 200 => {
                 return answer.json().await.map_err(|error| error.to_string());
