@@ -1,16 +1,17 @@
-//! The items of a JSON array that others made, as slices of its text.
+//! The items of a JSON array, or the fields of an object, that others made: as slices of its text.
 //!
 //! An array of zeros has an item every two bytes, so that what is kept of each decides what the array takes: sixteen bytes
 //! here, of at most [`ITEMS_MAX`] items.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use serde::de::{Error, SeqAccess, Visitor};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// Maximum items of an array that is read as a whole; more come as one object a line.
+/// Maximum items of an array, or fields of an object, that is read as a whole; more come as one object a line.
 pub const ITEMS_MAX: usize = 5_000_000;
 
 /// The items of an array, in order.
@@ -23,23 +24,59 @@ impl<'t> RawItems<'t> {
     /// # Errors
     /// There are [`ITEMS_MAX`] already; the message says so.
     pub fn push(&mut self, item: &'t RawValue) -> Result<(), String> {
-        if self.0.len() == ITEMS_MAX {
-            return Err(format!(
-                "more than {ITEMS_MAX} items; write one object a line instead (ndjson)"
-            ));
-        }
+        check_count(self.0.len())?;
         self.0.push(item);
         Ok(())
     }
 
     /// Where each item lies in the text that they were read from.
     pub fn ranges(&self, text: &[u8]) -> Vec<Range<usize>> {
-        let start = text.as_ptr().addr();
-        let range = |item: &&RawValue| {
-            let from = item.get().as_ptr().addr() - start;
-            from..from + item.get().len()
-        };
-        self.0.iter().map(range).collect()
+        self.0.iter().map(|item| range_in(text, item)).collect()
+    }
+}
+
+impl<'t> IntoIterator for RawItems<'t> {
+    type Item = &'t RawValue;
+    type IntoIter = std::vec::IntoIter<&'t RawValue>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// The fields of an object, in order.
+#[derive(Debug, Default)]
+pub struct RawFields<'t>(Vec<(Cow<'t, str>, &'t RawValue)>);
+
+impl<'t> RawFields<'t> {
+    /// The value of a field; of those that are written twice, the last.
+    pub fn get(&self, name: &str) -> Option<&'t RawValue> {
+        let mut fields = self.0.iter().rev();
+        fields.find(|(own, _)| own == name).map(|(_, value)| *value)
+    }
+
+    /// All values, in order.
+    pub fn values(&self) -> impl Iterator<Item = &'t RawValue> {
+        self.0.iter().map(|(_, value)| *value)
+    }
+}
+
+/// Where a value lies in the text that it was read from.
+pub fn range_in(text: &[u8], value: &RawValue) -> Range<usize> {
+    let from = value.get().as_ptr().addr() - text.as_ptr().addr();
+    from..from + value.get().len()
+}
+
+/// Checks that there is room for one more.
+///
+/// # Errors
+/// There are [`ITEMS_MAX`] already; the message says so.
+pub fn check_count(items: usize) -> Result<(), String> {
+    match items < ITEMS_MAX {
+        true => Ok(()),
+        false => Err(format!(
+            "more than {ITEMS_MAX} items; write one object a line instead (ndjson)"
+        )),
     }
 }
 
@@ -63,6 +100,31 @@ impl<'de: 't, 't> Deserialize<'de> for RawItems<'t> {
     }
 }
 
+/// The name of a field, which is a slice of the text where nothing in it is escaped.
+#[derive(Deserialize)]
+struct Name<'t>(#[serde(borrow)] Cow<'t, str>);
+
+impl<'de: 't, 't> Deserialize<'de> for RawFields<'t> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = RawFields<'de>;
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+                let mut found = RawFields::default();
+                while let Some((Name(name), value)) = fields.next_entry()? {
+                    check_count(found.0.len()).map_err(A::Error::custom)?;
+                    found.0.push((name, value));
+                }
+                Ok(found)
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,5 +139,16 @@ mod tests {
         let many = format!("[{}0]", "0,".repeat(ITEMS_MAX));
         let refused = serde_json::from_str::<RawItems<'_>>(&many).unwrap_err();
         assert!(refused.to_string().contains("more than"), "{refused}");
+    }
+
+    #[test]
+    fn fields_are_found_by_name_and_the_last_of_two_counts() {
+        let text = r#"{"a": 1, "b\u0062": [2], "a": {"a": 3}}"#;
+        let fields: RawFields<'_> = serde_json::from_str(text).unwrap();
+        let get = |name: &str| fields.get(name).map(RawValue::get);
+        assert_eq!(get("a"), Some(r#"{"a": 3}"#));
+        assert_eq!(get("bb"), Some("[2]"));
+        assert_eq!(get("c"), None);
+        assert_eq!(fields.values().count(), 3);
     }
 }

@@ -9,6 +9,7 @@
 //! does not take is left out and reported; the advert stays.
 
 mod embedded;
+mod records;
 mod row;
 mod rule;
 
@@ -21,6 +22,7 @@ use crate::page::findings::PRICE;
 use crate::portals::value::RuleSpec;
 use crate::portals::{Error, Portals, load_files};
 use embedded::EMBEDDED;
+pub use records::Record;
 pub use row::{Row, RowPath};
 use rule::{RowFinding, RowRule};
 use toise_contract::Fault;

@@ -2,13 +2,17 @@
 //!
 //! Only local sessions have this; a query that comes over the network can name no file.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use datafusion::execution::options::ArrowReadOptions;
 use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
+use glob::Pattern;
 
 use crate::SqlError;
 use crate::names::Known;
+use toise_lake::foreign::ForeignParquet;
+use toise_opendata::source::files::expand;
 
 /// A file as a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +49,8 @@ impl std::str::FromStr for FileTable {
 /// Makes a file a table of a session: CSV, Parquet, NDJSON or Arrow, by its extension.
 ///
 /// # Errors
-/// The file cannot be read, has an extension of none of these formats, or its name is that of another table.
+/// The file cannot be read, has an extension of none of these formats, is a Parquet file that announces too much, or its
+/// name is that of another table.
 pub async fn register(context: &SessionContext, file: &FileTable) -> Result<(), SqlError> {
     let FileTable { name, path } = file;
     let lower = name.to_lowercase();
@@ -59,6 +64,9 @@ pub async fn register(context: &SessionContext, file: &FileTable) -> Result<(), 
         .and_then(|extension| extension.to_str());
     let extension = extension.unwrap_or_default();
     let dotted = format!(".{extension}");
+    if !path.contains('*') && !Path::new(path).exists() {
+        return Err(SqlError::invalid(format!("{path}: no such file")));
+    }
     let registered = match extension.to_ascii_lowercase().as_str() {
         "csv" | "tsv" | "txt" => {
             let delimiter = if extension == "tsv" {
@@ -72,6 +80,7 @@ pub async fn register(context: &SessionContext, file: &FileTable) -> Result<(), 
             context.register_csv(&lower, path, options).await
         }
         "parquet" => {
+            examine(context, path, &dotted)?;
             context
                 .register_parquet(&lower, path, ParquetReadOptions::default())
                 .await
@@ -91,11 +100,28 @@ pub async fn register(context: &SessionContext, file: &FileTable) -> Result<(), 
             )));
         }
     };
-    registered
-        .map_err(|error| SqlError::invalid(format!("{path}: {}", error.strip_backtrace())))?;
-    if !path.contains('*') && !Path::new(path).exists() {
-        return Err(SqlError::invalid(format!("{path}: no such file")));
+    registered.map_err(|error| SqlError::invalid(format!("{path}: {}", error.strip_backtrace())))
+}
+
+/// Examines the Parquet files of a table, and gives the session batches of as many rows as they allow.
+fn examine(context: &SessionContext, path: &str, dotted: &str) -> Result<(), SqlError> {
+    let invalid = |error: &dyn std::error::Error| SqlError::invalid(error.to_string());
+    let pattern = match Path::new(path).is_dir() {
+        true => format!("{}/**/*{dotted}", Pattern::escape(path)),
+        false => path.to_owned(),
+    };
+    let mut rows = context.state_ref().read().config().batch_size();
+    for file in expand(&[PathBuf::from(pattern)]).map_err(|error| invalid(&error))? {
+        let of_file = |error: &dyn std::error::Error| {
+            SqlError::invalid(format!("{}: {error}", file.display()))
+        };
+        let opened = File::open(&file).map_err(|error| of_file(&error))?;
+        rows = ForeignParquet::examine(&opened, rows).map_err(|error| of_file(&error))?;
     }
+    let state = context.state_ref();
+    let mut state = state.write();
+    let config = state.config().clone().with_batch_size(rows);
+    *state.config_mut() = config;
     Ok(())
 }
 

@@ -77,6 +77,49 @@ fn statements_files_and_formats_are_read_and_written_as_asked() {
 }
 
 #[test]
+fn parquet_files_of_others_are_examined_before_they_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let parts = data.join("parts.parquet");
+    std::fs::create_dir_all(parts.join("year=2024")).unwrap();
+    for (part, rows) in [("a.parquet", 2), ("year=2024/b.parquet", 3)] {
+        let written = parts.join(part);
+        let query = format!("from range({rows}) as t(n)");
+        run(data, &["sql", &query, "--output", written.to_str().unwrap()]);
+    }
+    let count = "select count(*) as n from mine";
+    let asked = |path: &std::path::Path| {
+        let file = format!("mine={}", path.display());
+        piped(data, &["--file", &file, "--format", "csv"], count)
+    };
+    assert_eq!(printed(&asked(&parts)), "n\n5\n");
+    assert_eq!(printed(&asked(&parts.join("*.parquet"))), "n\n2\n");
+
+    // A text of 40 MiB that takes a few kilobytes.
+    let text = arrow::array::StringArray::from(vec!["x".repeat(40 << 20)]);
+    let text: arrow::array::ArrayRef = std::sync::Arc::new(text);
+    let batch = arrow::array::RecordBatch::try_from_iter([("text", text)]).unwrap();
+    let compression = parquet::basic::Compression::ZSTD(parquet::basic::ZstdLevel::default());
+    let properties = parquet::file::properties::WriterProperties::builder()
+        .set_compression(compression)
+        .build();
+    let bomb = parts.join("year=2024/bomb.parquet");
+    let file = std::fs::File::create(&bomb).unwrap();
+    let writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), Some(properties));
+    let mut writer = writer.unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    for path in [&bomb, &parts] {
+        let refused = asked(path);
+        assert_eq!(refused.status.code(), Some(1));
+        let told = format!("{}: row group 1, column \"text\": ", bomb.display());
+        assert!(errors(&refused).contains(&told), "{}", errors(&refused));
+    }
+    let none = asked(&data.join("none.parquet"));
+    assert!(errors(&none).contains("none.parquet: no such file"));
+}
+
+#[test]
 fn what_does_not_exist_is_answered_with_what_does() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();

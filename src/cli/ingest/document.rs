@@ -7,8 +7,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::lines::Line;
-use toise_base::items::RawItems;
-use toise_collect::mapping::RowPath;
+use toise_base::items::{RawItems, range_in};
+use toise_collect::mapping::{self, RowPath};
 use toise_geocode::file::text::BYTE_ORDER_MARK;
 
 /// Maximum size of a document, which is held in memory, in bytes; larger exports come as one object a line.
@@ -16,14 +16,15 @@ const DOCUMENT_BYTES_MAX: u64 = 512 << 20;
 
 /// The records of a document, in order.
 pub struct JsonRecords {
-    records: Records,
+    text: Vec<u8>,
+    records: std::vec::IntoIter<Record>,
     number: u64,
 }
 
-enum Records {
-    /// Where each lies in the document.
-    Texts(Vec<u8>, std::vec::IntoIter<Range<usize>>),
-    Read(std::vec::IntoIter<Value>),
+enum Record {
+    /// Where it lies in the document.
+    At(Range<usize>),
+    Read(Box<Value>),
 }
 
 impl JsonRecords {
@@ -32,31 +33,36 @@ impl JsonRecords {
     /// # Errors
     /// An input that cannot be read, is too large, or is not JSON.
     pub fn new(input: impl Read, records: Option<&RowPath>) -> Result<Self, String> {
-        let mut bytes = Vec::new();
+        let mut text = Vec::new();
         let mut input = input.take(DOCUMENT_BYTES_MAX + 1);
         input
-            .read_to_end(&mut bytes)
+            .read_to_end(&mut text)
             .map_err(|error| error.to_string())?;
-        if bytes.len() as u64 > DOCUMENT_BYTES_MAX {
+        if text.len() as u64 > DOCUMENT_BYTES_MAX {
             return Err(format!(
                 "must not exceed {DOCUMENT_BYTES_MAX} bytes; write one object a line instead (ndjson)"
             ));
         }
-        let mark = match bytes.starts_with(BYTE_ORDER_MARK) {
-            true => BYTE_ORDER_MARK.len(),
-            false => 0,
-        };
-        let records = match records {
+        let document = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
+        let records: Vec<Record> = match records {
             Some(path) => {
-                let document = serde_json::from_slice(&bytes[mark..]).map_err(not_json)?;
-                Records::Read(path.records(document).into_iter())
+                let found = path.records(serde_json::from_slice(document).map_err(not_json)?)?;
+                let record = |record| match record {
+                    mapping::Record::Text(value) => Record::At(range_in(&text, value)),
+                    mapping::Record::Read(value) => Record::Read(value),
+                };
+                found.into_iter().map(record).collect()
             }
             None => {
-                let items = in_array(&bytes[mark..])?.ranges(&bytes);
-                Records::Texts(bytes, items.into_iter())
+                let ranges = in_array(document)?.ranges(&text).into_iter();
+                ranges.map(Record::At).collect()
             }
         };
-        Ok(Self { records, number: 0 })
+        Ok(Self {
+            text,
+            records: records.into_iter(),
+            number: 0,
+        })
     }
 }
 
@@ -80,11 +86,9 @@ impl Iterator for JsonRecords {
     type Item = std::io::Result<Line>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let row = match &mut self.records {
-            Records::Texts(text, ranges) => {
-                serde_json::from_slice(&text[ranges.next()?]).map_err(not_json)
-            }
-            Records::Read(values) => Ok(values.next()?),
+        let row = match self.records.next()? {
+            Record::At(range) => serde_json::from_slice(&self.text[range]).map_err(not_json),
+            Record::Read(value) => Ok(*value),
         };
         self.number += 1;
         Some(Ok(Line {
@@ -120,6 +124,8 @@ mod tests {
         }
         let listed = "{\"at\": 3, \"data\": {\"ads\": [{\"a\": 1}, {\"a\": 2}]}}";
         assert_eq!(read(listed, Some("data.ads")), expected);
+        let in_text = "{\"state\": \"{\\\"ads\\\": [{\\\"a\\\": 1}, {\\\"a\\\": 2}]}\"}";
+        assert_eq!(read(in_text, Some("state.ads")), expected);
         assert!(read("", None).is_empty() && read("[]", None).is_empty());
         let error = JsonRecords::new(&b"[{]"[..], None).err().unwrap();
         assert!(error.starts_with("must be JSON: "), "{error}");

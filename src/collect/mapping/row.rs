@@ -15,7 +15,7 @@ const EVERY: &str = "*";
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum RowStep {
+pub(super) enum RowStep {
     /// The value of a key.
     Key(String),
     /// An item of a list.
@@ -31,7 +31,7 @@ enum RowStep {
 pub struct RowPath {
     /// The path as written.
     pub name: String,
-    steps: Vec<RowStep>,
+    pub(super) steps: Vec<RowStep>,
 }
 
 impl RowPath {
@@ -109,22 +109,10 @@ impl RowPath {
             .map(|value| (column.as_str(), value))
             .collect()
     }
-
-    /// The records of a whole document: what the path leads to, lists item by item.
-    pub fn records(&self, document: Value) -> Vec<Value> {
-        let mut found = Vec::new();
-        walk(Cow::Owned(document), &self.steps, &mut found);
-        let items = found
-            .into_iter()
-            .flat_map(|value| match value.into_owned() {
-                Value::Array(items) => items,
-                value => vec![value],
-            });
-        items.collect()
-    }
 }
 
-fn walk<'v>(value: Cow<'v, Value>, steps: &[RowStep], found: &mut Vec<Cow<'v, Value>>) {
+/// Finds what the steps lead to from a value, in order.
+pub(super) fn walk<'v>(value: Cow<'v, Value>, steps: &[RowStep], found: &mut Vec<Cow<'v, Value>>) {
     let Some((step, rest)) = steps.split_first() else {
         found.push(value);
         return;
@@ -150,12 +138,17 @@ fn walk<'v>(value: Cow<'v, Value>, steps: &[RowStep], found: &mut Vec<Cow<'v, Va
     }
 }
 
+/// Whether a value is the text, or what JSON writes so: `3`, `true`.
+pub(super) fn is_written(value: &Value, wanted: &str) -> bool {
+    match value {
+        Value::String(text) => text == wanted,
+        other => format!("{other}") == wanted,
+    }
+}
+
 fn inner<'v>(value: &'v Value, step: &RowStep) -> Vec<&'v Value> {
-    let is = |item: &Value, key: &str, wanted: &str| match item.get(key) {
-        Some(Value::String(text)) => text == wanted,
-        // As JSON writes it: `3`, `true`.
-        Some(other) => format!("{other}") == wanted,
-        None => false,
+    let is = |item: &Value, key: &str, wanted: &str| {
+        item.get(key).is_some_and(|value| is_written(value, wanted))
     };
     match (step, value) {
         (RowStep::Key(key), Value::Object(fields)) => fields.get(key).into_iter().collect(),
@@ -216,19 +209,5 @@ mod tests {
         for path in ["", "images[0", "images[x]"] {
             assert!(RowPath::parse(path).is_err(), "{path}");
         }
-    }
-
-    #[test]
-    fn records_are_found_anywhere_in_a_document() {
-        let records = |path: &str, document: Value| RowPath::parse(path).unwrap().records(document);
-        assert_eq!(
-            records("data.ads", json!({"data": {"ads": [1, 2]}})),
-            [json!(1), json!(2)]
-        );
-        assert_eq!(records("*", json!({"a": [1], "b": [2, 3]})).len(), 3);
-        assert_eq!(
-            records("listings", json!({"listings": []})),
-            [Value::Null; 0]
-        );
     }
 }

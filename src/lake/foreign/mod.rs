@@ -4,7 +4,8 @@
 //! a dictionary whose one long text is repeated in every row, and texts that are written as differences to the text before.
 //! So a file is examined before it is read (`bounds`, `pages`: footer and page headers, about a microsecond a page),
 //! texts are read as views of their pages rather than as copies (`views`), and the texts of a batch are counted before
-//! they are handed over. Whoever reads a Parquet file that toise did not write itself goes through [`ForeignParquet`].
+//! they are handed over. Whoever reads a Parquet file that toise did not write itself goes through [`ForeignParquet`], or
+//! has it examined before another reader takes it.
 
 mod bounds;
 mod pages;
@@ -87,6 +88,15 @@ pub struct ForeignParquet {
 }
 
 impl ForeignParquet {
+    /// Examines a file that another reader is to read, one that takes texts as views. Returns the rows of a batch that it may
+    /// have, at most `batch_rows`.
+    ///
+    /// # Errors
+    /// It is no Parquet file, or asks for more than the bounds allow.
+    pub fn examine(file: &impl ChunkReader, batch_rows: usize) -> Result<usize, ForeignError> {
+        bounds::examine(file, footer(file)?.metadata(), batch_rows)
+    }
+
     /// Opens a file and examines it; batches have at most `batch_rows` rows.
     ///
     /// # Errors
