@@ -50,9 +50,9 @@ impl Doorkeeper {
         }
     }
 
-    /// Whether an address may open a connection.
-    pub(super) fn lets_in(&self, peer: IpAddr) -> bool {
-        self.pace.may_connect(peer)
+    /// Holds a new connection until it may be read; `false` if it is to be closed.
+    pub(super) async fn let_in(&self, peer: IpAddr) -> bool {
+        self.pace.let_in(peer).await
     }
 
     /// Notes how a connection ended: one that the protocol ends for the load it makes, such as that of streams that are

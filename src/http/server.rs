@@ -21,7 +21,7 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -190,6 +190,8 @@ pub async fn accept<S, B>(
     let slots = Arc::new(Semaphore::new(limits.connections_max));
     let by_address = ConnectionsByAddress::default();
     let graceful = GracefulShutdown::new();
+    // Closed when the service stops: what is held at the door is not waited for.
+    let (open, held) = watch::channel(());
     tokio::pin!(stop);
     loop {
         let accepted = async {
@@ -218,12 +220,6 @@ pub async fn accept<S, B>(
             true => (PaidReads::unlimited(), None),
             false => (PaidReads::begin(), limits.doorkeeper.clone()),
         };
-        if let Some(doorkeeper) = &doorkeeper
-            && !doorkeeper.lets_in(peer)
-        {
-            metrics.record_refusal(Refusal::Connections);
-            continue;
-        }
         let Some(counted_address) = by_address.open(peer, most) else {
             metrics.record_refusal(Refusal::Connections);
             continue;
@@ -234,6 +230,8 @@ pub async fn accept<S, B>(
         let watcher = graceful.watcher();
         let counted = metrics.connection();
         let (builder, service, limits) = (builder.clone(), service.clone(), limits.clone());
+        let mut held = held.clone();
+        let metrics = metrics.clone();
         let client = Client {
             peer,
             paid,
@@ -242,6 +240,14 @@ pub async fn accept<S, B>(
             doorkeeper,
         };
         tokio::spawn(async move {
+            let is_let_in = tokio::select! {
+                is_let_in = client.is_let_in() => is_let_in,
+                _ = held.changed() => false,
+            };
+            if !is_let_in {
+                metrics.record_refusal(Refusal::Connections);
+                return;
+            }
             match acceptor {
                 None => serve(stream, client, builder, service, &limits, watcher).await,
                 Some(acceptor) => {
@@ -253,7 +259,7 @@ pub async fn accept<S, B>(
             drop((slot, counted, counted_address));
         });
     }
-    drop(listener);
+    drop((listener, open));
     drain(graceful, &limits).await;
 }
 
@@ -339,6 +345,16 @@ struct Client {
     unpaid: UnpaidReads,
     audience: Audience,
     doorkeeper: Option<Doorkeeper>,
+}
+
+impl Client {
+    /// Waits at the door, and tells whether the connection may be read.
+    async fn is_let_in(&self) -> bool {
+        match &self.doorkeeper {
+            Some(doorkeeper) => doorkeeper.let_in(self.peer).await,
+            None => true,
+        }
+    }
 }
 
 /// Puts on a request what the service is to know of it.

@@ -37,11 +37,14 @@ const CUT_OFF: BucketSize = BucketSize {
     holds: 1,
     every: Duration::from_secs(30),
 };
-/// Connections that such an address may open a second, a fifth of them at once.
+/// Connections of such an address that are served at once, and how often another one is.
 const REOPENED: BucketSize = BucketSize {
     holds: 10,
-    every: Duration::from_millis(20),
+    every: Duration::from_millis(50),
 };
+/// For how long its other connections are held unread: those whose turn comes until then are served, the others closed. A
+/// client that is held has no reason to connect again, which one that is closed at once does as fast as it can.
+const HELD_FOR: Duration = Duration::from_secs(5);
 /// Maximum wait of a piece of a body that is discarded, which is longer than any discard lasts.
 const DISCARD_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Bytes that are counted as one when they are discarded.
@@ -138,16 +141,28 @@ impl Pace {
         self.cut_off.fill(address, self.clock.monotonic());
     }
 
-    /// Whether an address may open a connection: if one was cut off a moment ago, only a few a second, as long as it goes
-    /// on trying.
-    pub fn may_connect(&self, address: IpAddr) -> bool {
+    /// Holds a new connection until it may be read, and tells whether it may. It may at once, unless one of its address was
+    /// cut off a moment ago: then only a few a second may, as long as the address goes on trying.
+    pub async fn let_in(&self, address: IpAddr) -> bool {
+        let turn = self.connection_turn(address);
+        let held = turn.unwrap_or(HELD_FOR);
+        if !held.is_zero() {
+            tokio::time::sleep(held).await;
+        }
+        turn.is_ok()
+    }
+
+    /// The time until a new connection may be read; as an error if that is too long.
+    fn connection_turn(&self, address: IpAddr) -> Result<Duration, Duration> {
         let now = self.clock.monotonic();
-        let may = self.cut_off.overflow(address, now).is_zero()
-            || self.reopened.add(address, 1, now, Duration::ZERO).is_ok();
-        if !may {
+        if self.cut_off.overflow(address, now).is_zero() {
+            return Ok(Duration::ZERO);
+        }
+        let turn = self.reopened.add(address, 1, now, HELD_FOR);
+        if turn.is_err() {
             self.cut_off.fill(address, now);
         }
-        may
+        turn
     }
 
     /// The time until a client's turn; as an error if that is too long.
@@ -209,18 +224,26 @@ mod tests {
     const TWO: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
 
     #[tokio::test]
-    async fn an_address_that_is_cut_off_opens_few_connections_for_a_while() {
+    async fn few_connections_of_an_address_that_is_cut_off_are_served_for_a_while() {
         let (pace, clock) = pace(10);
-        let connected = |address| (0..200).filter(|_| pace.may_connect(address)).count();
+        // Those that are served at once, those that are held first, and those that are closed.
+        let connected = |address| {
+            let turns: Vec<_> = (0..200).map(|_| pace.connection_turn(address)).collect();
+            let served = turns.iter().flatten().count();
+            let at_once = turns.iter().flatten().filter(|held| held.is_zero());
+            [at_once.count(), served, turns.len() - served]
+        };
         // Ten at once and those of two seconds.
         waits(&pace, client(ONE), 30);
-        assert_eq!(connected(ONE), 200, "nothing was cut off");
+        assert_eq!(connected(ONE), [200, 200, 0], "nothing was cut off");
         assert!(pace.keep(client(ONE)).await.is_err());
-        assert_eq!(connected(ONE), REOPENED.holds as usize);
+        assert_eq!(connected(ONE), [10, 110, 90]);
         assert!(pace.keep(client(TWO)).await.is_ok());
-        assert_eq!(connected(TWO), 200);
+        assert_eq!(connected(TWO), [200, 200, 0]);
+        clock.advance_ms(5_000);
+        assert_eq!(connected(ONE), [0, 100, 100]);
         clock.advance_ms(30_001);
-        assert_eq!(connected(ONE), 200);
+        assert_eq!(connected(ONE), [200, 200, 0]);
     }
 
     #[test]

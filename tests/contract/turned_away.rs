@@ -1,5 +1,5 @@
 //! What a client without a key makes the server do when it sends more than it may: its bytes are read at a pace, it is
-//! turned away at the door, and it opens few connections for a while. A key goes on working meanwhile.
+//! turned away at the door, and few connections of it are served for a while. A key goes on working meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -67,7 +67,7 @@ async fn is_answered(service: &Service) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_is_cut_off_opens_few_connections_and_its_key_works() {
+async fn few_connections_of_a_client_that_is_cut_off_are_served_and_its_key_works() {
     let service = service_at_10_a_second().await;
     // Its connection is kept from here on.
     let search = async || {
@@ -81,10 +81,14 @@ async fn a_client_that_is_cut_off_opens_few_connections_and_its_key_works() {
     let answered = join_all((0..60).map(|_| is_answered(&service))).await;
     let answered = answered.into_iter().filter(|answered| *answered).count();
     assert!((10..=45).contains(&answered), "{answered}");
-    let asked = join_all((0..300).map(|_| is_answered(&service))).await;
-    let begun = asked.into_iter().filter(|answered| *answered).count();
-    assert!(begun <= 30, "{begun}");
-    assert_eq!(search().await, 200);
+    // Ten connections at once and those of the seconds that it is held, whose requests have the pace as before.
+    let begun = Instant::now();
+    let asking = join_all((0..300).map(|_| is_answered(&service)));
+    let (asked, searched) = tokio::join!(asking, search());
+    assert_eq!(searched, 200);
+    let answered = asked.into_iter().filter(|answered| *answered).count();
+    let most = 10 + 10 * (begun.elapsed().as_secs() as usize + 3);
+    assert!((1..=most).contains(&answered), "{answered} of {most}");
     let metrics = service.ask(Method::GET, "/metrics").send().await.unwrap();
     let metrics = metrics.text().await.unwrap();
     let refusals = r#"toise_refusals_total{reason="connections"}"#;
