@@ -19,6 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -32,7 +33,7 @@ use super::App;
 use super::audience::Audience;
 use super::client_address::{Networks, PeerAddress};
 use super::connection::{Activity, TimedStream, Timeouts, TrackedBody};
-use super::connections_by_address::ConnectionsByAddress;
+use super::connections_by_address::{AddressConnection, ConnectionsByAddress, NewPlace};
 use super::malformed;
 use super::out_of_turn::{Doorkeeper, EndsConnection};
 use super::paid_reads::{PaidReads, PaidStream, UnpaidReads};
@@ -238,10 +239,11 @@ pub async fn accept<S, B>(
             unpaid: unpaid.clone(),
             audience: limits.audience,
             doorkeeper,
+            place: Mutex::default(),
         };
         tokio::spawn(async move {
             let is_let_in = tokio::select! {
-                is_let_in = client.is_let_in() => is_let_in,
+                is_let_in = client.is_let_in(&counted_address) => is_let_in,
                 _ = held.changed() => false,
             };
             if !is_let_in {
@@ -345,15 +347,24 @@ struct Client {
     unpaid: UnpaidReads,
     audience: Audience,
     doorkeeper: Option<Doorkeeper>,
+    /// Its place among the new connections of its address, until it is answered.
+    place: Mutex<Option<NewPlace>>,
 }
 
 impl Client {
     /// Waits at the door, and tells whether the connection may be read.
-    async fn is_let_in(&self) -> bool {
-        match &self.doorkeeper {
-            Some(doorkeeper) => doorkeeper.let_in(self.peer).await,
-            None => true,
-        }
+    async fn is_let_in(&self, connection: &AddressConnection) -> bool {
+        let Some(doorkeeper) = &self.doorkeeper else {
+            return true;
+        };
+        let place = connection.place().await;
+        *self.place.lock() = place;
+        doorkeeper.let_in(self.peer).await
+    }
+
+    /// Makes its place among the new connections free.
+    fn was_answered(&self) {
+        self.place.lock().take();
     }
 }
 
@@ -398,6 +409,7 @@ where
     {
         return Err(EndsConnection);
     }
+    client.was_answered();
     let answer = answer.map(|answer| answer.map(|body| activity.answer(body)));
     drop(running);
     Ok(answer)

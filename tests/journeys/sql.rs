@@ -85,7 +85,10 @@ fn parquet_files_of_others_are_examined_before_they_are_read() {
     for (part, rows) in [("a.parquet", 2), ("year=2024/b.parquet", 3)] {
         let written = parts.join(part);
         let query = format!("from range({rows}) as t(n)");
-        run(data, &["sql", &query, "--output", written.to_str().unwrap()]);
+        run(
+            data,
+            &["sql", &query, "--output", written.to_str().unwrap()],
+        );
     }
     let count = "select count(*) as n from mine";
     let asked = |path: &std::path::Path| {
