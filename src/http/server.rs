@@ -33,7 +33,7 @@ use super::App;
 use super::audience::Audience;
 use super::client_address::{Networks, PeerAddress};
 use super::connection::{Activity, TimedStream, Timeouts, TrackedBody};
-use super::connections_by_address::{AddressConnection, ConnectionsByAddress, NewPlace};
+use super::connections_by_address::{AddressConnection, ConnectionsByAddress, UnkeyedPlace};
 use super::malformed;
 use super::out_of_turn::{Doorkeeper, EndsConnection};
 use super::paid_reads::{PaidReads, PaidStream, UnpaidReads};
@@ -347,8 +347,8 @@ struct Client {
     unpaid: UnpaidReads,
     audience: Audience,
     doorkeeper: Option<Doorkeeper>,
-    /// Its place among the new connections of its address, until it is answered.
-    place: Mutex<Option<NewPlace>>,
+    /// Its place among the connections of its address that showed no key.
+    place: Mutex<Option<UnkeyedPlace>>,
 }
 
 impl Client {
@@ -362,8 +362,8 @@ impl Client {
         doorkeeper.let_in(self.peer).await
     }
 
-    /// Makes its place among the new connections free.
-    fn was_answered(&self) {
+    /// It showed a key, or asks how the service is: makes its place free.
+    fn showed_key(&self) {
         self.place.lock().take();
     }
 }
@@ -393,14 +393,19 @@ where
     B: Body,
 {
     let running = activity.request(request.version());
+    let mut waited = None;
     if let Some(doorkeeper) = &client.doorkeeper
         && !activity.has_ended()
-        && let Some(in_turn) = doorkeeper.keep(client.peer, &request).await?
     {
-        request.extensions_mut().insert(in_turn);
+        waited = doorkeeper.keep(client.peer, &request).await?;
     }
     if activity.has_ended() {
         return Err(EndsConnection);
+    }
+    if let Some(in_turn) = waited {
+        request.extensions_mut().insert(in_turn);
+    } else {
+        client.showed_key();
     }
     tell(&mut request, client);
     let answer = service.call(request).await;
@@ -409,7 +414,6 @@ where
     {
         return Err(EndsConnection);
     }
-    client.was_answered();
     let answer = answer.map(|answer| answer.map(|body| activity.answer(body)));
     drop(running);
     Ok(answer)

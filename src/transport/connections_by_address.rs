@@ -1,12 +1,13 @@
-//! Open connections of each client address, so that one client cannot take all of them, and those of it that are new.
+//! Open connections of each client address, so that one client cannot take all of them, and those that showed no key yet.
 //!
 //! A client that opens hundreds of connections and sends all it can on each has work done for it before anybody can tell
-//! whether its turn has come. So only a few connections of an address are read that were not answered yet; the others wait
-//! until one was. A client that is answered at once does not notice.
+//! whether its turn has come. So only a few connections of an address are read at once that showed no key; each further one
+//! waits until one did, or has ended, or a moment longer than the one before it.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -14,28 +15,54 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::client_address::counted_as;
 
-/// Connections of an address that are read at once and were not answered yet.
-const NEW_MAX: usize = 16;
-/// Maximum wait of a connection for others of its address to be answered.
-const WAIT_MAX: Duration = Duration::from_secs(1);
+/// Connections of an address that are read at once and showed no key.
+const UNKEYED_MAX: usize = 16;
+/// How much longer each further one waits at most than the one before it.
+const UNKEYED_EVERY: Duration = Duration::from_millis(10);
 
 /// Open connections by address. Cheap to clone. Its size is bounded by their number.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionsByAddress(Arc<Mutex<HashMap<IpAddr, OfAddress>>>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct OfAddress {
     open: usize,
-    /// Places of those that were not answered yet.
-    new: Arc<Semaphore>,
+    unkeyed: Arc<Unkeyed>,
 }
 
-impl Default for OfAddress {
+/// The connections of an address that showed no key.
+#[derive(Debug)]
+struct Unkeyed {
+    places: Arc<Semaphore>,
+    waiting: AtomicU32,
+}
+
+impl Default for Unkeyed {
     fn default() -> Self {
         Self {
-            open: 0,
-            new: Arc::new(Semaphore::new(NEW_MAX)),
+            places: Arc::new(Semaphore::new(UNKEYED_MAX)),
+            waiting: AtomicU32::new(0),
         }
+    }
+}
+
+/// A connection that waits for a place.
+struct Waiting<'u> {
+    unkeyed: &'u Unkeyed,
+    /// How many wait, itself included.
+    number: u32,
+}
+
+impl<'u> Waiting<'u> {
+    fn begin(unkeyed: &'u Unkeyed) -> Self {
+        let number = unkeyed.waiting.fetch_add(1, Ordering::AcqRel) + 1;
+        Self { unkeyed, number }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.unkeyed.waiting.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -44,12 +71,12 @@ impl Default for OfAddress {
 pub struct AddressConnection {
     all: ConnectionsByAddress,
     address: IpAddr,
-    new: Arc<Semaphore>,
+    unkeyed: Arc<Unkeyed>,
 }
 
-/// The place of a connection that was not answered yet.
+/// The place of a connection among those that showed no key.
 #[derive(Debug)]
-pub struct NewPlace(OwnedSemaphorePermit);
+pub struct UnkeyedPlace(OwnedSemaphorePermit);
 
 impl ConnectionsByAddress {
     /// Counts a connection of an address for as long as the value lives; `None` if it has `most` already.
@@ -64,19 +91,23 @@ impl ConnectionsByAddress {
         Some(AddressConnection {
             all: self.clone(),
             address,
-            new: Arc::clone(&of_address.new),
+            unkeyed: Arc::clone(&of_address.unkeyed),
         })
     }
 }
 
 impl AddressConnection {
-    /// Waits for a place among the new connections of the address; `None` if there is none in time.
-    pub async fn place(&self) -> Option<NewPlace> {
-        if let Ok(place) = Arc::clone(&self.new).try_acquire_owned() {
-            return Some(NewPlace(place));
+    /// Waits for a place among the connections of the address that showed no key; `None` if there was none in time, and it is
+    /// its turn without one.
+    pub async fn place(&self) -> Option<UnkeyedPlace> {
+        let places = || Arc::clone(&self.unkeyed.places);
+        if let Ok(place) = places().try_acquire_owned() {
+            return Some(UnkeyedPlace(place));
         }
-        let place = tokio::time::timeout(WAIT_MAX, Arc::clone(&self.new).acquire_owned()).await;
-        place.ok()?.ok().map(NewPlace)
+        let waiting = Waiting::begin(&self.unkeyed);
+        let turn = UNKEYED_EVERY * waiting.number;
+        let place = tokio::time::timeout(turn, places().acquire_owned()).await;
+        place.ok()?.ok().map(UnkeyedPlace)
     }
 }
 
@@ -111,21 +142,41 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_new_connection_waits_while_many_others_were_not_answered() {
+    async fn a_connection_waits_while_many_others_showed_no_key() {
         let connections = ConnectionsByAddress::default();
         let open = |text: &str| connections.open(text.parse().unwrap(), 100).unwrap();
-        let opened: Vec<_> = (0..=NEW_MAX).map(|_| open("192.0.2.1")).collect();
+        let opened: Vec<_> = (0..=UNKEYED_MAX).map(|_| open("192.0.2.1")).collect();
         let mut places = Vec::new();
         for connection in &opened[1..] {
             places.push(connection.place().await.unwrap());
         }
         assert!(open("192.0.2.2").place().await.is_some());
-        let answered = async {
+        let shows_key = async {
             tokio::task::yield_now().await;
             drop(places.pop());
         };
-        let (place, ()) = tokio::join!(opened[0].place(), answered);
+        let (place, ()) = tokio::join!(opened[0].place(), shows_key);
         assert!(place.is_some());
-        assert!(open("192.0.2.1").place().await.is_none(), "in time");
+        // Its turn comes without a place.
+        assert!(open("192.0.2.1").place().await.is_none());
+        assert_eq!(opened[0].unkeyed.waiting.load(Ordering::Acquire), 0);
+    }
+
+    #[tokio::test]
+    async fn those_that_wait_come_one_after_the_other() {
+        let connections = ConnectionsByAddress::default();
+        let open = || connections.open("192.0.2.1".parse().unwrap(), 100).unwrap();
+        let opened: Vec<_> = (0..UNKEYED_MAX + 3).map(|_| open()).collect();
+        let begun = tokio::time::Instant::now();
+        let waits = opened.iter().map(async |connection| {
+            let place = connection.place().await;
+            (place, begun.elapsed())
+        });
+        let waits = futures::future::join_all(waits).await;
+        let (at_once, later) = waits.split_at(UNKEYED_MAX);
+        assert!(at_once.iter().all(|(place, _)| place.is_some()));
+        for (number, (place, wait)) in later.iter().enumerate() {
+            assert!(place.is_none() && *wait >= UNKEYED_EVERY * (number as u32 + 1));
+        }
     }
 }
