@@ -1,9 +1,10 @@
-//! Headers of every answer: its identifier, what it cost, and the state of the key's limits.
+//! Headers of every answer: its identifier, what it cost, and the state of the key's limits, or of the address's.
 
 use uuid::Uuid;
 use warp::http::HeaderMap;
 use warp::http::header::{HeaderName, HeaderValue};
 
+use super::pace::UnkeyedRate;
 use toise_accounts::meter::RateState;
 
 /// Header with the request id, on every response.
@@ -31,4 +32,13 @@ pub fn set_rate_headers(headers: &mut HeaderMap, rate: RateState) {
     headers.insert(RATE_LIMIT_HEADER, HeaderValue::from(rate.limit));
     headers.insert(RATE_REMAINING_HEADER, HeaderValue::from(rate.remaining));
     headers.insert(RATE_RESET_HEADER, HeaderValue::from(rate.reset_s));
+}
+
+/// The rate of an address that shows no valid key, as that of a key.
+pub fn unkeyed_rate(rate: UnkeyedRate) -> RateState {
+    RateState {
+        limit: rate.per_s,
+        remaining: rate.remaining,
+        reset_s: rate.reset.as_secs() + u64::from(rate.reset.subsec_nanos() > 0),
+    }
 }

@@ -41,6 +41,7 @@ pub mod refused_acts;
 pub mod replica;
 mod reports;
 pub mod request_line;
+mod request_trace;
 pub mod resources;
 pub mod response;
 pub mod router;

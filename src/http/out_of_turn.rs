@@ -90,9 +90,18 @@ impl Doorkeeper {
 }
 
 /// The answer to a client whose turn is too far away. Its connection ends, unless it is one of a proxy.
-pub fn refuse(client: PacedClient, wait: Duration, request_id: Uuid) -> warp::reply::Response {
+pub fn refuse(
+    pace: &Pace,
+    client: PacedClient,
+    wait: Duration,
+    request_id: Uuid,
+) -> warp::reply::Response {
     let mut response = ApiError::TooManyUnkeyed(wait.into()).into_response(request_id);
-    answer_headers::set_request_id(response.headers_mut(), request_id);
+    let headers = response.headers_mut();
+    answer_headers::set_request_id(headers, request_id);
+    if let Some(address) = client.address {
+        answer_headers::set_rate_headers(headers, answer_headers::unkeyed_rate(pace.rate(address)));
+    }
     if !client.is_proxied {
         response.extensions_mut().insert(EndsConnection);
     }

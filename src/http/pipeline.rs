@@ -2,7 +2,6 @@
 //! and headers, in this order.
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,51 +10,24 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::FutureExt;
 use tokio::sync::Mutex;
-use uuid::Uuid;
 use warp::Reply;
-use warp::http::header::HeaderValue;
-use warp::http::{HeaderMap, Response, StatusCode};
+use warp::http::{Response, StatusCode};
 
 use super::body::Incoming;
-use super::body_budget::BodyLease;
 use super::call::{Call, Params};
-use super::endpoint::{BodyRule, Counting, Endpoint, GEOCODING_PREFIX, PROTECTED_PREFIX};
+use super::endpoint::{BodyRule, Counting, Endpoint};
 use super::error::ApiError;
 use super::head::Head;
 use super::idempotency::{self, IdempotencyClaim, Turn};
 use super::pieces::BodyPieces;
 use super::replica::{self, AS_OF_HEADER};
-use super::request_line::RequestLine;
+use super::request_trace::{self, RequestTrace};
 use super::response::{ApiResponse, streamed};
 use super::router::ROUTER;
-use super::{
-    App, acts, admission, answer_headers, auth, body, coding, out_of_turn, request_line, unfolding,
-    vendor_sources,
-};
-use toise_accounts::audit::Act;
-use toise_accounts::key::KeyRecord;
+use super::{App, acts, admission, auth, body, coding, out_of_turn, unfolding, vendor_sources};
 use toise_accounts::ledger::CallRecord;
-use toise_accounts::meter::{RateState, Reservation};
+use toise_accounts::meter::Reservation;
 use toise_telemetry::Refusal;
-
-/// Data for headers and log, collected while a request is processed.
-struct RequestTrace {
-    request_id: Uuid,
-    client: Option<IpAddr>,
-    endpoint: Option<&'static Endpoint>,
-    key: Option<Arc<KeyRecord>>,
-    rate: Option<RateState>,
-    quota_percent: Option<u64>,
-    credits: u64,
-    /// Whether the body is being received: what takes too long then is the client's.
-    is_receiving: bool,
-    /// Whether the answer costs its client nothing, though the key is valid.
-    is_unpaid: bool,
-    /// The memory of the answer.
-    answer_lease: Option<BodyLease>,
-    /// The administrative act that was begun.
-    act: Option<Act>,
-}
 
 /// A response, and the pieces that its body goes on with.
 type BilledResponse = (Response<Bytes>, Option<BodyPieces>);
@@ -83,23 +55,12 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
     // What is shown when the request begins; what it reads is this or newer.
     let as_of = replica::as_of_header(app.replica.as_ref());
     let found = find(head);
-    let mut trace = RequestTrace {
-        request_id: Uuid::now_v7(),
-        client: head.client(app),
-        endpoint: found.as_ref().ok().map(|(endpoint, _)| *endpoint),
-        key: None,
-        rate: None,
-        quota_percent: None,
-        credits: 0,
-        is_receiving: false,
-        is_unpaid: false,
-        answer_lease: None,
-        act: None,
-    };
+    let endpoint = found.as_ref().ok().map(|(endpoint, _)| *endpoint);
+    let mut trace = RequestTrace::begin(head.client(app), endpoint);
     let paced = head.paced_client(app, trace.endpoint);
     let shows_key = head.shows_key(app);
     if !shows_key && let Err(refused) = app.pace.keep(paced).await {
-        return out_of_turn::refuse(paced, refused, trace.request_id);
+        return out_of_turn::refuse(&app.pace, paced, refused, trace.request_id);
     }
     let outcome = match found {
         Ok((endpoint, params)) => {
@@ -123,7 +84,7 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
         ),
         Err(error) => (failed(app, head, &trace, error, body).await, None),
     };
-    set_headers(response.headers_mut(), head.path.as_str(), &trace);
+    trace.set_headers(app, head.path.as_str(), &mut response);
     if let Some(as_of) = as_of {
         response.headers_mut().insert(AS_OF_HEADER, as_of);
     }
@@ -134,14 +95,14 @@ pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::
     if rest.is_none() {
         coding::compressed(&mut response, &head.headers).await;
     }
-    log(app, head, &trace, &response, started.elapsed());
+    trace.log(app, head, &response, started.elapsed());
     let is_limited = response.status() == StatusCode::TOO_MANY_REQUESTS;
     let is_unpaid = trace.key.is_none() || trace.is_unpaid || is_limited;
     if shows_key
         && is_unpaid
         && let Err(refused) = app.pace.keep(paced).await
     {
-        return out_of_turn::refuse(paced, refused, trace.request_id);
+        return out_of_turn::refuse(&app.pace, paced, refused, trace.request_id);
     }
     if let Some(lease) = trace.answer_lease.take() {
         let body = std::mem::take(response.body_mut());
@@ -201,29 +162,6 @@ async fn within(
     }
 }
 
-fn log(
-    app: &App,
-    head: &Head,
-    trace: &RequestTrace,
-    response: &Response<Bytes>,
-    duration: Duration,
-) {
-    let status = response.status().as_u16();
-    let pattern = trace.endpoint.map(|endpoint| endpoint.path);
-    app.metrics
-        .record_request(pattern, head.method.as_str(), status, duration);
-    request_line::write(&RequestLine {
-        request_id: trace.request_id,
-        client: trace.client,
-        method: head.method.as_str(),
-        path: head.path.as_str(),
-        status,
-        key_id: trace.key.as_ref().map(|key| key.key_id),
-        credits: trace.credits,
-        duration,
-    });
-}
-
 /// Refuses what no endpoint takes, with the state of the key's limits if it has a valid key: the call counts against
 /// its rate.
 async fn refuse(
@@ -232,7 +170,7 @@ async fn refuse(
     error: ApiError,
     trace: &mut RequestTrace,
 ) -> Result<BilledResponse, ApiError> {
-    if is_protected(head.path.as_str())
+    if request_trace::is_protected(head.path.as_str())
         && let Ok(key) =
             auth::authenticate_call(app, &head.method, &head.headers, trace.client).await
     {
@@ -298,10 +236,15 @@ async fn handle_unbilled(
         refuse(app, head, error, trace).await?;
     }
     let now = app.clock.now();
-    let reservation = admit(app, endpoint, head, now, trace).await?;
+    admit(app, endpoint, head, now, trace).await?;
     let claim_key = match endpoint.takes_idempotency_key() {
         true => idempotency::key_of(&head.headers)?,
         false => None,
+    };
+    // What was answered already is given again past the quota; nothing else is even read.
+    let reservation = match reserve(app, endpoint, now, trace).await {
+        Err(refused) if claim_key.is_none() => return Err(refused),
+        reservation => reservation,
     };
     // Held until the call is answered.
     let key_id = trace.key.as_ref().map(|key| key.key_id);
@@ -334,6 +277,7 @@ async fn handle_unbilled(
     if let Turn::Replayed(given) = turn {
         return Ok(given.into());
     }
+    let reservation = reservation?;
     if endpoint.is_administrative()
         && let Some(key) = &trace.key
     {
@@ -363,17 +307,16 @@ async fn handle_unbilled(
     })
 }
 
-/// Checks key, rate, scope and quota. The reservation in the quota is released unless the call counts in the end.
+/// Checks key, rate, scope, and the body's length and type, before it is read.
 async fn admit(
     app: &App,
     endpoint: &Endpoint,
     head: &Head,
     now: DateTime<Utc>,
     trace: &mut RequestTrace,
-) -> Result<Option<Reservation>, ApiError> {
+) -> Result<(), ApiError> {
     if !endpoint.is_protected() {
-        body::check_headers(endpoint.body, &head.headers)?;
-        return Ok(None);
+        return body::check_headers(endpoint.body, &head.headers);
     }
     let key = auth::authenticate_call(app, &head.method, &head.headers, trace.client).await?;
     let meter = app.meters.of(key.key_id, key.allowance);
@@ -392,11 +335,24 @@ async fn admit(
     }
     head.pay(endpoint.body.bytes_max().unwrap_or(0));
     auth::authorise(&key, endpoint.access)?;
-    // Length and type are checked before the quota; the body is read only after it.
-    body::check_headers(endpoint.body, &head.headers)?;
-    if endpoint.counting == Counting::Free {
+    body::check_headers(endpoint.body, &head.headers)
+}
+
+/// Reserves a counted call in the quota of its key; released unless the call counts in the end.
+async fn reserve(
+    app: &App,
+    endpoint: &Endpoint,
+    now: DateTime<Utc>,
+    trace: &mut RequestTrace,
+) -> Result<Option<Reservation>, ApiError> {
+    let Some(key) = trace
+        .key
+        .as_ref()
+        .filter(|_| endpoint.counting != Counting::Free)
+    else {
         return Ok(None);
-    }
+    };
+    let meter = app.meters.of(key.key_id, key.allowance);
     let reservation = admission::reserve(app, meter, now).await?;
     trace.quota_percent = reservation.warning_percent;
     Ok(Some(reservation))
@@ -426,7 +382,7 @@ async fn bill(
     };
     let stored = claim
         .as_ref()
-        .filter(|_| answer.is_final())
+        .filter(|_| !answer.is_pending)
         .and_then(|claim| claim.to_stored_response(trace.request_id, &answer));
     if entry.is_some() || stored.is_some() {
         let credits = entry.as_ref().map_or(0, |entry| entry.credits);
@@ -451,32 +407,6 @@ async fn bill(
         reservation.commit();
     }
     Ok(answer.response)
-}
-
-fn set_headers(headers: &mut HeaderMap, path: &str, trace: &RequestTrace) {
-    answer_headers::set_request_id(headers, trace.request_id);
-    if !is_protected(path) && trace.key.is_none() {
-        return;
-    }
-    headers.insert(
-        answer_headers::CREDITS_HEADER,
-        HeaderValue::from(trace.credits),
-    );
-    if let Some(rate) = trace.rate {
-        answer_headers::set_rate_headers(headers, rate);
-    }
-    if let Some(percent) = trace.quota_percent {
-        headers.insert(
-            answer_headers::QUOTA_WARNING_HEADER,
-            HeaderValue::from(percent),
-        );
-    }
-}
-
-/// Whether a path is one of those that need a key.
-fn is_protected(path: &str) -> bool {
-    let mut prefixes = [PROTECTED_PREFIX, GEOCODING_PREFIX].into_iter();
-    prefixes.any(|prefix| path.starts_with(prefix))
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ pub struct ApiResponse {
     pub counts: bool,
     /// Pieces that follow the body.
     pub rest: Option<BodyPieces>,
+    /// Whether a repeated call may get another response, because what it asks for is still being done.
+    pub is_pending: bool,
 }
 
 impl ApiResponse {
@@ -87,9 +89,10 @@ impl ApiResponse {
         self
     }
 
-    /// Whether a repeated call would get the same response; false for 202.
-    pub fn is_final(&self) -> bool {
-        self.response.status() != StatusCode::ACCEPTED
+    /// Says that what the call asks for is still being done, so that it is not the last response to it.
+    pub fn pending(mut self) -> Self {
+        self.is_pending = true;
+        self.with_status(StatusCode::ACCEPTED)
     }
 }
 
@@ -115,6 +118,7 @@ impl From<Response<Bytes>> for ApiResponse {
             units: 1,
             counts: true,
             rest: None,
+            is_pending: false,
         }
     }
 }

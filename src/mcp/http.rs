@@ -86,7 +86,7 @@ async fn answer(
     let paced = head.paced_client(app, None);
     let shows_key = auth::key_text(&head.headers).is_some();
     if !shows_key && let Err(refused) = app.pace.keep(paced).await {
-        return out_of_turn::refuse(paced, refused, request_id);
+        return out_of_turn::refuse(&app.pace, paced, refused, request_id);
     }
     let mut key = None;
     let mut response = match receive(app, &head, &mut body, &mut key).await {
@@ -118,7 +118,7 @@ async fn answer(
         && (key.is_none() || is_limited)
         && let Err(refused) = app.pace.keep(paced).await
     {
-        return out_of_turn::refuse(paced, refused, request_id);
+        return out_of_turn::refuse(&app.pace, paced, refused, request_id);
     }
     response
 }

@@ -101,13 +101,26 @@ impl AddressBuckets {
     /// What [`AddressBuckets::add`] would return for one more, without adding it.
     pub(super) fn overflow(&self, client: IpAddr, now: Duration) -> Duration {
         let BucketSize { holds, every } = self.size;
+        (self.time_to_empty(client, now) + every).saturating_sub(every * holds)
+    }
+
+    /// How many more the bucket of an address holds, and the time until it is empty.
+    pub(super) fn room(&self, client: IpAddr, now: Duration) -> (u32, Duration) {
+        let BucketSize { holds, every } = self.size;
+        let time = self.time_to_empty(client, now);
+        let held = time.as_nanos().div_ceil(every.as_nanos().max(1));
+        let held = u32::try_from(held).unwrap_or(u32::MAX);
+        (holds.saturating_sub(held), time)
+    }
+
+    fn time_to_empty(&self, client: IpAddr, now: Duration) -> Duration {
         let buckets = self.buckets.lock();
         let empty_at = match buckets.empty_at.get(&counted_as(client)) {
             Some(empty_at) => *empty_at,
             None if buckets.empty_at.len() < ADDRESSES_MAX => Duration::ZERO,
             None => buckets.others_empty_at,
         };
-        (empty_at.max(now) + every).saturating_sub(now + every * holds)
+        empty_at.saturating_sub(now)
     }
 }
 
@@ -136,6 +149,9 @@ mod tests {
         assert_eq!(add(address(1), NOW), Ok(SIZE.every * 2));
         assert_eq!(add(address(1), NOW), Err(SIZE.every * 3));
         assert_eq!(add(address(2), NOW), Ok(Duration::ZERO));
+        assert_eq!(buckets.room(address(1), NOW).0, 0);
+        assert_eq!(buckets.room(address(2), NOW), (99, SIZE.every));
+        assert_eq!(buckets.room(address(3), NOW), (100, Duration::ZERO));
         assert_eq!(
             add(address(1), NOW + SIZE.every * 3),
             Ok(Duration::ZERO),

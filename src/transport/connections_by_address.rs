@@ -76,7 +76,9 @@ pub struct AddressConnection {
 
 /// The place of a connection among those that showed no key.
 #[derive(Debug)]
-pub struct UnkeyedPlace(OwnedSemaphorePermit);
+pub struct UnkeyedPlace {
+    _permit: OwnedSemaphorePermit,
+}
 
 impl ConnectionsByAddress {
     /// Counts a connection of an address for as long as the value lives; `None` if it has `most` already.
@@ -102,12 +104,13 @@ impl AddressConnection {
     pub async fn place(&self) -> Option<UnkeyedPlace> {
         let places = || Arc::clone(&self.unkeyed.places);
         if let Ok(place) = places().try_acquire_owned() {
-            return Some(UnkeyedPlace(place));
+            return Some(UnkeyedPlace { _permit: place });
         }
         let waiting = Waiting::begin(&self.unkeyed);
         let turn = UNKEYED_EVERY * waiting.number;
         let place = tokio::time::timeout(turn, places().acquire_owned()).await;
-        place.ok()?.ok().map(UnkeyedPlace)
+        let place = place.ok()?.ok()?;
+        Some(UnkeyedPlace { _permit: place })
     }
 }
 

@@ -65,8 +65,20 @@ pub struct Pace {
     cut_off: AddressBuckets,
     reopened: AddressBuckets,
     waiting: Arc<Semaphore>,
+    per_s: u32,
     clock: Clock,
     metrics: Metrics,
+}
+
+/// What an address may ask without a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnkeyedRate {
+    /// Answers a second.
+    pub per_s: u32,
+    /// Answers that it can have at once.
+    pub remaining: u32,
+    /// Time until it can have as many as ever at once.
+    pub reset: Duration,
 }
 
 /// Who is answered at a pace.
@@ -104,8 +116,19 @@ impl Pace {
             cut_off: AddressBuckets::new(CUT_OFF),
             reopened: AddressBuckets::new(REOPENED),
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
+            per_s,
             clock,
             metrics,
+        }
+    }
+
+    /// What an address may ask now.
+    pub fn rate(&self, address: IpAddr) -> UnkeyedRate {
+        let (remaining, reset) = self.answers.room(address, self.clock.monotonic());
+        UnkeyedRate {
+            per_s: self.per_s,
+            remaining,
+            reset,
         }
     }
 

@@ -1,34 +1,44 @@
-//! Orphans in the store: failures of endpoints without any active alert, and replays without pending notifications.
+//! Orphans in the store: failures of endpoints without any active alert, and replays without pending notifications, once the
+//! call that began them is no longer remembered.
 
 use rusqlite::{Connection, Transaction};
 
 use super::destinations::receiver;
 use super::state::SharedReceiverKey;
+use toise_accounts::stored::STORED_RESPONSE_TTL;
 
 const FAILURES: &str = "FROM failing_endpoints AS failing WHERE NOT EXISTS (SELECT 1 FROM alerts
      WHERE alerts.account_id = failing.account_id AND alerts.webhook_url = failing.webhook_url AND activated = 1)";
 const REPLAYS: &str =
-    "FROM replays WHERE NOT EXISTS (SELECT 1 FROM outbox INDEXED BY outbox_replays_waiting
+    "FROM replays WHERE created_at_ms < ?1 AND NOT EXISTS (SELECT 1 FROM outbox INDEXED BY outbox_replays_waiting
      WHERE outbox.alert = replays.alert AND outbox.replay IS NOT NULL AND outbox.delivery IS NULL)";
 
 /// Whether there are any orphans. One lookup for each failing endpoint and each replay.
-pub(super) fn any_exist(connection: &Connection) -> rusqlite::Result<bool> {
+pub(super) fn any_exist(connection: &Connection, now_ms: i64) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(&format!(
             "SELECT EXISTS (SELECT 1 {FAILURES}) OR EXISTS (SELECT 1 {REPLAYS})"
         ))?
-        .query_row([], |row| row.get(0))
+        .query_row([forgotten_before(now_ms)], |row| row.get(0))
 }
 
 /// Deletes the orphans; returns the endpoints whose failures were deleted.
-pub(super) fn delete(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<SharedReceiverKey>> {
+pub(super) fn delete(
+    transaction: &Transaction<'_>,
+    now_ms: i64,
+) -> rusqlite::Result<Vec<SharedReceiverKey>> {
     transaction
         .prepare_cached(&format!("DELETE {REPLAYS}"))?
-        .execute([])?;
+        .execute([forgotten_before(now_ms)])?;
     transaction
         .prepare_cached(&format!(
             "DELETE {FAILURES} RETURNING account_id, webhook_url"
         ))?
         .query_map([], |row| receiver(row.get(0)?, row.get(1)?))?
         .collect()
+}
+
+/// Calls before this moment are not remembered: one that is made again begins another replay.
+fn forgotten_before(now_ms: i64) -> i64 {
+    now_ms - STORED_RESPONSE_TTL.num_milliseconds()
 }

@@ -56,13 +56,13 @@ impl DispatchTransaction {
             turn.postpone(*delivery, *until_ms)?;
         }
         let mut cleanup = CleanupOutcome::default();
+        let now_ms = self.clock.now().timestamp_millis();
         if !self.due.is_empty() {
-            let now_ms = self.clock.now().timestamp_millis();
             cleanup.swept =
                 retention::sweep(transaction, self.retention, self.due.clone(), now_ms)?;
         }
         if self.has_orphans {
-            cleanup.forgotten = orphans::delete(transaction)?;
+            cleanup.forgotten = orphans::delete(transaction, now_ms)?;
         }
         Ok((turn.written(), cleanup))
     }

@@ -274,7 +274,7 @@ impl DispatchWorker {
         let now_ms = now.timestamp_millis();
         (self.due, self.has_orphans) = self.setup.store.read(|connection| {
             let due = retention::due(connection, retention, now_ms)?;
-            Ok((due, orphans::any_exist(connection)?))
+            Ok((due, orphans::any_exist(connection, now_ms)?))
         })?;
         Ok(())
     }

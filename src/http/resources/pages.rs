@@ -148,11 +148,12 @@ async fn by_url(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
         collect::CollectOutcome::Known(advert) => advert,
         collect::CollectOutcome::Pending { retry_after_s } => {
             let data = json!({"status": "pending", "retry_after_s": retry_after_s});
-            return Ok(unpaid(StatusCode::ACCEPTED, data));
+            return Ok(ApiResponse::data(data).pending().free_of_charge());
         }
         collect::CollectOutcome::Rejected(reason) => {
             let data = json!({"status": "rejected", "reason": reason.as_str()});
-            return Ok(unpaid(StatusCode::UNPROCESSABLE_ENTITY, data));
+            let rejected = ApiResponse::data(data).with_status(StatusCode::UNPROCESSABLE_ENTITY);
+            return Ok(rejected.free_of_charge());
         }
         collect::CollectOutcome::Full => return Err(ApiError::Overloaded),
     };
@@ -174,10 +175,6 @@ fn asker(call: &Call<'_>) -> Result<Asker, ApiError> {
         account: key.account_id,
         is_test: key.kind == KeyKind::Test,
     })
-}
-
-fn unpaid(status: StatusCode, data: Value) -> ApiResponse {
-    ApiResponse::data(data).with_status(status).free_of_charge()
 }
 
 /// `POST …/{flxId}/check`: schedules a check of a listing's pages. The result arrives like any other change.
