@@ -6,38 +6,18 @@
 //! and by the digest of the last row, which [`verify`] returns to be noted elsewhere. Every call blocks.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::Row;
 use serde_json::{Value, json};
 
 use super::answers::moment as written;
 use super::moment;
 use toise_base::clock::Clock;
+pub use toise_store::audit::{Act, BEGUN};
+use toise_store::audit::{DONE, digest, last_number};
 use toise_store::{self as store, Store};
 
-/// Maximum length of a text of an entry, bytes; longer ones are cut.
-const TEXT_BYTES_MAX: usize = 1_000;
 /// Maximum entries that one call returns.
 pub const ENTRIES_MAX: usize = 1_000;
-
-/// Outcome of an act that was about to be done.
-pub const BEGUN: &str = "begun";
-/// Outcome of an act at the command line that ended well.
-const DONE: &str = "done";
-
-/// An administrative act.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Act {
-    /// Who: a key by its id, or a person at the command line.
-    pub actor: String,
-    /// From which address; `None` on this machine.
-    pub origin: Option<String>,
-    /// What was done.
-    pub action: String,
-    /// To which account or key, if the action does not say.
-    pub subject: Option<String>,
-    /// How it ended.
-    pub outcome: String,
-}
 
 /// An entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,54 +40,6 @@ pub struct AuditState {
     pub head: String,
     /// Number of the first entry whose digest does not fit, or after which one is missing.
     pub broken_at: Option<i64>,
-}
-
-impl Act {
-    /// An act that a person at the command line is about to do.
-    pub fn at_command_line(action: &str) -> Self {
-        let user = ["SUDO_USER", "USER", "LOGNAME"].iter();
-        let mut user = user.filter_map(|name| std::env::var(name).ok());
-        let user = user.next().unwrap_or_else(user_number);
-        Self {
-            actor: format!("command line of {user}"),
-            origin: None,
-            action: action.to_owned(),
-            subject: None,
-            outcome: BEGUN.to_owned(),
-        }
-    }
-
-    /// The act, on an account, key, alert or delivery.
-    pub fn on(self, subject: impl Into<Option<String>>) -> Self {
-        Self {
-            subject: subject.into(),
-            ..self
-        }
-    }
-
-    fn bounded(mut self) -> Self {
-        let texts = [&mut self.actor, &mut self.action, &mut self.outcome];
-        for text in texts
-            .into_iter()
-            .chain(&mut self.origin)
-            .chain(&mut self.subject)
-        {
-            text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
-        }
-        self
-    }
-}
-
-/// The user of this process where nothing says a name, as in most containers.
-#[cfg(unix)]
-fn user_number() -> String {
-    format!("user {}", nix::unistd::getuid())
-}
-
-/// Users have no numbers here.
-#[cfg(not(unix))]
-fn user_number() -> String {
-    "an unknown user".to_owned()
 }
 
 impl AuditEntry {
@@ -135,61 +67,13 @@ impl AuditEntry {
     }
 }
 
-fn digest(previous: &[u8], number: i64, at_ms: i64, act: &Act) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new();
-    let none = "";
-    let parts = [
-        act.actor.as_str(),
-        act.origin.as_deref().unwrap_or(none),
-        &act.action,
-        act.subject.as_deref().unwrap_or(none),
-        &act.outcome,
-    ];
-    hasher.update(&(previous.len() as u64).to_le_bytes());
-    hasher.update(previous);
-    hasher.update(&number.to_le_bytes());
-    hasher.update(&at_ms.to_le_bytes());
-    for part in parts {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
-    }
-    *hasher.finalize().as_bytes()
-}
-
 /// Appends an act; durable on return.
 ///
 /// # Errors
 /// The store cannot be written.
 pub fn append(store: &Store, clock: &Clock, act: Act) -> store::Result<()> {
-    let (act, at_ms) = (act.bounded(), clock.now().timestamp_millis());
-    store.write(move |transaction| {
-        let last = transaction
-            .prepare_cached("SELECT entry, digest FROM audit ORDER BY entry DESC LIMIT 1")?
-            .query_row([], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?))
-            })
-            .optional()?;
-        // What is removed at the end leaves a gap in the numbers.
-        let number = last_number(transaction)?.max(last.as_ref().map_or(0, |last| last.0)) + 1;
-        let previous = last.map(|(_, digest)| digest).unwrap_or_default();
-        let digest = digest(&previous, number, at_ms, &act);
-        transaction
-            .prepare_cached(
-                "INSERT INTO audit (entry, at_ms, actor, origin, action, subject, outcome, digest)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            )?
-            .execute((
-                number,
-                at_ms,
-                &act.actor,
-                &act.origin,
-                &act.action,
-                &act.subject,
-                &act.outcome,
-                digest.as_slice(),
-            ))?;
-        Ok(())
-    })
+    let at_ms = clock.now().timestamp_millis();
+    store.write(move |transaction| toise_store::audit::append(transaction, at_ms, act))
 }
 
 /// Does an act at the command line between its two entries.
@@ -223,21 +107,8 @@ pub fn accompany_making<T, E: std::fmt::Display + From<store::Error>>(
         Ok(result) => (subject(result), DONE.to_owned()),
         Err(error) => (begun.subject.clone(), format!("failed: {error}")),
     };
-    let ended = Act {
-        outcome,
-        ..begun.on(subject)
-    };
-    append(store, clock, ended)?;
+    append(store, clock, begun.on(subject).ended(outcome))?;
     result
-}
-
-/// The number of the last entry that was ever appended.
-fn last_number(connection: &Connection) -> rusqlite::Result<i64> {
-    let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'audit'";
-    let number = connection
-        .prepare_cached(sql)?
-        .query_row([], |row| row.get(0));
-    Ok(number.optional()?.unwrap_or(0))
 }
 
 const SELECT: &str =
@@ -310,6 +181,7 @@ pub fn verify(store: &Store) -> store::Result<AuditState> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toise_store::audit::TEXT_BYTES_MAX;
 
     fn act(action: &str) -> Act {
         Act {

@@ -10,6 +10,7 @@ use toise_base::networks::Networks;
 use toise_store::new_id::NewId;
 
 use super::grants::{EndpointSet, Grants};
+use super::operators::{OperatorBounds, OperatorRights};
 use super::scopes::{Scope, Scopes};
 use crate::limits::KeyLimits;
 use crate::sql_limits::{SqlLimits, SqlLimitsChange};
@@ -154,6 +155,16 @@ impl KeyRecord {
         self.grants().allow(scope, endpoint)
     }
 
+    /// What it may do to other keys.
+    pub fn operator_rights(&self) -> OperatorRights {
+        OperatorRights::of(self.grants())
+    }
+
+    /// Until when and from where it may be used, and so the keys of operators that it makes.
+    pub fn operator_bounds(&self) -> OperatorBounds {
+        OperatorBounds::of(self.expires_at, self.allowed_from.clone())
+    }
+
     /// Its grants.
     pub fn grants(&self) -> Grants {
         Grants {
@@ -192,6 +203,8 @@ pub struct KeyRequest {
     pub expires_at: Option<DateTime<Utc>>,
     /// Networks from which it may be used; `None` for any.
     pub allowed_from: Option<Networks>,
+    /// Bounds of the operator's key that makes it; `None` at the command line.
+    pub within: Option<OperatorBounds>,
 }
 
 impl KeyRequest {
@@ -206,6 +219,7 @@ impl KeyRequest {
             allowance: kind.default_allowance(limits),
             expires_at: None,
             allowed_from: None,
+            within: None,
         }
     }
 }
@@ -240,6 +254,8 @@ pub struct KeyChange {
     pub expires_at: Option<Option<DateTime<Utc>>>,
     /// New networks from which it may be used; `Some(None)` for any.
     pub allowed_from: Option<Option<Networks>>,
+    /// Bounds of the operator's key that changes it; `None` at the command line.
+    pub within: Option<OperatorBounds>,
 }
 
 /// A change of a key's grants.

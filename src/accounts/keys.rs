@@ -15,6 +15,7 @@ pub use super::key::{
     Allowance, DEMO_NAME, GrantChange, KeyChange, KeyKind, KeyRecord, KeyRequest, NewKey, Owner,
     TEST_KEY_TTL,
 };
+use super::operators::{BeyondBounds, Term};
 use super::{account, moment, secret, uuid};
 use crate::limits::KeyLimits;
 use crate::sql_limits::SqlLimits;
@@ -47,6 +48,9 @@ pub enum Error {
     /// A test key cannot have admin grants.
     #[error("a test key cannot have the scope admin or its endpoints")]
     AdminOnTestKey,
+    /// A key of operators would be given more than the caller's own bounds.
+    #[error(transparent)]
+    BeyondBounds(#[from] BeyondBounds),
 }
 
 /// Result of a call about keys.
@@ -90,6 +94,9 @@ pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey
     let (key, hash) = secret::generate_with_hash(kind);
     let now = clock.now();
     let expires_at = expiry(kind, now, request.expires_at)?;
+    if let Some(bounds) = request.within {
+        bounds.require_new(grants, expires_at, request.allowed_from.as_ref())?;
+    }
     let expires_at_ms = expires_at.map(|end| end.timestamp_millis());
     let prefix = secret::prefix_of(&key);
     let allowed_from = request.allowed_from.map(|networks| networks.to_string());
@@ -282,10 +289,24 @@ pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRe
             Some(asked) => expiry(record.kind, record.created_at, asked),
         };
         let ends = match ends {
-            Ok(ends) => ends.map(|end| end.timestamp_millis()),
+            Ok(ends) => ends,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let allowed_from = change.allowed_from.unwrap_or(record.allowed_from);
+        let expires_at = match change.expires_at {
+            Some(_) => Term::Given(ends),
+            None => Term::Kept(ends),
+        };
+        let networks = match &change.allowed_from {
+            Some(given) => Term::Given(given.as_ref()),
+            None => Term::Kept(record.allowed_from.as_ref()),
+        };
+        if let Some(bounds) = &change.within {
+            let both = [record.grants(), grants];
+            if let Err(beyond) = bounds.require_changed(both, expires_at, networks) {
+                return Ok(Err(beyond.into()));
+            }
+        }
+        let allowed_from = networks.value().map(ToString::to_string);
         transaction.execute(
             "UPDATE keys SET grants = ?2, rate_per_s = ?3, monthly_quota = ?4, max_concurrent_estimates = ?5, name = ?6,
                sql_limits = ?7, expires_at_ms = ?8, allowed_from = ?9
@@ -298,8 +319,8 @@ pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRe
                 change.estimates_max.unwrap_or(now.estimates_max),
                 change.name.or(record.name),
                 now.sql.changed(change.sql).stored(),
-                ends,
-                allowed_from.map(|networks| networks.to_string()),
+                ends.map(|end| end.timestamp_millis()),
+                allowed_from,
             ),
         )?;
         Ok(find_by_id(transaction, record.key_id)?.ok_or(Error::NoKey))

@@ -19,6 +19,7 @@ pub mod ledger;
 mod limit_exceeded;
 pub mod limits;
 pub mod meter;
+pub mod operators;
 pub mod prices;
 pub mod requests;
 pub mod scopes;

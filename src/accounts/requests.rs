@@ -1,7 +1,7 @@
 //! Parses the operators' requests about accounts, keys and consumption. [`crate::answers`] writes the responses.
 //!
-//! Only `monthly_quota` accepts `null`, which means unlimited; there is no other way to remove a production key's
-//! limit.
+//! In `monthly_quota` and the limits of SQL a `null` means unlimited; there is no other way to remove a production key's
+//! limit. Elsewhere it stands for a field that is absent.
 
 mod tables;
 
@@ -21,7 +21,7 @@ pub use tables::{
 use toise_base::networks::Networks;
 use toise_contract::dates::DateOrInstant;
 use toise_contract::fault::Fault;
-use toise_contract::fields::{Values, read, read_part, read_query};
+use toise_contract::fields::{Values, read, read_change, read_query};
 use toise_contract::walk::JsonPath;
 
 const ADMIN_ON_TEST_KEY: &str = "must not be admin or one of its endpoints on a test key";
@@ -62,7 +62,7 @@ pub fn parse_key(body: &Value, limits: &KeyLimits) -> Result<KeyRequest, Fault> 
 
 /// Parses the body that changes a key of a known kind.
 pub fn parse_key_change(body: &Value, kind: KeyKind) -> Result<KeyChange, Fault> {
-    let mut values = read_part(body, &KEY_CHANGE, JsonPath::Body)?;
+    let mut values = read_change(body, &KEY_CHANGE, JsonPath::Body)?;
     let listed = grants(&mut values);
     if kind == KeyKind::Test {
         refuse_admin(listed.as_deref().unwrap_or_default())?;
@@ -76,6 +76,7 @@ pub fn parse_key_change(body: &Value, kind: KeyKind) -> Result<KeyChange, Fault>
         name: values.take("name"),
         expires_at: expiry(&mut values).map(Some),
         allowed_from: networks(&mut values)?,
+        within: None,
     })
 }
 
@@ -225,6 +226,7 @@ mod tests {
             },
             expires_at: DateTime::from_timestamp_millis(1_801_439_999_999),
             allowed_from: Networks::parse("10.0.0.0/8,192.0.2.7").ok(),
+            within: None,
         };
         assert_eq!(request, expected);
         let unbounded = parse_key(
@@ -304,6 +306,14 @@ mod tests {
     fn a_change_contains_only_the_given_fields() {
         let none = parse_key_change(&json!({}), KeyKind::Test).unwrap();
         assert_eq!(none, KeyChange::default());
+        let nulls = json!({
+            "grants": null, "rate": null, "max_concurrent_estimates": null, "sql_limits": null, "name": null,
+            "expires_at": null, "allowed_from": null,
+        });
+        assert_eq!(
+            parse_key_change(&nulls, KeyKind::Test).unwrap(),
+            KeyChange::default()
+        );
         let text = r#"{"grants": ["admin"], "monthly_quota": null}"#;
         let change = parse_key_change(&body(text), KeyKind::Production).unwrap();
         assert_eq!(change.monthly_quota, Some(None));

@@ -112,8 +112,9 @@ fn pack(
     account_id: Uuid,
     mut answer: StoredResponse,
 ) -> Result<PackedResponse, PackingError> {
+    let is_given = answer.body.is_some();
     let plain = answer.body.take().unwrap_or_default();
-    if !answer.is_repeatable || plain.len() <= READ_PLAIN_BYTES_MAX {
+    if is_given && (!answer.is_repeatable || plain.len() <= READ_PLAIN_BYTES_MAX) {
         let packed = zstd::bulk::compress(&plain, zstd::DEFAULT_COMPRESSION_LEVEL)?;
         if !answer.is_repeatable || packed.len() <= READ_BYTES_MAX {
             // As the query of `find` writes it.

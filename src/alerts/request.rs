@@ -12,7 +12,7 @@ use toise_contract::enums::{EnumAdvertAlertMatch, EnumAlertMatch, Enumeration, W
 use toise_contract::fault::Fault;
 use toise_contract::fields::schema::reference;
 use toise_contract::fields::{
-    Field, FieldKind, ListOf, Own, Taken, Values, read, read_part, refuse_long,
+    Field, FieldKind, ListOf, Own, Taken, Values, read, read_change, refuse_long,
 };
 use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_contract::listings::deliveries::AlertContext;
@@ -205,12 +205,12 @@ pub fn parse_alerts(
     Ok(alerts.map(|alert| parse_alert(listing, alert)).collect())
 }
 
-/// Parses the body that changes an alert, with any of its keys.
+/// Parses the body that changes an alert, with any of its keys; a null leaves a field unchanged.
 ///
 /// # Errors
 /// The first fault in document order.
 pub fn parse_patch(listing: ListingKind, body: &Value) -> Result<AlertPatch, Fault> {
-    let mut values = read_part(body, alert_table(listing), JsonPath::Body)?;
+    let mut values = read_change(body, alert_table(listing), JsonPath::Body)?;
     Ok(AlertPatch {
         search: values
             .take("search_query")
@@ -390,7 +390,14 @@ mod tests {
             ..AlertPatch::default()
         };
         assert_eq!(patch.unwrap(), expected);
-        let patch = parse_patch(ListingKind::Advert, &json!({"context": {}})).unwrap();
-        assert_eq!(patch.context, Some(None));
+        for context in [json!({}), json!({"metadata": null})] {
+            let patch = parse_patch(ListingKind::Advert, &json!({ "context": context })).unwrap();
+            assert_eq!(patch.context, Some(None));
+        }
+        let nulls = json!({
+            "search_query": null, "webhook_url": null, "match": null, "search_name": null, "context": null,
+        });
+        let patch = parse_patch(ListingKind::Advert, &nulls);
+        assert_eq!(patch.unwrap(), AlertPatch::default());
     }
 }

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::result::Failure;
 use super::usage::{self, PeriodArgs, UsagePart};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
@@ -91,37 +92,34 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
             print_list(common, &accounts);
         }
         AccountsAction::Show { account } => {
-            let account = match account::get_named(&store, account) {
-                Err(account::Error::NoAccount) if account == DEFAULT_ACCOUNT => {
-                    let create = || account::find_or_create(&store, &clock, account);
-                    let act = Act::at_command_line("accounts show");
-                    let made = |account: &Account| Some(subject(account.account_id));
-                    accompany_making(&store, &clock, act, made, create)?
-                }
-                _ => named(&store, account)?.at(clock.now()),
-            };
-            let signing = account::signing_secrets(&store, account.account_id, clock.now())?;
+            let act = act_on(&store, "accounts show", account);
+            let seen = |shown: &(Account, Vec<ActiveSecret>)| Some(subject(shown.0.account_id));
+            let show = || show(&store, &clock, account);
+            let (account, signing) = accompany_making(&store, &clock, act, seen, show)?;
             print_whole(common, &account, &signing);
         }
         AccountsAction::Rotate { account } => {
-            let account_id = named(&store, account)?.account_id;
-            let rotate = || account::rotate_secret(&store, &clock, account_id);
-            let act = Act::at_command_line("accounts rotate").on(subject(account_id));
-            let (account, secret) = accompany(&store, &clock, act, rotate)?;
+            let act = act_on(&store, "accounts rotate", account);
+            let (account, secret) = accompany(&store, &clock, act, || -> Result<_, Failure> {
+                let account_id = named(&store, account)?.account_id;
+                Ok(account::rotate_secret(&store, &clock, account_id)?)
+            })?;
             print_new(common, &account, &secret);
             if !common.json {
                 eprintln!("the old secret also signs deliveries for 24 hours");
             }
         }
         AccountsAction::RotateWebhookKey { account, now } => {
-            let account_id = named(&store, account)?.account_id;
             let overlap = match now {
                 true => Duration::ZERO,
                 false => SECRET_OVERLAP,
             };
-            let act = Act::at_command_line("accounts rotate-webhook-key");
-            let rotate = || account::rotate_webhook_key(&store, &clock, account_id, overlap);
-            let account = accompany(&store, &clock, act.on(subject(account_id)), rotate)?;
+            let act = act_on(&store, "accounts rotate-webhook-key", account);
+            let account = accompany(&store, &clock, act, || -> Result<_, Failure> {
+                let account_id = named(&store, account)?.account_id;
+                let rotated = account::rotate_webhook_key(&store, &clock, account_id, overlap);
+                Ok(rotated?)
+            })?;
             print_whole(common, &account, &[]);
         }
         AccountsAction::Usage { account, period } => {
@@ -149,11 +147,34 @@ fn subject(account_id: Uuid) -> String {
     format!("account {account_id}")
 }
 
-/// Finds an account by name or id; the error message for an unknown account names the command that creates one.
-fn named(
+/// An act on the account with a name or an id; on the text as it was given if there is none.
+fn act_on(store: &Store, action: &str, name_or_id: &str) -> Act {
+    let found = account::get_named(store, name_or_id);
+    let subject = found.map_or_else(
+        |_| format!("account {name_or_id:?}"),
+        |account| subject(account.account_id),
+    );
+    Act::at_command_line(action).on(subject)
+}
+
+/// An account with the secrets that sign its deliveries. The default account is created if there is none.
+fn show(
     store: &Store,
+    clock: &Clock,
     name_or_id: &str,
-) -> Result<Account, Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<(Account, Vec<ActiveSecret>), Failure> {
+    let account = match account::get_named(store, name_or_id) {
+        Err(account::Error::NoAccount) if name_or_id == DEFAULT_ACCOUNT => {
+            account::find_or_create(store, clock, name_or_id)?
+        }
+        _ => named(store, name_or_id)?.at(clock.now()),
+    };
+    let signing = account::signing_secrets(store, account.account_id, clock.now())?;
+    Ok((account, signing))
+}
+
+/// Finds an account by name or id; the error message for an unknown account names the command that creates one.
+fn named(store: &Store, name_or_id: &str) -> Result<Account, Failure> {
     account::get_named(store, name_or_id).map_err(|error| match error {
         account::Error::NoAccount => {
             format!("no account {name_or_id:?}; create it with `toise accounts create`").into()

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
+use super::result::Failure;
 use super::{CommandResult, Common};
+use toise_accounts::audit::{Act, accompany};
 use toise_app::backup::Manifest;
 use toise_app::backup::stage::StagedBackup;
 use toise_base::clock::Clock;
@@ -14,6 +16,7 @@ use toise_base::progress::Progress;
 use toise_lake::data_file::DataFile;
 use toise_lake::{self as lake, Lake};
 use toise_opendata::Dataset;
+use toise_store::Store;
 
 /// Arguments of `backup`.
 #[derive(Args, Debug)]
@@ -35,13 +38,28 @@ pub struct BackupArgs {
 
 /// Runs `backup`.
 pub fn run(common: &Common, arguments: &BackupArgs) -> CommandResult {
+    let clock = Clock::system();
+    let take = || take(common, arguments, &clock);
+    let manifest = match Store::open_existing(&common.data)? {
+        // It copies every secret that the store holds.
+        Some(store) => {
+            let to = std::path::absolute(&arguments.to)?;
+            let act = Act::at_command_line("backup").on(format!("to {}", to.display()));
+            accompany(&store, &clock, act, take)?
+        }
+        None => take()?,
+    };
+    report(common, "backup", &arguments.to, &manifest);
+    Ok(())
+}
+
+fn take(common: &Common, arguments: &BackupArgs, clock: &Clock) -> Result<Manifest, Failure> {
     let bar = Progress::new(common.json).bytes("reading", None);
-    let stage = StagedBackup::take(&common.data, &arguments.to, &Clock::system(), &bar)?;
+    let stage = StagedBackup::take(&common.data, &arguments.to, clock, &bar)?;
     open_tables(stage.folder())?;
     let manifest = stage.publish()?;
     bar.finish_and_clear();
-    report(common, "backup", &arguments.to, &manifest);
-    Ok(())
+    Ok(manifest)
 }
 
 /// Opens every file of every open-data table, which checks lengths, footers and row counts. Changes nothing.

@@ -3,7 +3,9 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::result::Failure;
 use super::{CommandResult, Common};
+use toise_accounts::audit::{Act, accompany_making};
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::FlxId;
 use toise_listings::Listings;
@@ -45,7 +47,8 @@ fn id(text: &str) -> Result<FlxId, String> {
 
 /// Runs `properties`.
 pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
-    let listings = Listings::new(Store::open(&common.data)?, Clock::system());
+    let (store, clock) = (Store::open(&common.data)?, Clock::system());
+    let listings = Listings::new(store.clone(), clock.clone());
     match &arguments.action {
         PropertiesAction::Show { property } => {
             let record = listings
@@ -62,7 +65,16 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
             );
         }
         PropertiesAction::Split { property, adverts } => {
-            let parted = listings.split(*property, adverts)?;
+            let act = Act::at_command_line("properties split").on(format!("property {property}"));
+            let subject = |parted: &FlxId| {
+                let moved: Vec<String> = adverts.iter().map(ToString::to_string).collect();
+                let moved = moved.join(", ");
+                Some(format!(
+                    "property {property}; adverts {moved} moved to property {parted}"
+                ))
+            };
+            let split = || -> Result<FlxId, Failure> { Ok(listings.split(*property, adverts)?) };
+            let parted = accompany_making(&store, &clock, act, subject, split)?;
             if common.json {
                 println!("{}", json!({"propertyFlxId": parted, "adverts": adverts}));
             } else {

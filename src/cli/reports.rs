@@ -5,7 +5,9 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use uuid::Uuid;
 
+use super::result::Failure;
 use super::{CommandResult, Common};
+use toise_accounts::audit::{Act, accompany_making};
 use toise_base::clock::Clock;
 use toise_collect::reports::{self, ListingReport};
 use toise_contract::listings::codes::FlxId;
@@ -79,32 +81,12 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
             split,
             note,
         } => {
-            let open = store.read(|connection| reports::get(connection, *report))?;
-            let open = open.ok_or_else(|| format!("no report {report}"))?;
-            if let Some(resolution) = &open.resolution {
-                return Err(format!("report {report} is already resolved: {resolution}").into());
-            }
-            let listings = Listings::new(store.clone(), Clock::system());
-            let mut resolution = match merge {
-                Some(other) => {
-                    let merged = listings.merge(property_of(&listings, &open)?, *other)?;
-                    format!("merged into property {merged}")
-                }
-                None if !split.is_empty() => {
-                    let parted = listings.split(property_of(&listings, &open)?, split)?;
-                    format!(
-                        "split: {} of its adverts are property {parted}",
-                        split.len()
-                    )
-                }
-                None => String::new(),
-            };
-            if let Some(note) = note {
-                let gap = if resolution.is_empty() { "" } else { "; " };
-                resolution = format!("{resolution}{gap}{note}");
-            }
-            let now_ms = Clock::system().now().timestamp_millis();
-            reports::resolve(&store, *report, resolution.clone(), now_ms)?;
+            let act = Act::at_command_line("reports resolve").on(format!("report {report}"));
+            let subject = |resolution: &String| Some(format!("report {report}: {resolution}"));
+            let clock = Clock::system();
+            let resolution = accompany_making(&store, &clock, act, subject, || {
+                resolve(&store, &clock, *report, *merge, split, note.as_deref())
+            })?;
             match common.json {
                 true => println!("{}", json!({"report_id": report, "resolution": resolution})),
                 false => println!("report {report}: {resolution}"),
@@ -114,11 +96,46 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
     }
 }
 
+/// Resolves a report by a merge, a split or a note; returns what it says of it.
+fn resolve(
+    store: &Store,
+    clock: &Clock,
+    report: Uuid,
+    merge: Option<FlxId>,
+    split: &[FlxId],
+    note: Option<&str>,
+) -> Result<String, Failure> {
+    let open = store.read(|connection| reports::get(connection, report))?;
+    let open = open.ok_or_else(|| format!("no report {report}"))?;
+    if let Some(resolution) = &open.resolution {
+        return Err(format!("report {report} is already resolved: {resolution}").into());
+    }
+    let listings = Listings::new(store.clone(), clock.clone());
+    let mut resolution = match merge {
+        Some(other) => {
+            let merged = listings.merge(property_of(&listings, &open)?, other)?;
+            format!("merged into property {merged}")
+        }
+        None if !split.is_empty() => {
+            let parted = listings.split(property_of(&listings, &open)?, split)?;
+            format!(
+                "split: {} of its adverts are property {parted}",
+                split.len()
+            )
+        }
+        None => String::new(),
+    };
+    if let Some(note) = note {
+        let gap = if resolution.is_empty() { "" } else { "; " };
+        resolution = format!("{resolution}{gap}{note}");
+    }
+    let now_ms = clock.now().timestamp_millis();
+    reports::resolve(store, report, resolution.clone(), now_ms)?;
+    Ok(resolution)
+}
+
 /// The property that a report concerns: the reported one, or the one that holds the reported advert.
-fn property_of(
-    listings: &Listings,
-    report: &ListingReport,
-) -> Result<FlxId, Box<dyn std::error::Error + Send + Sync>> {
+fn property_of(listings: &Listings, report: &ListingReport) -> Result<FlxId, Failure> {
     let item = FlxId(report.item);
     if report.kind == "PROPERTY" {
         return Ok(item);

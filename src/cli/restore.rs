@@ -1,15 +1,18 @@
 //! `toise restore`: restores a data folder from a backup; every byte is verified before the folder is published.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::backup::{open_tables, report};
 use super::{CommandResult, Common};
+use toise_accounts::audit::{Act, accompany};
 use toise_app::backup::restore::StagedRestore;
+use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_geocode::folder as index;
 use toise_lake::Lake;
+use toise_store::{self as store, Store};
 
 /// Arguments of `restore`.
 #[derive(Args, Debug)]
@@ -40,6 +43,20 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
     index::rebuild(&restored.folder(), &|_| {})?;
     let manifest = restored.publish()?;
     bar.finish_and_clear();
+    if let Err(error) = note(&common.data, &arguments.from) {
+        // The folder is complete, and its master key may be elsewhere.
+        eprintln!("the audit log of the restored folder does not tell of the restore: {error}");
+    }
     report(common, "data", &common.data, &manifest);
     Ok(())
+}
+
+/// Appends the restore to the audit log of the restored store, if there is one.
+fn note(data: &Path, from: &Path) -> store::Result<()> {
+    let Some(store) = Store::open_existing(data)? else {
+        return Ok(());
+    };
+    let from = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
+    let act = Act::at_command_line("restore").on(format!("from {}", from.display()));
+    accompany(&store, &Clock::system(), act, || Ok(()))
 }

@@ -2,5 +2,8 @@
 
 use std::error::Error;
 
+/// Why a command failed.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
 /// Result of a command. An error is printed after `error:` and the exit code is 1.
-pub type CommandResult = Result<(), Box<dyn Error + Send + Sync>>;
+pub type CommandResult = Result<(), Failure>;

@@ -231,14 +231,15 @@ pub fn record(
             due_at_ms,
             reason,
             is_own,
-            ..
+            is_unreachable,
         } => {
             transaction
                 .prepare_cached(
-                    "UPDATE jobs SET lease_until_ms = NULL, due_at_ms = ?2, reason = ?3, attempts = max(attempts - ?4, 0)
+                    "UPDATE jobs SET lease_until_ms = NULL, due_at_ms = ?2, reason = ?3, attempts = max(attempts - ?4, 0),
+                       is_unreachable = ?5
                      WHERE job = ?1",
                 )?
-                .execute((job.number, due_at_ms, reason, is_own))?;
+                .execute((job.number, due_at_ms, reason, is_own, is_unreachable))?;
             return Ok(());
         }
         AttemptOutcome::Ended {
@@ -286,14 +287,20 @@ pub fn record(
     Ok(())
 }
 
-/// When the next attempt at a job is due, Unix milliseconds; `None` while it is made and after its end.
-pub fn due_at_ms(connection: &Connection, job: Uuid, now_ms: i64) -> rusqlite::Result<Option<i64>> {
-    let sql = "SELECT due_at_ms FROM jobs WHERE job_id = ?1 AND coalesce(lease_until_ms, 0) <= ?2";
-    let due = connection
-        .prepare_cached(sql)?
-        .query_row((job.as_bytes(), now_ms), |row| row.get(0))
-        .optional()?;
-    Ok(due.flatten())
+/// When the next attempt at a job is due, Unix milliseconds, and whether the last one could not even connect to the portal;
+/// `None` while one is made and after its end.
+pub fn next_attempt(
+    connection: &Connection,
+    job: Uuid,
+    now_ms: i64,
+) -> rusqlite::Result<Option<(i64, bool)>> {
+    let sql = "SELECT due_at_ms, is_unreachable FROM jobs
+         WHERE job_id = ?1 AND due_at_ms IS NOT NULL AND coalesce(lease_until_ms, 0) <= ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let next = statement.query_row((job.as_bytes(), now_ms), |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    });
+    next.optional()
 }
 
 /// How a job ended; `None` if it has not ended or does not exist.

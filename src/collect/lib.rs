@@ -406,16 +406,18 @@ impl Collector {
         let job = place.job();
         loop {
             // Another process may run the job.
-            let (ended, due_in) = self.ask(move |own| own.progress(job)).await?;
+            let (ended, next) = self.ask(move |own| own.progress(job)).await?;
             let now = Instant::now();
             if let Some(ended) = ended {
                 return Ok(Waited::Ended(ended));
             }
-            if let Some(wait) = due_in.filter(|wait| now + *wait > deadline) {
+            if let Some((wait, is_unreachable)) = next
+                && (is_unreachable || now + wait > deadline)
+            {
                 return Ok(Waited::Until(wait));
             }
             if now >= deadline || stopping() {
-                return Ok(Waited::Until(due_in.unwrap_or(RETRY_AFTER)));
+                return Ok(Waited::Until(next.map_or(RETRY_AFTER, |(wait, _)| wait)));
             }
             let until = deadline.min(now + POLL_EVERY);
             match tokio::time::timeout_at(until, place.news()).await {
@@ -431,18 +433,20 @@ impl Collector {
         }
     }
 
-    /// How a job ended, or how long it is to its next attempt. Blocks.
-    fn progress(&self, job: Uuid) -> Result<(Option<JobOutcome>, Option<Duration>)> {
+    /// How a job ended, or how long it is to its next attempt and whether the last one reached nobody. Blocks.
+    fn progress(&self, job: Uuid) -> Result<(Option<JobOutcome>, Option<(Duration, bool)>)> {
         let now_ms = self.clock.now().timestamp_millis();
-        let (ended, due_at_ms) = self.store.read(|connection| {
+        let (ended, next) = self.store.read(|connection| {
             let ended = jobs::find_outcome(connection, job)?;
-            Ok((ended, jobs::due_at_ms(connection, job, now_ms)?))
+            Ok((ended, jobs::next_attempt(connection, job, now_ms)?))
         })?;
-        let wait_ms = due_at_ms.map(|due_at_ms| due_at_ms - now_ms);
-        let wait_ms = wait_ms.and_then(|wait_ms| u64::try_from(wait_ms).ok());
-        // The clock may have been set back since it was written.
-        let wait = wait_ms.map(|wait_ms| Duration::from_millis(wait_ms).min(WAIT_MAX));
-        Ok((ended, wait.filter(|wait| !wait.is_zero())))
+        let next = next.and_then(|(due_at_ms, is_unreachable)| {
+            let wait_ms = u64::try_from(due_at_ms - now_ms).ok()?;
+            // The clock may have been set back since it was written.
+            let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
+            (!wait.is_zero()).then_some((wait, is_unreachable))
+        });
+        Ok((ended, next))
     }
 
     /// Queues checks of known adverts by their URLs: non-public ones are left out, and those already waiting are not

@@ -6,6 +6,7 @@
 //! A response sent while the client is still writing its body is often lost: the connection is reset before the
 //! client reads. The rest of a rejected body is therefore read and discarded, up to [`DRAIN_BYTES_MAX`].
 
+use std::io;
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -165,7 +166,7 @@ impl Incoming {
     async fn chunk_within(&mut self, wait_max: Duration) -> Result<Option<Bytes>, ApiError> {
         let chunk = tokio::time::timeout(wait_max, self.0.next()).await;
         let chunk = chunk.map_err(|_elapsed| ApiError::BodyInterrupted)?;
-        chunk.transpose().map_err(|_| ApiError::BodyInterrupted)
+        chunk.transpose().map_err(|error| interruption(&error))
     }
 
     /// Reads and discards the rest of the body, up to [`DRAIN_BYTES_MAX`] bytes more than the endpoint accepts and for
@@ -195,6 +196,20 @@ impl Incoming {
         };
         // However this ends, the response is sent; if some of the body is left, the connection is closed after it.
         let _ = tokio::time::timeout(DRAIN_TIMEOUT, discarding).await;
+    }
+}
+
+/// Why a body cannot be read: the library gives these kinds to chunks whose sizes or ends are none.
+fn interruption(mut error: &(dyn std::error::Error + 'static)) -> ApiError {
+    while let Some(cause) = error.source() {
+        error = cause;
+    }
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    match kind {
+        Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => {
+            ApiError::Malformed("body: its chunks cannot be read")
+        }
+        _ => ApiError::BodyInterrupted,
     }
 }
 

@@ -170,18 +170,22 @@ impl Endpoint {
     pub fn only_reads(&self) -> bool {
         let counts = matches!(self.counting, Counting::As(_));
         let asks = self.method == Method::GET || matches!(self.body, BodyRule::Json { .. });
-        counts && asks && self.time == Time::Request
+        counts && asks && matches!(self.time, Time::Request | Time::Query)
     }
 
-    /// Whether a client may send an `Idempotency-Key`: if the call changes something or may cost something. Not with a
-    /// file, a query or a tile, whose answers are not stored.
+    /// Whether a client may send an `Idempotency-Key`: if the call changes something or may cost something. Not with a file,
+    /// which is read as it arrives.
     pub fn takes_idempotency_key(&self) -> bool {
         // The contract has this one change as GET.
         let changes = self.method != Method::GET || self.path.ends_with(ACTIVATION);
         let counts = matches!(self.counting, Counting::As(_));
         let is_file = matches!(self.body, BodyRule::Upload { .. } | BodyRule::Form { .. });
-        let is_tile = self.path.starts_with(TILES_PREFIX);
-        let is_stored = !is_file && !is_tile && self.time != Time::Query;
-        self.is_protected() && is_stored && (changes || counts)
+        self.is_protected() && !is_file && (changes || counts)
+    }
+
+    /// Whether the answer under an `Idempotency-Key` is kept, if it is not too long. The rows of a query and tiles are not:
+    /// the call is only remembered, and answered anew.
+    pub fn keeps_answers(&self) -> bool {
+        self.time != Time::Query && !self.path.starts_with(TILES_PREFIX)
     }
 }

@@ -11,6 +11,7 @@ use warp::http::{Response, StatusCode};
 use super::readiness::STARTING_OR_DRAINING;
 use toise_accounts::ledger::LedgerError;
 use toise_accounts::meter::LimitExceeded;
+use toise_accounts::operators::BeyondBounds;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_contract::query::BrokenQuery;
@@ -53,6 +54,9 @@ pub enum ApiError {
     /// The key may not be used from the client's address.
     #[error("x-api-key: this key may not be used from this address")]
     WrongAddress,
+    /// The key may not do this to another key.
+    #[error("x-api-key: {0}")]
+    BeyondBounds(#[from] BeyondBounds),
     /// The key is valid but has no grant for this endpoint.
     #[error("x-api-key: this key is granted neither the scope {:?} nor the endpoint {endpoint:?}", scope.as_str())]
     Forbidden {
@@ -178,7 +182,9 @@ impl ApiError {
             | ApiError::Malformed(_) => (StatusCode::BAD_REQUEST, 10002),
             ApiError::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, 10002),
             ApiError::Unauthorised(_) => (StatusCode::UNAUTHORIZED, 10001),
-            ApiError::Forbidden { .. } | ApiError::WrongAddress => (StatusCode::FORBIDDEN, 10004),
+            ApiError::Forbidden { .. } | ApiError::WrongAddress | ApiError::BeyondBounds(_) => {
+                (StatusCode::FORBIDDEN, 10004)
+            }
             ApiError::NoRoute | ApiError::NotFound(_) => (StatusCode::NOT_FOUND, 10003),
             ApiError::TooManyRefused(_)
             | ApiError::TooManyUnkeyed(_)

@@ -111,6 +111,8 @@ pub struct IdempotencyClaim {
     digest: [u8; 32],
     /// Whether the call only reads; see [`IdempotencyClaim::repeatable`].
     is_repeatable: bool,
+    /// Whether its answer is kept.
+    is_kept: bool,
     /// Seals responses with secrets; see [`IdempotencyClaim::sealing_with`].
     seal: Option<Box<SealingKey>>,
 }
@@ -122,13 +124,15 @@ impl IdempotencyClaim {
             hold: Arc::new(hold),
             digest,
             is_repeatable: false,
+            is_kept: true,
             seal: None,
         }
     }
 
-    /// The claim of a call that only reads: it can be answered anew if its answer is not kept.
-    pub fn repeatable(mut self) -> Self {
+    /// The claim of a call that only reads: it can be answered anew if its answer is not kept, as always without `is_kept`.
+    pub fn repeatable(mut self, is_kept: bool) -> Self {
         self.is_repeatable = true;
+        self.is_kept = is_kept;
         self
     }
 
@@ -243,7 +247,7 @@ impl IdempotencyClaim {
             is_repeatable: self.is_repeatable,
             status: answer.response.status().as_u16(),
             content_type,
-            body: Some(body),
+            body: self.is_kept.then_some(body),
         })
     }
 }

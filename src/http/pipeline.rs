@@ -267,7 +267,7 @@ async fn handle_unbilled(
             let held = IdempotencyClaim::new(hold.map_err(ApiError::internal)?, digest);
             let held = held.sealing_with(auth::key_text(&head.headers));
             let held = match endpoint.only_reads() {
-                true => held.repeatable(),
+                true => held.repeatable(endpoint.keeps_answers()),
                 false => held,
             };
             held.turn(&app.ledger).await?

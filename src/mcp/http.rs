@@ -26,6 +26,7 @@ use warp::{Filter, Reply};
 use crate::answering::Answering;
 use crate::catalog;
 use crate::handler::ToolHandler;
+use crate::refusals;
 use crate::request::request_of;
 use toise_accounts::key::KeyRecord;
 use toise_http::body::{self, Incoming};
@@ -92,11 +93,17 @@ async fn answer(
     let mut response = match receive(app, &head, &mut body, &mut key).await {
         Ok(message) => {
             let response = reception.handle(message).await;
-            let (parts, body) = response.into_parts();
-            let mut response = warp::reply::stream(body.into_data_stream()).into_response();
-            *response.status_mut() = parts.status;
-            *response.headers_mut() = parts.headers;
-            response
+            if refusals::is_in_text(&response) {
+                refusals::in_json(response, request_id)
+                    .await
+                    .into_response()
+            } else {
+                let (parts, body) = response.into_parts();
+                let mut response = warp::reply::stream(body.into_data_stream()).into_response();
+                *response.status_mut() = parts.status;
+                *response.headers_mut() = parts.headers;
+                response
+            }
         }
         Err(error) => {
             let pace = app.pace.discarding(head.client(app));

@@ -13,6 +13,7 @@ pub mod answering;
 mod catalog;
 mod handler;
 pub mod http;
+mod refusals;
 mod request;
 mod schema;
 pub mod settings;

@@ -33,6 +33,8 @@ pub(crate) fn request_of(
     mut arguments: Map<String, Value>,
 ) -> Result<ToolRequest, Fault> {
     refuse_unknown(served, &arguments)?;
+    // Models write a null for what they do not give.
+    arguments.retain(|_, value| !value.is_null());
     for (name, value) in &served.defaults {
         arguments
             .entry(name.clone())
@@ -151,6 +153,9 @@ mod tests {
             (&body["format"], &body["query"]),
             (&json!("json"), &json!("select 1"))
         );
+        let nulls = json!({"q": "Mende", "limit": null, "autocomplete": null});
+        let found = request("geocode", nulls).unwrap();
+        assert_eq!(found.target, "/geocoding/search?q=Mende&autocomplete=0");
         let tables = request("describe_tables", json!({"table": "dvf"})).unwrap();
         let body: Value = serde_json::from_slice(&tables.body.unwrap()).unwrap();
         assert_eq!(body["parameters"], json!(["dvf"]));
@@ -161,7 +166,9 @@ mod tests {
         let message = |tool, arguments| request(tool, arguments).unwrap_err();
         let other_path = message("get_property", json!({"flxId": "url"}));
         assert_eq!(other_path, "flxId: must be a UUID");
-        assert_eq!(message("get_property", json!({})), "flxId: is required");
+        for nothing in [json!({}), json!({"flxId": null})] {
+            assert_eq!(message("get_property", nothing), "flxId: is required");
+        }
         assert!(message("get_property", json!({"url": "x"})).starts_with("url: is no argument"));
         assert!(message("sql", json!({"limits": {}})).starts_with("limits: is no argument"));
         let list = message("geocode", json!({"q": ["a"]}));

@@ -1,12 +1,12 @@
-//! Verifies everything in the store that has a checksum, and SQLite's own structures. Called by `toise check` and for
-//! every backup.
+//! Verifies everything in the store: what has a checksum of its own, the rows of every table, and SQLite's own structures.
+//! Called by `toise check` and for every backup.
 
 use rusqlite::Connection;
 use serde::Serialize;
 
 use super::checksum::is_intact_answer;
 use super::error::Result;
-use super::{Database, Store, document};
+use super::{Database, Store, document, row_digests};
 
 /// Maximum damaged places that are named; the others are counted.
 const NAMED_MAX: usize = 1_000;
@@ -88,9 +88,17 @@ impl StoreCheck {
         Ok(())
     }
 
-    /// What SQLite finds in the structures of a file.
+    /// Verifies that every table has the rows that were written.
+    fn tables(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        for damaged in row_digests::damaged(connection)? {
+            self.found(damaged);
+        }
+        Ok(())
+    }
+
+    /// What SQLite finds in the structures of a file, indexes included.
     fn structures(&mut self, connection: &Connection, name: &str) -> rusqlite::Result<()> {
-        let mut statement = connection.prepare("PRAGMA quick_check")?;
+        let mut statement = connection.prepare("PRAGMA integrity_check")?;
         let found = statement.query_map([], |row| row.get::<_, String>(0))?;
         for line in found {
             let line = line?;
@@ -138,6 +146,7 @@ pub(super) fn check_rows(
         Contents::Store => check.documents(connection)?,
         Contents::Ledger => check.answers(connection)?,
     }
+    check.tables(connection)?;
     Ok(check)
 }
 
@@ -198,7 +207,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = damaged(folder.path());
         let check = store.check().unwrap();
-        assert_eq!((check.rows, check.damaged_count), (2, 1));
+        assert_eq!((check.rows, check.damaged_count), (2, 1), "{check:?}");
         let name = "property abababab-abab-abab-abab-abababababab: ";
         assert!(check.damaged[0].starts_with(name), "{check:?}");
         let copies = folder.path().join("copies");
@@ -208,6 +217,39 @@ mod tests {
             panic!("{refused:?}");
         };
         assert!(reason.starts_with(name), "{reason}");
+    }
+
+    #[test]
+    fn a_row_that_changes_on_disk_is_found_in_its_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let name = "the name of an account";
+        store
+            .write(move |transaction| {
+                let sql =
+                    "INSERT INTO accounts (account_id, name, created_at_ms) VALUES ('a', ?1, 0)";
+                transaction.execute(sql, [name])
+            })
+            .unwrap();
+        crate::tests::close(store);
+        let path = folder.path().join(crate::FILE_NAME);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = bytes
+            .windows(name.len())
+            .position(|text| text == name.as_bytes());
+        bytes[at.unwrap()] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let check = store.check().unwrap();
+        let told = "table accounts: a value is not the one that was written";
+        assert!(check.damaged.iter().any(|it| it == told), "{check:?}");
+        let copies = folder.path().join("copies");
+        std::fs::create_dir(&copies).unwrap();
+        let refused = store.backup(&copies);
+        assert!(
+            matches!(refused, Err(Error::DamagedCopy { .. })),
+            "{refused:?}"
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::error::Result;
 use super::files::{DatabaseFiles, OpenFiles};
 use super::master_key;
+use super::row_digests;
 
 /// Maximum wait of a write for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,6 +57,7 @@ pub(super) fn connect(files: &DatabaseFiles) -> Result<Connection> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     master_key::register_functions(&connection, files.sealing())?;
+    row_digests::register(&connection)?;
     Ok(connection)
 }
 

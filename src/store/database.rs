@@ -293,6 +293,7 @@ pub(super) fn open_writer(
     };
     std::fs::create_dir_all(data).map_err(at(data))?;
     let files = DatabaseFiles::create(data, name)?;
+    files.examine_log()?;
     let mut connection = connect(&files)?;
     functions::register(&connection)?;
     migrations::apply(&mut connection, steps)?;

@@ -58,9 +58,30 @@ pub enum Error {
     /// The commit that contained this write failed.
     #[error("store: commit failed: {0}")]
     Commit(String),
-    /// A file was replaced or deleted while it was in use. No write is acknowledged any more.
+    /// A file was replaced, deleted or cut short while it was in use. No write is acknowledged any more.
     #[error("store: {0}")]
     Replaced(#[from] ReplacedFile),
+    /// The header of a log does not have its checksum, so that SQLite would read nothing of what it holds.
+    #[error(
+        "{path} is damaged: what it holds was acknowledged and is not in the database yet. Restore a backup, or move the log \
+         away to go on without it"
+    )]
+    DamagedLog {
+        /// The path of the log.
+        path: PathBuf,
+    },
+    /// One of the two files is there, and the other is empty or missing.
+    #[error(
+        "{path} is {found}, though {other} holds calls or keys: restore a backup, or move {other} away, too, to begin anew"
+    )]
+    Emptied {
+        /// The path of the file.
+        path: PathBuf,
+        /// `empty` or `missing`.
+        found: &'static str,
+        /// The other file.
+        other: PathBuf,
+    },
     /// The maximum number of writes is already waiting.
     #[error("store: too many writes are waiting; retry shortly")]
     Overloaded,
@@ -78,7 +99,9 @@ pub enum Error {
 /// A file of the store that is no longer the one this process opened. It is the innermost source of every error it
 /// causes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path} was replaced or deleted while it was in use; restart to use what is there now")]
+#[error(
+    "{path} was replaced, deleted or cut short while it was in use; restart to use what is there now"
+)]
 pub struct ReplacedFile {
     /// The path.
     pub path: PathBuf,

@@ -6,21 +6,12 @@
 //! machine stops: the next process that opens the file rolls back what was not committed.
 
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use rusqlite::{Transaction, TransactionBehavior};
 
-use super::database::open_writer;
-use super::error::{Error, Result};
+use super::error::Error;
+use super::sole_connection::open_alone;
 use super::{FILE_NAME, Store, migrations};
-
-/// Maximum wait for others to close the file.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Interval between attempts.
-const POLL_EVERY: Duration = Duration::from_millis(50);
-/// Page cache, KiB: large enough for the indexes that receive rows in random order.
-const CACHE_KIB: i64 = 256 * 1024;
 
 impl Store {
     /// Runs a change on the store of a data folder while nobody else has it open. Returns once the change is
@@ -32,7 +23,7 @@ impl Store {
         data: &Path,
         change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        let mut connection = open_exclusive(data)?;
+        let (_, mut connection) = open_alone(data, FILE_NAME, &migrations::STORE)?;
         let begin = TransactionBehavior::Exclusive;
         let transaction = connection
             .transaction_with_behavior(begin)
@@ -43,39 +34,11 @@ impl Store {
     }
 }
 
-/// Opens a connection that keeps everybody else out until it is closed.
-fn open_exclusive(data: &Path) -> Result<Connection> {
-    let (files, connection) = open_writer(data, FILE_NAME, &migrations::STORE)?;
-    let began = Instant::now();
-    while !use_rollback_journal(&connection)? {
-        if began.elapsed() >= CLOSE_TIMEOUT {
-            let path = files.paths().path().to_owned();
-            return Err(Error::InUse { path });
-        }
-        thread::sleep(POLL_EVERY);
-    }
-    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
-    connection.pragma_update(None, "foreign_keys", false)?;
-    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
-    Ok(connection)
-}
-
-/// Switches from the write-ahead log to a rollback journal, which only the sole connection to a file can do;
-/// returns whether it succeeded. The next process that opens the file switches back to the log.
-fn use_rollback_journal(connection: &Connection) -> Result<bool> {
-    let mode = connection.query_row("PRAGMA journal_mode = DELETE", [], |row| {
-        row.get::<_, String>(0)
-    });
-    match mode {
-        Ok(mode) => Ok(mode == "delete"),
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Result;
+    use rusqlite::Connection;
 
     const INSERT: &str = "INSERT INTO accounts VALUES (?1, ?1, 0)";
 

@@ -16,15 +16,21 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::error::{Error, ReplacedFile, Result};
+use super::log_file::{self, Header, LogState};
 use super::master_key::SharedSealingKey;
 
 /// Held while a file is created, so that the descriptor that creates it is closed before another thread of this
 /// process can have a connection to it.
 static CREATING: Mutex<()> = Mutex::new(());
+
+/// How often a header of the log is read that does not fit, and the pause between.
+const HEADER_READS: u32 = 3;
+const HEADER_PAUSE: Duration = Duration::from_millis(1);
 
 /// Bits of a file's mode that let others than its owner read or write it.
 #[cfg(unix)]
@@ -115,9 +121,10 @@ impl DatabaseFiles {
             move |source| Error::Io { path, source }
         };
         let identity = |path: &Path| FileIdentity::of(path).map_err(io(path));
-        Ok(OpenFiles {
+        OpenFiles {
             // Opened for writing, since some systems sync only writable files.
             log: OpenOptions::new()
+                .read(true)
                 .write(true)
                 .open(&self.log)
                 .map_err(io(&self.log))?,
@@ -126,11 +133,41 @@ impl DatabaseFiles {
                 identity(&self.log)?,
                 identity(&self.index)?,
             ],
+            seen: Mutex::new(None),
             is_closed: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
             files: self,
-        })
+        }
+        .seeing_log()
     }
+
+    /// Looks for damage in the log that SQLite would not tell. Called before it reads the log.
+    ///
+    /// # Errors
+    /// The log cannot be read, or nothing in it could be.
+    pub(super) fn examine_log(&self) -> Result<()> {
+        let path = || self.log.clone();
+        let found = log_file::examine(&self.log).map_err(|source| Error::Io {
+            path: path(),
+            source,
+        })?;
+        match found {
+            LogState::Whole => Ok(()),
+            LogState::NoHeader => Err(Error::DamagedLog { path: path() }),
+            LogState::Broken { frame } => {
+                let path = self.log.display();
+                tracing::error!(%path, frame, "a frame of the log is damaged; what was written after it is lost");
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The log as it was last seen.
+#[derive(Clone, Copy, Debug)]
+struct SeenLog {
+    header: Header,
+    bytes: u64,
 }
 
 /// The files of a database that a connection of this process has open.
@@ -139,6 +176,7 @@ pub(super) struct OpenFiles {
     files: DatabaseFiles,
     identities: [FileIdentity; 3],
     log: File,
+    seen: Mutex<Option<SeenLog>>,
     is_closed: AtomicBool,
     is_lost: AtomicBool,
 }
@@ -164,12 +202,66 @@ impl OpenFiles {
         match displaced {
             // The last connection that closes deletes the log itself, once all of it is in the database file.
             Some(_) if self.is_closed.load(Ordering::Acquire) => Ok(()),
-            Some((path, _)) => {
-                self.is_lost.store(true, Ordering::Release);
-                Err(ReplacedFile { path: path.clone() })
-            }
+            Some((path, _)) => Err(self.lost(path)),
+            None if self.is_log_cut() => Err(self.lost(&self.files.log)),
             None => Ok(()),
         }
+    }
+
+    fn lost(&self, path: &Path) -> ReplacedFile {
+        self.is_lost.store(true, Ordering::Release);
+        ReplacedFile {
+            path: path.to_owned(),
+        }
+    }
+
+    /// Whether somebody has cut the log short in place: it has lost a part of its run, or its header. SQLite itself empties it
+    /// completely, and begins it with a header.
+    fn is_log_cut(&self) -> bool {
+        let mut seen = self.seen.lock();
+        // A header that is being written may be read by half.
+        for _ in 0..HEADER_READS {
+            // One that cannot be read is for SQLite to tell.
+            let Ok(now) = self.read_log() else {
+                return false;
+            };
+            let is_whole = match (&now, &*seen) {
+                (None, _) => true,
+                (Some(now), Some(seen)) if now.header == seen.header => now.bytes >= seen.bytes,
+                (Some(now), Some(seen))
+                    if log_file::run(&now.header) == log_file::run(&seen.header) =>
+                {
+                    false
+                }
+                (Some(now), _) => log_file::is_whole(&now.header),
+            };
+            if is_whole {
+                *seen = now;
+                return false;
+            }
+            std::thread::sleep(HEADER_PAUSE);
+        }
+        true
+    }
+
+    /// The log as it is; `None` if it is empty.
+    fn read_log(&self) -> io::Result<Option<SeenLog>> {
+        let bytes = self.log.metadata()?.len();
+        let mut header = [0; log_file::HEADER_BYTES];
+        match read_at_start(&self.log, &mut header)? == header.len() {
+            true => Ok(Some(SeenLog { header, bytes })),
+            false => Ok(None),
+        }
+    }
+
+    /// What is there when it is opened may be the rest of a log that SQLite does not read.
+    fn seeing_log(self) -> Result<Self> {
+        let found = self.read_log().map_err(|source| Error::Io {
+            path: self.files.log.clone(),
+            source,
+        })?;
+        *self.seen.lock() = found;
+        Ok(self)
     }
 
     /// Whether the database file is in its place and nobody else has a log beside it.
@@ -223,6 +315,17 @@ impl FileIdentity {
             Ok(Self {})
         }
     }
+}
+
+/// Reads the beginning of a file; returns how much there is of it.
+#[cfg(unix)]
+fn read_at_start(file: &File, buffer: &mut [u8]) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, 0)
+}
+
+#[cfg(windows)]
+fn read_at_start(file: &File, buffer: &mut [u8]) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, 0)
 }
 
 /// Creates a file that only its owner can read, because it contains secrets or customers' data; SQLite's side files
@@ -298,178 +401,5 @@ fn warn_if_readable(path: &Path) -> io::Result<()> {
 
 #[cfg(unix)]
 #[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use rusqlite::Connection;
-    use rustix::fs::{FlockOperation, fcntl_lock};
-    use toise_base::supervise::Supervisor;
-
-    use super::super::{FILE_NAME, LEDGER_FILE_NAME, Store};
-    use super::*;
-
-    /// Names the file that this test program reads if it runs as another process.
-    const READ: &str = "TOISE_TEST_READ";
-    const INSERT: &str = "INSERT INTO accounts VALUES (?1, ?1, 0)";
-
-    fn insert(store: &Store, name: &str) -> Result<usize> {
-        let name = name.to_owned();
-        store.write(move |transaction| transaction.execute(INSERT, [name]))
-    }
-
-    fn names(data: &Path) -> Vec<String> {
-        let reading = |connection: &Connection| {
-            let mut statement = connection.prepare("SELECT name FROM accounts ORDER BY name")?;
-            let names = statement.query_map([], |row| row.get(0))?;
-            names.collect()
-        };
-        Store::open(data).unwrap().read(reading).unwrap()
-    }
-
-    #[test]
-    fn another_process() {
-        let Ok(path) = std::env::var(READ) else {
-            return;
-        };
-        let connection = Connection::open(&path).unwrap();
-        let sql = "SELECT count(*) FROM sqlite_master";
-        let tables: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
-        assert!(tables > 0);
-        drop(connection);
-        // Whoever gets this lock deletes the log. The SQLite of this program asks for more; that of others does not.
-        let file = OpenOptions::new().write(true).open(path).unwrap();
-        let exclusive = FlockOperation::NonBlockingLockExclusive;
-        assert!(fcntl_lock(&file, exclusive).is_err(), "not locked");
-    }
-
-    #[test]
-    fn a_reader_in_another_process_leaves_the_log_of_a_store_that_was_opened_twice() {
-        let folder = tempfile::tempdir().unwrap();
-        let (data, killed) = (folder.path().join("data"), folder.path().join("killed"));
-        let store = Store::open(&data).unwrap();
-        drop(Store::open(&data).unwrap());
-        let backup = folder.path().join("backup");
-        std::fs::create_dir(&backup).unwrap();
-        store.backup(&backup).unwrap();
-        insert(&store, "before").unwrap();
-        assert!(store.bytes() > 0);
-        let reader = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "files::tests::another_process"])
-            .env(READ, data.join(FILE_NAME))
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&reader.stdout);
-        assert!(
-            reader.status.success() && said.contains("1 passed"),
-            "{said}"
-        );
-        insert(&store, "after").unwrap();
-        // What is on disk now is what a killed process would leave; `cp` drops no locks of this process.
-        let copied = Command::new("cp").arg("-a").args([&data, &killed]).status();
-        assert!(copied.unwrap().success());
-        assert_eq!(names(&killed), ["after", "before"]);
-    }
-
-    #[test]
-    fn a_write_is_refused_by_name_once_the_log_is_deleted_and_earlier_ones_are_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let data = folder.path();
-        let supervisor = Supervisor::default();
-        let store = Store::open_supervised(data, &supervisor).unwrap();
-        insert(&store, "before").unwrap();
-        let log = data.join("store.sqlite-wal");
-        std::fs::remove_file(&log).unwrap();
-        for _ in 0..2 {
-            let refused = insert(&store, "after");
-            assert!(
-                matches!(&refused, Err(Error::Replaced(file)) if file.path == log),
-                "{refused:?}"
-            );
-            // What other programs leave there later changes nothing.
-            std::fs::write(&log, "").unwrap();
-        }
-        std::fs::remove_file(&log).unwrap();
-        let failed = supervisor.failed().unwrap();
-        assert_eq!(failed.worker, "store-writer");
-        assert!(failed.reason.contains("store.sqlite-wal was replaced"));
-        let refused = store.connect_reader();
-        assert!(matches!(refused, Err(Error::Replaced(_))), "{refused:?}");
-        // The file alone holds what was acknowledged, also if this process is killed.
-        let killed = tempfile::tempdir().unwrap();
-        let copied = Command::new("cp")
-            .arg(data.join(FILE_NAME))
-            .arg(killed.path())
-            .status();
-        assert!(copied.unwrap().success());
-        assert!(names(killed.path()).contains(&"before".to_owned()));
-    }
-
-    #[test]
-    fn a_replaced_database_file_is_noticed_without_a_write() {
-        let folder = tempfile::tempdir().unwrap();
-        let supervisor = Supervisor::default();
-        let store = Store::open_supervised(folder.path(), &supervisor).unwrap();
-        let file = folder.path().join(FILE_NAME);
-        std::fs::rename(&file, folder.path().join("aside")).unwrap();
-        std::fs::write(&file, "").unwrap();
-        let since = std::time::Instant::now();
-        while supervisor.is_well() && since.elapsed().as_secs() < 30 {
-            std::thread::yield_now();
-        }
-        let reason = supervisor.failed().unwrap().reason;
-        assert!(reason.contains("store.sqlite was replaced"), "{reason}");
-        assert!(insert(&store, "late").is_err());
-        // It is neither written nor taken for a database.
-        assert_eq!(std::fs::metadata(&file).unwrap().len(), 0);
-    }
-
-    #[test]
-    fn files_with_two_names_are_refused_until_each_folder_has_its_own() {
-        let folder = tempfile::tempdir().unwrap();
-        let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
-        let store = Store::open(&data).unwrap();
-        insert(&store, "before").unwrap();
-        let linked = Command::new("cp").arg("-al").args([&data, &copy]).status();
-        assert!(linked.unwrap().success());
-        let refused = || {
-            for folder in [&copy, &data] {
-                let refused = Store::open(folder);
-                assert!(matches!(refused, Err(Error::Linked { .. })), "{refused:?}");
-            }
-        };
-        refused();
-        insert(&store, "after").unwrap();
-        for name in [FILE_NAME, LEDGER_FILE_NAME] {
-            give_its_own(&copy.join(name));
-        }
-        // The logs are still one.
-        refused();
-        for name in [FILE_NAME, LEDGER_FILE_NAME] {
-            for suffix in ["-wal", "-shm"] {
-                give_its_own(&copy.join(format!("{name}{suffix}")));
-            }
-        }
-        insert(&Store::open(&copy).unwrap(), "elsewhere").unwrap();
-        insert(&store, "here").unwrap();
-        drop(store);
-        assert_eq!(names(&data), ["after", "before", "here"]);
-        assert_eq!(names(&copy), ["after", "before", "elsewhere"]);
-    }
-
-    /// Gives a path a copy of its file.
-    fn give_its_own(path: &Path) {
-        let own = path.with_extension("own");
-        std::fs::copy(path, &own).unwrap();
-        std::fs::rename(&own, path).unwrap();
-    }
-
-    #[test]
-    fn an_existing_file_is_never_opened_to_create_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        drop(create_private(&path).unwrap());
-        let again = create_private(&path);
-        assert_eq!(again.unwrap_err().kind(), ErrorKind::AlreadyExists);
-        ensure_created(&path).unwrap();
-    }
-}
+#[path = "files_tests.rs"]
+mod tests;

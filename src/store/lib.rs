@@ -19,11 +19,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod audit;
 mod backup;
 pub mod call_locks;
 mod check;
 mod checkpoint;
 pub mod checksum;
+mod clear_guard;
 mod connection;
 mod database;
 pub mod document;
@@ -33,11 +35,15 @@ mod exclusive;
 mod files;
 mod flusher;
 mod functions;
+mod log_file;
 pub mod master_key;
 mod migrations;
 pub mod new_id;
+mod row_digests;
 mod sealed_ledger;
+mod sealed_store;
 pub mod sealing;
+mod sole_connection;
 mod writer;
 
 use std::path::Path;
@@ -83,12 +89,27 @@ impl Store {
 
     /// [`Store::open_supervised`] with a master key that is given rather than taken from the environment. Blocks.
     pub fn open_with(data: &Path, supervisor: &Supervisor, keys: &MasterKeys) -> Result<Self> {
+        refuse_emptied(data, FILE_NAME, LEDGER_FILE_NAME)?;
         let mut store = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
+        if master_key::is_first(&store.1, keys)? {
+            // Closed, since only a sole connection may encrypt it.
+            drop(store);
+            sealed_store::encrypt(data, FILE_NAME, keys)?;
+            store = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
+        }
         let sealing = Arc::clone(store.0.paths().sealing());
         master_key::unlock(&mut store.1, &sealing, keys)?;
+        if sealing.get().is_some() {
+            sealed_store::seal_rest(&mut store.1)?;
+        }
         store
             .1
             .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+        // Nobody has a key before both files are there.
+        let sql = "SELECT EXISTS (SELECT 1 FROM keys)";
+        if store.1.query_row(sql, [], |row| row.get(0))? {
+            refuse_emptied(data, LEDGER_FILE_NAME, FILE_NAME)?;
+        }
         let mut ledger = database::open_writer(data, LEDGER_FILE_NAME, &migrations::LEDGER)?;
         if let Some(key) = sealing.get() {
             // It is not set yet: the files were just opened.
@@ -217,9 +238,76 @@ impl Store {
     }
 }
 
+/// Refuses to begin one of the two files anew beside the other one, which goes on where both were.
+fn refuse_emptied(data: &Path, name: &str, other: &str) -> Result<()> {
+    let bytes = |name: &str| {
+        let log = data.join(format!("{name}-wal"));
+        let lengths = [data.join(name), log].map(|path| std::fs::metadata(path).ok());
+        lengths
+            .into_iter()
+            .flatten()
+            .map(|file| file.len())
+            .sum::<u64>()
+    };
+    if bytes(name) > 0 || bytes(other) == 0 {
+        return Ok(());
+    }
+    let path = data.join(name);
+    Err(Error::Emptied {
+        found: match path.exists() {
+            true => "empty",
+            false => "missing",
+        },
+        path,
+        other: data.join(other),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Closes a store; its threads end on their own, and the last connection deletes the log.
+    pub(super) fn close(store: Store) {
+        let folder = store.folder().to_owned();
+        drop(store);
+        let logs = [FILE_NAME, LEDGER_FILE_NAME].map(|name| folder.join(format!("{name}-wal")));
+        while logs.iter().any(|log| log.exists()) {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    }
+
+    #[test]
+    fn a_file_is_not_begun_anew_beside_the_other_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let sql = "INSERT INTO accounts (account_id, name, created_at_ms) VALUES ('a', 'a', 0)";
+        store
+            .write(|transaction| transaction.execute(sql, []))
+            .unwrap();
+        close(store);
+        for (name, is_missing) in [
+            (FILE_NAME, false),
+            (FILE_NAME, true),
+            (LEDGER_FILE_NAME, false),
+        ] {
+            let (path, aside) = (folder.path().join(name), folder.path().join("aside"));
+            std::fs::rename(&path, &aside).unwrap();
+            if !is_missing {
+                std::fs::write(&path, "").unwrap();
+            }
+            let opened = Store::open(folder.path());
+            let is_refused =
+                matches!(&opened, Err(Error::Emptied { path: named, .. }) if *named == path);
+            // Without a key, a ledger that is begun anew has lost nothing.
+            assert_eq!(is_refused, name == FILE_NAME, "{opened:?}");
+            if let Ok(opened) = opened {
+                close(opened);
+            }
+            std::fs::rename(&aside, &path).unwrap();
+        }
+        Store::open(folder.path()).unwrap();
+    }
 
     #[test]
     fn a_secret_stays_the_same_for_every_process_that_opens_the_store() {

@@ -4,7 +4,8 @@
 //! (`TOISE_MASTER_KEY_FILE`) or a command (`TOISE_MASTER_KEY_COMMAND`, its output). When a store is first opened with one,
 //! a data key is made, wrapped with it and stored, and the secrets that are there are sealed with the data key: webhook
 //! keys, signing secrets, the secret of cursors, the responses under idempotency keys. The files are then written anew, so
-//! that they show none of before. Afterwards the store opens only with the master key.
+//! that they show none of before. This is done while nobody else has the store open ([`super::sealed_store`]). Afterwards
+//! it opens only with the master key.
 //!
 //! To change the master key, name the former one in the same ways with `_PREVIOUS` (`TOISE_MASTER_KEY_PREVIOUS`, …) the
 //! next time a process opens the store, a command beside a running server for example: the data key is wrapped anew, and
@@ -24,8 +25,10 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use zeroize::Zeroizing;
 
+use super::audit::{self, Act, DONE};
 use super::error::{Error, Result};
 use super::sealing::{KEY_BYTES, SealingKey, Unopened};
+use toise_base::clock::Clock;
 
 /// Name of the environment variable with the master key; `_FILE` and `_COMMAND` name where it is.
 const VARIABLE: &str = "TOISE_MASTER_KEY";
@@ -40,14 +43,8 @@ const SEALED: &[u8] = b"sealed\0";
 /// Before sealed texts, whose bytes are written in hexadecimal digits.
 const SEALED_TEXT: &str = "sealed:";
 
-/// Seals the secrets that are stored when a store is first opened with a master key. What the ledger holds is sealed in
-/// [`super::sealed_ledger`].
-const SEAL_ALL: &str = "
-    UPDATE webhook_keys SET value = conceal(value, 'webhook_keys ' || account_id);
-    UPDATE webhook_keys SET next_value = conceal(next_value, 'webhook_keys ' || account_id)
-        WHERE next_value IS NOT NULL;
-    UPDATE signing_secrets SET value = conceal(value, 'signing_secrets ' || account_id);
-    UPDATE secrets SET value = conceal(value, 'secrets ' || name);";
+/// A change of the master key, as the audit log names it.
+const CHANGE: &str = "master key: change it";
 
 /// The data key of a store, once it is open; shared by its connections.
 pub(super) type SharedSealingKey = Arc<OnceLock<SealingKey>>;
@@ -129,7 +126,54 @@ fn key_of(text: &str, place: &str) -> Result<SealingKey> {
     key.ok_or_else(|| unusable(format!("{place}: {rule}")))
 }
 
-/// Unwraps the data key of a store, makes it if there is none, or wraps it anew if the master key has changed.
+/// Whether a store has no data key yet, and a master key is given that is to wrap one.
+///
+/// # Errors
+/// The connection fails.
+pub(super) fn is_first(connection: &Connection, keys: &MasterKeys) -> Result<bool> {
+    Ok(keys.current.is_some() && wrapped_key(connection)?.is_none())
+}
+
+fn wrapped_key(connection: &Connection) -> Result<Option<Vec<u8>>> {
+    let sql = "SELECT wrapped FROM sealing_key";
+    let found = connection.query_row(sql, [], |row| row.get(0));
+    Ok(found.optional()?)
+}
+
+fn damaged() -> Error {
+    unusable("the data key of this store is damaged".to_owned())
+}
+
+/// Makes the data key of a store that has none, and wraps it with the master key that is given.
+///
+/// # Errors
+/// The store cannot be written.
+pub(super) fn make_data_key(
+    transaction: &Transaction<'_>,
+    shared: &SharedSealingKey,
+    keys: &MasterKeys,
+) -> Result<()> {
+    let Some(current) = &keys.current else {
+        return Ok(());
+    };
+    let data_key: Zeroizing<[u8; KEY_BYTES]> = Zeroizing::new(rand::random());
+    let _ = shared.set(SealingKey::new(&data_key).ok_or_else(damaged)?);
+    wrap(transaction, current, &data_key)
+}
+
+fn wrap(
+    transaction: &Transaction<'_>,
+    current: &SealingKey,
+    data_key: &[u8; KEY_BYTES],
+) -> Result<()> {
+    let sealed = current.seal(data_key, WRAPPED).map_err(|_| damaged())?;
+    let put = "INSERT INTO sealing_key (one, wrapped) VALUES (1, ?1)
+               ON CONFLICT (one) DO UPDATE SET wrapped = excluded.wrapped";
+    transaction.execute(put, [sealed])?;
+    Ok(())
+}
+
+/// Unwraps the data key of a store, and wraps it anew if the master key has changed; a store without one stays as it is.
 ///
 /// # Errors
 /// The store was sealed with another master key, or needs one that is not given.
@@ -138,75 +182,45 @@ pub(super) fn unlock(
     shared: &SharedSealingKey,
     keys: &MasterKeys,
 ) -> Result<()> {
-    // What is overwritten must not stay readable in free space.
-    connection.pragma_update(None, "secure_delete", true)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let wrapped: Option<Vec<u8>> = transaction
-        .query_row("SELECT wrapped FROM sealing_key", [], |row| row.get(0))
-        .optional()?;
-    let (data_key, rewrapped) = match (&wrapped, &keys.current) {
-        (None, None) => return Ok(()),
-        (Some(_), None) => {
-            return Err(unusable(format!(
-                "the secrets of this store are encrypted; give the master key in {VARIABLE}, {VARIABLE}_FILE or \
-                 {VARIABLE}_COMMAND"
-            )));
-        }
-        (None, Some(current)) => {
-            let data_key: Zeroizing<[u8; KEY_BYTES]> = Zeroizing::new(rand::random());
-            (data_key.to_vec(), Some(current))
-        }
-        (Some(wrapped), Some(current)) => {
+    let Some(wrapped) = wrapped_key(&transaction)? else {
+        return Ok(());
+    };
+    let Some(current) = &keys.current else {
+        return Err(unusable(format!(
+            "the secrets of this store are encrypted; give the master key in {VARIABLE}, {VARIABLE}_FILE or \
+             {VARIABLE}_COMMAND"
+        )));
+    };
+    let (data_key, is_former) = match current.open(&wrapped, WRAPPED) {
+        Ok(data_key) => (data_key, false),
+        Err(_) => {
             let previous = keys.previous.as_ref();
-            match current.open(wrapped, WRAPPED) {
-                Ok(data_key) => (data_key, None),
-                Err(_) => {
-                    let opened = previous.and_then(|key| key.open(wrapped, WRAPPED).ok());
-                    let opened = opened.ok_or_else(|| {
-                        unusable(format!(
-                            "the master key is not that of this store; a former one goes into {VARIABLE}{PREVIOUS}"
-                        ))
-                    })?;
-                    (opened, Some(current))
-                }
-            }
+            let opened = previous.and_then(|key| key.open(&wrapped, WRAPPED).ok());
+            let opened = opened.ok_or_else(|| {
+                unusable(format!(
+                    "the master key is not that of this store; a former one goes into {VARIABLE}{PREVIOUS}"
+                ))
+            })?;
+            (opened, true)
         }
     };
     let data_key = Zeroizing::new(data_key);
-    let damaged = || unusable("the data key of this store is damaged".to_owned());
     let bytes: &[u8; KEY_BYTES] = data_key.as_slice().try_into().map_err(|_| damaged())?;
     // Another process may have set it already, to the same.
     let _ = shared.set(SealingKey::new(bytes).ok_or_else(damaged)?);
-    if let Some(current) = rewrapped {
-        let sealed = current.seal(bytes, WRAPPED).map_err(|_| damaged())?;
-        let put = "INSERT INTO sealing_key (one, wrapped) VALUES (1, ?1)
-                   ON CONFLICT (one) DO UPDATE SET wrapped = excluded.wrapped";
-        transaction.execute(put, [sealed])?;
-    }
-    let is_first = wrapped.is_none();
-    if is_first {
-        transaction.execute_batch(SEAL_ALL)?;
+    if is_former {
+        // A wrapped key that is replaced must not stay readable in free space.
+        transaction.pragma_update(None, "secure_delete", true)?;
+        wrap(&transaction, current, bytes)?;
+        // Both entries with the change itself: it is made with them, or not at all.
+        let at_ms = Clock::system().now().timestamp_millis();
+        let act = Act::at_command_line(CHANGE);
+        audit::append(&transaction, at_ms, act.clone())?;
+        audit::append(&transaction, at_ms, act.ended(DONE.to_owned()))?;
     }
     transaction.commit()?;
     connection.pragma_update(None, "secure_delete", false)?;
-    if is_first {
-        forget_plain(connection)?;
-        tracing::info!("the secrets of the store are encrypted from now on");
-    }
-    Ok(())
-}
-
-/// Writes the file anew, which takes a few seconds a gigabyte: free pages, free space in others and the log still show
-/// secrets from before there was a master key.
-fn forget_plain(connection: &Connection) -> Result<()> {
-    connection.execute_batch("VACUUM")?;
-    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-    if connection.query_row(sql, [], |row| row.get(0))? {
-        tracing::warn!(
-            "another process reads the store and keeps its log, which shows secrets from before; it goes when the last \
-             process ends"
-        );
-    }
     Ok(())
 }
 
@@ -256,11 +270,6 @@ pub(super) fn conceal_bytes(
         return Ok(bytes);
     };
     Ok([SEALED, &key.seal(&bytes, place.as_bytes())?].concat())
-}
-
-/// Whether bytes are as `conceal` leaves them with a key.
-pub(super) fn is_concealed(bytes: &[u8]) -> bool {
-    bytes.starts_with(SEALED)
 }
 
 fn failed(reason: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {

@@ -4,12 +4,13 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::{Error, Result};
+use super::row_digests;
 
 /// Step `n` migrates schema `n` to schema `n + 1`.
 pub(super) type Steps<'s> = [&'s str];
 
 /// Migrations of the store.
-pub(super) const STORE: [&str; 9] = [
+pub(super) const STORE: [&str; 10] = [
     include_str!("migrations/store_0001.sql"),
     include_str!("migrations/store_0002.sql"),
     include_str!("migrations/store_0003.sql"),
@@ -19,15 +20,17 @@ pub(super) const STORE: [&str; 9] = [
     include_str!("migrations/store_0007_checksums.sql"),
     include_str!("migrations/store_0008_keys_audit_sealing.sql"),
     include_str!("migrations/store_0009_shares_and_waits.sql"),
+    include_str!("migrations/store_0010_row_digests.sql"),
 ];
 
 /// Migrations of the ledger.
-pub(super) const LEDGER: [&str; 5] = [
+pub(super) const LEDGER: [&str; 6] = [
     include_str!("migrations/ledger_0001.sql"),
     include_str!("migrations/ledger_0002.sql"),
     include_str!("migrations/ledger_0003.sql"),
     include_str!("migrations/ledger_0004_checksums.sql"),
     include_str!("migrations/ledger_0005_references.sql"),
+    include_str!("migrations/ledger_0006_row_digests.sql"),
 ];
 
 /// Applies the missing steps, all or none; safe if several processes open a new file at once. Foreign keys are
@@ -51,6 +54,7 @@ fn apply_missing(connection: &mut Connection, steps: &Steps<'_>) -> Result<()> {
         transaction.execute_batch(step)?;
     }
     if !missing.is_empty() {
+        row_digests::install(&transaction)?;
         transaction.pragma_update(None, "user_version", steps.len() as i64)?;
     }
     transaction.commit()?;
@@ -130,6 +134,7 @@ mod tests {
 
         let mut ledger = Connection::open_in_memory().unwrap();
         crate::functions::register(&ledger).unwrap();
+        row_digests::register(&ledger).unwrap();
         apply(&mut ledger, &LEDGER[..2]).unwrap();
         let insert = "INSERT INTO stored_answers VALUES (x'01', 'k', x'02', 200, 'text/plain', 3, x'616263', 5)";
         ledger.execute(insert, []).unwrap();

@@ -1,14 +1,23 @@
 //! Seals the responses that a ledger holds since before there was a master key, and overwrites what is left of others.
 //!
 //! Called each time a ledger is opened with a key, and does its work once: a row of `answers_sealed` says that it is
-//! done. A process that is killed meanwhile leaves it to the next. The file is written anew, which takes a few seconds a
-//! gigabyte and as much room on the disk again.
+//! done, and triggers keep further responses in clear out ([`super::clear_guard`]). A ledger without the triggers, of an
+//! earlier version, is looked through once more. A process that is killed meanwhile leaves it to the next. The file is
+//! written anew, which takes a few seconds a gigabyte and as much room on the disk again.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::checksum::is_intact_answer;
+use super::clear_guard::{self, SecretColumn};
 use super::error::Result;
-use super::master_key::is_concealed;
+
+/// The responses.
+const BODY: SecretColumn = SecretColumn {
+    table: "stored_answers",
+    column: "body",
+};
+/// The columns of the ledger that hold secrets.
+const COLUMNS: [SecretColumn; 1] = [BODY];
 
 /// Seals them; returns once no file shows one.
 ///
@@ -16,20 +25,30 @@ use super::master_key::is_concealed;
 /// The ledger cannot be written, or another process has it open.
 pub(super) fn seal(connection: &mut Connection) -> Result<()> {
     let is_done = "SELECT EXISTS (SELECT 1 FROM answers_sealed)";
-    if connection.query_row(is_done, [], |row| row.get(0))? {
+    let is_done = |connection: &Connection| connection.query_row(is_done, [], |row| row.get(0));
+    if is_done(connection)? && clear_guard::is_on(connection, &COLUMNS)? {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let select = "SELECT rowid FROM stored_answers WHERE body IS NOT NULL";
+    let is_clear = BODY.is_clear("");
+    let select = format!("SELECT rowid FROM stored_answers WHERE {is_clear}");
     let rows: Vec<i64> = {
-        let mut statement = transaction.prepare(select)?;
+        let mut statement = transaction.prepare(&select)?;
         let rows = statement.query_map([], |row| row.get(0))?;
         rows.collect::<rusqlite::Result<_>>()?
     };
-    for row in rows {
-        seal_row(&transaction, row)?;
+    for row in &rows {
+        seal_row(&transaction, *row)?;
+    }
+    clear_guard::put_on(&transaction, &COLUMNS)?;
+    let nothing_shows = rows.is_empty() && is_done(&transaction)?;
+    if !nothing_shows {
+        transaction.execute("DELETE FROM answers_sealed", [])?;
     }
     transaction.commit()?;
+    if nothing_shows {
+        return Ok(());
+    }
     // Free pages, and free space in others, still show what was deleted; the log shows what was replaced.
     connection.execute_batch("VACUUM")?;
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -49,20 +68,9 @@ fn seal_row(connection: &Connection, row: i64) -> rusqlite::Result<()> {
     let select = "SELECT request_digest, status, content_type, bytes, body, checksum,
                     conceal(body, 'stored_answers ' || hex(account_id) || ' ' || idempotency_key)
                   FROM stored_answers WHERE rowid = ?1";
-    let (is_intact, is_sealed, sealed) =
-        connection
-            .prepare_cached(select)?
-            .query_row([row], |found| {
-                let is_sealed = is_concealed(found.get_ref(4)?.as_blob()?);
-                Ok((
-                    is_intact_answer(found)?,
-                    is_sealed,
-                    found.get::<_, Vec<u8>>(6)?,
-                ))
-            })?;
-    if is_sealed {
-        return Ok(());
-    }
+    let (is_intact, sealed): (bool, Vec<u8>) = connection
+        .prepare_cached(select)?
+        .query_row([row], |found| Ok((is_intact_answer(found)?, found.get(6)?)))?;
     let update = "UPDATE stored_answers SET body = ?2,
                     checksum = iif(?3, answer_checksum(request_digest, status, content_type, bytes, ?2), checksum)
                   WHERE rowid = ?1";

@@ -209,6 +209,8 @@ impl WriterConnection {
         if let Some(file) = &self.replaced {
             return Err(file.clone().into());
         }
+        // A log that was cut short looks whole again once something is written behind the gap.
+        self.check(pulse)?;
         let committed = commit_group(&mut self.connection, group);
         // Checked also after a failure, which may come of it.
         self.check(pulse)?;

@@ -306,6 +306,78 @@ async fn a_key_with_one_endpoint_of_administration_takes_nothing_from_a_mightier
 }
 
 #[tokio::test]
+async fn an_operators_key_with_bounds_gives_operators_no_more_than_its_own() {
+    let service = Service::start().await;
+    let bounded = service.new_key(KeyKind::Production, "admin", "operators");
+    let end = service.clock.now() + chrono::TimeDelta::days(30);
+    let at = |days: i64| (end + chrono::TimeDelta::days(days)).to_rfc3339();
+    let change = KeyChange {
+        expires_at: Some(Some(end)),
+        allowed_from: Some(Networks::parse("127.0.0.0/8,10.1.0.0/16").ok()),
+        ..KeyChange::default()
+    };
+    keys::change(&service.store, &bounded.key, change).unwrap();
+    // A server applies a change within a second.
+    tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
+    let ask = async |method: Method, path: &str, body: Value| {
+        let request = service.ask(method, path).header("x-api-key", &bounded.key);
+        request.json(&body).send().await.unwrap()
+    };
+    let own = format!("{KEYS}/{}", bounded.key_id);
+    let (inside, outside) = (json!(["10.1.2.0/24"]), json!(["10.0.0.0/8"]));
+    for beyond in [
+        json!({"expires_at": at(1)}),
+        json!({"allowed_from": []}),
+        json!({"allowed_from": outside}),
+        json!({"allowed_from": ["127.0.0.1", "192.0.2.7"]}),
+    ] {
+        let (status, code, _) = error_of(ask(Method::PATCH, &own, beyond.clone()).await).await;
+        assert_eq!((status, code), (403, 10004), "{beyond}");
+    }
+    let create = async |grants: &str, expires_at: Option<String>, allowed_from: &Value| {
+        let mut body =
+            json!({"kind": "production", "grants": [grants], "allowed_from": allowed_from});
+        if let Some(expires_at) = expires_at {
+            body["expires_at"] = json!(expires_at);
+        }
+        ask(Method::POST, KEYS, body).await
+    };
+    for grants in ["admin", "admin.keys.create"] {
+        for (expires_at, allowed_from) in [
+            (None, &inside),
+            (Some(at(1)), &inside),
+            (Some(at(0)), &outside),
+            (Some(at(0)), &json!([])),
+        ] {
+            let refused = create(grants, expires_at, allowed_from).await;
+            assert_eq!(error_of(refused).await.0, 403, "{grants} {allowed_from}");
+        }
+        assert_eq!(create(grants, Some(at(-1)), &inside).await.status(), 200);
+    }
+    // Keys of customers are free, until they are to be keys of operators.
+    let free = create("search", None, &json!([])).await;
+    assert_eq!(free.status(), 200);
+    let free: Value = free.json().await.unwrap();
+    let path = format!("{KEYS}/{}", free["data"]["key_id"].as_str().unwrap());
+    let raise = json!({"grants": ["search", "admin"]});
+    assert_eq!(
+        error_of(ask(Method::PATCH, &path, raise.clone()).await)
+            .await
+            .0,
+        403
+    );
+    let mut within = raise;
+    within["expires_at"] = json!(at(-1));
+    within["allowed_from"] = inside.clone();
+    assert_eq!(ask(Method::PATCH, &path, within).await.status(), 200);
+    // Less than before may be given to oneself, and nothing else has changed.
+    let rate = ask(Method::PATCH, &own, json!({"rate": 60})).await;
+    assert_eq!(rate.status(), 200);
+    let less = json!({"expires_at": at(-1), "allowed_from": ["127.0.0.1"]});
+    assert_eq!(ask(Method::PATCH, &own, less).await.status(), 200);
+}
+
+#[tokio::test]
 async fn refused_attempts_of_a_key_do_not_flood_the_log() {
     let service = Service::start().await;
     for _ in 0..60 {

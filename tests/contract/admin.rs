@@ -201,6 +201,12 @@ async fn a_key_is_created_shown_once_changed_and_revoked() {
     );
     assert!(changed.get("monthly_quota").is_none() && changed.get("revoked_at").is_none());
 
+    let nulls = json!({
+        "grants": null, "rate": null, "max_concurrent_estimates": null, "sql_limits": null, "name": null,
+        "expires_at": null, "allowed_from": null,
+    });
+    assert_eq!(data(desk.update_key(id, nulls).await).await, changed);
+
     let all = data(desk.get("keys").await).await;
     assert_eq!(all.as_array().unwrap().len(), 3);
     assert!(!all.to_string().contains(text), "a key is listed in full");

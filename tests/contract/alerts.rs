@@ -120,6 +120,11 @@ async fn an_alert_is_active_until_deleted_and_after_a_patch_or_activation() {
         let change = json!({"search_name": "autre", "webhook_url": "https://autre.example/"});
         let patched = state(data(&service, Method::PATCH, &path, &change).await).await;
         assert_eq!(patched, with(expected, change));
+        let nulls = json!({
+            "search_query": null, "webhook_url": null, "match": null, "search_name": null, "context": null,
+        });
+        let unchanged = state(data(&service, Method::PATCH, &path, &nulls).await).await;
+        assert_eq!(unchanged, patched);
         data(&service, Method::DELETE, &path, &nothing).await;
         let activate = format!("{path}/activate");
         let active = state(read(&service, &activate).await).await;
@@ -180,7 +185,7 @@ async fn a_fault_in_an_alert_is_reported_with_its_path_and_nothing_is_created() 
                 json!(["ALERT_MATCH_UNKNOWN"]),
                 "match[0]: must be one of: ALERT_MATCH_CREATED",
             ),
-            ("search_name", json!(null), "search_name: must be a string"),
+            ("search_name", json!(7), "search_name: must be a string"),
             (
                 "name",
                 json!("x"),

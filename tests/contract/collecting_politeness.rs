@@ -75,6 +75,9 @@ async fn who_asks_for_a_page_that_cannot_be_reached_is_told_at_once_when_to_ask_
             let wait = data["retry_after_s"].as_u64().unwrap();
             assert!(pause.contains(&wait), "attempt {attempt} at {url}: {data}");
             assert_eq!((credits, &data["status"]), (0, &json!("pending")));
+            // So is who asks again before it is due.
+            let (_, again) = told(get(&service, "adverts", &url).await, 202).await;
+            assert!(again["retry_after_s"].as_u64().unwrap() <= wait, "{again}");
             service.clock.advance_ms(1_000 * (wait as i64 + 1));
         }
         let (_, data) = told(get(&service, "adverts", &url).await, 422).await;

@@ -240,6 +240,27 @@ async fn requests_that_http_forbids_are_refused_with_our_body() {
 }
 
 #[tokio::test]
+async fn a_body_in_broken_chunks_is_malformed() {
+    let service = Service::start_with(quick(), ServerLimits::default(), |_| {}).await;
+    for (chunks, status, code) in [
+        ("zz\r\n{}\r\n0\r\n\r\n", 400, 10002),
+        ("2\r\n{}zz0\r\n\r\n", 400, 10002),
+        ("fffffffffffffffff\r\n{}\r\n0\r\n\r\n", 400, 10002),
+    ] {
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        let request = format!(
+            "POST /v2/protected/properties/search/count HTTP/1.1\r\nhost: a\r\nx-api-key: {}\r\n\
+             content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n{chunks}",
+            service.key
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        assert_refused(&answer, status, code, chunks);
+    }
+}
+
+#[tokio::test]
 async fn what_the_library_cannot_parse_is_refused_with_our_body() {
     let service = Service::start_with(quick(), ServerLimits::default(), |_| {}).await;
     let long = "x".repeat(1 << 20);

@@ -173,6 +173,47 @@ async fn an_absurd_value_is_rejected_with_its_path_before_the_model_is_needed() 
 }
 
 #[tokio::test]
+async fn a_null_for_what_is_optional_stands_for_its_absence() {
+    let (service, _folder) = with_model().await;
+    let priced = async |home: Value| data(service.post(LITE, home.to_string()).await).await;
+    let plain = priced(body(IN_PARIS, "CLASS_FLAT", 50.0)).await;
+    let mut homes = Vec::new();
+    for path in [
+        "location.address",
+        "land",
+        "land.surface",
+        "habitation.propertyCondition",
+        "habitation.propertyCondition.constructionYear",
+        "habitation.propertyCondition.generalConditions",
+        "habitation.climate",
+        "habitation.climate.epcEnergy",
+        "habitation.climate.epcClimate",
+        "habitation.features",
+        "habitation.features.furniture",
+        "habitation.features.propertyFloor",
+        "habitation.characteristics",
+        "habitation.characteristics.hasLift",
+    ] {
+        let home = with(path, Value::Null);
+        assert_eq!(
+            priced(home.clone()).await["price"],
+            plain["price"],
+            "{path}"
+        );
+        homes.push(home);
+        service.clock.advance_ms(1_000);
+    }
+    let body = json!({ "items": homes }).to_string();
+    for valued in data(service.post(MANY, body).await)
+        .await
+        .as_array()
+        .unwrap()
+    {
+        assert_eq!(valued["price"], plain["price"]);
+    }
+}
+
+#[tokio::test]
 async fn without_a_model_the_response_says_how_to_train_one() {
     let service = Service::start().await;
     let home = body(IN_PARIS, "CLASS_FLAT", 50.0);

@@ -114,6 +114,27 @@ async fn hostile_queries_are_answered_or_refused_by_name() {
 }
 
 #[tokio::test]
+async fn a_null_in_a_batch_is_an_absent_parameter() {
+    let service = Service::start().await;
+    let nulls = json!({
+        "operation": "search", "q": "lyon", "limit": null, "autocomplete": null, "lat": null, "lon": null,
+        "postcode": null, "citycode": null, "type": null, "street": null, "housenumber": null, "city": null,
+        "explain": null, "with": null,
+    });
+    let plain = json!({"operation": "search", "q": "lyon"});
+    let body = json!({"requests": [nulls, plain, {"operation": "search", "q": null}]});
+    let answer = service.post("/geocoding/batch", body.to_string()).await;
+    let answer: Value = answer.json().await.unwrap();
+    assert!(answer["data"][0]["features"].is_array(), "{answer}");
+    assert_eq!(answer["data"][0], answer["data"][1]);
+    let missing = answer["data"][2]["error"]["message"].as_str().unwrap();
+    assert!(
+        missing.starts_with("requests[2].q: is required"),
+        "{missing}"
+    );
+}
+
+#[tokio::test]
 async fn a_key_without_the_scope_is_refused_and_calls_are_counted() {
     let service = Service::start().await;
     let other = service.key_with("search");
@@ -239,13 +260,17 @@ async fn a_project_belongs_to_its_account_and_follows_its_states() {
         status == 422 && message.starts_with("column: "),
         "{message}"
     );
-    let set = ask(
-        Method::PUT,
-        "/pipeline",
-        r#"{"operation": "search", "columns": ["town"]}"#,
-    )
-    .await;
-    assert_eq!(set.status(), 200);
+    let nulls = r#", "result_columns": null, "postcode": null, "citycode": null, "type": null, "lat": null,
+        "lon": null, "encoding": null, "delimiter": null}"#;
+    for columns in ["null", r#"["town"]"#] {
+        for rest in [nulls, "}"] {
+            let pipeline = format!(r#"{{"operation": "search", "columns": {columns}{rest}"#);
+            let set = ask(Method::PUT, "/pipeline", &pipeline).await;
+            assert_eq!(set.status(), 200, "{pipeline}");
+        }
+    }
+    let nothing = ask(Method::PUT, "/pipeline", r#"{"operation": null}"#).await;
+    assert_eq!(error_of(nothing).await.0, 422);
     assert_eq!(
         ask(Method::PUT, "/input-file", "city\nMende\n")
             .await

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use futures::future::join_all;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use toise::accounts::keys::KeyKind;
+use toise::accounts::key::{KeyChange, KeyKind};
+use toise::accounts::keys;
 use toise::accounts::prices::{Consumption, Prices};
 use toise::http::server::ServerLimits;
 
@@ -62,6 +63,53 @@ async fn a_repeated_call_gets_the_stored_response_free_of_charge() {
     service.clock.advance_ms(24 * 3_600_000);
     let next_day = ask(&service, &service.key, "a", r#"{"size":3}"#).await;
     assert_eq!(next_day.headers()["x-credits"], "1");
+}
+
+#[tokio::test]
+async fn what_was_answered_is_given_again_past_the_quota() {
+    let service = priced().await;
+    let change = KeyChange {
+        monthly_quota: Some(Some(1)),
+        ..KeyChange::default()
+    };
+    keys::change(&service.store, &service.key, change).unwrap();
+    let first = ask(&service, &service.key, "a", "{}").await;
+    assert_eq!(first.status(), 200);
+    let answer = first.text().await.unwrap();
+    service.clock.advance_ms(1_000);
+    let again = ask(&service, &service.key, "a", "{}").await;
+    assert_eq!(again.headers()["idempotent-replayed"], "true");
+    assert_eq!(again.text().await.unwrap(), answer);
+    for (name, body) in [("b", "{}"), ("a", r#"{"size":2}"#)] {
+        let refused = ask(&service, &service.key, name, body).await.status();
+        assert_eq!(refused, if name == "a" { 409 } else { 429 });
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_query_is_charged_once_and_answered_anew() {
+    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+        let mut prices = Prices::default();
+        prices.set(Consumption::Sql, 1);
+        app.prices = Arc::new(prices);
+    })
+    .await;
+    let key = service.key_with("sql");
+    let ask = async |query: &str| {
+        let request = service.ask(Method::POST, "/v2/protected/sql");
+        let request = request.header("x-api-key", &key);
+        let request = request.header("idempotency-key", "a");
+        request.json(&json!({"query": query})).send().await.unwrap()
+    };
+    let first = ask("select count(*) as n from dvf").await;
+    assert_eq!(first.headers()["x-credits"], "1", "{first:?}");
+    let answer = first.bytes().await.unwrap();
+    let again = ask("select count(*) as n from dvf").await;
+    assert_eq!(again.headers()["x-credits"], "0");
+    assert_eq!(again.headers()["idempotent-recomputed"], "true");
+    assert_eq!(again.bytes().await.unwrap(), answer);
+    let (status, code, _) = error_of(ask("select 1").await).await;
+    assert_eq!((status, code), (409, 10008));
 }
 
 #[tokio::test]

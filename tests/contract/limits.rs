@@ -128,6 +128,29 @@ async fn a_quota_warns_at_three_quarters_rejects_when_exhausted_and_resets_with_
     assert_eq!(asked().await.status(), 200);
 }
 
+#[tokio::test]
+async fn without_a_valid_key_the_headers_tell_the_rate_of_the_address() {
+    let service = Service::start().await;
+    let mut remaining = Vec::new();
+    for path in ["/v2/protected/consumption", "/v2/protected/nowhere"] {
+        for key in [None, Some("toise_live_of_nobody")] {
+            let mut request = service.ask(Method::GET, path);
+            if let Some(key) = key {
+                request = request.header("x-api-key", key);
+            }
+            let refused = request.send().await.unwrap();
+            assert!(refused.status().is_client_error());
+            assert_eq!(number(&refused, "ratelimit-limit"), 1_000, "{path} {key:?}");
+            assert!(number(&refused, "ratelimit-reset") <= 1);
+            remaining.push(number(&refused, "ratelimit-remaining"));
+        }
+    }
+    assert!(
+        remaining.iter().all(|left| (90..=100).contains(left)),
+        "{remaining:?}"
+    );
+}
+
 /// Sends the head of a request and half of its body, and nothing more.
 async fn half_sent(service: &Service, key: &str, bytes: usize) -> tokio::net::TcpStream {
     use tokio::io::AsyncWriteExt;

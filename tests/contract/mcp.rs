@@ -214,10 +214,21 @@ async fn no_message_is_taken_without_a_key_too_long_or_from_a_web_page() {
         request.header("accept", "application/json, text/event-stream")
     };
     // There are no sessions, so there is no stream to open.
-    let response = request(Method::GET).send().await.unwrap();
-    assert_eq!(response.status(), 405);
+    for method in [Method::GET, Method::DELETE] {
+        let response = request(method).send().await.unwrap();
+        assert_eq!(response.headers()["allow"], "POST");
+        assert!(response.headers().contains_key("x-request-id"));
+        let (status, code, _) = error_of(response).await;
+        assert_eq!((status, code), (405, 10007));
+    }
+    let silent = service.ask(Method::POST, "/mcp").json(&list);
+    let silent = silent.header("x-api-key", &service.key).send().await;
+    let (status, code, message) = error_of(silent.unwrap()).await;
+    assert_eq!((status, code), (406, 10007));
+    assert!(message.starts_with("accept: "), "{message}");
     let foreign = request(Method::POST).header("origin", "https://evil.example");
-    assert_eq!(foreign.json(&list).send().await.unwrap().status(), 403);
+    let (status, code, _) = error_of(foreign.json(&list).send().await.unwrap()).await;
+    assert_eq!((status, code), (403, 10004));
     let text = request(Method::POST)
         .header("content-type", "text/plain")
         .body("x");
@@ -229,8 +240,10 @@ async fn no_message_is_taken_without_a_key_too_long_or_from_a_web_page() {
     assert!(message.contains("1000000 values"), "{message}");
     for broken in ["", "{", "[]", "null", "{\"jsonrpc\": \"2.0\"}"] {
         let request = request(Method::POST).header("content-type", "application/json");
-        let status = request.body(broken).send().await.unwrap().status();
-        assert!(status.is_client_error(), "{broken}: {status}");
+        let response = request.body(broken).send().await.unwrap();
+        assert!(response.headers().contains_key("x-request-id"));
+        let (status, code, _) = error_of(response).await;
+        assert_eq!((status, code), (400, 10002), "{broken}");
     }
     assert_eq!(
         request(Method::POST)

@@ -2,11 +2,22 @@
 //!
 //! After an intended change: `INSTA_UPDATE=always cargo test the_document`, then review the difference.
 
+use std::sync::Arc;
+
 use reqwest::Method;
 use serde_json::Value;
+use toise::app::config::Config;
+use toise::engine::{Budget, Engine};
+use toise::http::server::ServerLimits;
 use toise::http::{openapi, resources};
+use toise::listings::columns::{adverts, properties};
+use toise::opendata::{dpe, dvf};
+use toise::sql::audit::AuditLog;
+use toise::sql::service::SqlService;
+use toise::sql::settings::SqlSettings;
+use toise::sql::tables::SqlTables;
 
-use crate::support::Service;
+use crate::support::{InMemoryTables, Service};
 
 /// Removes the examples: they are responses of the demo, stored in a file of their own.
 fn without_examples(value: Value) -> Value {
@@ -175,4 +186,141 @@ async fn every_operation_with_a_json_body_has_an_example_that_is_valid() {
         }
     }
     assert!(sent > 25, "{sent}");
+}
+
+/// A path and query with the examples of an operation's parameters.
+fn target_of_examples(path: &str, operation: &Value) -> String {
+    let (mut target, mut query) = (path.to_owned(), Vec::new());
+    for parameter in operation["parameters"].as_array().into_iter().flatten() {
+        let name = parameter["name"].as_str().unwrap();
+        let text = match &parameter["example"] {
+            Value::Null => {
+                assert_ne!(parameter["required"], true, "{path}: {name} has no example");
+                continue;
+            }
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        match parameter["in"].as_str() {
+            Some("path") => target = target.replace(&format!("{{{name}}}"), &text),
+            _ => query.push((name, text)),
+        }
+    }
+    let url = reqwest::Url::parse_with_params("http://service", query).unwrap();
+    format!("{target}?{}", url.query().unwrap_or_default())
+}
+
+#[tokio::test]
+async fn the_examples_of_parameters_are_valid_together() {
+    let service = Service::start().await;
+    let operator = service.key_with("search,analytics,ai,geocoding,alerts,admin");
+    let document = openapi::document(resources::endpoints());
+    let mut sent = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let target = target_of_examples(path, operation);
+            // Others change something, or lead to a page elsewhere.
+            if method != "get" || path.ends_with("/url") {
+                continue;
+            }
+            service.clock.advance_ms(1_000);
+            let request = service.ask(Method::GET, &target);
+            let response = request.header("x-api-key", &operator).send().await.unwrap();
+            let (status, text) = (response.status(), response.text().await.unwrap());
+            assert!(status != 400 && status != 422, "{target}: {status} {text}");
+            sent += 1;
+        }
+    }
+    assert!(sent > 20, "{sent}");
+}
+
+#[tokio::test]
+async fn the_example_files_are_geocoded() {
+    let service = Service::start().await;
+    let document = openapi::document(resources::endpoints());
+    for path in ["/geocoding/search/csv", "/geocoding/reverse/csv"] {
+        let content = &document["paths"][path]["post"]["requestBody"]["content"];
+        let mut form = String::new();
+        let mut part = |name: &str, value: &str| {
+            let file = if name == "data" {
+                "; filename=\"a.csv\""
+            } else {
+                ""
+            };
+            let head = format!("Content-Disposition: form-data; name=\"{name}\"{file}");
+            form += &format!("--frontier\r\n{head}\r\n\r\n{value}\r\n");
+        };
+        let example = content["multipart/form-data"]["example"]
+            .as_object()
+            .unwrap();
+        for (name, value) in example {
+            match value.as_array() {
+                Some(values) => values
+                    .iter()
+                    .for_each(|value| part(name, value.as_str().unwrap())),
+                None => part(name, value.as_str().unwrap()),
+            }
+        }
+        let request = service
+            .ask(Method::POST, path)
+            .body(form + "--frontier--\r\n");
+        let request = request.header("x-api-key", &service.key);
+        let media_type = "multipart/form-data; boundary=frontier";
+        let response = request.header("content-type", media_type).send().await;
+        let response = response.unwrap();
+        assert_eq!(response.status(), 200, "{path}");
+        assert!(
+            response.text().await.unwrap().contains("result_label"),
+            "{path}"
+        );
+    }
+    let input = &document["paths"]["/geocoding/async/projects/{id}/input-file"]["put"];
+    assert!(input["requestBody"]["content"]["text/csv"]["example"].is_string());
+}
+
+/// Every example of a request that has a query, wherever it is in a document.
+fn example_queries(value: &Value, is_example: bool, found: &mut Vec<Value>) {
+    if is_example && value["query"].is_string() {
+        found.push(value.clone());
+    }
+    for (name, inner) in value.as_object().into_iter().flatten() {
+        let is_example = is_example || name == "example" || name == "examples";
+        example_queries(inner, is_example, found);
+    }
+    for inner in value.as_array().into_iter().flatten() {
+        example_queries(inner, is_example, found);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_example_query_of_the_document_is_answered_over_all_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let schemas = [dvf::schema(), dpe::schema(), properties(), adverts()];
+    let engine = Engine::open(folder.path(), &schemas, Budget::default()).unwrap();
+    let limits = ServerLimits::default();
+    let service = Service::start_with(InMemoryTables::default(), limits, |app| {
+        let tables = SqlTables {
+            engine: Arc::new(engine),
+            listings: Some(app.properties.listings().clone()),
+            functions: Arc::new(Vec::new),
+            derived: Vec::new(),
+        };
+        let audit = AuditLog::new(app.store.clone(), app.clock.clone(), 1);
+        let memory_mib = Config::default().engine.sql_memory_mib;
+        app.sql =
+            SqlService::start(tables, &SqlSettings::default(), memory_mib, audit, None).unwrap();
+    });
+    let service = service.await;
+    let key = service.key_with("sql");
+    let mut queries = Vec::new();
+    let document = openapi::document(resources::endpoints());
+    example_queries(&document, false, &mut queries);
+    assert!(!queries.is_empty());
+    for query in queries {
+        let request = service.ask(Method::POST, "/v2/protected/sql");
+        let request = request.header("x-api-key", &key).json(&query);
+        let response = request.send().await.unwrap();
+        let (status, text) = (response.status(), response.text().await.unwrap());
+        assert_eq!(status, 200, "{query}: {text}");
+    }
 }

@@ -351,6 +351,37 @@ async fn a_fault_in_a_search_is_reported_with_its_path() {
 }
 
 #[tokio::test]
+async fn a_null_in_a_place_is_an_absent_condition() {
+    let service = Service::start().await;
+    let round = json!({"pin": {"lat": 45.76, "lon": 4.85}, "distanceKm": 2});
+    let place = json!({"geoDistance": round, "geoBoundingBox": null, "geoInseeCodeDistance": null});
+    let filter = json!({
+        "location": [{"locationCoordinate": {"location": place}, "cityCoordinate": {"location": null}}],
+        "adverts": [{"location": place}],
+    });
+    asked(&service, SEARCH, &body(filter.clone(), 1)).await;
+    let location = json!([{"locationCoordinate": {"location": place}}]);
+    let lite = body(json!({ "location": location }), 1);
+    asked(&service, &format!("{SEARCH}/lite"), &lite).await;
+    let search = json!({"filterProperty": filter, "keywords": null, "fullTexts": null});
+    asked(
+        &service,
+        &format!("{SEARCH}/count"),
+        &json!({ "search": search }),
+    )
+    .await;
+    let studied = json!({"search": search, "studiedData": "PRICE"});
+    asked(
+        &service,
+        "/v2/protected/analytics/property/search",
+        &studied,
+    )
+    .await;
+    let preview = json!({"search_query": search, "days": null});
+    asked(&service, &format!("{SEARCH}/alerts/preview"), &preview).await;
+}
+
+#[tokio::test]
 async fn clients_of_the_original_service_are_answered_sources_as_objects() {
     let limits = ServerLimits::default();
     let service = Service::start_with(InMemoryTables::default(), limits, |app| {
@@ -377,4 +408,19 @@ async fn clients_of_the_original_service_are_answered_sources_as_objects() {
     ] {
         assert_eq!(advert["source"], source, "{from}: {advert}");
     }
+    // The document says so too, of answers and in its examples; an advert that is sent in names its portal.
+    let document = service.ask(Method::GET, "/openapi.json").send().await;
+    let document: Value = document.unwrap().json().await.unwrap();
+    let schemas = &document["components"]["schemas"];
+    for name in ["Advert", "PropertyAdvert", "LitePropertyAdvert"] {
+        let source = &schemas[name]["properties"]["source"];
+        assert_eq!(source["$ref"], "#/components/schemas/Source", "{name}");
+    }
+    assert_eq!(schemas["Source"]["type"], "object");
+    assert!(schemas["Advert"]["examples"][0]["source"].is_object());
+    assert!(schemas["Property"]["examples"][0]["adverts"][0]["source"].is_object());
+    assert_eq!(
+        schemas["IncomingAdvert"]["properties"]["source"]["type"],
+        "string"
+    );
 }

@@ -180,6 +180,8 @@ async fn placeholders_take_values_and_the_catalogue_answers() {
     assert_eq!(answer["data"], json!([{"t": "ab"}]));
     let body = json!({"query": "select $a as a", "parameters": {"a": null}});
     assert_eq!(ask(&service, &key, body).await.status(), 200);
+    let body = json!({"query": "select 1 as n", "parameters": null, "format": null, "compression": null, "limits": null});
+    assert_eq!(ask(&service, &key, body).await.status(), 200);
     let tables =
         "select table_name from information_schema.tables where table_schema = 'public' order by 1";
     assert_eq!(

@@ -125,6 +125,52 @@ async fn a_running_server_returns_what_a_command_ingested_at_once() {
         (&json!(1), &json!({"PRICE": 1}))
     );
     assert_eq!(read().await["price"]["latest"]["value"], 95_500);
+
+    let report = async || {
+        let request = crate::support::http_client()
+            .post(format!("{url}/report"))
+            .header("x-api-key", key["key"].as_str().unwrap())
+            .json(&json!({"reason": "DUPLICATE"}));
+        assert_eq!(request.send().await.unwrap().status(), 200);
+        let open = run(data, &["reports", "list"]);
+        open[0]["report_id"].as_str().unwrap().to_owned()
+    };
+    let noted = report().await;
+    run(data, &["reports", "resolve", &noted, "--note", "it is one"]);
+    let merged = report().await;
+    run(data, &["reports", "resolve", &merged, "--merge", &ids[1]]);
+    let again = toise(data, &["reports", "resolve", &noted, "--note", "again"]).output();
+    assert_eq!(again.unwrap().status.code(), Some(1));
+    let told = run(data, &["audit", "--take", "1000"]);
+    let acts: Vec<String> = told["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .rev()
+        .map(|entry| {
+            ["action", "subject", "outcome"]
+                .map(|field| entry[field].as_str().unwrap_or_default())
+                .join(" | ")
+        })
+        .filter(|act| act.starts_with("properties") || act.starts_with("reports"))
+        .collect();
+    let (one, other) = (&ids[0], &ids[1]);
+    let already = format!("report {noted} is already resolved: it is one");
+    assert_eq!(
+        acts,
+        [
+            format!("properties split | property {one} | begun"),
+            format!(
+                "properties split | property {one}; adverts {other} moved to property {other} | done"
+            ),
+            format!("reports resolve | report {noted} | begun"),
+            format!("reports resolve | report {noted}: it is one | done"),
+            format!("reports resolve | report {merged} | begun"),
+            format!("reports resolve | report {merged}: merged into property {one} | done"),
+            format!("reports resolve | report {noted} | begun"),
+            format!("reports resolve | report {noted} | failed: {already}"),
+        ]
+    );
     assert_eq!(server.terminate(), Some(0));
 }
 

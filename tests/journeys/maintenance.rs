@@ -159,6 +159,60 @@ fn a_check_names_every_damaged_file_and_fails() {
     assert!(errors(&refused).contains("damaged"), "{}", errors(&refused));
 }
 
+/// Puts a document in the place of another, as a disk does that returns other bytes than were written.
+fn flip(store: &rusqlite::Connection, table: &str, number: &str, row: i64, document: &[u8]) {
+    let sql = format!("DROP TRIGGER row_digest_{table}_update");
+    store.execute_batch(&sql).unwrap();
+    let sql = format!("UPDATE {table} SET document = ?2 WHERE {number} = ?1");
+    store.execute(&sql, (row, document)).unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_record_keeps_no_other_from_being_found() {
+    let outer = tempfile::tempdir().unwrap();
+    let data = outer.path().join("data");
+    run(&data, &["synth", "--adverts", "30", "--lake"]);
+    let key = run(&data, &["keys", "create"])["key"].clone();
+    let key = key.as_str().unwrap();
+    // The last record is in no table yet.
+    let store = rusqlite::Connection::open(data.join("store.sqlite")).unwrap();
+    let sql = "SELECT record, hex(property_id), document, (SELECT count(*) FROM records)
+        FROM properties JOIN records USING (record) ORDER BY sequence DESC LIMIT 1";
+    let (record, id, mut document, properties) = store
+        .query_row(sql, [], |row| {
+            Ok((
+                row.get::<_, i64>(0)?,
+                row.get::<_, String>(1)?,
+                row.get::<_, Vec<u8>>(2)?,
+                row.get::<_, i64>(3)?,
+            ))
+        })
+        .unwrap();
+    let middle = document.len() / 2;
+    document[middle] ^= 0x10;
+    flip(&store, "records", "record", record, &document);
+    drop(store);
+    let id = uuid::Uuid::try_parse(&id).unwrap().to_string();
+
+    let server = Server::start(&data, "serve");
+    let client = crate::support::http_client();
+    let searched = client
+        .post(format!("{}/v2/protected/properties/search", server.address))
+        .header("x-api-key", key)
+        .json(&serde_json::json!({"search": {}}))
+        .send();
+    let searched: Value = searched.await.unwrap().json().await.unwrap();
+    assert_eq!(searched["data"]["count"], properties - 1, "{searched}");
+    let path = format!("{}/v2/protected/properties/{id}", server.address);
+    let read = client.get(path).header("x-api-key", key).send();
+    assert_eq!(read.await.unwrap().status(), 500);
+    assert_eq!(server.terminate(), Some(0));
+
+    let refused = toise(&data, &["compact"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(errors(&refused).contains(&id), "{}", errors(&refused));
+}
+
 #[tokio::test]
 async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_backed_up() {
     let outer = tempfile::tempdir().unwrap();
@@ -182,17 +236,18 @@ async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_
         .unwrap();
     let middle = document.len() / 2;
     document[middle] ^= 0x10;
-    let sql = "UPDATE adverts SET document = ?2 WHERE advert = ?1";
-    store.execute(sql, (advert, &document)).unwrap();
+    flip(&store, "adverts", "advert", advert, &document);
     drop(store);
     let id = uuid::Uuid::try_parse(&id).unwrap().to_string();
 
     let check = toise(&data, &["check"]).output().unwrap();
     assert_eq!(check.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&check.stdout).unwrap();
-    assert_eq!(report["store"]["damaged_count"], 1, "{report}");
+    assert_eq!(report["store"]["damaged_count"], 2, "{report}");
     let named = report["store"]["damaged"][0].as_str().unwrap();
     assert!(named.starts_with(&format!("advert {id}: ")), "{named}");
+    let of_table = "table adverts: a value is not the one that was written";
+    assert_eq!(report["store"]["damaged"][1], of_table);
 
     let target = outer.path().join("backup");
     let backup = toise(&data, &["backup", target.to_str().unwrap()])

@@ -145,6 +145,106 @@ fn secrets_from_before_the_master_key_are_sealed_once_it_is_there() {
     assert_eq!(shown(&data, &of_account), [""; 0]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_a_server_has_open_without_the_key_is_not_encrypted() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let operator = run(&data, &["keys", "create", "--scopes", "admin"]);
+    let server = Server::start(&data, "serve");
+    let key = ("TOISE_MASTER_KEY", MASTER_KEY);
+    let refused = run_with(key, &data, &["accounts", "list"]).unwrap_err();
+    for said in ["another process has", "store.sqlite", "Stop the server"] {
+        assert!(refused.contains(said), "{refused}");
+    }
+    let request = http_client()
+        .post(format!("{}/v2/protected/admin/accounts", server.address))
+        .header("x-api-key", operator["key"].as_str().unwrap())
+        .json(&json!({"name": "partner"}));
+    let made = request.send().await.unwrap();
+    assert_eq!(made.status(), 200);
+    let made: Value = made.json().await.unwrap();
+    let secrets = secrets_of(&made["data"]);
+    assert_eq!(secrets.len(), 3);
+    assert_eq!(server.terminate(), Some(0));
+    run_with(key, &data, &["accounts", "list"]).unwrap();
+    let copy = folder.path().join("copy");
+    run_with(key, &data, &["backup", copy.to_str().unwrap()]).unwrap();
+    for folder in [&data, &copy] {
+        assert_eq!(shown(folder, &secrets), [""; 0]);
+    }
+    // With the key, commands and the server share the store.
+    let server =
+        Server::ready(toise(&data, &["serve", "--listen", "127.0.0.1:0"]).env(key.0, key.1));
+    run_with(key, &data, &["accounts", "show", "partner"]).unwrap();
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn the_log_of_acts_tells_of_backups_shown_secrets_and_master_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let made = run(&data, &["accounts", "create", "partner"]);
+    let id = made["account_id"].as_str().unwrap();
+    run(&data, &["accounts", "show", "partner"]);
+    let unknown = toise(&data, &["accounts", "rotate", "zzz"]).output();
+    assert_eq!(unknown.unwrap().status.code(), Some(1));
+    let [backup, copy] = ["backup.tar", "copy"].map(|name| folder.path().join(name));
+    let backup = backup.to_str().unwrap();
+    run(&data, &["backup", backup]);
+    let own = acts(&data).into_iter().map(|act| act.join(" | "));
+    let own: Vec<String> = own.collect();
+    let plain = [
+        "accounts create |  | begun".to_owned(),
+        format!("accounts create | account {id} | done"),
+        format!("accounts show | account {id} | begun"),
+        format!("accounts show | account {id} | done"),
+        "accounts rotate | account \"zzz\" | begun".to_owned(),
+        "accounts rotate | account \"zzz\" | failed: no account \"zzz\"; create it with `toise accounts create`"
+            .to_owned(),
+        format!("backup | to {backup} | begun"),
+        format!("backup | to {backup} | done"),
+    ];
+    assert_eq!(own, plain);
+
+    run(&copy, &["restore", backup]);
+    let told = acts(&copy).into_iter().map(|act| act.join(" | "));
+    let told: Vec<String> = told.skip(7).collect();
+    let restore = format!("restore | from {backup}");
+    assert_eq!(
+        told,
+        [format!("{restore} | begun"), format!("{restore} | done")]
+    );
+
+    let both = [
+        ("TOISE_MASTER_KEY", OTHER_KEY),
+        ("TOISE_MASTER_KEY_PREVIOUS", MASTER_KEY),
+    ];
+    run_with(("TOISE_MASTER_KEY", MASTER_KEY), &data, &["keys", "list"]).unwrap();
+    let changed = toise(&data, &["audit"]).envs(both).output().unwrap();
+    assert!(changed.status.success(), "{}", errors(&changed));
+    let told: Value = serde_json::from_slice(&changed.stdout).unwrap();
+    let entries = told["entries"].as_array().unwrap().iter().take(4).rev();
+    let told: Vec<(&str, &str)> = entries
+        .map(|entry| {
+            (
+                entry["action"].as_str().unwrap(),
+                entry["outcome"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let (encrypt, change) = (
+        "master key: encrypt the secrets of the store",
+        "master key: change it",
+    );
+    let expected = [
+        (encrypt, "begun"),
+        (encrypt, "done"),
+        (change, "begun"),
+        (change, "done"),
+    ];
+    assert_eq!(told, expected);
+}
+
 #[test]
 fn a_webhook_key_is_replaced_in_a_day_or_at_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -42,3 +42,32 @@ pub(super) fn delete(
 fn forgotten_before(now_ms: i64) -> i64 {
     now_ms - STORED_RESPONSE_TTL.num_milliseconds()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toise_store::Store;
+
+    #[test]
+    fn a_replay_is_known_as_long_as_its_call_may_be_made_again() {
+        const BEGUN_MS: i64 = 1_800_000_000_000;
+        const DAY_MS: i64 = 86_400_000;
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let insert = "INSERT INTO replays (replay_id, alert, from_ms, to_ms, items, created_at_ms)
+             VALUES (x'01', 1, 0, 0, 0, ?1)";
+        store
+            .write(move |transaction| transaction.execute(insert, [BEGUN_MS]))
+            .unwrap();
+        for (now_ms, is_orphan) in [(BEGUN_MS + DAY_MS, false), (BEGUN_MS + DAY_MS + 1, true)] {
+            let found = store.read(|connection| any_exist(connection, now_ms));
+            assert_eq!(found.unwrap(), is_orphan);
+            let sweep = move |transaction: &Transaction<'_>| delete(transaction, now_ms);
+            store.write(sweep).unwrap();
+            let count = "SELECT count(*) FROM replays";
+            let left = store
+                .read(|connection| connection.query_row(count, [], |row| row.get::<_, i64>(0)));
+            assert_eq!(left.unwrap(), i64::from(!is_orphan));
+        }
+    }
+}

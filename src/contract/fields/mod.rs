@@ -21,7 +21,9 @@ use crate::enums::Enumeration;
 use crate::fault::Fault;
 use crate::walk::JsonPath;
 
-pub use read::{bounds, moment, read, read_part, read_query, read_value, refuse_long};
+pub use read::{
+    bounds, given, moment, read, read_change, read_part, read_query, read_value, refuse_long,
+};
 pub use values::{FromTaken, Taken, Values};
 
 /// One field of a table.

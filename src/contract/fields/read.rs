@@ -1,6 +1,8 @@
 //! Reads a request against a table, in document order, up to the first fault.
 //!
-//! A missing required field is reported at the end of its object, in the order of the table.
+//! A missing required field is reported at the end of its object, in the order of the table. A null stands for an
+//! optional field that is absent, in every body and at every depth: many clients write one for what they do not give. Only
+//! [`is_absent`] and [`given`] decide that.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -37,7 +39,8 @@ pub fn read<'v>(
     walk(value, table, Missing::IsFault, at)
 }
 
-/// Reads an object in which any field may be absent, also in nested objects: a change, or a record completed later.
+/// Reads an object in which required fields may be absent, also in nested objects, because the caller checks later what
+/// is missing. A null in their place is a fault.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -46,7 +49,19 @@ pub fn read_part<'v>(
     table: &'static [Field],
     at: JsonPath<'_>,
 ) -> Result<Values<'v>, Fault> {
-    walk(value, table, Missing::IsFine, at)
+    walk(value, table, Missing::IsFoundLater, at)
+}
+
+/// Reads the fields that change in a record; those that are absent or null stay as they are.
+///
+/// # Errors
+/// The first fault in document order.
+pub fn read_change<'v>(
+    value: &'v Value,
+    table: &'static [Field],
+    at: JsonPath<'_>,
+) -> Result<Values<'v>, Fault> {
+    walk(value, table, Missing::IsUnchanged, at)
 }
 
 /// Reads a query string.
@@ -72,10 +87,12 @@ pub fn read_query<'v, K: AsRef<str>, V: AsRef<str>>(
     Ok(values)
 }
 
+/// What it means that a required field is missing.
 #[derive(Clone, Copy, PartialEq)]
 enum Missing {
     IsFault,
-    IsFine,
+    IsFoundLater,
+    IsUnchanged,
 }
 
 fn walk<'v>(
@@ -105,11 +122,30 @@ fn walk<'v>(
     Ok(values)
 }
 
-/// Whether a null stands for an optional field that is absent, as some clients write one. In a change it does not: there
-/// it would mean that the field is taken away.
+/// Whether a null stands for a field that is absent: every field may be in a change, optional ones otherwise.
 fn is_absent(value: &Value, field: &Field, missing: Missing) -> bool {
     let means_itself = matches!(field.kind, FieldKind::IntegerOrNull(..));
-    value.is_null() && missing == Missing::IsFault && !field.is_required && !means_itself
+    let is_optional = !field.is_required || missing == Missing::IsUnchanged;
+    value.is_null() && is_optional && !means_itself
+}
+
+/// The fields of an object that has no table, without those that are null. A key that is not `known` is a fault in its
+/// place, so that the caller reports faults in document order.
+///
+/// # Errors
+/// The value is no object.
+pub fn given<'v>(
+    value: &'v Value,
+    known: &[&'static str],
+    at: JsonPath<'_>,
+) -> Result<impl Iterator<Item = Result<(&'v str, &'v Value), Fault>>, Fault> {
+    let fields = object(value, at)?.iter();
+    Ok(fields.filter_map(move |(key, value)| {
+        if !known.contains(&key.as_str()) {
+            return Some(Err(at.unknown_key(key, known.iter().copied())));
+        }
+        (!value.is_null()).then_some(Ok((key.as_str(), value)))
+    }))
 }
 
 /// Adds the INSEE code of a town that is named under a key of its own, where the table asks for codes.
@@ -307,15 +343,13 @@ pub fn bounds<T: Copy>(
     read: impl Fn(&Value, JsonPath<'_>) -> Result<T, Fault>,
 ) -> Result<(Option<T>, Option<T>), Fault> {
     let (mut min, mut max) = (None, None);
-    for (key, value) in object(value, at)? {
-        let bound = match key.as_str() {
-            key if key == least => &mut min,
-            key if key == greatest => &mut max,
-            _ => return Err(at.unknown_key(key, [least, greatest])),
+    for field in given(value, &[least, greatest], at)? {
+        let (key, value) = field?;
+        let bound = match key == least {
+            true => &mut min,
+            false => &mut max,
         };
-        if !value.is_null() {
-            *bound = Some(read(value, JsonPath::Key(&at, key))?);
-        }
+        *bound = Some(read(value, JsonPath::Key(&at, key))?);
     }
     Ok((min, max))
 }

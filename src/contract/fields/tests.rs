@@ -73,6 +73,38 @@ fn values_are_taken_by_name_and_a_part_may_omit_required_fields() {
 }
 
 #[test]
+fn a_null_is_an_absent_field_where_it_is_optional_and_has_no_meaning_of_its_own() {
+    let taken = |body: Value, read: fn(&Value) -> Result<Vec<&'static str>, String>| read(&body);
+    let whole = |body: &Value| names_of(read(body, &TABLE, JsonPath::Body));
+    let part = |body: &Value| names_of(read_part(body, &TABLE, JsonPath::Body));
+    let change = |body: &Value| names_of(read_change(body, &TABLE, JsonPath::Body));
+    let nulls = json!({"count": 3, "inner": null, "quota": null, "since": null});
+    for read in [whole, part, change] {
+        assert_eq!(taken(nulls.clone(), read), Ok(vec!["count", "quota"]));
+        let inner = json!({"count": 3, "inner": {"name": "x", "tags": null}});
+        assert_eq!(taken(inner, read), Ok(vec!["count", "inner"]));
+        let unknown = json!({"other": null});
+        assert!(
+            taken(unknown, read)
+                .unwrap_err()
+                .starts_with("other: unknown field")
+        );
+    }
+    // A required field stays one, except in a change, where any field may be left as it is.
+    let nothing = json!({"inner": {"name": null}, "count": null});
+    for read in [whole, part] {
+        let refused = taken(nothing.clone(), read);
+        assert_eq!(refused, Err("inner.name: must be a string".into()));
+    }
+    assert_eq!(taken(nothing, change), Ok(vec!["inner"]));
+}
+
+fn names_of(values: Result<Values<'_>, Fault>) -> Result<Vec<&'static str>, String> {
+    let values = values.map_err(|fault| fault.to_string())?;
+    Ok(values.into_iter().map(|(name, _)| name).collect())
+}
+
+#[test]
 fn a_query_is_read_from_texts_and_its_last_value_counts() {
     let query = [("count", "2"), ("since", "2026-01-01"), ("count", "7")];
     let mut values = read_query(&query, &TABLE).unwrap();

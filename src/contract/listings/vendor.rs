@@ -1,9 +1,17 @@
 //! The source of an advert as the original service's clients may know it: an object `{flxId, url, website}` in place of
 //! the name of the portal (`compat.vendor_source`).
 //!
-//! Records are stored and served with the name; with the setting, a body is rewritten on its way out.
+//! Records are stored and served with the name; with the setting, a body is rewritten on its way out, and so is the
+//! OpenAPI document. Requests do not change: an ingested advert names its portal.
 
 use serde_json::{Map, Value, json};
+
+use crate::fields::schema::reference;
+
+/// Schemas of the adverts in answers and deliveries.
+const ADVERT_SCHEMAS: [&str; 3] = ["Advert", "PropertyAdvert", "LitePropertyAdvert"];
+/// Schema of the object, which prices have as their source.
+const SOURCE_SCHEMA: &str = "Source";
 
 /// A body in which every advert's `source` is an object. What is no JSON is returned as it is.
 pub fn with_vendor_sources(body: &[u8]) -> Vec<u8> {
@@ -12,6 +20,19 @@ pub fn with_vendor_sources(body: &[u8]) -> Vec<u8> {
     };
     rewrite(&mut value);
     serde_json::to_vec(&value).unwrap_or_else(|_| body.to_vec())
+}
+
+/// The OpenAPI document of a service that sends such bodies: schemas and examples of adverts have the object.
+pub fn document_with_vendor_sources(mut document: Value) -> Value {
+    rewrite(&mut document);
+    for name in ADVERT_SCHEMAS {
+        let path = format!("/components/schemas/{name}/properties/source");
+        if let Some(source) = document.pointer_mut(&path) {
+            *source = reference(SOURCE_SCHEMA);
+            source["description"] = json!("The listing on its portal.");
+        }
+    }
+    document
 }
 
 fn rewrite(value: &mut Value) {

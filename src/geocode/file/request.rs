@@ -1,11 +1,14 @@
 //! What is done with a file: the operation, the columns it reads and those it writes.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::columns::ResultColumn;
 use super::text::{TextEncoding, parse_delimiter};
 use crate::request::Operation;
 use toise_contract::Fault;
+use toise_contract::fields::given;
+use toise_contract::walk::{JsonPath, list, text};
 
 /// Maximum columns that a request may name.
 pub const COLUMNS_MAX: usize = 100;
@@ -50,6 +53,47 @@ impl FileRequest {
         "encoding",
         "delimiter",
     ];
+
+    /// The fields of a body: the operation and [`Self::FIELDS`].
+    const BODY_FIELDS: [&str; 10] = {
+        let mut fields = ["operation"; 10];
+        let mut at = 0;
+        while at < Self::FIELDS.len() {
+            fields[at + 1] = Self::FIELDS[at];
+            at += 1;
+        }
+        fields
+    };
+
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// An operation that is missing or another, then the first fault in document order, then as [`Self::check`].
+    pub fn parse(body: &Value) -> Result<Self, Fault> {
+        let at = JsonPath::Body;
+        let fields = given(body, &Self::BODY_FIELDS, at)?;
+        let mut request = Self {
+            operation: Operation::parse(body.get("operation"))?,
+            ..Self::default()
+        };
+        for field in fields {
+            let (name, value) = field?;
+            let here = JsonPath::Key(&at, name);
+            match name {
+                "operation" => {}
+                "columns" | "result_columns" => {
+                    for (index, item) in list(value, here)?.iter().enumerate() {
+                        let item = text(item, JsonPath::Index(&here, index))?;
+                        request.set(name, item.to_owned());
+                    }
+                }
+                _ => {
+                    request.set(name, text(value, here)?.to_owned());
+                }
+            }
+        }
+        request.checked()
+    }
 
     /// Sets a form field of the contract; `false` if there is none of this name.
     /// An empty text says nothing, but counts as a column until [`Self::checked`] drops it.

@@ -1,6 +1,7 @@
 //! Files as people send them: encodings, delimiters, quoted line breaks, broken rows, the same question twice.
 
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use super::bulk::{FileJob, run};
 use super::csv::{CsvPlan, RowCounts, next_block};
@@ -20,6 +21,47 @@ fn request(columns: &[&str]) -> FileRequest {
         columns: columns.iter().map(|name| (*name).to_owned()).collect(),
         result_columns: vec!["result_citycode".into(), "result_status".into()],
         ..FileRequest::default()
+    }
+}
+
+#[test]
+fn a_body_is_read_and_its_nulls_are_absent_fields() {
+    let body = json!({"operation": "search", "columns": ["town"], "delimiter": ";"});
+    let read = FileRequest::parse(&body).unwrap();
+    assert_eq!(read.columns, ["town"]);
+    assert_eq!(read.delimiter.as_deref(), Some(";"));
+    let mut nulls = json!({"operation": "search"});
+    let nothing = FileRequest::parse(&nulls).unwrap();
+    for name in FileRequest::FIELDS {
+        nulls[name] = Value::Null;
+    }
+    assert_eq!(FileRequest::parse(&nulls).unwrap(), nothing);
+    for (body, message) in [
+        (json!([]), "body: must be an object"),
+        (json!({}), "operation: must be one of: search, reverse"),
+        (
+            json!({"operation": null}),
+            "operation: must be one of: search, reverse",
+        ),
+        (
+            json!({"operation": "search", "column": null}),
+            "column: unknown field; must be one of: operation, columns,",
+        ),
+        (
+            json!({"operation": "search", "columns": "town"}),
+            "columns: must be an array",
+        ),
+        (
+            json!({"operation": "search", "columns": ["town", 1]}),
+            "columns[1]: must be a string",
+        ),
+        (
+            json!({"operation": "search", "lat": 1}),
+            "lat: must be a string",
+        ),
+    ] {
+        let refused = FileRequest::parse(&body).unwrap_err().to_string();
+        assert!(refused.starts_with(message), "{refused}");
     }
 }
 

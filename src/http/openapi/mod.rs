@@ -39,7 +39,7 @@ static EXAMPLES: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../../data/examples/opendata.json")).unwrap_or_default()
 });
 
-/// Further example requests, by operation.
+/// Further example requests, by operation, and examples of parameters.
 static REQUESTS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     // A test sends every one of them.
     serde_json::from_str(include_str!("../../../data/examples/requests.json")).unwrap_or_default()
@@ -120,6 +120,13 @@ fn operation(endpoint: &Endpoint, described: Operation) -> Value {
     if endpoint.takes_idempotency_key() {
         parameters.push(idempotency_parameter());
     }
+    let examples = REQUESTS.get("parameters");
+    for parameter in &mut parameters {
+        let name = parameter["name"].as_str().unwrap_or_default();
+        if let Some(example) = examples.and_then(|examples| examples.get(name)) {
+            parameter["example"] = example.clone();
+        }
+    }
     let mut operation = json!({
         "operationId": described.id,
         "summary": described.summary,
@@ -145,7 +152,7 @@ fn operation(endpoint: &Endpoint, described: Operation) -> Value {
     if let Some(schema) = described.request {
         let mut body = json!({described.request_type: {"schema": schema}});
         if let Some(example) = example_request(&described.id) {
-            body[JSON]["example"] = example;
+            body[described.request_type]["example"] = example;
         }
         operation["requestBody"] = json!({"required": true, "content": body});
     }

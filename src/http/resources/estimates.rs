@@ -162,7 +162,7 @@ fn many(
 }
 
 /// Parses a body. `NaN` and `Infinity` are not JSON, but many clients send them for unknown values: they are read
-/// as null, which no field accepts, so that the error names their path.
+/// as null, which is absent in an optional field, and in a required one an error with its path.
 fn read_body(body: &[u8]) -> Result<Value, ApiError> {
     read_json(body).or_else(|fault| match with_nulls(body) {
         Some(body) => read_json(&body),

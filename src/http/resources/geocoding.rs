@@ -364,6 +364,7 @@ fn batch_parameters(request: &Value) -> Result<(Operation, OwnedParameters), Fau
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
             Value::Bool(flag) => u8::from(*flag).to_string(),
+            Value::Null => continue,
             _ => return Err(Fault::new(name, "must be a string, a number or a boolean")),
         };
         if name != "operation" {

@@ -25,7 +25,6 @@ use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_geocode::file::request::FileRequest;
 use toise_geocode::projects::{self, INPUT_BYTES_MAX, Project, ProjectStatus};
-use toise_geocode::request::Operation;
 
 /// Bytes of a result that are read at a time.
 const PIECE_BYTES: usize = 256 << 10;
@@ -220,7 +219,7 @@ async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 }
 
 async fn set_pipeline(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let request = pipeline(&read_json(&call.body)?)?;
+    let request = FileRequest::parse(&read_json(&call.body)?)?;
     on_project(call, move |app, account, id| {
         app.projects.set_request(account, id, &request)
     })
@@ -387,45 +386,6 @@ fn project_json(project: &Project) -> Value {
 
 fn moment(at: chrono::DateTime<chrono::Utc>) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
-}
-
-fn pipeline(body: &Value) -> Result<FileRequest, Fault> {
-    let Some(fields) = body.as_object() else {
-        return Err(Fault::new("", "must be an object"));
-    };
-    let operation = Operation::parse(fields.get("operation"))?;
-    let mut request = FileRequest {
-        operation,
-        ..FileRequest::default()
-    };
-    for (name, value) in fields {
-        match (name.as_str(), value) {
-            ("operation", _) => {}
-            ("columns" | "result_columns", Value::Array(items)) => {
-                for (index, item) in items.iter().enumerate() {
-                    let Some(text) = item.as_str() else {
-                        return Err(Fault::new(format!("{name}[{index}]"), "must be a string"));
-                    };
-                    request.set(name, text.to_owned());
-                }
-            }
-            ("columns" | "result_columns", _) => {
-                return Err(Fault::new(name, "must be a list of strings"));
-            }
-            (known, Value::String(text)) if FileRequest::FIELDS.contains(&known) => {
-                request.set(name, text.clone());
-            }
-            (known, _) if FileRequest::FIELDS.contains(&known) => {
-                return Err(Fault::new(name, "must be a string"));
-            }
-            _ => {
-                let known = FileRequest::FIELDS.join(", ");
-                let message = format!("is not known; must be one of: operation, {known}");
-                return Err(Fault::new(name, message));
-            }
-        }
-    }
-    request.checked()
 }
 
 impl From<projects::Error> for ApiError {

@@ -19,12 +19,13 @@ use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::openapi::{self, Operation};
 use crate::resources;
 use crate::response::ApiResponse;
+use toise_contract::listings::vendor::document_with_vendor_sources;
 
 /// The document, the page and the page's files; only the first two are in the OpenAPI document.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::page(
         DOCUMENT_PATH,
-        |_| async { Ok(document()) }.boxed(),
+        |call| async { Ok(document(call.app.vendor_source)) }.boxed(),
         Some(|| Operation::new("openapi", "This document").with_answer(json!({"type": "object"}))),
     ),
     Endpoint::page(
@@ -47,15 +48,19 @@ fn to_page() -> ApiResponse {
     ApiResponse::from(response).with_header(LOCATION, FILES_PREFIX)
 }
 
-fn document() -> ApiResponse {
-    let mut answer = ApiResponse::json(DOCUMENT.clone());
+fn document(has_vendor_sources: bool) -> ApiResponse {
+    let document = &DOCUMENTS[usize::from(has_vendor_sources)];
+    let mut answer = ApiResponse::json(document.clone());
     answer.response.extensions_mut().insert(Unchanging);
     answer
 }
 
-/// The document as JSON text, built once.
-static DOCUMENT: LazyLock<Bytes> =
-    LazyLock::new(|| Bytes::from(openapi::document(resources::endpoints()).to_string()));
+/// The document as JSON text, and that of a service whose adverts have the original service's source; built once.
+static DOCUMENTS: LazyLock<[Bytes; 2]> = LazyLock::new(|| {
+    let document = openapi::document(resources::endpoints());
+    let own = document.to_string();
+    [own, document_with_vendor_sources(document).to_string()].map(Bytes::from)
+});
 
 const SEND: Handler = |call| async { docs(call.path, call.headers).map(ApiResponse::from) }.boxed();
 

@@ -202,10 +202,8 @@ async fn go_on(mut running: RunningQuery, writer: BodyWriter) {
 fn parse(body: &Value, headers: &HeaderMap, caller: Caller) -> Result<SqlRequest, ApiError> {
     let mut values = read(body, &BODY, JsonPath::Body)?;
     let sql: String = values.require("query")?;
-    let parameters = match body.get("parameters") {
-        None => None,
-        Some(given) => Some(parameters::from_json(given).map_err(misplaced)?),
-    };
+    let given = values.take("parameters").map(parameters::from_json);
+    let parameters = given.transpose().map_err(misplaced)?;
     let format = match values.word("format").and_then(RowFormat::named) {
         Some(format) => format,
         None => accepted(headers),

@@ -29,7 +29,7 @@ pub struct ListingChange {
     /// Its identifier.
     pub id: FlxId,
     /// Its record, as JSON text; `None` for a property that was merged into another and has no record of its own any
-    /// more.
+    /// more, and for a record that is damaged.
     pub record: Option<Vec<u8>>,
 }
 
@@ -40,6 +40,9 @@ pub struct ListingChanges {
     pub records: Vec<ListingChange>,
     /// The sequence they reach: only changes after it remain to be read.
     pub through: i64,
+    /// What is wrong with those of them that are damaged, by name. One bad record must not keep all others out of the
+    /// searches; who writes them elsewhere must not take it for one that is gone.
+    pub damaged: Vec<String>,
 }
 
 impl Listings {
@@ -112,10 +115,13 @@ impl ListingsSnapshot<'_> {
             Some(last) if stored.len() == limit => last.sequence,
             _ => rows::last_sequence(self.connection)?.max(sequence),
         };
-        let records = stored.into_par_iter().map(StoredChange::read);
+        let read = stored.into_par_iter().map(StoredChange::read);
+        let read: Vec<(ListingChange, Option<String>)> = read.collect::<Result<_>>()?;
+        let (records, damaged): (Vec<_>, Vec<_>) = read.into_iter().unzip();
         Ok(ListingChanges {
-            records: records.collect::<Result<_>>()?,
+            records,
             through,
+            damaged: damaged.into_iter().flatten().collect(),
         })
     }
 }
@@ -132,19 +138,24 @@ struct StoredChange {
 }
 
 impl StoredChange {
-    fn read(self) -> Result<ListingChange> {
+    /// The change, and what is wrong with its record if it is damaged.
+    fn read(self) -> Result<(ListingChange, Option<String>)> {
         let text = self.document.as_deref().map(document::decode);
-        let mut record = text.transpose().map_err(|error| error.of(self.id))?;
+        let (mut record, damage) = match text.transpose() {
+            Ok(record) => (record, None),
+            Err(error) => (None, Some(error.of(self.id).to_string())),
+        };
         if let (Some(text), Some(property)) = (&mut record, self.property) {
             append_property(text, property)?;
         }
-        Ok(ListingChange {
+        let change = ListingChange {
             sequence: self.sequence,
             number: self.number,
             key: self.key,
             id: self.id,
             record,
-        })
+        };
+        Ok((change, damage))
     }
 }
 

@@ -347,26 +347,22 @@ pub fn parse_saved_search(listing: ListingKind, value: &Value) -> Result<Listing
     let body = JsonPath::Body;
     let at = JsonPath::Key(&body, "search_query");
     let [keywords, full_texts] = &SEARCH_TEXTS;
+    let known = [listing.filter_key(), keywords.name, full_texts.name];
     let (mut filter, mut search) = (None, ListingSearch::default());
-    for (key, value) in object(value, at)? {
+    for field in fields::given(value, &known, at)? {
+        let (key, value) = field?;
         let here = JsonPath::Key(&at, key);
         let texts = |field: &Field| {
-            let texts = match value.is_null() {
-                true => None,
-                false => Vec::from_taken(fields::read_value(value, field.kind, here)?),
-            };
+            let texts = Vec::from_taken(fields::read_value(value, field.kind, here)?);
             Ok::<Vec<String>, Fault>(texts.unwrap_or_default())
         };
         if key == keywords.name {
             search.keywords = texts(keywords)?;
         } else if key == full_texts.name {
             search.full_texts = texts(full_texts)?;
-        } else if key == listing.filter_key() {
+        } else {
             let model = model(value, listing.filter_model(), FieldSubset::Whole, "", here);
             filter = Some(model?);
-        } else {
-            let known = [listing.filter_key(), keywords.name, full_texts.name];
-            return Err(at.unknown_key(key, known));
         }
     }
     let filter =

@@ -10,7 +10,7 @@ use super::place::lat_lng;
 use crate::dates::DateOrInstant;
 use crate::enums::Enumeration;
 use crate::fault::Fault;
-use crate::fields::{bounds, moment};
+use crate::fields::{bounds, given, moment};
 use crate::filter::{Clause, ClauseTest, Filter};
 use crate::listings::scalars::Year;
 use crate::read::read;
@@ -200,10 +200,8 @@ fn moments(value: &Value, at: JsonPath<'_>) -> Result<Option<ClauseTest>, Fault>
 /// Parses `{location: …}` around a position.
 fn point(value: &Value, position: &'static str, at: JsonPath<'_>) -> Result<Filter, Fault> {
     let mut filter = Filter::new();
-    for (key, value) in object(value, at)? {
-        if key != "location" {
-            return Err(at.unknown_key(key, ["location"]));
-        }
+    for field in given(value, &["location"], at)? {
+        let (key, value) = field?;
         filter.extend(lat_lng(value, position, JsonPath::Key(&at, key))?);
     }
     Ok(filter)

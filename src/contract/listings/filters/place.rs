@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use crate::fault::Fault;
+use crate::fields::given;
 use crate::filter::{Clause, ClauseTest, Filter};
 use crate::listings::codes::InseeCode;
 use crate::read::read;
@@ -24,13 +25,13 @@ pub(super) fn lat_lng(
     at: JsonPath<'_>,
 ) -> Result<Filter, Fault> {
     let mut filter = Filter::new();
-    for (key, value) in object(value, at)? {
+    for field in given(value, &LAT_LNG_KEYS, at)? {
+        let (key, value) = field?;
         let here = JsonPath::Key(&at, key);
-        let test = match key.as_str() {
+        let test = match key {
             "geoBoundingBox" => bounding_box(value, here)?,
             "geoDistance" => distance(value, here)?,
-            "geoInseeCodeDistance" => commune_distance(value, here)?,
-            _ => return Err(at.unknown_key(key, LAT_LNG_KEYS)),
+            _ => commune_distance(value, here)?,
         };
         filter.push(Clause::new(position, test));
     }

@@ -465,6 +465,9 @@ fn a_null_asks_for_nothing_and_the_order_is_written_in_either_case() {
         r#"{"price": null}"#,
         r#"{"isUrgent": null, "location": null}"#,
         r#"{"price": {"latest": {"value": {"min": null, "max": null}}}}"#,
+        r#"{"location": [{"locationCoordinate": {"location": null}, "cityCoordinate": {"location": null}}]}"#,
+        r#"{"location": [{"cityCoordinate": {"location": {"geoDistance": null}}}]}"#,
+        r#"{"adverts": [{"location": {"geoBoundingBox": null, "geoDistance": null, "geoInseeCodeDistance": null}}]}"#,
     ];
     for filter in absent {
         let query = serde_json::from_str(&format!(r#"{{"filterProperty": {filter}}}"#)).unwrap();
@@ -472,6 +475,49 @@ fn a_null_asks_for_nothing_and_the_order_is_written_in_either_case() {
             parse_search_query(ListingKind::Property, &query)
                 .unwrap()
                 .is_empty()
+        );
+    }
+    for leaf in leaves(ListingKind::Property.filter_model(), FieldSubset::Whole) {
+        let mut steps: Vec<&str> = leaf.path.split('.').collect();
+        // From the whole path to its first key: a null at each.
+        while !steps.is_empty() {
+            let nothing = steps.iter().rev().fold(Value::Null, |inner, step| {
+                match step.strip_suffix("[]").filter(|_| !inner.is_null()) {
+                    Some(list) => json!({ list: [inner] }),
+                    None => json!({ (step.trim_end_matches("[]")): inner }),
+                }
+            });
+            assert_eq!(filter(&nothing.to_string()), Ok(Vec::new()), "{nothing}");
+            steps.pop();
+        }
+    }
+    let [beside, alone] = [
+        r#", "geoBoundingBox": null, "geoInseeCodeDistance": null"#,
+        "",
+    ]
+    .map(|nulls| {
+        filter(&format!(
+            r#"{{"location": [{{"locationCoordinate": {{"location": {{"geoDistance":
+                {{"pin": {{"lat": 44.5, "lon": 3.5}}, "distanceKm": 1}}{nulls}}}}}}}]}}"#
+        ))
+    });
+    assert!(alone.is_ok());
+    assert_eq!(beside, alone);
+    for (place, path) in [
+        (
+            r#"{"geoDistance": {"pin": null, "distanceKm": 1}}"#,
+            "geoDistance.pin",
+        ),
+        (
+            r#"{"geoInseeCodeDistance": {"inseeCode": null, "distanceKm": 1}}"#,
+            "geoInseeCodeDistance.inseeCode",
+        ),
+        (r#"{"geoBox": null}"#, "geoBox"),
+    ] {
+        let refused = filter(&format!(r#"{{"adverts": [{{"location": {place}}}]}}"#)).unwrap_err();
+        assert!(
+            refused.starts_with(&format!("adverts[0].location.{path}: ")),
+            "{refused}"
         );
     }
     let body = r#"{"size": 1, "sortBy": "PRICE", "orderBy": "asc", "searchAfterHash": null,

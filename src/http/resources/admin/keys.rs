@@ -4,7 +4,7 @@ use futures::FutureExt;
 use serde_json::Value;
 use warp::http::Method;
 
-use super::rights::OperatorRights;
+use super::rights::require;
 use super::{on_store, operator};
 use crate::call::{Call, read_json};
 use crate::endpoint::{BodyRule, Counting, Endpoint, JSON_BODY, Time};
@@ -96,15 +96,17 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 
 /// `POST /v2/protected/admin/keys`: creates a key and returns its text.
 async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let rights = OperatorRights::of(call.key()?);
+    let rights = call.key()?.operator_rights();
+    let within = Some(call.key()?.operator_bounds());
     let (body, limits, id) = (call.body.clone(), call.app.limits, call.new_id());
     on_store(call, move |store, clock| {
         let request = KeyRequest {
             id,
+            within,
             ..parse_key(&read_json(&body)?, &limits)?
         };
         let default = || Grants::from(request.kind.default_scopes());
-        rights.require(request.grants.unwrap_or_else(default))?;
+        require(rights, request.grants.unwrap_or_else(default))?;
         let by_id = matches!(request.owner, Owner::Id(_));
         let new = keys::issue(store, clock, request).map_err(|error| match error {
             keys::Error::Account(account::Error::NoAccount) if by_id => {
@@ -121,15 +123,17 @@ async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// `PATCH /v2/protected/admin/keys/{keyId}`: changes grants, limits or name.
 async fn update(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let key_id = call.uuid()?.to_string();
-    let rights = OperatorRights::of(call.key()?);
+    let rights = call.key()?.operator_rights();
+    let within = Some(call.key()?.operator_bounds());
     let body = call.body.clone();
     on_store(call, move |store, _| {
         let body = read_json(&body)?;
         let record = keys::get(store, &key_id)?;
-        let change = parse_key_change(&body, record.kind)?;
-        rights.require(record.grants())?;
+        let mut change = parse_key_change(&body, record.kind)?;
+        change.within = within;
+        require(rights, record.grants())?;
         if let Some(GrantChange::Set(grants) | GrantChange::Add(grants)) = change.grants {
-            rights.require(grants)?;
+            require(rights, grants)?;
         }
         let record = keys::change(store, &key_id, change)?;
         Ok(key_answer(&record, None))
@@ -140,9 +144,9 @@ async fn update(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// `DELETE /v2/protected/admin/keys/{keyId}`: revokes a key.
 async fn revoke(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let key_id = call.uuid()?.to_string();
-    let rights = OperatorRights::of(call.key()?);
+    let rights = call.key()?.operator_rights();
     on_store(call, move |store, clock| {
-        rights.require(keys::get(store, &key_id)?.grants())?;
+        require(rights, keys::get(store, &key_id)?.grants())?;
         keys::revoke(store, clock, &key_id)?;
         Ok(key_answer(&keys::get(store, &key_id)?, None))
     })
@@ -158,6 +162,7 @@ impl From<keys::Error> for ApiError {
             keys::Error::Revoked => ApiError::NotFound("working key"),
             keys::Error::Ended => Fault::new("key", error.to_string()).into(),
             keys::Error::PastExpiry => Fault::new("expires_at", "must be in the future").into(),
+            keys::Error::BeyondBounds(error) => error.into(),
             keys::Error::AdminOnTestKey => Fault::new("grants", error.to_string()).into(),
         }
     }

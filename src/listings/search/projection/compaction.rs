@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 
+use super::error::intact;
 use super::rows::{RecordKeyMode, RowDelta, build_rows};
 use super::{Error, Result};
 use crate::Listings;
@@ -152,6 +153,7 @@ fn gather(
     let mut count = 0;
     while after < through {
         let mut changes = listings.changes_since(listing, after, CHANGES_MAX)?;
+        intact(&changes)?;
         after = changes.through;
         changes.records.retain(|change| change.sequence <= through);
         let delta = build_rows(listing, RecordKeyMode::Placed, &changes.records)?;

@@ -1,6 +1,7 @@
 //! Errors of the projection.
 
 use crate::columns;
+use crate::records::changes::ListingChanges;
 use crate::search::preview::ADVERTS_READ_MAX;
 use crate::search::texts;
 
@@ -24,6 +25,11 @@ pub enum Error {
         /// The parse error.
         error: serde_json::Error,
     },
+    /// A record of the store does not have its checksum, and must not get lost in a table that is written.
+    #[error(
+        "{0}; ingest its adverts again, or restore a backup (`toise check` names all damaged records)"
+    )]
+    Damaged(String),
     /// A record cannot be converted to a row.
     #[error(transparent)]
     Row(#[from] columns::Error),
@@ -68,3 +74,14 @@ pub enum Error {
 
 /// Result of an operation on the projection.
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// Refuses changes of which a record is damaged.
+///
+/// # Errors
+/// One is: the first.
+pub(super) fn intact(changes: &ListingChanges) -> Result<()> {
+    match changes.damaged.first() {
+        Some(damaged) => Err(Error::Damaged(damaged.clone())),
+        None => Ok(()),
+    }
+}

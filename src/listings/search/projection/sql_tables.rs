@@ -3,6 +3,7 @@
 //! Called by commands. They open the data files, then read from one snapshot of the store what changed since in both
 //! tables. Those rows stay in memory, so a large number of them is compacted first.
 
+use super::error::intact;
 use super::memtable::Memtable;
 use super::view::ProjectionView;
 use super::{Result, compaction};
@@ -74,6 +75,7 @@ pub fn views(
         let views = memtables.into_iter().map(|(listing, mut memtable)| {
             loop {
                 let changes = snapshot.changes_since(listing, memtable.through(), CHANGES_MAX)?;
+                intact(&changes)?;
                 if changes.through == memtable.through() {
                     return Ok(memtable.view());
                 }

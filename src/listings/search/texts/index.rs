@@ -362,7 +362,13 @@ mod tests {
     fn take(texts: &TextIndex, records: impl Into<Vec<ListingChange>>) {
         let records = records.into();
         let through = records.last().unwrap().sequence;
-        texts.take(&ListingChanges { records, through }).unwrap();
+        texts
+            .take(&ListingChanges {
+                records,
+                through,
+                damaged: Vec::new(),
+            })
+            .unwrap();
     }
 
     fn found(texts: &TextIndex, keywords: &[&str], full_texts: &[&str]) -> Vec<i64> {

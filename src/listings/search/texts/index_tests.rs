@@ -247,7 +247,7 @@ proptest! {
                     None => model.remove(&number),
                 };
             }
-            words.take(&ListingChanges { records, through: sequence.max(1) }).unwrap();
+            words.take(&ListingChanges { records, through: sequence.max(1), damaged: Vec::new() }).unwrap();
             for search in &searches {
                 compare(&words, &model, search);
             }
@@ -280,6 +280,7 @@ fn a_property_that_changes_twice_in_one_commit_matches_by_its_last_texts() {
                 &ListingChanges {
                     records,
                     through: sequence,
+                    damaged: Vec::new(),
                 },
                 0,
             )
@@ -322,7 +323,13 @@ fn scores_stay_bit_identical_while_other_texts_are_added_and_removed() {
         });
         let records = records.collect::<Vec<_>>();
         let through = sequence;
-        words.take(&ListingChanges { records, through }).unwrap();
+        words
+            .take(&ListingChanges {
+                records,
+                through,
+                damaged: Vec::new(),
+            })
+            .unwrap();
     };
     take(0..40, Some("grand jardin clos"));
     take(40..75, Some("cheminée"));

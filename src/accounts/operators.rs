@@ -1,0 +1,219 @@
+//! What an operator's key may do to other keys: it can neither give nor take what it does not hold itself.
+//!
+//! The scope `admin` holds every grant. A key with single endpoints of `admin`, such as `admin.keys.create`, holds what it
+//! is granted, so that whoever finds it gains nothing beyond that. What a key gives to a key of operators, itself included,
+//! has its own bounds too: it ends no later and is used from no other networks. Keys of customers have what they are given.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use super::grants::{Grant, Grants};
+use super::scopes::Scope;
+use toise_base::networks::Networks;
+
+/// What a key may hand out, change and revoke.
+#[derive(Clone, Copy, Debug)]
+pub struct OperatorRights(Grants);
+
+impl OperatorRights {
+    /// The rights of a caller with these grants.
+    pub(super) fn of(grants: Grants) -> Self {
+        Self(grants)
+    }
+
+    /// Whether the caller may give or take some grants; `scope_of` tells the scope of an endpoint.
+    ///
+    /// # Errors
+    /// The first grant that the caller does not hold.
+    pub fn require(
+        self,
+        grants: Grants,
+        scope_of: impl Fn(&str) -> Option<Scope>,
+    ) -> Result<(), Grant> {
+        let holds = |grant: &Grant| match *grant {
+            _ if self.0.scopes.contains(Scope::Admin) => true,
+            Grant::Scope(scope) => self.0.scopes.contains(scope),
+            Grant::Endpoint(name) => scope_of(name).is_some_and(|scope| self.0.allow(scope, name)),
+        };
+        grants
+            .iter()
+            .find(|grant| !holds(grant))
+            .map_or(Ok(()), Err)
+    }
+}
+
+/// Until when and from where an operator's key may be used, and so the keys of operators that it makes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorBounds {
+    expires_at: Option<DateTime<Utc>>,
+    allowed_from: Option<Networks>,
+}
+
+/// What an operator's key would give beyond its own bounds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BeyondBounds {
+    /// It ends, and the other key would live on.
+    #[error(
+        "this key ends at {}, and so must every key of operators that it makes or changes: give expires_at",
+        .0.to_rfc3339_opts(SecondsFormat::Millis, true)
+    )]
+    Expiry(DateTime<Utc>),
+    /// It may be used from some networks, and the other key from more.
+    #[error(
+        "this key may be used from {0} only, and so must every key of operators that it makes or changes: give allowed_from"
+    )]
+    Networks(Networks),
+}
+
+/// A term of a changed key.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Term<T> {
+    /// The change says it.
+    Given(T),
+    /// The key had it before.
+    Kept(T),
+}
+
+impl<T> Term<T> {
+    /// What the key has.
+    pub(super) fn value(self) -> T {
+        match self {
+            Term::Given(value) | Term::Kept(value) => value,
+        }
+    }
+}
+
+impl OperatorBounds {
+    /// The bounds of a caller that ends then, if ever, and may be used from there, or from anywhere.
+    pub(super) fn of(expires_at: Option<DateTime<Utc>>, allowed_from: Option<Networks>) -> Self {
+        Self {
+            expires_at,
+            allowed_from,
+        }
+    }
+
+    /// Whether a caller with these bounds may make a key.
+    pub(super) fn require_new(
+        &self,
+        grants: Grants,
+        expires_at: Option<DateTime<Utc>>,
+        allowed_from: Option<&Networks>,
+    ) -> Result<(), BeyondBounds> {
+        if !grants.include_admin() {
+            return Ok(());
+        }
+        self.require_expiry(expires_at)?;
+        self.require_networks(allowed_from)
+    }
+
+    /// Whether a caller with these bounds may change a key, so that it has other grants. What it `keeps` is not given, unless
+    /// it gains endpoints of operators.
+    pub(super) fn require_changed(
+        &self,
+        [before, after]: [Grants; 2],
+        expires_at: Term<Option<DateTime<Utc>>>,
+        allowed_from: Term<Option<&Networks>>,
+    ) -> Result<(), BeyondBounds> {
+        let held: Vec<Grant> = before.iter().collect();
+        let mut gained = after.iter().filter(|grant| !held.contains(grant));
+        if gained.any(Grant::is_admin) {
+            return self.require_new(after, expires_at.value(), allowed_from.value());
+        }
+        if !after.include_admin() {
+            return Ok(());
+        }
+        if let Term::Given(expires_at) = expires_at {
+            self.require_expiry(expires_at)?;
+        }
+        match allowed_from {
+            Term::Given(networks) => self.require_networks(networks),
+            Term::Kept(_) => Ok(()),
+        }
+    }
+
+    fn require_expiry(&self, given: Option<DateTime<Utc>>) -> Result<(), BeyondBounds> {
+        match self.expires_at {
+            Some(own) if given.is_none_or(|given| given > own) => Err(BeyondBounds::Expiry(own)),
+            _ => Ok(()),
+        }
+    }
+
+    fn require_networks(&self, given: Option<&Networks>) -> Result<(), BeyondBounds> {
+        match &self.allowed_from {
+            Some(own) if !given.is_some_and(|given| !given.is_empty() && given.lie_in(own)) => {
+                Err(BeyondBounds::Networks(own.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope_of(endpoint: &str) -> Option<Scope> {
+        match endpoint.split_once('.')?.0 {
+            "properties" => Some(Scope::Search),
+            "sql" => Some(Scope::Sql),
+            "admin" => Some(Scope::Admin),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_key_hands_out_what_it_holds_and_the_scope_admin_everything() {
+        let may = |held: &str, grants: &str| {
+            let rights = OperatorRights(Grants::parse(held).unwrap());
+            let required = rights.require(Grants::parse(grants).unwrap(), scope_of);
+            required.is_ok()
+        };
+        assert!(may("admin", "admin,search,sql.query"));
+        assert!(may("admin.keys.create,search", "search,properties.search"));
+        assert!(may("admin.keys.create", "admin.keys.create"));
+        for grants in ["search", "properties.search", "admin", "admin.usage"] {
+            assert!(!may("admin.keys.create", grants), "{grants}");
+        }
+        assert!(!may("admin.keys.create,properties.search", "search"));
+    }
+
+    #[test]
+    fn what_is_given_to_operators_lies_within_the_bounds_of_the_giver() {
+        let at = |second: i64| DateTime::from_timestamp(second, 0);
+        let networks = |text: &str| Networks::parse(text).ok();
+        let may = |own: (Option<i64>, Option<&str>), given: (Option<i64>, Option<&str>)| {
+            let bounds = OperatorBounds {
+                expires_at: own.0.and_then(at),
+                allowed_from: own.1.and_then(networks),
+            };
+            let allowed_from = given.1.and_then(networks);
+            let admin = Grants::parse("search,admin.audit").unwrap();
+            let required = bounds.require_new(admin, given.0.and_then(at), allowed_from.as_ref());
+            let search = Grants::parse("search").unwrap();
+            bounds.require_new(search, None, None).unwrap();
+            required.is_ok()
+        };
+        assert!(may((None, None), (None, None)));
+        assert!(may((None, None), (Some(5), Some("10.0.0.0/8"))));
+        for (given, is_within) in [
+            (None, false),
+            (Some(6), false),
+            (Some(5), true),
+            (Some(4), true),
+        ] {
+            assert_eq!(may((Some(5), None), (given, None)), is_within, "{given:?}");
+        }
+        let own = Some("10.1.0.0/16,192.0.2.7");
+        for (given, is_within) in [
+            (None, false),
+            (Some(""), false),
+            (Some("0.0.0.0/0"), false),
+            (Some("10.0.0.0/8"), false),
+            (Some("10.1.0.0/16,10.2.0.1"), false),
+            (Some("2001:db8::1"), false),
+            (Some("10.1.0.0/16"), true),
+            (Some("10.1.7.0/24,192.0.2.7"), true),
+        ] {
+            assert_eq!(may((None, own), (None, given)), is_within, "{given:?}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Triggers that keep secrets in clear out of a file whose secrets are sealed, whichever process writes them: one that
+//! opened the file before it had a master key, or one of an earlier version, goes on without the key.
+//!
+//! They are in the schema, so they hold in the transaction of each write, and cost it a comparison of seven bytes.
+
+use rusqlite::{Connection, Transaction};
+
+/// Beginning of the names of triggers.
+const TRIGGER: &str = "refuses_clear_";
+/// The first bytes of sealed texts (`sealed:`) and of sealed bytes (`sealed\0`), as SQL.
+const SEALED: &str = "(x'7365616c65643a', x'7365616c656400')";
+/// What a writer is told.
+const REFUSAL: &str = "the secrets here are encrypted, and this process does not have the master key: restart it with \
+                       TOISE_MASTER_KEY, TOISE_MASTER_KEY_FILE or TOISE_MASTER_KEY_COMMAND";
+
+/// A column that holds secrets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SecretColumn {
+    /// Its table.
+    pub(super) table: &'static str,
+    /// Its name.
+    pub(super) column: &'static str,
+}
+
+impl SecretColumn {
+    /// A condition on a row: its secret is stored in clear.
+    pub(super) fn is_clear(self, row: &str) -> String {
+        let column = self.column;
+        format!(
+            "{row}{column} IS NOT NULL AND substr(CAST({row}{column} AS BLOB), 1, 7) NOT IN {SEALED}"
+        )
+    }
+}
+
+/// Whether the triggers of these columns are there.
+///
+/// # Errors
+/// The connection fails.
+pub(super) fn is_on(connection: &Connection, columns: &[SecretColumn]) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND substr(name, 1, length(?1)) = ?1";
+    let found: i64 = connection.query_row(sql, [TRIGGER], |row| row.get(0))?;
+    Ok(found == 2 * columns.len() as i64)
+}
+
+/// Makes the triggers of these columns.
+///
+/// # Errors
+/// The file cannot be written.
+pub(super) fn put_on(
+    transaction: &Transaction<'_>,
+    columns: &[SecretColumn],
+) -> rusqlite::Result<()> {
+    for secret in columns {
+        let SecretColumn { table, column } = secret;
+        let is_clear = secret.is_clear("NEW.");
+        for (suffix, change) in [
+            ("insert", "INSERT".to_owned()),
+            ("update", format!("UPDATE OF {column}")),
+        ] {
+            transaction.execute_batch(&format!(
+                "CREATE TRIGGER IF NOT EXISTS {TRIGGER}{table}_{column}_{suffix} BEFORE {change} ON {table}
+                 WHEN {is_clear} BEGIN SELECT RAISE(ABORT, '{REFUSAL}'); END"
+            ))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,6 @@
+-- As in the store.
+CREATE TABLE row_digests (
+  name TEXT PRIMARY KEY NOT NULL,
+  rows INTEGER NOT NULL,
+  digest INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,339 @@
+//! Seals the secrets that a store holds in clear: all of them when it is first opened with a master key, and later those
+//! that a process without the key wrote beside one with it, as earlier versions let it.
+//!
+//! The first time, nobody else may have the store open: whoever opened it before has no master key, and would go on writing
+//! secrets in clear. From then on triggers refuse such writes ([`super::clear_guard`]). What the ledger holds is sealed in
+//! [`super::sealed_ledger`].
+
+use std::fs::File;
+use std::path::Path;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::audit::{self, Act, DONE};
+use super::clear_guard::{self, SecretColumn};
+use super::database::open_writer;
+use super::error::{Error, Result};
+use super::master_key::{self, MasterKeys, SharedSealingKey};
+use super::migrations;
+use super::sole_connection::open_alone;
+use toise_base::clock::Clock;
+
+/// Held while a store is encrypted, so that processes that begin at the same time with the key do not keep one another out.
+const LOCK_FILE: &str = "sealing.lock";
+/// The first encryption, as the audit log names it.
+const ENCRYPT: &str = "master key: encrypt the secrets of the store";
+
+/// The columns of the store that hold secrets.
+const COLUMNS: [SecretColumn; 4] = [
+    column("webhook_keys", "value"),
+    column("webhook_keys", "next_value"),
+    column("signing_secrets", "value"),
+    column("secrets", "value"),
+];
+
+const fn column(table: &'static str, column: &'static str) -> SecretColumn {
+    SecretColumn { table, column }
+}
+
+/// What the place of a secret is called, as statements that read it write it.
+fn place(table: &str) -> String {
+    let of = match table {
+        "secrets" => "name",
+        _ => "account_id",
+    };
+    format!("'{table} ' || {of}")
+}
+
+/// Encrypts a store, a file of a folder, that has no data key yet: makes one and seals the secrets. Returns once no file
+/// shows one of before. Does nothing if another process has done it meanwhile.
+///
+/// # Errors
+/// Somebody else has the store open, or it cannot be written.
+pub(super) fn encrypt(data: &Path, name: &str, keys: &MasterKeys) -> Result<()> {
+    let _turn = turn(data)?;
+    let (files, connection) = open_writer(data, name, &migrations::STORE)?;
+    let is_due = master_key::is_first(&connection, keys)?;
+    drop((connection, files));
+    if !is_due {
+        return Ok(());
+    }
+    let (sealing, mut connection) =
+        open_alone(data, name, &migrations::STORE).map_err(|error| match error {
+            Error::InUse { path } => in_use(&path),
+            error => error,
+        })?;
+    // Emptied at each commit: it holds the secrets as they were.
+    connection.pragma_update(None, "journal_mode", "TRUNCATE")?;
+    note(&mut connection, Act::at_command_line(ENCRYPT))?;
+    let encrypted = encrypt_alone(&mut connection, &sealing, keys);
+    let outcome = match &encrypted {
+        Ok(()) => DONE.to_owned(),
+        Err(error) => format!("failed: {error}"),
+    };
+    let ended = Act::at_command_line(ENCRYPT).ended(outcome);
+    let noted = note(&mut connection, ended);
+    encrypted?;
+    noted?;
+    tracing::info!("the secrets of the store are encrypted from now on");
+    Ok(())
+}
+
+/// Waits for the processes that encrypt the same store.
+fn turn(data: &Path) -> Result<File> {
+    let path = data.join(LOCK_FILE);
+    let lock = File::create(&path).and_then(|file| file.lock().map(|()| file));
+    lock.map_err(|source| Error::Io { path, source })
+}
+
+fn in_use(path: &Path) -> Error {
+    Error::MasterKey(format!(
+        "the secrets of this store are not encrypted yet, and another process has {path} open: without the master key it \
+         would go on storing secrets in clear. Stop the server and every other program that has the store open, run this \
+         again, then start them with the master key",
+        path = path.display()
+    ))
+}
+
+fn encrypt_alone(
+    connection: &mut Connection,
+    sealing: &SharedSealingKey,
+    keys: &MasterKeys,
+) -> Result<()> {
+    in_transaction(connection, |transaction| {
+        // A process of an earlier version, which does not wait for its turn, may have made one.
+        if !master_key::is_first(transaction, keys)? {
+            return Ok(());
+        }
+        master_key::make_data_key(transaction, sealing, keys)?;
+        seal(transaction)?;
+        Ok(())
+    })?;
+    // Free pages, and free space in others, still show secrets from before.
+    connection.execute_batch("VACUUM")?;
+    Ok(())
+}
+
+/// Seals what is in clear in a store whose data key the connection has, and makes the triggers if they are missing.
+///
+/// # Errors
+/// The store cannot be written.
+pub(super) fn seal_rest(connection: &mut Connection) -> Result<()> {
+    if clear_guard::is_on(connection, &COLUMNS)? && !holds_clear(connection)? {
+        return Ok(());
+    }
+    let sealed = in_transaction(connection, seal)?;
+    if sealed == 0 {
+        return Ok(());
+    }
+    connection.execute_batch("VACUUM")?;
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    if connection.query_row(sql, [], |row| row.get(0))? {
+        tracing::warn!(
+            "another process reads the store and keeps its log, which shows secrets that were stored in clear; it goes \
+             when the last process ends"
+        );
+    }
+    tracing::warn!(
+        secrets = sealed,
+        "secrets that a process without the master key had stored in clear are encrypted now; replace them if the folder \
+         or a backup may have been read"
+    );
+    Ok(())
+}
+
+fn holds_clear(connection: &Connection) -> rusqlite::Result<bool> {
+    for secret in COLUMNS {
+        let (table, is_clear) = (secret.table, secret.is_clear(""));
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {is_clear})");
+        if connection.query_row(&sql, [], |row| row.get(0))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Seals what is in clear and keeps more of it out; returns how many secrets those were.
+fn seal(transaction: &Transaction<'_>) -> Result<usize> {
+    let mut sealed = 0;
+    for secret in COLUMNS {
+        let SecretColumn { table, column } = secret;
+        let (place, is_clear) = (place(table), secret.is_clear(""));
+        let sql =
+            format!("UPDATE {table} SET {column} = conceal({column}, {place}) WHERE {is_clear}");
+        sealed += transaction.execute(&sql, [])?;
+    }
+    clear_guard::put_on(transaction, &COLUMNS)?;
+    Ok(sealed)
+}
+
+/// Changes secrets in a transaction that overwrites what it replaces, so that it does not stay readable in free space.
+fn in_transaction<T>(
+    connection: &mut Connection,
+    change: impl FnOnce(&Transaction<'_>) -> Result<T>,
+) -> Result<T> {
+    connection.pragma_update(None, "secure_delete", true)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let changed = change(&transaction)?;
+    transaction.commit()?;
+    connection.pragma_update(None, "secure_delete", false)?;
+    Ok(changed)
+}
+
+/// Appends an act to the audit log.
+fn note(connection: &mut Connection, act: Act) -> Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let at_ms = Clock::system().now().timestamp_millis();
+    audit::append(&transaction, at_ms, act)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+    use crate::master_key::tests::{FIRST, files_show, open};
+
+    const ACCOUNT: &str = "INSERT INTO accounts VALUES ('a', 'a', 0)";
+    const WEBHOOK_KEY: &str = "INSERT INTO webhook_keys (account_id, value)
+                               VALUES ('a', conceal('whk_of_an_account', 'webhook_keys a'))";
+    const SIGNING_SECRET: &str = "INSERT INTO signing_secrets (account_id, value)
+                                  VALUES ('a', conceal(CAST('signs_deliveries' AS BLOB), 'signing_secrets a'))";
+    const ANSWER: &str =
+        "INSERT INTO stored_answers VALUES (x'01', 'k', x'02', NULL, 200, 'text/plain', 1, 3,
+                            CAST('a stored answer' AS BLOB), 5, x'00')";
+    const SECRETS: [&str; 3] = ["whk_of_an_account", "signs_deliveries", "a stored answer"];
+
+    fn execute(store: &Store, sql: &'static [&'static str]) -> Result<()> {
+        store.write(|transaction| {
+            sql.iter()
+                .try_for_each(|sql| transaction.execute_batch(sql))
+        })
+    }
+
+    fn acts(store: &Store) -> Vec<(String, String)> {
+        let sql = "SELECT action, outcome FROM audit ORDER BY entry";
+        let read = store.read(|connection| {
+            let mut statement = connection.prepare(sql)?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        });
+        read.unwrap()
+    }
+
+    #[test]
+    fn a_store_that_somebody_has_open_is_not_encrypted() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path();
+        let first = MasterKeys::of(FIRST, None).unwrap();
+        let server = open(data, &MasterKeys::default()).unwrap();
+        let refused = open(data, &first).unwrap_err().to_string();
+        for said in ["another process has", "store.sqlite", "Stop the server"] {
+            assert!(refused.contains(said), "{refused}");
+        }
+        // The store is as it was, and the server goes on.
+        execute(&server, &[ACCOUNT, WEBHOOK_KEY, SIGNING_SECRET]).unwrap();
+        drop(server);
+        let store = open(data, &first).unwrap();
+        let named = |outcome: &str| (ENCRYPT.to_owned(), outcome.to_owned());
+        assert_eq!(acts(&store), [named("begun"), named("done")]);
+        // With the key, others may join.
+        drop((open(data, &first).unwrap(), store));
+        for secret in SECRETS {
+            assert!(!files_show(data, secret.as_bytes()), "{secret}");
+        }
+    }
+
+    #[test]
+    fn processes_that_begin_together_with_the_key_encrypt_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path();
+        let first = MasterKeys::of(FIRST, None).unwrap();
+        let stores: Vec<Store> = std::thread::scope(|scope| {
+            let begin = || scope.spawn(|| open(data, &first).unwrap());
+            let begun = [(); 4].map(|()| begin());
+            begun.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert_eq!(acts(&stores[0]).len(), 2);
+    }
+
+    #[test]
+    fn a_process_without_the_key_writes_no_secret_in_clear_into_what_is_sealed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path(), &MasterKeys::default()).unwrap();
+        execute(&store, &[ACCOUNT]).unwrap();
+        // As if another process had encrypted it meanwhile.
+        let guard = |transaction: &Transaction<'_>| clear_guard::put_on(transaction, &COLUMNS);
+        store.write(guard).unwrap();
+        for sql in [&[WEBHOOK_KEY], &[SIGNING_SECRET]] {
+            let refused = execute(&store, sql).unwrap_err().to_string();
+            assert!(
+                refused.contains("does not have the master key"),
+                "{refused}"
+            );
+        }
+        let refused = store.secret("cursor").unwrap_err().to_string();
+        assert!(
+            refused.contains("does not have the master key"),
+            "{refused}"
+        );
+        drop(store);
+
+        let data = folder.path().join("sealed");
+        let first = MasterKeys::of(FIRST, None).unwrap();
+        let store = open(&data, &first).unwrap();
+        let refused = store
+            .ledger()
+            .write(|transaction| transaction.execute(ANSWER, []));
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.contains("does not have the master key"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn secrets_that_were_written_in_clear_beside_sealed_ones_are_sealed() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path();
+        let first = MasterKeys::of(FIRST, None).unwrap();
+        drop(open(data, &first).unwrap());
+        // As a process of an earlier version wrote them, without the key.
+        let drop_guards = |transaction: &Transaction<'_>| {
+            let sql =
+                "SELECT coalesce(group_concat('DROP TRIGGER ' || name, ';'), '') FROM sqlite_schema
+                       WHERE type = 'trigger' AND name LIKE 'refuses_clear_%'";
+            let drops: String = transaction.query_row(sql, [], |row| row.get(0))?;
+            transaction.execute_batch(&drops)
+        };
+        let store = open(data, &first).unwrap();
+        store.write(drop_guards).unwrap();
+        store.ledger().write(drop_guards).unwrap();
+        let plain = |transaction: &Transaction<'_>| {
+            transaction.execute_batch(ACCOUNT)?;
+            transaction.execute_batch(&WEBHOOK_KEY.replace("conceal(", "iif(1, "))?;
+            transaction.execute_batch(&SIGNING_SECRET.replace("conceal(", "iif(1, "))
+        };
+        store.write(plain).unwrap();
+        let answer = |transaction: &Transaction<'_>| transaction.execute(ANSWER, []);
+        store.ledger().write(answer).unwrap();
+        drop(store);
+        for secret in SECRETS {
+            assert!(files_show(data, secret.as_bytes()), "{secret}");
+        }
+        let store = open(data, &first).unwrap();
+        let sql = "SELECT reveal(value, 'webhook_keys a') FROM webhook_keys";
+        let read =
+            store.read(|connection| connection.query_row(sql, [], |row| row.get::<_, String>(0)));
+        assert_eq!(read.unwrap(), SECRETS[0].to_owned());
+        let refused = store.ledger().write(|transaction| {
+            transaction.execute_batch("UPDATE stored_answers SET body = CAST('in clear' AS BLOB)")
+        });
+        refused.unwrap_err();
+        drop(store);
+        for secret in SECRETS {
+            assert!(!files_show(data, secret.as_bytes()), "{secret}");
+        }
+    }
+}

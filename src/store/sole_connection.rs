@@ -1,0 +1,60 @@
+//! Opens a database alone: nobody else has the file open, or can open it until the connection is closed.
+//!
+//! The connection has a rollback journal in place of the write-ahead log: only a sole connection can switch to it, and while
+//! it is used nobody else gets in. The next process that opens the file switches back to the log.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::database::open_writer;
+use super::error::{Error, Result};
+use super::master_key::SharedSealingKey;
+use super::migrations::Steps;
+
+/// Maximum wait for others to close the file.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Interval between attempts.
+const POLL_EVERY: Duration = Duration::from_millis(50);
+/// Page cache, KiB: large enough for the indexes that receive rows in random order.
+const CACHE_KIB: i64 = 256 * 1024;
+
+/// Opens a connection that keeps everybody else out until it is closed, and returns it with where its data key belongs.
+///
+/// # Errors
+/// [`Error::InUse`] if anybody else has the file open.
+pub(super) fn open_alone(
+    data: &Path,
+    name: &str,
+    steps: &Steps<'_>,
+) -> Result<(SharedSealingKey, Connection)> {
+    let (files, connection) = open_writer(data, name, steps)?;
+    let began = Instant::now();
+    while !use_rollback_journal(&connection)? {
+        if began.elapsed() >= CLOSE_TIMEOUT {
+            let path = files.paths().path().to_owned();
+            return Err(Error::InUse { path });
+        }
+        thread::sleep(POLL_EVERY);
+    }
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    connection.pragma_update(None, "foreign_keys", false)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    Ok((Arc::clone(files.paths().sealing()), connection))
+}
+
+/// Switches from the write-ahead log to a rollback journal, which only the sole connection to a file can do;
+/// returns whether it succeeded. The next process that opens the file switches back to the log.
+fn use_rollback_journal(connection: &Connection) -> Result<bool> {
+    let mode = connection.query_row("PRAGMA journal_mode = DELETE", [], |row| {
+        row.get::<_, String>(0)
+    });
+    match mode {
+        Ok(mode) => Ok(mode == "delete"),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
