@@ -147,7 +147,13 @@ impl DatabaseFiles {
     /// The log cannot be read, or nothing in it could be.
     pub(super) fn examine_log(&self) -> Result<()> {
         let path = || self.log.clone();
-        let found = log_file::examine(&self.log).map_err(|source| Error::Io {
+        let open = || match File::open(&self.log) {
+            Ok(file) => Ok(Some(file)),
+            // Whoever closes a database last deletes its log.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        };
+        let found = log_file::examine(open).map_err(|source| Error::Io {
             path: path(),
             source,
         })?;
@@ -190,7 +196,7 @@ impl OpenFiles {
     /// Verifies that the files are still the ones at their paths. Costs three `stat` calls, some microseconds.
     ///
     /// # Errors
-    /// Names the file that was replaced or deleted, or can no longer be examined.
+    /// Names the file that was replaced, deleted or cut short, or can no longer be examined.
     pub(super) fn check(&self) -> std::result::Result<(), ReplacedFile> {
         let paths = [&self.files.database, &self.files.log, &self.files.index];
         let displaced = paths

@@ -4,9 +4,7 @@
 //! after a power failure, when the rest was never acknowledged, and silent where a bit has flipped, when the rest is lost. The
 //! difference shows in what follows. The format is in "The WAL-mode File Format" of SQLite's documentation.
 
-use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};
-use std::path::Path;
 
 /// Bytes of the header of a log.
 pub(super) const HEADER_BYTES: usize = 32;
@@ -46,15 +44,14 @@ pub(super) fn run(header: &Header) -> &[u8] {
     &header[16..24]
 }
 
-/// Examines a log. What another process writes meanwhile is not taken for damage.
+/// Examines a log, which `open` opens at its beginning if it is there. What another process writes meanwhile is not taken for
+/// damage.
 ///
 /// # Errors
 /// The file cannot be read.
-pub(super) fn examine(path: &Path) -> io::Result<LogState> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(LogState::Whole),
-        Err(error) => return Err(error),
+pub(super) fn examine<F: Read>(open: impl Fn() -> io::Result<Option<F>>) -> io::Result<LogState> {
+    let Some(file) = open()? else {
+        return Ok(LogState::Whole);
     };
     let mut file = BufReader::new(file);
     let mut header = [0; HEADER_BYTES];
@@ -65,21 +62,15 @@ pub(super) fn examine(path: &Path) -> io::Result<LogState> {
         true => frames(&mut file, &header)?,
         false => LogState::NoHeader,
     };
-    Ok(match beginning(path)? == Some(header) {
+    let mut now = [0; HEADER_BYTES];
+    let is_same = match open()? {
+        Some(mut file) => filled(&mut file, &mut now)? && now == header,
+        None => false,
+    };
+    Ok(match is_same {
         true => found,
         false => LogState::Whole,
     })
-}
-
-/// The header of a log; `None` if there is none.
-fn beginning(path: &Path) -> io::Result<Option<Header>> {
-    let mut header = [0; HEADER_BYTES];
-    match File::open(path) {
-        Ok(mut file) => Ok(filled(&mut file, &mut header)?.then_some(header)),
-        // Whoever closes the database last deletes its log.
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 fn frames(file: &mut impl Read, header: &Header) -> io::Result<LogState> {
@@ -166,16 +157,15 @@ mod tests {
     }
 
     fn found(log: &[u8]) -> LogState {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), log).unwrap();
-        examine(file.path()).unwrap()
+        examine(|| Ok(Some(log))).unwrap()
     }
 
     #[test]
     fn a_flipped_bit_is_told_from_the_end_of_a_log() {
         let log = log();
         assert_eq!(found(&log), LogState::Whole);
-        assert_eq!(examine(Path::new("nowhere")).unwrap(), LogState::Whole);
+        let none = examine(|| Ok(None::<&[u8]>));
+        assert_eq!(none.unwrap(), LogState::Whole);
         let flipped = |at: usize| {
             let mut flipped = log.clone();
             flipped[at] ^= 4;

@@ -101,14 +101,14 @@ async fn a_repeated_query_is_charged_once_and_answered_anew() {
         let request = request.header("idempotency-key", "a");
         request.json(&json!({"query": query})).send().await.unwrap()
     };
-    let first = ask("select count(*) as n from dvf").await;
+    let first = ask("select 1 as n").await;
     assert_eq!(first.headers()["x-credits"], "1", "{first:?}");
     let answer = first.bytes().await.unwrap();
-    let again = ask("select count(*) as n from dvf").await;
+    let again = ask("select 1 as n").await;
     assert_eq!(again.headers()["x-credits"], "0");
     assert_eq!(again.headers()["idempotent-recomputed"], "true");
     assert_eq!(again.bytes().await.unwrap(), answer);
-    let (status, code, _) = error_of(ask("select 1").await).await;
+    let (status, code, _) = error_of(ask("select 2 as n").await).await;
     assert_eq!((status, code), (409, 10008));
 }
 

@@ -518,7 +518,8 @@ async fn a_replica_says_what_is_left_of_the_rate_also_where_it_names_its_writer(
     }
     let unkeyed = service.ask(Method::PUT, alerts).body("{}").send().await;
     let unkeyed = unkeyed.unwrap();
-    assert!(!unkeyed.headers().contains_key("ratelimit-limit"));
+    // That of the address.
+    assert_eq!(number(&unkeyed, "ratelimit-limit"), 1_000);
     assert_eq!(error_of(unkeyed).await.0, 421);
 }
 

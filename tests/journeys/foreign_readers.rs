@@ -260,7 +260,7 @@ async fn a_server_whose_files_are_taken_away_stops_and_keeps_what_it_acknowledge
         fs::remove_file(data.join(name)).unwrap();
         assert_eq!(server.ends_within(ENDS_WITHIN, || {}), Some(1));
         let said = fs::read_to_string(log.path()).unwrap();
-        let message = format!("{name} was replaced or deleted while it was in use");
+        let message = format!("{name} was replaced, deleted or cut short while it was in use");
         assert!(said.contains(&message), "{said}");
         assert_eq!(lost(data, &acknowledged), 0, "{name}: {said}");
     }

@@ -199,7 +199,7 @@ async fn a_damaged_record_keeps_no_other_from_being_found() {
     let searched = client
         .post(format!("{}/v2/protected/properties/search", server.address))
         .header("x-api-key", key)
-        .json(&serde_json::json!({"search": {}}))
+        .json(&serde_json::json!({"search": {"filterProperty": {}}}))
         .send();
     let searched: Value = searched.await.unwrap().json().await.unwrap();
     assert_eq!(searched["data"]["count"], properties - 1, "{searched}");

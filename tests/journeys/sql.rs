@@ -84,7 +84,7 @@ fn parquet_files_of_others_are_examined_before_they_are_read() {
     std::fs::create_dir_all(parts.join("year=2024")).unwrap();
     for (part, rows) in [("a.parquet", 2), ("year=2024/b.parquet", 3)] {
         let written = parts.join(part);
-        let query = format!("from range({rows}) as t(n)");
+        let query = format!("select n from range({rows}) as t(n)");
         run(
             data,
             &["sql", &query, "--output", written.to_str().unwrap()],
