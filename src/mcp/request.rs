@@ -155,7 +155,10 @@ mod tests {
         );
         let nulls = json!({"q": "Mende", "limit": null, "autocomplete": null});
         let found = request("geocode", nulls).unwrap();
-        assert_eq!(found.target, "/geocoding/search?q=Mende&autocomplete=0");
+        assert_eq!(
+            found.target,
+            "/geocoding/search?q=Mende&limit=5&autocomplete=0"
+        );
         let tables = request("describe_tables", json!({"table": "dvf"})).unwrap();
         let body: Value = serde_json::from_slice(&tables.body.unwrap()).unwrap();
         assert_eq!(body["parameters"], json!(["dvf"]));

@@ -3,7 +3,7 @@
 //! Only local sessions have this; a query that comes over the network can name no file.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use datafusion::execution::options::ArrowReadOptions;
 use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
@@ -105,13 +105,8 @@ pub async fn register(context: &SessionContext, file: &FileTable) -> Result<(), 
 
 /// Examines the Parquet files of a table, and gives the session batches of as many rows as they allow.
 fn examine(context: &SessionContext, path: &str, dotted: &str) -> Result<(), SqlError> {
-    let invalid = |error: &dyn std::error::Error| SqlError::invalid(error.to_string());
-    let pattern = match Path::new(path).is_dir() {
-        true => format!("{}/**/*{dotted}", Pattern::escape(path)),
-        false => path.to_owned(),
-    };
     let mut rows = context.state_ref().read().config().batch_size();
-    for file in expand(&[PathBuf::from(pattern)]).map_err(|error| invalid(&error))? {
+    for file in parquet_files(path, dotted)? {
         let of_file = |error: &dyn std::error::Error| {
             SqlError::invalid(format!("{}: {error}", file.display()))
         };
@@ -123,6 +118,31 @@ fn examine(context: &SessionContext, path: &str, dotted: &str) -> Result<(), Sql
     let config = state.config().clone().with_batch_size(rows);
     *state.config_mut() = config;
     Ok(())
+}
+
+/// The files of a table: one, those of a folder, or those of a pattern, whose asterisk stands for folders, too.
+fn parquet_files(path: &str, dotted: &str) -> Result<Vec<PathBuf>, SqlError> {
+    if Path::new(path).is_file() {
+        return Ok(vec![PathBuf::from(path)]);
+    }
+    let pattern =
+        Pattern::new(path).map_err(|error| SqlError::invalid(format!("{path}: {error}")))?;
+    let is_folder = Path::new(path).is_dir();
+    let parts = Path::new(path).components();
+    let plain =
+        |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
+    let folder: PathBuf = match is_folder {
+        true => PathBuf::from(path),
+        false => Path::new(".").join(parts.take_while(plain).collect::<PathBuf>()),
+    };
+    let all = format!("{}/**/*", Pattern::escape(&folder.to_string_lossy()));
+    let found =
+        expand(&[PathBuf::from(all)]).map_err(|error| SqlError::invalid(error.to_string()))?;
+    let is_taken = |file: &PathBuf| {
+        let name = file.strip_prefix(".").unwrap_or(file);
+        name.to_string_lossy().ends_with(dotted) && (is_folder || pattern.matches_path(name))
+    };
+    Ok(found.into_iter().filter(is_taken).collect())
 }
 
 /// The delimiter that the first line of a CSV file has most of; a comma if it cannot be told.

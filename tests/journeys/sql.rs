@@ -96,7 +96,8 @@ fn parquet_files_of_others_are_examined_before_they_are_read() {
         piped(data, &["--file", &file, "--format", "csv"], count)
     };
     assert_eq!(printed(&asked(&parts)), "n\n5\n");
-    assert_eq!(printed(&asked(&parts.join("*.parquet"))), "n\n2\n");
+    assert_eq!(printed(&asked(&parts.join("*.parquet"))), "n\n5\n");
+    assert_eq!(printed(&asked(&parts.join("a*.parquet"))), "n\n2\n");
 
     // A text of 40 MiB that takes a few kilobytes.
     let text = arrow::array::StringArray::from(vec!["x".repeat(40 << 20)]);
@@ -112,7 +113,7 @@ fn parquet_files_of_others_are_examined_before_they_are_read() {
     let mut writer = writer.unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
-    for path in [&bomb, &parts] {
+    for path in [&bomb, &parts, &parts.join("*.parquet")] {
         let refused = asked(path);
         assert_eq!(refused.status.code(), Some(1));
         let told = format!("{}: row group 1, column \"text\": ", bomb.display());
