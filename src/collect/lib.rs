@@ -16,6 +16,7 @@ pub mod mapping;
 mod moment;
 pub mod page;
 pub mod portals;
+mod progress;
 pub mod queue;
 pub mod readers;
 pub mod rejected;
@@ -39,11 +40,12 @@ use uuid::Uuid;
 use self::jobs::{JobKind, JobOutcome, NewJob};
 use self::mapping::Mappings;
 use self::portals::Portals;
+use self::progress::JobProgress;
 use self::queue::Politeness;
 use self::readers::ReaderPool;
 use self::runner::{Runner, RunnerContext, RunnerMessage};
 use self::waiters::{JobNews, JobWaiters, WaiterSlot};
-use self::work::{PAGES_FOLDER, PageWorker, WAIT_MAX};
+use self::work::{PAGES_FOLDER, PageWorker};
 use crate::rejected::{Rejected, RejectionCode};
 use crate::settings::CollectSettings;
 use toise_base::clock::Clock;
@@ -406,18 +408,21 @@ impl Collector {
         let job = place.job();
         loop {
             // Another process may run the job.
-            let (ended, next) = self.ask(move |own| own.progress(job)).await?;
+            let progress = self
+                .ask(move |own| Ok(progress::of(&own.store, &own.clock, job)?))
+                .await?;
             let now = Instant::now();
-            if let Some(ended) = ended {
-                return Ok(Waited::Ended(ended));
-            }
-            if let Some((wait, is_unreachable)) = next
-                && (is_unreachable || now + wait > deadline)
-            {
-                return Ok(Waited::Until(wait));
-            }
-            if now >= deadline || stopping() {
-                return Ok(Waited::Until(next.map_or(RETRY_AFTER, |(wait, _)| wait)));
+            let is_over = now >= deadline || stopping();
+            match progress {
+                JobProgress::Ended(ended) => return Ok(Waited::Ended(ended)),
+                JobProgress::Waits {
+                    wait,
+                    is_unreachable,
+                } if is_unreachable || is_over || now + wait > deadline => {
+                    return Ok(Waited::Until(wait));
+                }
+                JobProgress::Runs if is_over => return Ok(Waited::Until(RETRY_AFTER)),
+                JobProgress::Waits { .. } | JobProgress::Runs => {}
             }
             let until = deadline.min(now + POLL_EVERY);
             match tokio::time::timeout_at(until, place.news()).await {
@@ -431,22 +436,6 @@ impl Collector {
                 _ => {}
             }
         }
-    }
-
-    /// How a job ended, or how long it is to its next attempt and whether the last one reached nobody. Blocks.
-    fn progress(&self, job: Uuid) -> Result<(Option<JobOutcome>, Option<(Duration, bool)>)> {
-        let now_ms = self.clock.now().timestamp_millis();
-        let (ended, next) = self.store.read(|connection| {
-            let ended = jobs::find_outcome(connection, job)?;
-            Ok((ended, jobs::next_attempt(connection, job, now_ms)?))
-        })?;
-        let next = next.and_then(|(due_at_ms, is_unreachable)| {
-            let wait_ms = u64::try_from(due_at_ms - now_ms).ok()?;
-            // The clock may have been set back since it was written.
-            let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
-            (!wait.is_zero()).then_some((wait, is_unreachable))
-        });
-        Ok((ended, next))
     }
 
     /// Queues checks of known adverts by their URLs: non-public ones are left out, and those already waiting are not

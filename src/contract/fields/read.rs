@@ -36,7 +36,7 @@ pub fn read<'v>(
     table: &'static [Field],
     at: JsonPath<'_>,
 ) -> Result<Values<'v>, Fault> {
-    walk(value, table, Missing::IsFault, at)
+    walk(value, table, Missing::Fault, at)
 }
 
 /// Reads an object in which required fields may be absent, also in nested objects, because the caller checks later what
@@ -49,7 +49,7 @@ pub fn read_part<'v>(
     table: &'static [Field],
     at: JsonPath<'_>,
 ) -> Result<Values<'v>, Fault> {
-    walk(value, table, Missing::IsFoundLater, at)
+    walk(value, table, Missing::FoundLater, at)
 }
 
 /// Reads the fields that change in a record; those that are absent or null stay as they are.
@@ -61,7 +61,7 @@ pub fn read_change<'v>(
     table: &'static [Field],
     at: JsonPath<'_>,
 ) -> Result<Values<'v>, Fault> {
-    walk(value, table, Missing::IsUnchanged, at)
+    walk(value, table, Missing::Unchanged, at)
 }
 
 /// Reads a query string.
@@ -90,9 +90,9 @@ pub fn read_query<'v, K: AsRef<str>, V: AsRef<str>>(
 /// What it means that a required field is missing.
 #[derive(Clone, Copy, PartialEq)]
 enum Missing {
-    IsFault,
-    IsFoundLater,
-    IsUnchanged,
+    Fault,
+    FoundLater,
+    Unchanged,
 }
 
 fn walk<'v>(
@@ -116,7 +116,7 @@ fn walk<'v>(
             taken(value, field.kind, missing, JsonPath::Key(&at, key))?,
         );
     }
-    if missing == Missing::IsFault {
+    if missing == Missing::Fault {
         refuse_missing(&values, table, at)?;
     }
     Ok(values)
@@ -125,7 +125,7 @@ fn walk<'v>(
 /// Whether a null stands for a field that is absent: every field may be in a change, optional ones otherwise.
 fn is_absent(value: &Value, field: &Field, missing: Missing) -> bool {
     let means_itself = matches!(field.kind, FieldKind::IntegerOrNull(..));
-    let is_optional = !field.is_required || missing == Missing::IsUnchanged;
+    let is_optional = !field.is_required || missing == Missing::Unchanged;
     value.is_null() && is_optional && !means_itself
 }
 
@@ -181,7 +181,7 @@ pub fn read_value<'v>(
     kind: FieldKind,
     at: JsonPath<'_>,
 ) -> Result<Taken<'v>, Fault> {
-    taken(value, kind, Missing::IsFault, at)
+    taken(value, kind, Missing::Fault, at)
 }
 
 fn taken<'v>(
@@ -315,7 +315,7 @@ fn pair<'v>(value: &'v Value, fields: &[Field; 2], at: JsonPath<'_>) -> Result<T
         taken(
             value,
             field.kind,
-            Missing::IsFault,
+            Missing::Fault,
             JsonPath::Index(&at, index),
         )
     });

@@ -1,0 +1,49 @@
+//! How far a job is, as a call that waits for it asks.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::jobs::{self, JobOutcome};
+use super::work::WAIT_MAX;
+use toise_base::clock::Clock;
+use toise_store::Store;
+
+/// How far a job is.
+pub(crate) enum JobProgress {
+    /// It has ended.
+    Ended(JobOutcome),
+    /// Its next attempt is due after a wait.
+    Waits {
+        wait: Duration,
+        /// Whether the last one could not even connect to the portal.
+        is_unreachable: bool,
+    },
+    /// An attempt is made, or is due.
+    Runs,
+}
+
+/// How far a job is, whichever process runs it. Blocks.
+///
+/// # Errors
+/// The store fails.
+pub(crate) fn of(store: &Store, clock: &Clock, job: Uuid) -> toise_store::Result<JobProgress> {
+    let now_ms = clock.now().timestamp_millis();
+    let (ended, next) = store.read(|connection| {
+        let ended = jobs::find_outcome(connection, job)?;
+        Ok((ended, jobs::next_attempt(connection, job, now_ms)?))
+    })?;
+    if let Some(ended) = ended {
+        return Ok(JobProgress::Ended(ended));
+    }
+    let next = next.and_then(|(due_at_ms, is_unreachable)| {
+        let wait_ms = u64::try_from(due_at_ms - now_ms).ok()?;
+        // The clock may have been set back since it was written.
+        let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
+        (!wait.is_zero()).then_some(JobProgress::Waits {
+            wait,
+            is_unreachable,
+        })
+    });
+    Ok(next.unwrap_or(JobProgress::Runs))
+}
