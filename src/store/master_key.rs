@@ -4,7 +4,7 @@
 //! (`TOISE_MASTER_KEY_FILE`) or a command (`TOISE_MASTER_KEY_COMMAND`, its output). When a store is first opened with one,
 //! a data key is made, wrapped with it and stored, and the secrets that are there are sealed with the data key: webhook
 //! keys, signing secrets, the secret of cursors, the responses under idempotency keys. The files are then written anew, so
-//! that they show none of before. This is done while nobody else has the store open ([`super::sealed_store`]). Afterwards
+//! that they show none of before. This is done while nobody else has the store open (`sealed_store`). Afterwards
 //! it opens only with the master key.
 //!
 //! To change the master key, name the former one in the same ways with `_PREVIOUS` (`TOISE_MASTER_KEY_PREVIOUS`, …) the
