@@ -29,8 +29,6 @@ pub const PROTECTED_PREFIX: &str = "/v2/protected/";
 const INGESTION_PATH: &str = "/v2/protected/admin/adverts";
 /// End of the paths that activate an alert.
 const ACTIVATION: &str = "/activate";
-/// Beginning of the paths of tiles.
-const TILES_PREFIX: &str = "/v2/protected/tiles/";
 /// Beginning of the paths of geocoding; all need a key.
 pub const GEOCODING_PREFIX: &str = "/geocoding/";
 
@@ -183,9 +181,9 @@ impl Endpoint {
         self.is_protected() && !is_file && (changes || counts)
     }
 
-    /// Whether the answer under an `Idempotency-Key` is kept, if it is not too long. The rows of a query and tiles are not:
-    /// the call is only remembered, and answered anew.
+    /// Whether the answer under an `Idempotency-Key` is kept, if it is not too long. The rows of a query are not: the call is
+    /// only remembered, and answered anew.
     pub fn keeps_answers(&self) -> bool {
-        self.time != Time::Query && !self.path.starts_with(TILES_PREFIX)
+        self.time != Time::Query
     }
 }

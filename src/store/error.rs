@@ -63,8 +63,8 @@ pub enum Error {
     Replaced(#[from] ReplacedFile),
     /// The header of a log does not have its checksum, so that SQLite would read nothing of what it holds.
     #[error(
-        "{path} is damaged: what it holds was acknowledged and is not in the database yet. Restore a backup, or move the log \
-         away to go on without it"
+        "{path} is damaged: what it holds was acknowledged and may not be in the database yet. Restore a backup, or move the \
+         log away to go on without it"
     )]
     DamagedLog {
         /// The path of the log.

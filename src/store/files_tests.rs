@@ -28,6 +28,34 @@ fn names(data: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_log_that_could_not_be_read_is_refused_and_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, killed) = (folder.path().join("data"), folder.path().join("killed"));
+    let store = Store::open(&data).unwrap();
+    insert(&store, "acknowledged").unwrap();
+    // As a process leaves its files that is killed.
+    std::fs::create_dir(&killed).unwrap();
+    for name in [FILE_NAME.to_owned(), format!("{FILE_NAME}-wal")] {
+        std::fs::copy(data.join(&name), killed.join(&name)).unwrap();
+    }
+    let log = killed.join(format!("{FILE_NAME}-wal"));
+    let whole = std::fs::read(&log).unwrap();
+    let mut flipped = whole.clone();
+    flipped[20] ^= 4;
+    std::fs::write(&log, &flipped).unwrap();
+    for _ in 0..2 {
+        let refused = Store::open(&killed);
+        assert!(
+            matches!(&refused, Err(Error::DamagedLog { path }) if *path == log),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(std::fs::read(&log).unwrap(), flipped);
+    std::fs::write(&log, whole).unwrap();
+    assert_eq!(names(&killed), ["acknowledged"]);
+}
+
+#[test]
 fn a_log_that_is_cut_short_is_noticed_and_one_that_sqlite_empties_is_not() {
     for bytes in [0, 40, 32 + 3 * 4_120] {
         let folder = tempfile::tempdir().unwrap();

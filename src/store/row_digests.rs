@@ -47,7 +47,7 @@ impl DigestedTable {
     }
 }
 
-/// Registers the functions of the triggers, on every connection that writes: `row_digest_with(digest, columns…)` and
+/// Registers the functions of the triggers, on every connection: `row_digest_with(digest, columns…)` and
 /// `row_digest_without(digest, columns…)`. A replaced row is a deleted one too.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
