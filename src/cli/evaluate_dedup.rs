@@ -427,8 +427,8 @@ fn print_fitted(fitted: &FittedWeights) {
     align(&mut table);
     println!("{table}");
     println!(
-        "{} pairs of one asset, {} of two; prior {:.1} bits, currently {:.1}.",
-        fitted.same, fitted.different, fitted.prior_bits, fitted.prior_bits_in_use
+        "{} pairs of one asset, {} of two; the prior of each pair {:+.1} bits.",
+        fitted.same, fitted.different, fitted.prior_bits
     );
 }
 

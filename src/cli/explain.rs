@@ -5,6 +5,7 @@ use clap::Args;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_collect::portals::Portals;
+use toise_dedup::DedupVerdict;
 use toise_listings::Listings;
 use toise_listings::placement::explain::Explanation;
 use toise_store::Store;
@@ -37,6 +38,15 @@ pub fn run(common: &Common, arguments: &ExplainArgs) -> CommandResult {
     Ok(())
 }
 
+/// What a person calls an outcome.
+pub(super) fn outcome(verdict: DedupVerdict) -> &'static str {
+    match verdict {
+        DedupVerdict::Same => "same",
+        DedupVerdict::Possible => "possible",
+        DedupVerdict::Different => "different",
+    }
+}
+
 fn print(explanation: &Explanation) {
     for side in &explanation.adverts {
         let title = side.title.as_deref().unwrap_or("without title");
@@ -64,8 +74,21 @@ fn print(explanation: &Explanation) {
         println!("vetoed, whatever else agrees: {bar:?}");
     }
     println!(
-        "{:?}: {:+.1} bits, probability {:.4}",
-        comparison.verdict(),
+        "before any comparison: {:+.1} bits for {} adverts around",
+        comparison.prior_bits, explanation.adverts_around
+    );
+    if comparison.lookalike_bits < 0.0 {
+        println!(
+            "other homes of this price and surface: {:+.1} bits for {}",
+            comparison.lookalike_bits, explanation.lookalikes
+        );
+    }
+    for contradiction in &explanation.contradictions {
+        println!("contradiction: {}", contradiction.name());
+    }
+    println!(
+        "{}: {:+.1} bits, probability {:.4}",
+        outcome(explanation.verdict),
         comparison.bits,
         comparison.probability()
     );

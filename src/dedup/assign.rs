@@ -1,13 +1,19 @@
 //! Assignment of an advert to a property, based on all adverts of each candidate property.
+//!
+//! An advert joins a property only if it fits every advert of it: one that contradicts any of them stays outside, however
+//! like another it is, so that chains of near matches never form. What is likely but not sure is returned as
+//! [`LikelyPair`]s, for a person to decide.
 
-use super::compare::{Comparison, DedupVerdict, compare_among};
+use super::compare::{Comparison, compare, compare_among};
+use super::contradiction::{Contradiction, contradictions};
 use super::fingerprint::Fingerprint;
 use super::rarity::Surroundings;
-use super::weights::{
-    BARRED_BITS, CONTRADICTION_BITS, DOUBT_SHARE, JOIN_BITS, LEAVE_BITS, MOVE_BITS, SAME_BITS,
-    SUPPORT_BITS,
-};
+use super::thresholds::{DedupVerdict, Thresholds};
+use super::weights::{DOUBT_SHARE, LEAVE_BITS, MEMBER_EVIDENCE_MIN, MOVE_BITS, SUPPORT_BITS};
 use toise_contract::listings::codes::FlxId;
+
+/// Maximum likely pairs that are kept of one advert: the likeliest.
+const LIKELY_MAX: usize = 5;
 
 /// An advert of a property to which the new advert may belong.
 #[derive(Clone, Copy, Debug)]
@@ -20,133 +26,186 @@ pub struct AssignmentCandidate {
     pub fingerprint: Fingerprint,
 }
 
-/// The property to which a new advert is assigned.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Assignment {
-    /// A known property.
-    Join {
-        /// The property.
-        property: FlxId,
-        /// Other properties that it matches with at least [`JOIN_BITS`], ordered by identifier: evidence that they and
-        /// `property` are the same asset.
-        bridged: Vec<FlxId>,
-    },
-    /// A new property.
-    New,
+/// An advert that is perhaps of the same asset as the one that was assigned, but in another property.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LikelyPair {
+    /// Its property.
+    pub property: FlxId,
+    /// The advert of that property that is most like it.
+    pub advert: FlxId,
+    /// Binary logarithm of the odds.
+    pub bits: f32,
 }
 
-/// Assigns a new advert to a property.
+/// The property to which an advert is assigned.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Assignment {
+    /// The known property that it joins; `None` for one of its own.
+    pub property: Option<FlxId>,
+    /// Other properties that it surely belongs to as well, ordered by identifier: they and `property` are one asset.
+    pub bridged: Vec<FlxId>,
+    /// Properties that it perhaps belongs to, the likeliest first.
+    pub likely: Vec<LikelyPair>,
+}
+
+/// What becomes of an advert that shares a property.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reassignment {
+    /// Whether it leaves the others behind.
+    pub leaves: bool,
+    /// Where it goes, or, if it stays, the properties that are one asset with its own.
+    pub assignment: Assignment,
+}
+
+/// Assigns an advert that is alone, new or already known, to a property.
 ///
 /// `candidates` must be *all* adverts of every property of which [`Fingerprint::probes`] found at least one, in any
-/// order: other adverts of the property that contradict the new one count against joining it. `around` counts the adverts that
-/// share a block with it.
+/// order. `around` counts the adverts that share a block with it.
 pub fn assign(
-    new: &Fingerprint,
+    advert: &Fingerprint,
     candidates: &[AssignmentCandidate],
     around: &Surroundings,
+    thresholds: Thresholds,
 ) -> Assignment {
-    assign_from(SAME_BITS, new, candidates, around)
+    chosen(&judged(advert, candidates, around), thresholds)
 }
 
-/// Assigns an advert that already has a property of its own. A match would merge the two properties, so it requires
-/// [`JOIN_BITS`] instead of [`SAME_BITS`].
-pub fn assign_known(
-    known: &Fingerprint,
-    candidates: &[AssignmentCandidate],
-    around: &Surroundings,
-) -> Assignment {
-    assign_from(JOIN_BITS, known, candidates, around)
-}
-
-/// Reconsiders an advert that shares its property with `companions`, now that more is known of it: `None` where it
-/// stays. It leaves if nothing speaks for its companions any more ([`LEAVE_BITS`]), or if another property fits better
-/// by [`MOVE_BITS`]; it joins another with [`JOIN_BITS`], else founds one.
+/// Reconsiders an advert that shares its property with `companions`, now that more is known of it.
+///
+/// It leaves if nothing speaks for its companions any more ([`LEAVE_BITS`]) or one of them contradicts it, or if
+/// another property fits better by [`MOVE_BITS`]; `None` then stands for a property of its own. If it stays, the
+/// properties returned surely show the same asset as its own.
 pub fn reassign(
     known: &Fingerprint,
     companions: &[AssignmentCandidate],
     candidates: &[AssignmentCandidate],
     around: &Surroundings,
-) -> Option<Assignment> {
-    let kept = judged(known, companions, around).first().copied();
-    let kept_bits = kept.map_or(f32::NEG_INFINITY, |(bits, _)| bits);
+    thresholds: Thresholds,
+) -> Reassignment {
+    let kept = judged(known, companions, around);
     let others = judged(known, candidates, around);
-    let best_bits = others.first().map_or(f32::NEG_INFINITY, |(bits, _)| *bits);
-    let is_better = best_bits >= JOIN_BITS && best_bits >= kept_bits + MOVE_BITS;
-    (is_better || kept_bits < LEAVE_BITS).then(|| chosen(JOIN_BITS, &others))
+    let assignment = chosen(&others, thresholds);
+    let best = others
+        .iter()
+        .find(|fit| Some(fit.property) == assignment.property);
+    let leaves = kept.first().is_none_or(|kept| {
+        let is_better = best.is_some_and(|best| best.bits >= kept.bits + MOVE_BITS);
+        kept.is_refused || kept.bits < LEAVE_BITS || is_better
+    });
+    Reassignment { leaves, assignment }
 }
 
-fn assign_from(
-    least_bits: f32,
-    new: &Fingerprint,
-    candidates: &[AssignmentCandidate],
-    around: &Surroundings,
-) -> Assignment {
-    chosen(least_bits, &judged(new, candidates, around))
+/// How an advert fits a property.
+#[derive(Clone, Copy, Debug)]
+struct Fit {
+    property: FlxId,
+    /// The advert most like it.
+    advert: FlxId,
+    /// Binary logarithm of the odds that it belongs there.
+    bits: f32,
+    /// Whether an advert of the property rules it out, however likely the others make it.
+    is_refused: bool,
 }
 
-/// The bits of each property of which not all adverts are barred, the best first; equal ones by identifier.
+/// How an advert fits each property of which not all adverts are vetoed, the best first; equal ones by identifier.
 fn judged(
     new: &Fingerprint,
     candidates: &[AssignmentCandidate],
     around: &Surroundings,
-) -> Vec<(f32, FlxId)> {
-    let mut compared: Vec<(FlxId, FlxId, Comparison)> = candidates
+) -> Vec<Fit> {
+    let mut compared: Vec<(AssignmentCandidate, Comparison)> = candidates
         .iter()
-        .map(|one| {
-            let comparison = compare_among(new, &one.fingerprint, around);
-            (one.property, one.advert, comparison)
-        })
+        .map(|one| (*one, compare_among(new, &one.fingerprint, around)))
         .collect();
-    compared.sort_by_key(|(property, advert, _)| (*property, *advert));
-    let mut judged: Vec<(f32, FlxId)> = compared
-        .chunk_by(|one, next| one.0 == next.0)
-        .filter_map(|cluster| Some((judge(cluster)?, cluster[0].0)))
+    compared.sort_by_key(|(one, _)| (one.property, one.advert));
+    let mut fits: Vec<Fit> = compared
+        .chunk_by(|(one, _), (next, _)| one.property == next.property)
+        .filter_map(|cluster| judge(new, cluster))
         .collect();
-    judged.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
-    judged
+    fits.sort_by(|one, other| {
+        let by_bits = other.bits.total_cmp(&one.bits);
+        by_bits.then(one.property.cmp(&other.property))
+    });
+    fits
 }
 
-/// The best property with at least `least_bits`, and those that it shows to be the same asset.
-fn chosen(least_bits: f32, judged: &[(f32, FlxId)]) -> Assignment {
-    match judged.split_first() {
-        Some(((bits, property), others)) if *bits >= least_bits => {
-            let others = others.iter().filter(|(bits, _)| *bits >= JOIN_BITS);
-            let mut bridged: Vec<FlxId> = others.map(|(_, property)| *property).collect();
-            bridged.sort();
-            Assignment::Join {
-                property: *property,
-                bridged,
+/// The properties that an advert surely and perhaps belongs to.
+fn chosen(fits: &[Fit], thresholds: Thresholds) -> Assignment {
+    let mut assignment = Assignment::default();
+    for fit in fits {
+        match thresholds.verdict(fit.bits) {
+            DedupVerdict::Same if !fit.is_refused => match assignment.property {
+                None => assignment.property = Some(fit.property),
+                Some(_) => assignment.bridged.push(fit.property),
+            },
+            DedupVerdict::Same | DedupVerdict::Possible => {
+                assignment.likely.push(LikelyPair {
+                    property: fit.property,
+                    advert: fit.advert,
+                    bits: fit.bits,
+                });
             }
+            DedupVerdict::Different => {}
         }
-        _ => Assignment::New,
     }
+    assignment.bridged.sort();
+    assignment.likely.truncate(LIKELY_MAX);
+    assignment
 }
 
-/// The bits of a whole property; `None` if a veto applies to all of its adverts.
+/// How an advert fits a whole property; `None` if a veto applies to all of its adverts.
 ///
-/// The most similar advert decides. Others that agree add little, because they share its mistakes; others that
-/// contradict subtract more, because what is true of a property is true of each of its adverts.
-fn judge(cluster: &[(FlxId, FlxId, Comparison)]) -> Option<f32> {
+/// The most similar advert decides. Others that agree add little, because they share its mistakes; others that disagree
+/// on balance subtract more, because what is true of a property is true of each of its adverts.
+fn judge(new: &Fingerprint, cluster: &[(AssignmentCandidate, Comparison)]) -> Option<Fit> {
     let open = cluster
         .iter()
-        .filter(|(_, _, comparison)| comparison.bar.is_none());
+        .filter(|(_, comparison)| comparison.bar.is_none());
     // Of equally similar adverts, the one with the lowest identifier.
-    let (_, best_advert, best) = open.reduce(|best, next| {
-        if next.2.bits > best.2.bits {
+    let (best, most) = open.reduce(|best, next| {
+        if next.1.bits > best.1.bits {
             next
         } else {
             best
         }
     })?;
     let (mut support, mut against) = (0.0f32, 0.0);
-    for (_, advert, comparison) in cluster {
-        match comparison.verdict() {
-            _ if advert == best_advert => {}
-            DedupVerdict::Different if comparison.bar.is_some() => against += BARRED_BITS,
-            DedupVerdict::Different => against += CONTRADICTION_BITS,
-            _ if comparison.bits > 0.0 => support += SUPPORT_BITS.0,
-            _ => against += DOUBT_SHARE * -comparison.bits,
+    for (one, comparison) in cluster {
+        if one.advert == best.advert {
+            continue;
         }
+        if comparison.bits > 0.0 {
+            support += SUPPORT_BITS.0;
+        }
+        against -= DOUBT_SHARE * comparison.evidence_bits().min(0.0);
     }
-    Some(best.bits + support.min(SUPPORT_BITS.1) - against)
+    Some(Fit {
+        property: best.property,
+        advert: best.advert,
+        bits: most.bits + support.min(SUPPORT_BITS.1) - against,
+        is_refused: cluster
+            .iter()
+            .any(|(one, comparison)| !admits(new, &one.fingerprint, comparison)),
+    })
+}
+
+/// Whether an advert of a property admits another to it.
+fn admits(new: &Fingerprint, member: &Fingerprint, comparison: &Comparison) -> bool {
+    if comparison.bar.is_some() || comparison.evidence_bits() < MEMBER_EVIDENCE_MIN {
+        return false;
+    }
+    let mut found = contradictions(new, member);
+    match (found.next(), found.next()) {
+        (None, _) => true,
+        (Some(Contradiction::Commune | Contradiction::Energy), None) => {
+            comparison.is_identified() || comparison.is_one_text()
+        }
+        (Some(_), None) => comparison.is_identified(),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+/// Whether two adverts may stand in one property, whatever is common around them.
+pub fn may_share(one: &Fingerprint, other: &Fingerprint) -> bool {
+    admits(one, other, &compare(one, other))
 }

@@ -6,25 +6,14 @@ use super::blocks::{classes_differ, compatible};
 use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
-    ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, amenities, building, condominium,
-    count_difference, description, district, energy, figures, identifier, kind, land, photos,
-    place, portal, price, reference, seller, surface,
+    ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, amenities, bedrooms, building,
+    condominium, count_difference, description, district, energy, figures, floor, identifier, kind,
+    land, photos, place, portal, price, reference, seller, surface,
 };
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
-use super::weights::{ComparedField, DIFFERENT_BITS, FIELDS, PRIOR_BITS, SAME_BITS, WEIGHTS};
+use super::thresholds::{DedupVerdict, Thresholds};
+use super::weights::{ComparedField, FIELDS, WEIGHED_BITS, WEIGHTS};
 use toise_contract::enums::EnumPropertyClass as Class;
-
-/// The verdict of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum DedupVerdict {
-    /// The same asset.
-    Same,
-    /// Too similar to rule out one asset, not similar enough to merge.
-    Unsure,
-    /// Different assets.
-    Different,
-}
 
 /// A rule that keeps two adverts apart, whatever else agrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -83,6 +72,10 @@ impl Serialize for FieldEvidence {
 pub struct Comparison {
     /// Binary logarithm of the odds that both are the same asset.
     pub bits: f32,
+    /// The part of it that is known before anything is compared: the more adverts around, the lower.
+    pub prior_bits: f32,
+    /// The part of it that other homes of the same price and surface take away; 0 or less.
+    pub lookalike_bits: f32,
     /// The veto that keeps them apart whatever the bits, if any.
     pub bar: Option<Veto>,
     /// Whether both are by the same seller, for which other weights apply.
@@ -102,14 +95,40 @@ impl Comparison {
         }
     }
 
-    /// The verdict that follows from veto and bits.
-    pub fn verdict(&self) -> DedupVerdict {
+    /// What the fields say, without the odds before any comparison, bits.
+    pub fn evidence_bits(&self) -> f32 {
+        self.bits - self.prior_bits
+    }
+
+    /// The verdict that follows from veto and probability.
+    pub fn verdict(&self, thresholds: Thresholds) -> DedupVerdict {
         match self.bar {
             Some(_) => DedupVerdict::Different,
-            None if self.bits >= SAME_BITS => DedupVerdict::Same,
-            None if self.bits <= DIFFERENT_BITS => DedupVerdict::Different,
-            None => DedupVerdict::Unsure,
+            None => thresholds.verdict(self.bits),
         }
+    }
+
+    /// Whether something other than what the home is like shows that it is one: pictures of two sellers, a reference of
+    /// one, or a number that both addresses share. This outweighs a single contradiction. One seller shows the same
+    /// pictures for several flats of a building.
+    pub fn is_identified(&self) -> bool {
+        !self.programme
+            && ((!self.one_seller && self.is_at_most(ComparedField::Photos, 1))
+                || self.is_at_most(ComparedField::Identifier, 0)
+                || (self.one_seller && self.is_at_most(ComparedField::Reference, 0)))
+    }
+
+    /// Whether both are one text with the same figures at one price: a mistake in the commune or the energy class of one
+    /// is then likelier than a second home.
+    pub fn is_one_text(&self) -> bool {
+        !self.programme
+            && self.is_at_most(ComparedField::Text, 0)
+            && self.is_at_most(ComparedField::Figures, 0)
+            && self.is_at_most(ComparedField::Price, 0)
+    }
+
+    fn is_at_most(&self, field: ComparedField, level: u8) -> bool {
+        self.level(field).is_some_and(|found| found <= level)
     }
 
     /// The level of a field; `None` if it was not compared.
@@ -122,10 +141,10 @@ impl Comparison {
 impl Serialize for Comparison {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Comparison", 8)?;
-        fields.serialize_field("verdict", &self.verdict())?;
         fields.serialize_field("probability", &self.probability())?;
         fields.serialize_field("bits", &self.bits)?;
-        fields.serialize_field("priorBits", &PRIOR_BITS)?;
+        fields.serialize_field("priorBits", &self.prior_bits)?;
+        fields.serialize_field("lookalikeBits", &self.lookalike_bits)?;
         fields.serialize_field("bar", &self.bar)?;
         fields.serialize_field("oneSeller", &self.one_seller)?;
         fields.serialize_field("programme", &self.programme)?;
@@ -142,8 +161,12 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
 
 /// Compares an advert with another of those around it: what is common there shows less.
 pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundings) -> Comparison {
+    let prior_bits = around.prior_bits();
+    let lookalike_bits = around.lookalike_bits(one, other);
     let mut comparison = Comparison {
-        bits: PRIOR_BITS,
+        bits: prior_bits + lookalike_bits,
+        prior_bits,
+        lookalike_bits,
         bar: None,
         one_seller: false,
         programme: of_programme(one, other),
@@ -165,14 +188,8 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
             ComparedField::Rooms,
             count_difference(one.rooms, other.rooms),
         ),
-        (
-            ComparedField::Bedrooms,
-            count_difference(one.bedrooms, other.bedrooms),
-        ),
-        (
-            ComparedField::Floor,
-            count_difference(one.floor, other.floor),
-        ),
+        (ComparedField::Bedrooms, bedrooms(one, other)),
+        (ComparedField::Floor, floor(one, other)),
         (ComparedField::Building, building(one, other)),
         (ComparedField::Price, price(one, other)),
         (ComparedField::Energy, energy(one, other)),
@@ -212,7 +229,7 @@ pub fn may_be_same(one: &Fingerprint, other: &Fingerprint) -> bool {
     let comparison = compare(one, other);
     let rarity = comparison.evidence.iter().filter_map(|one| one.rarity_bits);
     let room: f32 = rarity.map(|bits| RARITY_BITS_MAX - bits).sum();
-    comparison.bar.is_none() && comparison.bits + room > DIFFERENT_BITS
+    comparison.bar.is_none() && comparison.bits + room > WEIGHED_BITS
 }
 
 /// The weight of a level of a field, bits.

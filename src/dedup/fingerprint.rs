@@ -105,9 +105,9 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Whether this tells something of the home that an earlier one of the advert did not: what it joined then may no
-    /// longer fit. A changed value, such as a lower price, is nothing new.
-    pub fn tells_more_than(&self, former: &Self) -> bool {
+    /// Whether this has a field that an earlier fingerprint of the advert lacked: the property it joined then may no
+    /// longer fit. A changed value, such as a lower price, adds no information.
+    pub fn adds_information_to(&self, former: &Self) -> bool {
         let gained = [
             self.precise().is_some() && former.precise().is_none(),
             self.surface_dm2.is_some() && former.surface_dm2.is_none(),

@@ -17,30 +17,86 @@ fn band(value: f64, limits: &[f64]) -> u8 {
 }
 
 /// Difference as a share of the greater value.
-fn relative_gap(one: u32, other: u32) -> f64 {
+pub(super) fn relative_gap(one: u32, other: u32) -> f64 {
     f64::from(one.abs_diff(other)) / f64::from(one.max(other).max(1))
 }
 
-/// Place: by distance, else by codes.
+/// How the communes of two adverts relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Communes {
+    /// One commune.
+    Same,
+    /// One postal code, where a commune is unknown.
+    SamePostalCode,
+    /// One is known by a city alone, the other by a district of it.
+    Containing,
+    /// Two communes.
+    Different,
+}
+
+/// How the communes of two adverts relate, by their codes; `None` where too little is known.
+pub(super) fn communes(one: &Fingerprint, other: &Fingerprint) -> Option<Communes> {
+    if let (Some(first), Some(second)) = (one.commune, other.commune) {
+        return Some(if first == second {
+            Communes::Same
+        } else if contains(&first, &second) || contains(&second, &first) {
+            Communes::Containing
+        } else {
+            Communes::Different
+        });
+    }
+    let (first, second) = (one.postal_code?, other.postal_code?);
+    Some(if first == second {
+        Communes::SamePostalCode
+    } else if is_whole_city(first, second) || is_whole_city(second, first) {
+        Communes::Containing
+    } else {
+        Communes::Different
+    })
+}
+
+/// Whether the code of a city contains that of one of its arrondissements.
+fn contains(city: &[u8; 5], district: &[u8; 5]) -> bool {
+    match city {
+        b"75056" => district.starts_with(b"751"),
+        b"69123" => district.starts_with(b"6938"),
+        b"13055" => district.starts_with(b"132"),
+        _ => false,
+    }
+}
+
+/// Whether a postal code is that of a whole city, 75000 or 69000, and the other that of a part.
+fn is_whole_city(city: u32, district: u32) -> bool {
+    city.is_multiple_of(1_000) && city / 1_000 == district / 1_000
+}
+
+/// Level of [`place`]: communes that may border on each other.
+pub const NEIGHBOURING_COMMUNE: u8 = 9;
+
+/// Communes whose centres are farther apart do not border on each other, metres.
+const NEIGHBOURS_M: f64 = 4_000.0;
+
+/// Place: by distance, else by communes.
 pub fn place(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS_M: [f64; 5] = [40.0, 150.0, 350.0, 700.0, 1_500.0];
     if let (Some(first), Some(second)) = (one.precise(), other.precise()) {
         return Some(band(metres(first, second), &LIMITS_M));
     }
     let after = LIMITS_M.len() as u8;
-    match (one.commune, other.commune) {
-        (Some(first), Some(second)) if first == second => return Some(after + 1),
-        (Some(_), Some(_)) => return Some(after + 3),
-        _ => {}
-    }
-    match (one.postal_code, other.postal_code) {
-        (Some(first), Some(second)) if first == second => Some(after + 2),
-        (Some(_), Some(_)) => Some(after + 3),
-        _ => None,
-    }
+    let is_near = || {
+        let spots = one.spot.zip(other.spot);
+        spots.is_some_and(|(first, second)| metres(first, second) <= NEIGHBOURS_M)
+    };
+    Some(match communes(one, other)? {
+        Communes::Same => after + 1,
+        Communes::SamePostalCode => after + 2,
+        Communes::Containing => after + 3,
+        Communes::Different if is_near() => after + 4,
+        Communes::Different => after + 5,
+    })
 }
 
-fn metres(one: ApproximatePosition, other: ApproximatePosition) -> f64 {
+pub(super) fn metres(one: ApproximatePosition, other: ApproximatePosition) -> f64 {
     let degrees = |e6: i32| f64::from(e6) / 1e6;
     // Measured at the mean latitude, so that the distance is symmetric.
     let parallel = (degrees(one.lat_e6) + degrees(other.lat_e6)) / 2.0;
@@ -73,16 +129,65 @@ pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     Some(3 + band(relative_gap(first, second), &[0.025, 0.06, 0.12]))
 }
 
-/// Plot area of anything but land.
+/// Plots of a multiple of this are rounded, square metres.
+const ROUND_LAND_M2: u32 = 50;
+
+/// Plot area of a house, or of what may be one: flats have none of their own, and some portals repeat their surface.
 pub fn land(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
-    if one.class == Class::Land {
+    let has_plot = |advert: &Fingerprint| {
+        let repeats_surface = || Some(advert.land_m2? * 100).zip(advert.surface_dm2);
+        !matches!(
+            advert.class,
+            Class::Land | Class::Flat | Class::Parking | Class::Room
+        ) && !repeats_surface().is_some_and(|(land, surface)| land.abs_diff(surface) < 100)
+    };
+    let (first, second) = (one.land_m2?, other.land_m2?);
+    if !has_plot(one) || !has_plot(other) {
         return None;
     }
-    Some(band(
-        relative_gap(one.land_m2?, other.land_m2?),
-        &[0.0, 0.03, 0.12],
-    ))
+    Some(match relative_gap(first, second) {
+        0.0 => u8::from(first.is_multiple_of(ROUND_LAND_M2)),
+        gap => 2 + band(gap, &[0.03, 0.12]),
+    })
 }
+
+/// Storey: equal, one apart, more. A number that repeats the rooms on both sides was filled in by a program.
+pub fn floor(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let repeats_rooms = |advert: &Fingerprint| {
+        let rooms = advert.rooms.map(i16::from);
+        advert.floor.is_some() && advert.floor == rooms
+    };
+    match count_difference(one.floor, other.floor)? {
+        _ if repeats_rooms(one) && repeats_rooms(other) => None,
+        apart => Some(apart),
+    }
+}
+
+/// Bedrooms follow from the rooms: equal ones show nothing more where the rooms are known.
+pub fn bedrooms(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let has_rooms = one.rooms.is_some() && other.rooms.is_some();
+    let apart = count_difference(one.bedrooms, other.bedrooms)?;
+    Some(if apart == 0 && has_rooms {
+        1
+    } else {
+        apart + u8::from(apart > 0)
+    })
+}
+
+/// Whether two adverts of one price and surface differ in a way that makes them two homes.
+pub(super) fn differs_elsewhere(one: &Fingerprint, other: &Fingerprint) -> bool {
+    let clearly = |level: Option<u8>, from: u8| level.is_some_and(|level| level >= from);
+    clearly(floor(one, other), 1)
+        || clearly(count_difference(one.rooms, other.rooms), 2)
+        || clearly(bedrooms(one, other), 2)
+        || clearly(energy(one, other), ENERGY_DIFFERENT)
+        || clearly(place(one, other), 4) && !matches!(place(one, other), Some(COMMUNE..=CONTAINING))
+        || one.portal == other.portal && clearly(district(one, other), 1)
+}
+
+/// Levels of [`place`] that say the same commune, or a city that contains it.
+const COMMUNE: u8 = 6;
+const CONTAINING: u8 = 8;
 
 /// Counts and storeys: equal, one apart, more.
 pub fn count_difference<T: Into<i64>>(one: Option<T>, other: Option<T>) -> Option<u8> {
@@ -110,14 +215,19 @@ pub fn building(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 
 /// Price.
 pub fn price(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let gap = price_gap(one, other)?;
+    Some(band(gap, &[0.0, 0.01, 0.04, 0.1, 0.2, 0.35]))
+}
+
+/// How far apart the closest prices of two adverts are, with or without fees, as a share of the greater.
+pub(super) fn price_gap(one: &Fingerprint, other: &Fingerprint) -> Option<f64> {
     // One portal shows the price with fees, another the net price.
     let prices = |advert: &Fingerprint| [advert.price_eur, advert.net_price_eur];
     let pairs = prices(one).into_iter().flatten().flat_map(|first| {
         let others = prices(other).into_iter().flatten();
         others.map(move |second| relative_gap(first, second))
     });
-    let gap = pairs.min_by(f64::total_cmp)?;
-    Some(band(gap, &[0.0, 0.01, 0.04, 0.1, 0.2, 0.35]))
+    pairs.min_by(f64::total_cmp)
 }
 
 /// Scores and classes of energy and climate.
@@ -152,15 +262,20 @@ pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
         });
     }
     match apart {
-        None if scored => Some(5),
+        None if scored => Some(SCORES_DIFFERENT),
         None => None,
         // Different scores outweigh a shared class.
-        Some(0) if scored => Some(4),
+        Some(0) if scored => Some(SCORES_DIFFERENT),
         Some(0) => Some(3),
         Some(1) => Some(4),
-        Some(_) => Some(5),
+        Some(_) => Some(ENERGY_DIFFERENT),
     }
 }
+
+/// Level of the energy: other scores, in one class or in none that is known.
+const SCORES_DIFFERENT: u8 = 5;
+/// Level of the energy: classes two or more apart.
+const ENERGY_DIFFERENT: u8 = 6;
 
 /// Classes that differ: a house on one side and a flat on the other, or a programme.
 pub fn kind(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
@@ -297,9 +412,12 @@ pub fn condominium(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Names of the district.
+/// Names of the district, which a portal gives by one rule and two portals by two.
 pub fn district(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
-    Some(u8::from(one.district? != other.district?))
+    if one.district? == other.district? {
+        return Some(0);
+    }
+    Some(if one.portal == other.portal { 1 } else { 2 })
 }
 
 /// Level of the portals: one portal shows both at the same time.
@@ -317,7 +435,7 @@ pub fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 }
 
 /// Whether both were online at the same time. An advert that is online now counts as online since its first sighting.
-fn together(one: OnlinePeriod, other: OnlinePeriod) -> bool {
+pub(super) fn together(one: OnlinePeriod, other: OnlinePeriod) -> bool {
     let end = |period: OnlinePeriod| {
         if period.online {
             u32::MAX

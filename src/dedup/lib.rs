@@ -17,6 +17,7 @@ mod assign;
 mod blocks;
 mod codec;
 mod compare;
+mod contradiction;
 mod digest;
 mod fingerprint;
 mod identifiers;
@@ -27,21 +28,24 @@ mod outline;
 mod rarity;
 mod seller;
 mod text;
+mod thresholds;
 pub mod weights;
 
-pub use assign::{Assignment, AssignmentCandidate, assign, assign_known, reassign};
+pub use assign::{
+    Assignment, AssignmentCandidate, LikelyPair, Reassignment, assign, may_share, reassign,
+};
 pub use blocks::BlockKey;
 pub use codec::DecodeError;
-pub use compare::{
-    Comparison, DedupVerdict, FieldEvidence, Veto, compare, compare_among, may_be_same,
-};
+pub use compare::{Comparison, FieldEvidence, Veto, compare, compare_among, may_be_same};
+pub use contradiction::{Contradiction, contradictions};
 pub use fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 pub use images::{ImageHash, Photos};
 pub use inline_vec::InlineVec;
 pub use outline::Outline;
-pub use rarity::{Agreements, Surroundings, ValueCount};
+pub use rarity::{Agreements, Surroundings};
 pub use seller::SellerKind;
 pub use text::Sketch;
+pub use thresholds::{DedupVerdict, Thresholds};
 
 #[cfg(test)]
 mod tests;

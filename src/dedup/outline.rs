@@ -11,21 +11,24 @@ use super::compare::{of_programme, worth};
 use super::fingerprint::{ApproximatePosition, Fingerprint, USUAL_BLUR_M, index_of, value_at};
 use super::inline_vec::InlineVec;
 use super::levels::{
-    amenities, building, condominium, count_difference, energy, kind, land, place, price, surface,
+    NEIGHBOURING_COMMUNE, amenities, bedrooms, building, condominium, count_difference, district,
+    energy, floor, kind, land, place, price, surface,
 };
-use super::rarity::{Agreements, RARITY_BITS_MAX, is_equality};
+use super::rarity::{Agreements, RARITY_BITS_MAX, Surroundings, is_equality};
 use super::seller::SELLER_KEYS_MAX;
 use super::text::TextFigures;
-use super::weights::{ComparedField, DIFFERENT_BITS, PRIOR_BITS, WEIGHTS};
+use super::weights::{ComparedField, WEIGHED_BITS, WEIGHTS};
 
 /// Version of the encoding; an outline of another version rules nothing out.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// The bits of what is not a plain number follow those of the numbers.
 const SPOT_BIT: u32 = 1 << 16;
 const NEW_BUILD_BIT: u32 = SPOT_BIT << 1;
 const TEXT_BIT: u32 = NEW_BUILD_BIT << 1;
 const FIGURES_BIT: u32 = TEXT_BIT << 1;
 const PHOTOS_BIT: u32 = FIGURES_BIT << 1;
+const COMMUNE_BIT: u32 = PHOTOS_BIT << 1;
+const DISTRICT_BIT: u32 = COMMUNE_BIT << 1;
 /// Tolerance for the rounding of a sum in another order, with a margin.
 const ROUNDING_BITS: f32 = 0.01;
 
@@ -64,6 +67,15 @@ impl Fingerprint {
             out.extend_from_slice(&spot.lat_e6.to_le_bytes());
             out.extend_from_slice(&spot.lon_e6.to_le_bytes());
         }
+        if let Some(commune) = self.commune {
+            given |= COMMUNE_BIT;
+            out.extend_from_slice(&commune);
+        }
+        if let Some(district) = self.district {
+            given |= DISTRICT_BIT;
+            out.extend_from_slice(&district.to_le_bytes());
+        }
+        out.extend_from_slice(&self.portal.to_le_bytes());
         // There are fifteen amenities.
         out.extend_from_slice(&(self.amenities_known as u16).to_le_bytes());
         out.extend_from_slice(&(self.amenities as u16).to_le_bytes());
@@ -103,23 +115,23 @@ impl Fingerprint {
                 ComparedField::Rooms,
                 count_difference(self.rooms, known.rooms),
             ),
-            (
-                ComparedField::Bedrooms,
-                count_difference(self.bedrooms, known.bedrooms),
-            ),
-            (
-                ComparedField::Floor,
-                count_difference(self.floor, known.floor),
-            ),
+            (ComparedField::Bedrooms, bedrooms(self, known)),
+            (ComparedField::Floor, floor(self, known)),
             (ComparedField::Building, building(self, known)),
             (ComparedField::Price, price(self, known)),
             (ComparedField::Energy, energy(self, known)),
             (ComparedField::Amenities, amenities(self, known)),
             (ComparedField::Condominium, condominium(self, known)),
+            (ComparedField::District, district(self, known)),
             (ComparedField::Kind, kind(self, known)),
         ];
         let known_bits = levels.into_iter().filter_map(|(field, level)| {
             let level = level?;
+            // Centres of communes are not in the outline: another commune may be a neighbouring one.
+            let level = match field {
+                ComparedField::Place => level.min(NEIGHBOURING_COMMUNE),
+                _ => level,
+            };
             // How rare an equal value is depends on the adverts around.
             let rarity = if is_equality(field, level) {
                 RARITY_BITS_MAX
@@ -142,14 +154,13 @@ impl Fingerprint {
             (ComparedField::Reference, !self.references.is_empty()),
             (ComparedField::Portal, true),
             (ComparedField::Identifier, self.address_number.is_some()),
-            (ComparedField::District, self.district.is_some()),
         ];
         let open_bits = open
             .into_iter()
             .filter(|(_, is_compared)| *is_compared)
             .map(|(field, _)| at_most(field, programme));
-        PRIOR_BITS + known_bits.sum::<f32>() + open_bits.sum::<f32>()
-            < DIFFERENT_BITS - ROUNDING_BITS
+        Surroundings::default().prior_bits() + known_bits.sum::<f32>() + open_bits.sum::<f32>()
+            < WEIGHED_BITS - ROUNDING_BITS
     }
 }
 
@@ -187,6 +198,15 @@ impl Outline {
             }),
             false => None,
         };
+        let commune = match has(COMMUNE_BIT) {
+            true => Some(rest.take()?),
+            false => None,
+        };
+        let district = match has(DISTRICT_BIT) {
+            true => Some(u32::from_le_bytes(rest.take()?)),
+            false => None,
+        };
+        let portal = u32::from_le_bytes(rest.take()?);
         let amenities_known = u16::from_le_bytes(rest.take()?).into();
         let amenities = u16::from_le_bytes(rest.take()?).into();
         let mut seller = InlineVec::default();
@@ -197,7 +217,7 @@ impl Outline {
             known: Fingerprint {
                 class,
                 offer,
-                commune: None,
+                commune,
                 postal_code: None,
                 spot,
                 surface_dm2: numbers.surface_dm2,
@@ -215,7 +235,7 @@ impl Outline {
                 net_price_eur: numbers.net_price_eur,
                 condominium_lots: numbers.condominium_lots,
                 charges_eur: numbers.charges_eur,
-                district: None,
+                district,
                 amenities_known,
                 amenities,
                 text: None,
@@ -228,7 +248,7 @@ impl Outline {
                 references: InlineVec::default(),
                 lot_series: None,
                 new_build: has(NEW_BUILD_BIT),
-                portal: 0,
+                portal,
                 period: None,
             },
             seller,

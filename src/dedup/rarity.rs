@@ -1,25 +1,37 @@
-//! How much an exact agreement shows: the rarer a value is around an advert, the more.
+//! How much an equal value shows: the rarer it is around an advert, the more.
 //!
 //! Two flats at 250,000 euros in one town show little, two at 187,430 nearly everything; thirty flats of a new building
-//! share their surface. A value's chance of occurring by accident is counted among the adverts met in the blocks, beside a
-//! chance expected before anything is counted, which stands for [`EXPECTED_ADVERTS`] adverts. The weight of an equal
-//! value is that of the table for a value as rare as [`USUAL_BITS`], and moves with its rarity.
+//! share their surface. [`Surroundings`] count this among the adverts that share a block with the new one:
+//!
+//! - how many there are: each is a chance to agree by accident, so the odds before any comparison fall with the number;
+//! - how often a value occurs among adverts that are *other homes* for another reason: a price among adverts of another
+//!   surface, a surface among adverts of another price, everything else among either. Copies of the advert itself would
+//!   make its own values look common, and are not counted;
+//! - how many share price *and* surface with it but contradict it elsewhere: proof that the combination is common here,
+//!   whatever the single values are worth.
+//!
+//! A chance expected before anything is counted stands for [`EXPECTED_ADVERTS`] adverts. This is the term-frequency
+//! adjustment of record linkage, with the prior of Fellegi and Sunter made explicit.
 
 use super::fingerprint::Fingerprint;
-use super::levels::{energy, surface};
-use super::weights::ComparedField;
+use super::levels::{self, energy, relative_gap, surface};
+use super::weights::{ADVERTS_AROUND, ComparedField, EXPECTED_COPIES};
 use toise_contract::enums::EnumPropertyClass as Class;
 
-/// Adverts that the expected chance of a value counts as.
+/// Fewest adverts that the expected chance of a value counts as.
 const EXPECTED_ADVERTS: f32 = 20.0;
-/// Rarity at which an equal value has the weight of the table, bits: price, surface, energy, storey, position.
-const USUAL_BITS: [f32; COUNTED] = [6.0, 5.0, 7.0, 2.3, 6.0];
-/// What a bit of rarity adds to the weight, bits.
-const BITS_PER_BIT: [f32; COUNTED] = [0.4, 0.6, 0.3, 0.6, 2.0];
-/// Most that rarity moves a weight, bits.
-pub(super) const RARITY_BITS_MAX: f32 = 3.0;
-/// Fields whose values are counted.
-const COUNTED: usize = 5;
+/// Rarity at which an equal value has the weight of the table, bits; in the order of [`CountedField`].
+const USUAL_BITS: [f32; COUNTED] = [6.0, 4.5, 7.0, 2.3, 6.0, 2.5];
+/// What a bit of rarity adds to the weight, bits: less than one where other fields of the comparison say the same again.
+const BITS_PER_BIT: [f32; COUNTED] = [0.9, 0.7, 0.5, 0.6, 1.0, 0.6];
+/// Most that rarity adds to a weight, bits.
+pub(super) const RARITY_BITS_MAX: f32 = 5.0;
+/// Most that it takes from one, bits.
+const RARITY_BITS_MIN: f32 = -6.0;
+/// Fewest accidental agreements in price and surface that are expected around any advert: less is not known so exactly.
+const ACCIDENTS_MIN: f32 = 0.1;
+/// Most that other homes of the same price and surface take from an agreement in both, bits.
+const LOOKALIKE_BITS_MAX: f32 = 8.0;
 
 /// Prices within this share of one another are plausible for one home.
 const PRICE_RANGE: f32 = 0.4;
@@ -39,71 +51,174 @@ const PRICE_TO_THE_EURO: f32 = 0.01;
 const SURFACE_RANGE: f32 = 0.2;
 /// Share of surfaces that are given with decimals.
 const SURFACE_WITH_DECIMALS: f32 = 0.3;
+/// Chance that another home of its block has the plan of a home, and so its surface to the hundredth.
+const SAME_PLAN_CHANCE: f32 = 0.004;
 /// Chance that two diagnostics of one town have both scores alike.
 const ENERGY_CHANCE: f32 = 0.004;
 /// Chance that two flats lie on one storey.
 const FLOOR_CHANCE: f32 = 0.2;
 /// Chance that two homes are shown at exactly the same point, before it is seen that all homes of an agent are.
 const POINT_CHANCE: f32 = 0.01;
+/// Chance that two homes of one block lie in a district of the same name.
+const DISTRICT_CHANCE: f32 = 0.2;
+/// Prices or surfaces that differ by more, as a share of the greater, are of two homes for the purpose of counting.
+const CLEARLY_OTHER: [f64; 2] = [0.1, 0.06];
+
+/// A field whose values are counted, by its place in the tables above.
+#[derive(Clone, Copy)]
+enum CountedField {
+    Price,
+    Surface,
+    Energy,
+    Floor,
+    Point,
+    District,
+}
+
+/// Fields whose values are counted.
+const COUNTED: usize = 6;
+
+/// How a value of an advert agrees with that of another; two bits in [`Agreements`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Agreement {
+    Unknown = 0,
+    Other = 1,
+    Near = 2,
+    Equal = 3,
+}
 
 /// How many adverts around an advert have its value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ValueCount {
+struct ValueCount {
     /// Adverts with the same value.
-    pub same: u32,
+    same: u32,
     /// Adverts with any.
-    pub known: u32,
+    known: u32,
 }
 
 /// How common the values of an advert are among the adverts around it: those it shares a block with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings([ValueCount; COUNTED]);
+pub struct Surroundings {
+    adverts: u32,
+    values: [ValueCount; COUNTED],
+    lookalikes: u32,
+}
 
-/// What one advert adds to [`Surroundings`]: two bits a field, whether it has a value and whether it is the same.
+/// What one advert adds to [`Surroundings`]: how each counted value agrees, and whether others contradict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreements(u16);
+
+/// The bit of [`Agreements`] that says that the adverts contradict each other outside price and surface.
+const CONTRADICTS_BIT: u16 = 1 << (2 * COUNTED);
 
 impl Agreements {
     /// How the values of an advert agree with those of another around it.
     pub fn between(advert: &Fingerprint, other: &Fingerprint) -> Self {
-        let equal = |one: Option<u32>, two: Option<u32>| Some(one? == two?);
-        let counted = [
-            equal(advert.price_eur, other.price_eur),
-            surface(advert, other).map(|level| level < 2),
-            energy(advert, other).map(|level| level == 0),
-            equal(
-                advert.floor.map(|floor| floor as u32),
-                other.floor.map(|floor| floor as u32),
-            ),
-            same_point(advert, other),
+        let equal = |is_equal: Option<bool>| match is_equal {
+            None => Agreement::Unknown,
+            Some(false) => Agreement::Other,
+            Some(true) => Agreement::Equal,
+        };
+        let floors = advert.floor.zip(other.floor);
+        let districts = advert.district.zip(other.district);
+        let agreements = [
+            price_agreement(advert, other),
+            surface_agreement(advert, other),
+            equal(energy(advert, other).map(|level| level == 0)),
+            equal(floors.map(|(one, two)| one == two)),
+            equal(same_point(advert, other)),
+            equal(districts.map(|(one, two)| one == two)),
         ];
-        let bits = counted.iter().rev().fold(0, |bits, agreement| {
-            let is_known = u16::from(agreement.is_some());
-            let is_same = u16::from(*agreement == Some(true));
-            (bits << 2) | (is_same << 1) | is_known
-        });
+        let bits = agreements
+            .iter()
+            .rev()
+            .fold(0, |bits, agreement| (bits << 2) | *agreement as u16);
+        let is_alike =
+            matches!(agreements[0], Agreement::Equal) && matches!(agreements[1], Agreement::Equal);
+        if is_alike && levels::differs_elsewhere(advert, other) {
+            return Self(bits | CONTRADICTS_BIT);
+        }
         Self(bits)
+    }
+
+    fn of(self, field: CountedField) -> Agreement {
+        match (self.0 >> (2 * field as u16)) & 3 {
+            0 => Agreement::Unknown,
+            1 => Agreement::Other,
+            2 => Agreement::Near,
+            _ => Agreement::Equal,
+        }
+    }
+}
+
+fn price_agreement(advert: &Fingerprint, other: &Fingerprint) -> Agreement {
+    match (advert.price_eur, other.price_eur) {
+        (Some(one), Some(two)) if one == two => Agreement::Equal,
+        (Some(one), Some(two)) if relative_gap(one, two) > CLEARLY_OTHER[0] => Agreement::Other,
+        (Some(_), Some(_)) => Agreement::Near,
+        _ => Agreement::Unknown,
+    }
+}
+
+fn surface_agreement(advert: &Fingerprint, other: &Fingerprint) -> Agreement {
+    match surface(advert, other) {
+        None => Agreement::Unknown,
+        Some(0..3) => Agreement::Equal,
+        Some(3 | 4) => Agreement::Near,
+        Some(_) => Agreement::Other,
     }
 }
 
 impl FromIterator<Agreements> for Surroundings {
     fn from_iter<I: IntoIterator<Item = Agreements>>(agreements: I) -> Self {
-        let mut counts = [ValueCount::default(); COUNTED];
-        for Agreements(bits) in agreements {
-            for (field, count) in counts.iter_mut().enumerate() {
-                let of_field = bits >> (2 * field);
-                count.known += u32::from(of_field & 1);
-                count.same += u32::from((of_field >> 1) & 1);
+        use CountedField::{District, Energy, Floor, Point, Price, Surface};
+        let mut around = Self::default();
+        for one in agreements {
+            around.adverts += 1;
+            let (price, surface) = (one.of(Price), one.of(Surface));
+            let [other_price, other_surface] = [price, surface].map(|it| it == Agreement::Other);
+            around.lookalikes += u32::from(one.0 & CONTRADICTS_BIT != 0);
+            let counted = [
+                (Price, other_surface),
+                (Surface, other_price),
+                (Energy, other_price || other_surface),
+                (Floor, other_price || other_surface),
+                (Point, other_price || other_surface),
+                (District, other_price || other_surface),
+            ];
+            for (field, is_another_home) in counted {
+                let agreement = one.of(field);
+                if is_another_home && agreement != Agreement::Unknown {
+                    let count = &mut around.values[field as usize];
+                    count.known += 1;
+                    count.same += u32::from(agreement == Agreement::Equal);
+                }
             }
         }
-        Self(counts)
+        around
     }
 }
 
 impl Surroundings {
-    /// How many adverts around have the value that an advert has in a field; `None` for fields that are not counted.
-    pub fn count(&self, field: ComparedField) -> Option<ValueCount> {
-        Some(self.0[index(field)?])
+    /// Number of adverts around: those that share a block.
+    pub fn adverts(&self) -> u32 {
+        self.adverts
+    }
+
+    /// Number of adverts around that share price and surface but contradict elsewhere: other homes that look alike.
+    pub fn lookalikes(&self) -> u32 {
+        self.lookalikes
+    }
+
+    /// Binary logarithm of the odds, before anything is compared, that an advert around is of the same asset: the copies
+    /// expected, spread over the adverts around.
+    pub fn prior_bits(&self) -> f32 {
+        EXPECTED_COPIES.log2() - self.adverts_counted().log2()
+    }
+
+    /// Adverts around, at least the fewest that count.
+    fn adverts_counted(&self) -> f32 {
+        (self.adverts as f32).max(ADVERTS_AROUND)
     }
 
     /// What the rarity of an equal value adds to its weight in the table, bits; `None` for a level that is not equality.
@@ -114,47 +229,72 @@ impl Surroundings {
         one: &Fingerprint,
         other: &Fingerprint,
     ) -> Option<f32> {
-        let index = index(field).filter(|_| is_equality(field, level))?;
-        if field == ComparedField::Place && same_point(one, other) != Some(true) {
+        if !is_equality(field, level) {
             return None;
         }
-        let expected = match field {
-            ComparedField::Price => price_chance(one, other),
-            ComparedField::Surface => surface_chance(one),
-            ComparedField::Energy => ENERGY_CHANCE,
-            ComparedField::Place => POINT_CHANCE,
-            _ => FLOOR_CHANCE,
-        };
-        let ValueCount { same, known } = self.0[index];
-        // The other advert of the pair is one of those around.
-        let (same, known) = (
-            same.saturating_sub(1) as f32,
-            known.saturating_sub(1) as f32,
-        );
-        let chance = (same + EXPECTED_ADVERTS * expected) / (known + EXPECTED_ADVERTS);
-        let bits = BITS_PER_BIT[index] * (-chance.log2() - USUAL_BITS[index]);
+        let counted = counted(field)?;
+        let chance = self.chance(counted, one, other)?;
+        let bits = BITS_PER_BIT[counted as usize] * (-chance.log2() - USUAL_BITS[counted as usize]);
         // Places for cars have nothing but their price, and few prices.
         let is_bare = field == ComparedField::Price && surface(one, other).is_none();
         let bits = if is_bare { bits.min(0.0) } else { bits };
-        Some(bits.clamp(-RARITY_BITS_MAX, RARITY_BITS_MAX))
+        Some(bits.clamp(RARITY_BITS_MIN, RARITY_BITS_MAX))
+    }
+
+    /// Chance that another home around has the value that two adverts share.
+    fn chance(&self, field: CountedField, one: &Fingerprint, other: &Fingerprint) -> Option<f32> {
+        let expected = match field {
+            CountedField::Price => price_chance(one, other),
+            // Where one side is rounded, the agreement is as common as the rounded value.
+            CountedField::Surface => surface_chance(one).max(surface_chance(other)),
+            CountedField::Energy => ENERGY_CHANCE,
+            CountedField::Point if same_point(one, other) != Some(true) => return None,
+            CountedField::Point => POINT_CHANCE,
+            CountedField::Floor => FLOOR_CHANCE,
+            CountedField::District => DISTRICT_CHANCE,
+        };
+        let ValueCount { same, known } = self.values[field as usize];
+        // At least one accidental agreement stands for what is expected: not having met one yet shows little.
+        let adverts = EXPECTED_ADVERTS.max(1.0 / expected);
+        Some((same as f32 + adverts * expected) / (known as f32 + adverts))
+    }
+
+    /// What other homes of the same price and surface take from an agreement in both, bits: never above 0. They count
+    /// beside the accidental agreements that the two values alone would lead to expect.
+    pub(super) fn lookalike_bits(&self, one: &Fingerprint, other: &Fingerprint) -> f32 {
+        let is_alike = surface_agreement(one, other) == Agreement::Equal
+            && price_agreement(one, other) == Agreement::Equal;
+        // The other advert of the pair may be one of them.
+        let others = u32::from(levels::differs_elsewhere(one, other));
+        let found = self.lookalikes.saturating_sub(others) as f32;
+        if !is_alike || found == 0.0 {
+            return 0.0;
+        }
+        let chances = [CountedField::Price, CountedField::Surface]
+            .map(|field| self.chance(field, one, other).unwrap_or(1.0));
+        let expected = (self.adverts_counted() * chances[0] * chances[1]).max(ACCIDENTS_MIN);
+        -((expected + found) / expected)
+            .log2()
+            .min(LOOKALIKE_BITS_MAX)
     }
 }
 
 /// Whether a level says that the values are equal, so that their rarity counts.
 pub(super) fn is_equality(field: ComparedField, level: u8) -> bool {
     match field {
-        ComparedField::Surface => level < 2,
-        field => index(field).is_some() && level == 0,
+        ComparedField::Surface => level < 3,
+        field => counted(field).is_some() && level == 0,
     }
 }
 
-fn index(field: ComparedField) -> Option<usize> {
+fn counted(field: ComparedField) -> Option<CountedField> {
     match field {
-        ComparedField::Price => Some(0),
-        ComparedField::Surface => Some(1),
-        ComparedField::Energy => Some(2),
-        ComparedField::Floor => Some(3),
-        ComparedField::Place => Some(4),
+        ComparedField::Price => Some(CountedField::Price),
+        ComparedField::Surface => Some(CountedField::Surface),
+        ComparedField::Energy => Some(CountedField::Energy),
+        ComparedField::Floor => Some(CountedField::Floor),
+        ComparedField::Place => Some(CountedField::Point),
+        ComparedField::District => Some(CountedField::District),
         _ => None,
     }
 }
@@ -191,7 +331,7 @@ fn surface_chance(one: &Fingerprint) -> f32 {
         (_, Some(area), _) => (SURFACE_RANGE * area as f32, SURFACE_WITH_DECIMALS),
         _ => return 1.0,
     };
-    (share / values.max(1.0)).min(1.0)
+    (share / values.max(1.0)).clamp(SAME_PLAN_CHANCE, 1.0)
 }
 
 #[cfg(test)]
@@ -199,9 +339,10 @@ mod tests {
     use super::*;
     use crate::tests::{fingerprint, flat};
 
-    fn priced(price: u32) -> Fingerprint {
+    fn priced(price: u32, surface_dm2: u32) -> Fingerprint {
         Fingerprint {
             price_eur: Some(price),
+            surface_dm2: Some(surface_dm2),
             ..fingerprint(&flat())
         }
     }
@@ -214,26 +355,65 @@ mod tests {
     #[test]
     fn an_odd_price_shows_more_than_a_round_one() {
         let around = Surroundings::default();
-        assert!(bits(&priced(187_430), &around) > bits(&priced(187_000), &around));
-        assert!(bits(&priced(187_000), &around) > bits(&priced(200_000), &around));
+        let of = |price: u32| bits(&priced(price, 6_135), &around);
+        assert!(of(187_430) > of(187_000));
+        assert!(of(187_000) > of(200_000));
     }
 
     #[test]
-    fn what_is_common_around_shows_less() {
-        let advert = priced(187_000);
-        let around = |same: usize| -> Surroundings {
+    fn a_price_that_other_homes_ask_shows_less_and_that_of_copies_no_less() {
+        let advert = priced(187_000, 6_135);
+        let around = |same: usize, surface_dm2: u32| -> Surroundings {
             let others = (0..100).map(|number| {
-                priced(if number < same {
+                let price = if number < same {
                     187_000
                 } else {
-                    1_000 + number as u32
-                })
+                    100_000 + number as u32
+                };
+                priced(price, surface_dm2)
             });
             others
                 .map(|other| Agreements::between(&advert, &other))
                 .collect()
         };
-        assert!(bits(&advert, &around(1)) > bits(&advert, &around(5)));
-        assert!(bits(&advert, &around(5)) > bits(&advert, &around(50)));
+        assert!(bits(&advert, &around(1, 7_000)) > bits(&advert, &around(5, 7_000)));
+        assert!(bits(&advert, &around(5, 7_000)) > bits(&advert, &around(50, 7_000)));
+        assert_eq!(
+            bits(&advert, &around(1, 6_135)),
+            bits(&advert, &around(50, 6_135))
+        );
+    }
+
+    #[test]
+    fn each_advert_around_is_a_chance_to_agree_by_accident() {
+        let advert = priced(187_000, 6_135);
+        let among = |count: usize| -> Surroundings {
+            std::iter::repeat_n(Agreements::between(&advert, &priced(300_000, 9_000)), count)
+                .collect()
+        };
+        assert_eq!(among(100).prior_bits() - 1.0, among(200).prior_bits());
+        assert_eq!(among(0).prior_bits(), among(1).prior_bits());
+    }
+
+    #[test]
+    fn other_homes_of_the_same_price_and_surface_take_from_an_agreement_in_both() {
+        let advert = Fingerprint {
+            floor: Some(3),
+            ..priced(160_000, 1_500)
+        };
+        let lookalike = Fingerprint {
+            floor: Some(5),
+            ..advert
+        };
+        let around = |count: usize| -> Surroundings {
+            std::iter::repeat_n(Agreements::between(&advert, &lookalike), count).collect()
+        };
+        assert_eq!(around(0).lookalike_bits(&advert, &advert), 0.0);
+        assert!(around(1).lookalike_bits(&advert, &advert) < -0.5);
+        assert!(
+            around(4).lookalike_bits(&advert, &advert) < around(1).lookalike_bits(&advert, &advert)
+        );
+        let dearer = priced(170_000, 1_500);
+        assert_eq!(around(4).lookalike_bits(&advert, &dearer), 0.0);
     }
 }

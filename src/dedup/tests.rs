@@ -69,8 +69,21 @@ pub(super) fn fingerprint(document: &Value) -> Fingerprint {
     Fingerprint::from_advert(&read::<Advert>(document).unwrap())
 }
 
+fn assigned(advert: &Fingerprint, candidates: &[AssignmentCandidate]) -> Assignment {
+    let around = Surroundings::default();
+    assign(advert, candidates, &around, Thresholds::default())
+}
+
+fn joined(property: u128) -> Option<FlxId> {
+    Some(FlxId(Uuid::from_u128(property)))
+}
+
 fn judged(other: &Value) -> Comparison {
     compare(&fingerprint(&flat()), &fingerprint(other))
+}
+
+fn outcome(other: &Value) -> DedupVerdict {
+    judged(other).verdict(Thresholds::default())
 }
 
 fn share_a_block(one: &Value, other: &Value) -> bool {
@@ -84,7 +97,7 @@ fn share_a_block(one: &Value, other: &Value) -> bool {
 #[test]
 fn a_copy_on_another_portal_is_the_same_asset() {
     let copy = judged(&elsewhere(&[]));
-    assert_eq!(copy.verdict(), DedupVerdict::Same);
+    assert_eq!(copy.verdict(Thresholds::default()), DedupVerdict::Same);
     assert!(copy.probability() > 0.999);
 }
 
@@ -108,7 +121,7 @@ fn rounding_blurring_a_late_price_cut_and_a_truncated_text_do_not_prevent_a_matc
         ),
     ]);
     assert!(share_a_block(&flat(), &other) && share_a_block(&other, &flat()));
-    assert_eq!(judged(&other).verdict(), DedupVerdict::Same);
+    assert_eq!(outcome(&other), DedupVerdict::Same, "{:?}", judged(&other));
 }
 
 #[test]
@@ -127,7 +140,7 @@ fn another_agencys_own_words_and_pictures_do_not_prevent_a_match() {
         ),
         ("/medias", Value::Null),
     ]);
-    assert_eq!(judged(&other).verdict(), DedupVerdict::Same);
+    assert_eq!(outcome(&other), DedupVerdict::Same, "{:?}", judged(&other));
 }
 
 #[test]
@@ -144,7 +157,7 @@ fn a_twin_on_another_floor_of_the_building_is_another_asset() {
     ]);
     assert!(share_a_block(&flat(), &twin));
     // Same agency, pictures and scores: too similar to rule out, not enough to merge.
-    assert_ne!(judged(&twin).verdict(), DedupVerdict::Same);
+    assert_ne!(outcome(&twin), DedupVerdict::Same, "{:?}", judged(&twin));
 }
 
 #[test]
@@ -158,10 +171,20 @@ fn two_adverts_of_one_agency_online_together_on_one_portal_need_strong_evidence(
     ];
     let words = json!("Appartement de trois pièces à la Butte-aux-Cailles, au calme.");
     let together = with(with(flat(), &apart), &[("/description", words)]);
-    assert_ne!(judged(&together).verdict(), DedupVerdict::Same);
+    assert_ne!(
+        outcome(&together),
+        DedupVerdict::Same,
+        "{:?}",
+        judged(&together)
+    );
     // A shared reference of the agency is strong evidence.
     let numbered = with(flat(), &apart);
-    assert_eq!(judged(&numbered).verdict(), DedupVerdict::Same);
+    assert_eq!(
+        outcome(&numbered),
+        DedupVerdict::Same,
+        "{:?}",
+        judged(&numbered)
+    );
 }
 
 #[test]
@@ -174,7 +197,12 @@ fn two_agencies_may_show_one_home_on_one_portal_at_the_same_time() {
             ("/contactInCharge", Value::Null),
         ],
     );
-    assert_eq!(judged(&second).verdict(), DedupVerdict::Same);
+    assert_eq!(
+        outcome(&second),
+        DedupVerdict::Same,
+        "{:?}",
+        judged(&second)
+    );
 }
 
 #[test]
@@ -203,7 +231,10 @@ fn flats_of_a_programme_stay_apart_despite_equal_texts_and_pictures() {
         Some(Veto::Programme)
     );
     let copy = fingerprint(&lot(elsewhere(&[])));
-    assert_eq!(compare(&first, &copy).verdict(), DedupVerdict::Same);
+    assert_eq!(
+        compare(&first, &copy).verdict(Thresholds::default()),
+        DedupVerdict::Same
+    );
     // A portal shows a lot under the programme's class; the programme itself is not one of its flats.
     let shown = [("/type", json!("CLASS_PROGRAM"))];
     let own_lot = fingerprint(&lot(elsewhere(&shown)));
@@ -247,10 +278,14 @@ fn adverts_share_a_block_even_if_one_lacks_position_postal_code_or_area() {
 }
 
 fn candidate(property: u128, advert: u128, document: &Value) -> AssignmentCandidate {
+    candidate_of(property, advert, fingerprint(document))
+}
+
+fn candidate_of(property: u128, advert: u128, fingerprint: Fingerprint) -> AssignmentCandidate {
     AssignmentCandidate {
         property: FlxId(Uuid::from_u128(property)),
         advert: FlxId(Uuid::from_u128(advert)),
-        fingerprint: fingerprint(document),
+        fingerprint,
     }
 }
 
@@ -279,14 +314,11 @@ fn a_property_whose_other_adverts_contradict_is_not_joined() {
     );
     let alone = [candidate(1, 1, &vague)];
     let both = [candidate(1, 1, &vague), candidate(1, 2, &other_floor)];
-    assert!(matches!(
-        assign(&new, &alone, &Surroundings::default()),
-        Assignment::Join { .. }
-    ));
-    assert_eq!(
-        assign(&new, &both, &Surroundings::default()),
-        Assignment::New
-    );
+    assert_eq!(assigned(&new, &alone).property, joined(1));
+    let refused = assigned(&new, &both);
+    assert_eq!(refused.property, None);
+    // It is shown to a person instead.
+    assert_eq!(refused.likely.len(), 1);
 }
 
 #[test]
@@ -295,55 +327,153 @@ fn equally_good_properties_are_returned_as_bridged() {
         candidate(7, 1, &elsewhere(&[])),
         candidate(3, 2, &elsewhere(&[])),
     ];
-    let Assignment::Join { property, bridged } =
-        assign(&fingerprint(&flat()), &copies, &Surroundings::default())
-    else {
-        panic!("not joined");
-    };
-    assert_eq!(property, FlxId(Uuid::from_u128(3)));
-    assert_eq!(bridged, [FlxId(Uuid::from_u128(7))]);
+    let assignment = assigned(&fingerprint(&flat()), &copies);
+    assert_eq!(assignment.property, joined(3));
+    assert_eq!(assignment.bridged, [FlxId(Uuid::from_u128(7))]);
+}
+
+/// A thin advert: price, surface and rooms, on one portal.
+fn thin(price: u32, surface_dm2: u32, insee: &[u8; 5]) -> Fingerprint {
+    Fingerprint {
+        commune: Some(*insee),
+        postal_code: None,
+        spot: None,
+        price_eur: Some(price),
+        net_price_eur: None,
+        surface_dm2: Some(surface_dm2),
+        rooms: Some(1),
+        address_number: None,
+        ..fingerprint(&json!({
+            "url": "https://thin.example/1", "source": "thin.example", "type": "CLASS_FLAT",
+            "offer": {"type": "OFFER_BUY"}, "lastSeenAt": "2026-03-10T08:00:00Z",
+        }))
+    }
+}
+
+/// How an advert is compared with another among many of other prices and surfaces.
+fn among_many(one: &Fingerprint, other: &Fingerprint, lookalikes: u32) -> Comparison {
+    let others = (0..200).map(|number| {
+        thin(
+            150_000 + 1_000 * (number % 80),
+            1_400 + 100 * (number % 4),
+            b"75111",
+        )
+    });
+    let alike = (0..lookalikes).map(|number| Fingerprint {
+        floor: Some(number as i16 + 10),
+        ..*one
+    });
+    let around: Vec<Fingerprint> = others.chain(alike).chain([*other]).collect();
+    let around = around
+        .iter()
+        .map(|advert| Agreements::between(one, advert))
+        .collect();
+    compare_among(one, other, &around)
 }
 
 #[test]
-fn merging_known_properties_requires_more_evidence_than_assigning_a_new_advert() {
-    let likely = elsewhere(&[
-        ("/habitation/floor", Value::Null),
-        ("/description", Value::Null),
-        ("/medias", Value::Null),
-        ("/habitation/climate", Value::Null),
-        ("/location/locationCoordinate", Value::Null),
-    ]);
-    let (new, sure) = (fingerprint(&flat()), elsewhere(&[]));
-    let likely_alone = [candidate(3, 1, &likely)];
-    assert!(matches!(
-        assign(&new, &likely_alone, &Surroundings::default()),
-        Assignment::Join { .. }
-    ));
-    assert_eq!(
-        assign_known(&new, &likely_alone, &Surroundings::default()),
-        Assignment::New
-    );
-    let sure_alone = [candidate(3, 1, &sure)];
-    assert!(matches!(
-        assign_known(&new, &sure_alone, &Surroundings::default()),
-        Assignment::Join { .. }
-    ));
-    let Assignment::Join { property, bridged } = assign(
-        &new,
-        &[candidate(3, 1, &likely), candidate(7, 2, &sure)],
-        &Surroundings::default(),
-    ) else {
-        panic!("not joined");
+fn studios_of_one_round_price_and_surface_in_a_dense_city_are_not_merged() {
+    let one = thin(160_000, 1_500, b"75111");
+    let verdict = |other: &Fingerprint, lookalikes: u32| {
+        among_many(&one, other, lookalikes).verdict(Thresholds::default())
     };
-    assert_eq!((property, bridged), (FlxId(Uuid::from_u128(7)), Vec::new()));
+    assert_ne!(
+        verdict(&thin(160_000, 1_500, b"75111"), 0),
+        DedupVerdict::Same
+    );
+    // In another arrondissement they are not even worth a look.
+    assert_eq!(
+        verdict(&thin(160_000, 1_500, b"75115"), 0),
+        DedupVerdict::Different
+    );
+    // An odd price and hundredths of square metres rarely coincide.
+    let odd = thin(163_470, 1_537, b"75111");
+    let again = thin(163_470, 1_537, b"75111");
+    let found = among_many(&odd, &again, 0);
+    assert_eq!(
+        found.verdict(Thresholds::default()),
+        DedupVerdict::Same,
+        "{found:?}"
+    );
+    // Unless other homes around have them too, as in a new building.
+    let common = among_many(
+        &Fingerprint {
+            floor: Some(2),
+            ..odd
+        },
+        &again,
+        6,
+    );
+    assert_ne!(
+        common.verdict(Thresholds::default()),
+        DedupVerdict::Same,
+        "{common:?}"
+    );
+}
+
+#[test]
+fn columns_that_repeat_others_are_no_evidence() {
+    let one = thin(160_000, 1_500, b"75111");
+    let level = |change: fn(&mut Fingerprint), field: weights::ComparedField| {
+        let mut changed = one;
+        change(&mut changed);
+        compare(&changed, &changed).level(field)
+    };
+    // The surface as land, and the rooms as storey.
+    let land = |advert: &mut Fingerprint| advert.land_m2 = Some(15);
+    assert_eq!(level(land, weights::ComparedField::Land), None);
+    let floor = |advert: &mut Fingerprint| advert.floor = Some(1);
+    assert_eq!(level(floor, weights::ComparedField::Floor), None);
+    let real = |advert: &mut Fingerprint| advert.floor = Some(4);
+    assert_eq!(level(real, weights::ComparedField::Floor), Some(0));
+}
+
+#[test]
+fn a_whole_city_does_not_contradict_its_arrondissements() {
+    let of = |insee: &[u8; 5]| thin(163_470, 1_537, insee);
+    let found =
+        |one: &[u8; 5], other: &[u8; 5]| contradictions(&of(one), &of(other)).collect::<Vec<_>>();
+    assert_eq!(found(b"75056", b"75111"), []);
+    assert_eq!(found(b"13201", b"13055"), []);
+    assert_eq!(found(b"75111", b"75112"), [Contradiction::Commune]);
+}
+
+#[test]
+fn near_matches_do_not_form_a_chain() {
+    let first = thin(163_470, 1_537, b"75111");
+    let second = Fingerprint {
+        surface_dm2: Some(1_580),
+        portal: 7,
+        ..first
+    };
+    let third = Fingerprint {
+        surface_dm2: Some(1_640),
+        portal: 9,
+        ..first
+    };
+    let property = [candidate_of(1, 1, first), candidate_of(1, 2, second)];
+    let assignment = assigned(&third, &property);
+    assert_eq!(assignment.property, None, "{assignment:?}");
+}
+
+#[test]
+fn an_advert_that_stays_may_show_that_two_properties_are_one() {
+    let known = fingerprint(&flat());
+    let companions = [candidate(1, 1, &elsewhere(&[]))];
+    let copy = [
+        ("/source", json!("third.example")),
+        ("/url", json!("https://third.example/3")),
+    ];
+    let others = [candidate(2, 2, &elsewhere(&copy))];
+    let around = Surroundings::default();
+    let kept = reassign(&known, &companions, &others, &around, Thresholds::default());
+    assert!(!kept.leaves);
+    assert_eq!(kept.assignment.property, joined(2));
 }
 
 #[test]
 fn an_advert_without_candidates_becomes_a_new_property() {
-    assert_eq!(
-        assign(&fingerprint(&flat()), &[], &Surroundings::default()),
-        Assignment::New
-    );
+    assert_eq!(assigned(&fingerprint(&flat()), &[]), Assignment::default());
 }
 
 #[test]

@@ -2,9 +2,11 @@
 //!
 //! A level's weight is the binary logarithm of how much more often it occurs between two adverts of the same asset
 //! than between two adverts of different assets that share a block (Fellegi and Sunter, 1969), in addition to what
-//! the other fields already contribute. Weights are added to [`PRIOR_BITS`]; each bit doubles or halves the odds that
-//! both are the same asset. `toise evaluate dedup --fit --pairs FILE` derives them from pairs of real adverts that people
-//! read and from synthetic adverts of training seeds, and prints them next to those in use. Where the table departs from the fit, the field's `why` gives the reason.
+//! the other fields already contribute. Each bit doubles or halves the odds that both are the same asset. The odds before
+//! any comparison come from the number of adverts around ([`Surroundings::prior_bits`](super::Surroundings)).
+//! `toise evaluate dedup --fit --pairs FILE` estimates the weights from the pairs of a data folder, without labels by
+//! expectation-maximisation and with pairs that people read, and prints them next to those in use. Where the table departs
+//! from the fit, the field's `why` gives the reason.
 
 use serde::Serialize;
 
@@ -85,138 +87,128 @@ const fn level(about: &'static str, other_sellers: f32, same_seller: f32) -> Agr
     }
 }
 
-/// Binary logarithm of the odds that two adverts which share a block are the same asset, before anything is compared.
-pub const PRIOR_BITS: f32 = -4.2;
-/// Minimum bits for the same asset. One bit less finds 3 % more of the real pairs read to fit the weights, and costs a
-/// point of precision among made-up adverts.
-pub const SAME_BITS: f32 = 3.4;
-/// Minimum bits to merge properties that already exist: when an advert matches both, or when the only advert of one
-/// changes. This is evaluated with every advert and every sighting, so errors accumulate.
-pub const JOIN_BITS: f32 = 5.8;
+/// Copies of an advert to expect among those around it, before anything is compared.
+pub const EXPECTED_COPIES: f32 = 1.3;
+/// Fewest adverts that count as around an advert: a store that holds few of a town's adverts is not a town of few homes.
+pub const ADVERTS_AROUND: f32 = 12.0;
+/// Bits that a comparison must be able to reach for its property to be weighed at all.
+pub const WEIGHED_BITS: f32 = -2.0;
+/// Evidence below which an advert of a property keeps another out, bits without the prior: they disagree more than they
+/// agree, so that what joins them is a third advert between them.
+pub const MEMBER_EVIDENCE_MIN: f32 = -1.0;
 /// Bits below which an advert leaves a property that it joined when less was known of it: as likely another asset.
 pub const LEAVE_BITS: f32 = 0.0;
 /// By how many bits another property must fit an advert better than its own before it moves there.
 pub const MOVE_BITS: f32 = 3.0;
-/// Bits below which the assets are certainly different: a pair just at this value is the same asset in 2 % of cases.
-pub const DIFFERENT_BITS: f32 = -5.6;
 /// What each further advert of a property adds if it supports the match, and the maximum for all together.
 pub const SUPPORT_BITS: (f32, f32) = (0.75, 1.5);
-/// What each further advert of a property subtracts if it is certainly of another asset.
-pub const CONTRADICTION_BITS: f32 = 6.0;
-/// Share of the bits against one asset that each further advert subtracts where it is not certain.
+/// Share of the bits against one asset that each further advert subtracts.
 pub const DOUBT_SHARE: f32 = 0.5;
-/// What it subtracts if a veto keeps it apart from the new one.
-pub const BARRED_BITS: f32 = 8.0;
 
 /// Every field in the order of [`ComparedField`].
 pub static WEIGHTS: [FieldWeights; FIELDS] = [
     FieldWeights {
         field: ComparedField::Place,
-        why: "Twins and neighbours are as close as two adverts of one asset, and agents show all their homes at \
-              one point, so proximity is worth 3 bits at most. Portals blur by 300 m: two blurred positions up to 700 m apart may be the same place. Larger \
-              distances are mistakes, which portals do make; set by hand, milder than fitted.",
+        why: "Twins and neighbours are as close as two adverts of one asset, and agents show all their homes at one point. Portals blur by 300 m. Another commune is all but exclusive: homes that agree in price and size by accident are found in every commune of a city.",
         levels: &[
-            level("within 40 m", 1.0, 1.6),
-            level("within 150 m", 2.5, 2.1),
-            level("within 350 m, as blurred", 2.8, 2.3),
-            level("within 700 m, as both blurred", -0.1, 1.5),
-            level("within 1.5 km", -5.0, -5.0),
-            level("farther apart", -6.5, -6.5),
-            level("one commune", -1.3, 1.0),
-            level("one postal code", -1.1, 1.0),
-            level("another commune", -3.0, -3.0),
+            level("within 40 m", 1.0, 1.0),
+            level("within 150 m", 2.0, 1.8),
+            level("within 350 m, as blurred", 1.3, 1.3),
+            level("within 700 m, as both blurred", -0.5, 0.0),
+            level("within 1.5 km", -3.8, -3.8),
+            level("farther apart", -6.0, -6.0),
+            level("one commune", 0.0, 0.0),
+            level("one postal code", 0.0, 0.0),
+            level("one in a district of the other's city", -2.5, -2.5),
+            level("a neighbouring commune", -6.0, -6.0),
+            level("another commune", -9.0, -9.0),
         ],
     },
     FieldWeights {
         field: ComparedField::Surface,
-        why: "Hundredths rarely coincide by chance, but flats with the same plan share them, and one agency sells \
-              them. Areas rounded or truncated to whole metres keep most of the weight; another measurement \
-              differs by up to 8 %.",
+        why: "Adverts in a block have similar areas. Hundredths rarely coincide by accident, whole metres often: an equal value counts by its rarity. Another measurement differs by up to 8 %.",
         levels: &[
-            level("equal to the decimetre", 3.1, 1.2),
-            level("equal", 5.1, 3.4),
-            level("equal when rounded", 3.4, 1.6),
-            level("within 2.5 %", 2.1, 0.1),
-            level("within 6 %", -0.5, -1.0),
-            level("within 12 %", -2.9, -2.3),
-            level("different", -5.1, -7.4),
+            level("equal to the decimetre", 5.0, 1.8),
+            level("equal", 3.6, 2.3),
+            level("equal when rounded", 3.0, 2.0),
+            level("within 2.5 %", 0.3, -0.5),
+            level("within 6 %", -1.8, -2.2),
+            level("within 12 %", -4.5, -4.5),
+            level("different", -6.5, -7.0),
         ],
     },
     FieldWeights {
         field: ComparedField::Land,
-        why: "Plot areas are nearly unique: the best evidence for a house. Some portals round to ten metres.",
+        why: "Plot areas are nearly unique: the best evidence for a house, less so where they are rounded. Flats have none of their own.",
         levels: &[
-            level("equal", 8.0, 7.8),
-            level("within 3 %", 5.1, 4.1),
-            level("within 12 %", 0.4, 1.0),
-            level("different", -4.4, -3.5),
+            level("equal", 6.5, 6.0),
+            level("equal, rounded", 4.0, 3.5),
+            level("within 3 %", 3.0, 2.5),
+            level("within 12 %", -0.5, -0.5),
+            level("different", -4.5, -4.5),
         ],
     },
     FieldWeights {
         field: ComparedField::Rooms,
-        why: "Assets in a block have similar sizes, so equality is no evidence; counting the kitchen explains a \
-              difference of one, hardly of two.",
+        why: "Assets in a block have similar sizes, so equality is little evidence; counting the kitchen explains a difference of one, hardly of two.",
         levels: &[
-            level("equal", -0.9, -1.5),
-            level("one more", -2.2, -2.1),
-            level("different", -5.9, -5.1),
+            level("equal", 0.3, 0.1),
+            level("one more", -1.0, -1.6),
+            level("different", -5.8, -5.8),
         ],
     },
     FieldWeights {
         field: ComparedField::Bedrooms,
-        why: "As rooms.",
+        why: "They follow from the rooms: equal ones show something only where the rooms are unknown.",
         levels: &[
-            level("equal", 0.3, -0.4),
-            level("one more", -1.8, -1.2),
-            level("different", -6.1, -6.9),
+            level("equal", 0.5, 0.3),
+            level("equal, as the rooms are", 0.1, 0.0),
+            level("one more", -2.2, -2.2),
+            level("different", -5.0, -5.5),
         ],
     },
     FieldWeights {
         field: ComparedField::Floor,
-        why: "Distinguishes twins, above all if the same agency sells them. Set by hand beyond the fit, which \
-              leaves out the flats of programmes: six in a hundred real pairs of one asset differ, twins nearly always.",
+        why: "Distinguishes twins, above all if the same agency sells them; six in a hundred pairs of one asset differ.",
         levels: &[
-            level("equal", 2.5, 3.3),
-            level("one apart", -9.5, -7.5),
-            level("different", -10.0, -9.0),
+            level("equal", 2.2, 2.5),
+            level("one apart", -4.5, -7.5),
+            level("different", -6.5, -9.0),
         ],
     },
     FieldWeights {
         field: ComparedField::Building,
-        why: "Neighbours share a building as twins do, so agreement is worth little; another building means \
-              another asset.",
+        why: "Neighbours share a building as twins do, so agreement is worth little; another building means another asset.",
         levels: &[
-            level("year and storeys equal", -2.3, -1.9),
-            level("one of them equal", 0.0, -0.6),
-            level("different", -4.5, -3.2),
+            level("year and storeys equal", 0.3, 0.2),
+            level("one of them equal", 0.2, 0.0),
+            level("different", -3.2, -3.0),
         ],
     },
     FieldWeights {
         field: ComparedField::Price,
-        why: "An asset has the same price on most portals; late price cuts and other fees explain up to 10 %. \
-              Larger differences are set by hand, milder than fitted: the generator never lets two portals \
-              drift that far.",
+        why: "An asset has the same price on most portals; late price cuts and other fees explain up to 10 %. An equal price counts by its rarity around.",
         levels: &[
-            level("equal", 5.7, 5.2),
-            level("within 1 %", -0.6, -0.8),
-            level("within 4 %", -0.3, 0.0),
-            level("within 10 %", -0.5, 1.2),
-            level("within 20 %", -4.5, -4.0),
-            level("within 35 %", -6.0, -6.0),
-            level("different", -7.0, -7.0),
+            level("equal", 4.5, 3.8),
+            level("within 1 %", 0.6, 0.3),
+            level("within 4 %", -0.2, 0.0),
+            level("within 10 %", -1.7, -0.8),
+            level("within 20 %", -3.5, -3.0),
+            level("within 35 %", -5.5, -5.5),
+            level("different", -8.0, -8.0),
         ],
     },
     FieldWeights {
         field: ComparedField::Energy,
-        why: "Two scores of three digits rarely coincide by chance, once in hundreds; twins sold by one agency \
-              may share them. Different scores mean another diagnostic, which is rare within two years.",
+        why: "Two scores of three digits rarely coincide by accident; twins sold by one agency may share them. Portals round scores, and classes one step apart come from new rules and mistakes.",
         levels: &[
-            level("both scores equal", 6.5, 1.2),
-            level("one score equal, the other near", -4.0, -3.4),
-            level("scores within 3 %", -5.1, -4.6),
-            level("classes equal, or the only score known", 2.9, 0.3),
-            level("classes next to each other", -3.9, -3.1),
-            level("different", -6.5, -4.9),
+            level("both scores equal", 7.2, 2.8),
+            level("one score equal, the other near", 2.0, 0.5),
+            level("scores within 3 %", 0.5, 0.0),
+            level("classes equal, or the only score known", 1.7, 1.0),
+            level("classes next to each other", -1.7, -1.7),
+            level("other scores", -2.7, -2.7),
+            level("classes two or more apart", -4.5, -4.5),
         ],
     },
     FieldWeights {
@@ -232,27 +224,23 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Text,
-        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar \
-              texts for similar assets: only nearly equal texts are evidence for one asset, and texts with \
-              different figures are evidence for two.",
+        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets: only nearly equal texts are evidence for one asset.",
         levels: &[
-            level("nine tenths in common", 3.5, 0.5),
-            level("six tenths in common", 0.2, -1.4),
-            level("three tenths in common", 1.7, -0.1),
-            level("a tenth in common", 0.8, -0.1),
-            level("written independently", -0.1, 0.2),
+            level("nine tenths in common", 5.0, 2.6),
+            level("six tenths in common", 1.3, 0.2),
+            level("three tenths in common", 1.3, 0.0),
+            level("a tenth in common", 1.0, 0.0),
+            level("written independently", 0.2, -0.6),
         ],
     },
     FieldWeights {
         field: ComparedField::Figures,
-        why: "Rewriting leaves the areas of rooms, the scores and the year unchanged. Two assets share a few by \
-              chance, flats with the same plan most of them; set a little lower by hand, because two agencies may \
-              measure separately.",
+        why: "Rewriting leaves the areas of rooms, the scores and the year unchanged. Two assets share a few by accident, flats with the same plan most of them.",
         levels: &[
-            level("most, three or more in common", 5.3, 3.2),
-            level("two or more in common", 3.8, 1.7),
-            level("one in common", 0.8, -0.9),
-            level("none in common", -3.5, -3.5),
+            level("most, three or more in common", 3.6, 2.0),
+            level("two or more in common", 2.5, 1.2),
+            level("one in common", 0.9, -0.5),
+            level("none in common", -2.0, -2.5),
         ],
     },
     FieldWeights {
@@ -262,43 +250,35 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
               Adverts of one seller share logos and façades, so one common picture is no evidence, but none in \
               common is strong evidence.",
         levels: &[
-            level("most in common", 7.0, 6.0),
-            level("several in common", 6.0, 5.7),
+            level("most in common", 7.0, 5.0),
+            level("several in common", 6.0, 4.5),
             level("one in common", 2.0, -1.4),
             level("none in common", -0.8, -3.9),
         ],
     },
     FieldWeights {
         field: ComparedField::Seller,
-        why: "Whether both have the same seller decides which weights apply; the rest depends on the kind of \
-              seller. An agency has hundreds of assets, a private person one: set by hand below the fitted \
-              bound, because numbers are mistyped.",
+        why: "Whether both have the same seller decides which weights apply; the rest depends on the kind of seller. An agency has hundreds of assets, a private person one.",
         levels: &[
             level("one agency", 0.0, 0.6),
-            level("one network", 0.0, 2.0),
-            level("one private person", 0.0, 6.5),
+            level("one network", 0.0, 1.5),
+            level("one private person", 0.0, 5.5),
             level("other professionals", -0.7, -0.6),
             level("professional and private", -1.2, -0.1),
         ],
     },
     FieldWeights {
         field: ComparedField::Reference,
-        why: "An agency numbers its assets: the same number means the same asset, a different one mostly another \
-              asset; milder than the ratio, because relisting assigns new numbers. Numbers of two agencies \
-              coincide by chance.",
-        levels: &[
-            level("one in common", 0.5, 8.0),
-            level("others", -0.3, -5.0),
-        ],
+        why: "An agency numbers its assets: the same number means the same asset, a different one mostly another asset; relisting assigns new numbers. Numbers of two agencies coincide by accident.",
+        levels: &[level("one in common", 0.5, 8.0), level("others", 0.6, -4.5)],
     },
     FieldWeights {
         field: ComparedField::Portal,
-        why: "Several agencies show one home on one portal at the same time, so this counts little against one \
-              asset; one agency shows an asset once on each portal.",
+        why: "Several agencies show one home on one portal at the same time, so this counts little against one asset; one agency shows an asset once on each portal.",
         levels: &[
-            level("other portals", 0.1, 1.2),
-            level("one portal, one after the other", -2.3, 0.9),
-            level("one portal, both online together", -0.3, -2.4),
+            level("other portals", 2.5, 2.3),
+            level("one portal, one after the other", -0.7, 0.9),
+            level("one portal, both online together", -0.5, -2.4),
         ],
     },
     FieldWeights {
@@ -309,26 +289,29 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Condominium,
-        why: "All flats of a building have its number of lots, but charges follow the flat. Agencies state charges of \
-              other years.",
+        why: "All flats of a building have its number of lots, but charges follow the flat. Agencies state charges of other years.",
         levels: &[
-            level("lots and charges equal", 4.0, 3.0),
-            level("charges equal", 3.0, 2.0),
-            level("lots equal", 1.2, 0.2),
-            level("different", -1.6, -1.6),
+            level("lots and charges equal", 3.2, 2.5),
+            level("charges equal", 2.4, 1.8),
+            level("lots equal", 0.5, 0.2),
+            level("different", -1.4, -1.4),
         ],
     },
     FieldWeights {
         field: ComparedField::District,
-        why: "Sellers name districts as they like, so another name shows little.",
-        levels: &[level("equal", 1.2, 0.3), level("different", -1.5, -0.8)],
+        why: "A portal names districts by one rule, so another name there means another place; between portals it shows little. An equal name counts by its rarity around.",
+        levels: &[
+            level("equal", 1.8, 1.4),
+            level("different, on one portal", -2.7, -2.7),
+            level("different", -0.4, -0.4),
+        ],
     },
     FieldWeights {
         field: ComparedField::Kind,
         why: "Sellers choose another class for the ground floor of a villa, and portals for the lot of a programme; \
               both are rare, and adverts of different classes only meet with equal price and area.",
         levels: &[
-            level("house and flat", -3.0, -3.0),
+            level("house and flat", -3.5, -3.5),
             level("lot of a programme", -1.0, -1.0),
         ],
     },

@@ -10,7 +10,7 @@ use super::row_digests;
 pub(super) type Steps<'s> = [&'s str];
 
 /// Migrations of the store.
-pub(super) const STORE: [&str; 10] = [
+pub(super) const STORE: [&str; 11] = [
     include_str!("migrations/store_0001.sql"),
     include_str!("migrations/store_0002.sql"),
     include_str!("migrations/store_0003.sql"),
@@ -21,6 +21,7 @@ pub(super) const STORE: [&str; 10] = [
     include_str!("migrations/store_0008_keys_audit_sealing.sql"),
     include_str!("migrations/store_0009_shares_and_waits.sql"),
     include_str!("migrations/store_0010_row_digests.sql"),
+    include_str!("migrations/store_0011_likely_pairs.sql"),
 ];
 
 /// Migrations of the ledger.

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{BoxedError, align};
-use toise_dedup::Comparison;
 use toise_dedup::weights::ComparedField;
+use toise_dedup::{Comparison, DedupVerdict};
 use toise_lab::dedup::fit::WeightFitter;
 use toise_listings::Listings;
 use toise_listings::placement::explain::Explanation;
@@ -90,7 +90,8 @@ pub(super) struct JudgedPair {
     is_together: bool,
     split: String,
     stratum: String,
-    /// The comparison of these two alone.
+    /// The outcome for these two alone.
+    verdict: DedupVerdict,
     comparison: Comparison,
 }
 
@@ -168,6 +169,7 @@ pub(super) fn judge(listings: &Listings, path: &Path) -> Result<PairReport, Boxe
             is_together: explanation.together,
             split: pair.split,
             stratum: pair.stratum,
+            verdict: explanation.verdict,
             comparison: explanation.comparison,
         });
     }
@@ -269,7 +271,7 @@ impl PairReport {
             println!(
                 "read as {reading}, {:+.1} bits ({:?}), {} {}\n  {}\n  {}",
                 pair.comparison.bits,
-                pair.comparison.verdict(),
+                pair.verdict,
                 pair.split,
                 pair.stratum,
                 pair.left.as_deref().unwrap_or_default(),

@@ -8,7 +8,7 @@
 use serde::Serialize;
 
 use toise_dedup::Comparison;
-use toise_dedup::weights::{FIELDS, PRIOR_BITS, WEIGHTS};
+use toise_dedup::weights::{FIELDS, WEIGHTS};
 
 /// Pairs added to every count, so that unseen levels are not treated as impossible.
 const SMOOTHING: f64 = 2.0;
@@ -31,8 +31,8 @@ struct LabelledPair {
     levels: [u8; FIELDS],
     one_seller: bool,
     same: bool,
-    /// What the rarity of equal values adds, bits: not fitted.
-    rarity_bits: f64,
+    /// What does not come from levels, bits: the prior, the rarity of equal values and lookalikes. It is not fitted.
+    other_bits: f64,
     /// How many pairs it counts as.
     weight: f64,
 }
@@ -81,10 +81,8 @@ pub struct FittedWeights {
     pub same: u64,
     /// Number of pairs of two assets.
     pub different: u64,
-    /// Prior weight from the regression, before any comparison, in bits.
+    /// What the regression adds to the prior of each pair, in bits.
     pub prior_bits: f64,
-    /// Prior weight in the current table, in bits.
-    pub prior_bits_in_use: f32,
     /// The compared fields.
     pub fields: Vec<FittedField>,
 }
@@ -108,7 +106,8 @@ impl WeightFitter {
             levels,
             one_seller,
             same,
-            rarity_bits: rarity.map(f64::from).sum(),
+            other_bits: rarity.map(f64::from).sum::<f64>()
+                + f64::from(comparison.prior_bits + comparison.lookalike_bits),
             weight,
         });
     }
@@ -168,7 +167,6 @@ impl WeightFitter {
             same: totals[1],
             different: totals[0],
             prior_bits,
-            prior_bits_in_use: PRIOR_BITS,
             fields: fields.collect(),
         }
     }
@@ -187,7 +185,7 @@ impl WeightFitter {
         let (least, greatest) = (*BITS.start(), *BITS.end());
         let anchor = bits;
         let mut squares: LevelTable<f64> = [[[1e-3; LEVELS_MAX]; 2]; FIELDS];
-        let (mut base, mut base_squares) = (f64::from(PRIOR_BITS), 1e-3);
+        let (mut base, mut base_squares) = (0.0, 1e-3);
         for pass in 0..PASSES {
             let step = STEP * 20.0 / (1.0 + pass as f64).sqrt();
             for pair in &self.pairs {
@@ -199,7 +197,7 @@ impl WeightFitter {
                 let sum: f64 = present()
                     .map(|(field, level)| bits[field][sellers][usize::from(*level)])
                     .sum();
-                let probability = 1.0 / (1.0 + (-(base + sum + pair.rarity_bits)).exp2());
+                let probability = 1.0 / (1.0 + (-(base + sum + pair.other_bits)).exp2());
                 let error = pair.weight * (f64::from(u8::from(pair.same)) - probability);
                 if error.abs() < 1e-4 {
                     continue;

@@ -6,8 +6,8 @@ use uuid::Uuid;
 use crate::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{
-    Agreements, AssignmentCandidate, DedupVerdict, Fingerprint, Outline, Surroundings, assign,
-    compare, may_be_same,
+    Agreements, AssignmentCandidate, DedupVerdict, Fingerprint, Outline, Surroundings, Thresholds,
+    assign, compare, may_be_same,
 };
 
 /// Fingerprints of made-up adverts, as varied as the generator makes them.
@@ -59,7 +59,8 @@ proptest! {
         let shuffled: Vec<AssignmentCandidate> = order.iter().filter_map(|at| candidates.get(*at)).copied().collect();
         for new in &fingerprints {
             let around: Surroundings = fingerprints.iter().map(|other| Agreements::between(new, other)).collect();
-            prop_assert_eq!(assign(new, &candidates, &around), assign(new, &shuffled, &around));
+            let thresholds = Thresholds::default();
+            prop_assert_eq!(assign(new, &candidates, &around, thresholds), assign(new, &shuffled, &around, thresholds));
         }
     }
 }
@@ -82,7 +83,7 @@ proptest! {
             bytes += outline.len();
             let outline = Outline::decode(&outline).unwrap();
             for one in &adverts {
-                let is_different = compare(one, other).verdict() == DedupVerdict::Different;
+                let is_different = compare(one, other).verdict(Thresholds::default()) == DedupVerdict::Different;
                 different += usize::from(is_different);
                 if one.certainly_differs(&outline) {
                     ruled_out += 1;
@@ -91,6 +92,6 @@ proptest! {
             }
         }
         prop_assert!(10 * ruled_out >= 7 * different, "{ruled_out} of {different}");
-        prop_assert!(bytes <= 64 * adverts.len(), "{bytes} bytes");
+        prop_assert!(bytes <= 80 * adverts.len(), "{bytes} bytes");
     }
 }

@@ -174,7 +174,7 @@ impl Listings {
         let mut plan = WritePlan::new(incoming, stored.as_ref(), sources)?;
         if let IngestDecision::Write(draft) = &plan.step {
             let planned = |connection: &Connection| {
-                PlannedPlacement::plan(connection, draft, stored.as_ref())
+                PlannedPlacement::plan(connection, draft, stored.as_ref(), self.thresholds)
             };
             plan.planned = Some(self.store.read_snapshot_with(planned)?);
         }
@@ -186,10 +186,12 @@ impl Listings {
         let places = self.places()?;
         let percolator = Arc::clone(&self.percolator);
         let (only, now_ms) = (self.alerts_of, self.clock.now().timestamp_millis());
+        let thresholds = self.thresholds;
         let written = self.store.write_with(move |transaction| -> Result<_> {
             let percolation = PercolationBuffer::begin(&percolator, transaction, only, now_ms)?;
             let mut tables =
                 ListingsWriter::begin(transaction, percolation)?.with_baseline(group.basis)?;
+            tables = tables.with_thresholds(thresholds);
             let mut group = group;
             let outcomes = group.adverts.iter_mut().map(|prepared| match prepared {
                 Ok(prepared) => write_one(&mut tables, prepared, places.sources()),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::OptionalExtension;
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::records::percolation::PercolationBuffer;
 use crate::records::rows;
@@ -25,19 +25,9 @@ impl Listings {
         let now_ms = self.clock.now().timestamp_millis();
         self.load_alerts()?;
         let merged = self.store.write_with(move |transaction| -> Result<_> {
-            let number = |id: FlxId| {
-                transaction
-                    .prepare_cached("SELECT coalesce(merged_into, property) FROM properties WHERE property_id = ?1")?
-                    .query_row([id.0.as_bytes()], |row| row.get::<_, i64>(0))
-                    .optional()
-            };
-            let (first, second) = match (number(one)?, number(other)?) {
-                (Some(first), Some(second)) if first == second => {
-                    return Ok(Err(format!("{one} and {other} are already one property")));
-                }
-                (Some(first), Some(second)) => (first.min(second), first.max(second)),
-                (None, _) => return Ok(Err(format!("no property {one}"))),
-                (_, None) => return Ok(Err(format!("no property {other}"))),
+            let (first, second) = match two_properties(transaction, one, other)? {
+                Ok((one, other)) => (one.min(other), one.max(other)),
+                Err(reason) => return Ok(Err(reason)),
             };
             let percolation = PercolationBuffer::begin(&percolator, transaction, None, now_ms)?;
             let mut tables = ListingsWriter::begin(transaction, percolation)?;
@@ -53,6 +43,36 @@ impl Listings {
             self.percolator.forget();
         }
         merged?.map_err(Error::Refused)
+    }
+
+    /// Declares that two properties are different assets: their adverts are never joined, and the pair is no longer
+    /// listed as likely. Returns once durable. Blocks.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when one does not exist, or both are one.
+    pub fn keep_apart(&self, one: FlxId, other: FlxId) -> Result<()> {
+        let percolator = Arc::clone(&self.percolator);
+        let now_ms = self.clock.now().timestamp_millis();
+        self.load_alerts()?;
+        let kept = self.store.write_with(move |transaction| -> Result<_> {
+            let (first, second) = match two_properties(transaction, one, other)? {
+                Ok(numbers) => numbers,
+                Err(reason) => return Ok(Err(reason)),
+            };
+            let percolation = PercolationBuffer::begin(&percolator, transaction, None, now_ms)?;
+            let tables = ListingsWriter::begin(transaction, percolation)?;
+            for (advert, _) in rows::fingerprints_of(transaction, first)? {
+                for (other, _) in rows::fingerprints_of(transaction, second)? {
+                    tables.mark_distinct(advert, other)?;
+                }
+            }
+            tables.end()?;
+            Ok(Ok(()))
+        });
+        if kept.is_err() {
+            self.percolator.forget();
+        }
+        kept?.map_err(Error::Refused)
     }
 
     /// Moves adverts out of a property into one of their own and returns its identifier; they are never joined to the
@@ -104,4 +124,28 @@ impl Listings {
         }
         split?.map_err(Error::Refused)
     }
+}
+
+/// The numbers of two properties; the reason if one does not exist, or both are one.
+fn two_properties(
+    connection: &Connection,
+    one: FlxId,
+    other: FlxId,
+) -> rusqlite::Result<std::result::Result<(i64, i64), String>> {
+    let number = |id: FlxId| {
+        connection
+            .prepare_cached(
+                "SELECT coalesce(merged_into, property) FROM properties WHERE property_id = ?1",
+            )?
+            .query_row([id.0.as_bytes()], |row| row.get::<_, i64>(0))
+            .optional()
+    };
+    Ok(match (number(one)?, number(other)?) {
+        (Some(first), Some(second)) if first == second => {
+            Err(format!("{one} and {other} are already one property"))
+        }
+        (Some(first), Some(second)) => Ok((first, second)),
+        (None, _) => Err(format!("no property {one}")),
+        (_, None) => Err(format!("no property {other}")),
+    })
 }

@@ -12,7 +12,7 @@ use crate::adverts::identity::UrlDigest;
 use crate::adverts::member::PropertyMember;
 use crate::adverts::prepare::{AdvertDraft, ContentChange};
 use crate::placement::find::{
-    Placement, PlacementTarget, PlannedPlacement, is_reconsidered, own_property,
+    Placement, PlacementQuery, PlacementTarget, PlannedPlacement, is_reconsidered, own_property,
 };
 use crate::properties::made::BuiltProperty;
 use crate::records::rows::{self, fingerprints_of, is_marked_distinct};
@@ -20,7 +20,7 @@ use crate::records::tables::ListingsWriter;
 use crate::{Error, Result};
 use toise_alerts::percolate::PropertyTrigger;
 use toise_contract::listings::codes::FlxId;
-use toise_dedup::{DedupVerdict, Fingerprint, compare};
+use toise_dedup::{Fingerprint, may_share};
 
 /// Maximum adverts of a property: no asset has so many, and all are read when one changes.
 pub const MEMBERS_MAX: usize = 200;
@@ -38,15 +38,18 @@ impl ListingsWriter<'_> {
         let own_id = own_id.ok_or(Error::NoId("an advert"))?;
         let before = planned.and_then(|planned| planned.placement.as_ref());
         let found = self.find(&draft.fingerprint, None, before)?;
+        let likely = found.likely.unwrap_or_default();
         let Some((property, bridged)) = found.property else {
             let property = match planned.and_then(|planned| planned.made.as_ref()) {
                 Some((None, made)) => self.insert_property(own_id, made)?,
                 _ => self.insert_property(own_id, &own_property(draft)?)?,
             };
             let advert = self.insert_advert(digest, property, draft)?;
+            self.replace_likely(advert, &likely)?;
             return Ok((advert, own_id));
         };
         let advert = self.insert_advert(digest, property, draft)?;
+        self.replace_likely(advert, &likely)?;
         let property = self.join(property, &bridged)?;
         self.refresh_property(property, PropertyTrigger::AdvertJoined, planned)?;
         Ok((advert, rows::property_id(self.connection(), property)?))
@@ -72,6 +75,9 @@ impl ListingsWriter<'_> {
             _ => PlacementTarget::default(),
         };
         self.update_advert(advert, draft)?;
+        if let Some(likely) = &found.likely {
+            self.replace_likely(advert, likely)?;
+        }
         if found.leaves {
             return self.leave(advert, property, found.property);
         }
@@ -85,7 +91,7 @@ impl ListingsWriter<'_> {
         Ok(rows::property_id(self.connection(), property)?)
     }
 
-    /// The other property that an advert with this fingerprint belongs to, if it is alone in its own or reconsidered.
+    /// The other properties that a changed advert belongs to.
     fn find_other_property(
         &self,
         advert: i64,
@@ -93,21 +99,12 @@ impl ListingsWriter<'_> {
         fingerprint: &Fingerprint,
         planned: Option<&PlannedPlacement>,
     ) -> Result<PlacementTarget> {
-        let before = planned.and_then(|planned| planned.placement.as_ref());
         let own = Some((advert, property));
-        if planned.is_some() && self.is_unchanged(property) {
-            return match before {
-                Some(_) => self.find(fingerprint, own, before),
-                None => Ok(PlacementTarget::default()),
-            };
-        }
-        let is_open = fingerprints_of(self.connection(), property)?.len() == 1
-            || is_reconsidered(self.connection(), advert, fingerprint)?;
-        match is_open {
-            // What was found before counted other adverts in the property.
-            true => self.find(fingerprint, own, None),
-            false => Ok(PlacementTarget::default()),
-        }
+        // What was found before the transaction counted other adverts in the property.
+        let before = planned
+            .filter(|_| self.is_unchanged(property))
+            .and_then(|planned| planned.placement.as_ref());
+        self.find(fingerprint, own, before)
     }
 
     /// Moves an advert out of a property, into another or one of its own; returns the identifier of where it is now.
@@ -142,9 +139,19 @@ impl ListingsWriter<'_> {
         own: Option<(i64, i64)>,
         before: Option<&Placement>,
     ) -> Result<PlacementTarget> {
+        let may_leave = match own {
+            Some((advert, _)) => is_reconsidered(self.connection(), advert, fingerprint)?,
+            None => false,
+        };
+        let query = PlacementQuery {
+            fingerprint,
+            own,
+            may_leave,
+            thresholds: self.thresholds(),
+        };
         match (before, self.recent()) {
-            (Some(before), Some(recent)) => before.now(self.connection(), fingerprint, own, recent),
-            _ => Ok(Placement::find(self.connection(), fingerprint, own)?.found),
+            (Some(before), Some(recent)) => before.now(self.connection(), query, recent),
+            _ => Ok(Placement::find(self.connection(), query)?.found),
         }
     }
 
@@ -196,9 +203,7 @@ impl ListingsWriter<'_> {
             if is_marked_distinct(self.connection(), *advert, other)? {
                 return Ok(false);
             }
-            let contradicts = |(_, other): &(i64, Fingerprint)| {
-                compare(fingerprint, other).verdict() == DedupVerdict::Different
-            };
+            let contradicts = |(_, other): &(i64, Fingerprint)| !may_share(fingerprint, other);
             if others.iter().any(contradicts) {
                 return Ok(false);
             }

@@ -1,5 +1,7 @@
 //! Explains why two adverts are, or are not, one asset: the comparison field by field, and earlier decisions.
 
+use rusqlite::Connection;
+use rusqlite::types::ToSql;
 use serde::Serialize;
 
 use crate::placement::find::surroundings;
@@ -7,7 +9,9 @@ use crate::records::rows::{blob, fingerprint, first_row, flx_id};
 use crate::{Error, Listings, Result};
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
-use toise_dedup::{Comparison, Fingerprint, compare_among};
+use toise_dedup::{
+    Comparison, Contradiction, DedupVerdict, Fingerprint, Thresholds, compare_among, contradictions,
+};
 use toise_store::document;
 
 /// One of the two compared adverts.
@@ -40,8 +44,16 @@ pub struct Explanation {
     pub together: bool,
     /// Whether a person declared them to be different assets.
     pub split: bool,
-    /// The comparison of these two alone; placement also compares a property's other adverts.
+    /// The outcome for these two alone; placement also compares a property's other adverts.
+    pub verdict: DedupVerdict,
+    /// The comparison of these two alone.
     pub comparison: Comparison,
+    /// What cannot be true of one home at once.
+    pub contradictions: Vec<Contradiction>,
+    /// Adverts around the first one: each is a chance to agree by accident.
+    pub adverts_around: u32,
+    /// Those of them that share its price and surface but differ otherwise.
+    pub lookalikes: u32,
 }
 
 impl Listings {
@@ -56,15 +68,8 @@ impl Listings {
             let sql = "SELECT EXISTS (SELECT 1 FROM apart WHERE advert = ?1 AND other = ?2)";
             connection.query_row(sql, pair, |row| row.get(0))
         })?;
-        let around = self
-            .store
-            .read_with(|connection| surroundings(connection, &one.fingerprint))?;
-        Ok(Explanation {
-            together: one.property_flx_id == other.property_flx_id,
-            split,
-            comparison: compare_among(&one.fingerprint, &other.fingerprint, &around),
-            adverts: [one, other],
-        })
+        self.store
+            .read_with(|connection| explanation(connection, [one, other], split, self.thresholds))
     }
 
     /// Calls `each` with the address of every advert. Blocks.
@@ -96,27 +101,58 @@ impl Listings {
                 return Err(Error::Refused(format!("{name:?} {rule}")));
             }
         };
-        let sql = format!(
-            "SELECT advert, advert_id, property_id, adverts.document, fingerprint
-             FROM adverts JOIN properties USING (property) JOIN fingerprints USING (advert) WHERE {column} = ?1"
-        );
-        let side = self.store.read_with(|connection| -> Result<_> {
-            let mut statement = connection.prepare(&sql)?;
-            first_row(&mut statement, [key], |row| {
-                let id = flx_id(row, 1)?;
-                let text = document::decode(blob(row, 3)?).map_err(|error| error.of(id))?;
-                let advert: Advert = serde_json::from_slice(&text)?;
-                Ok(ExplainedAdvert {
-                    number: row.get(0)?,
-                    flx_id: flx_id(row, 1)?,
-                    property_flx_id: flx_id(row, 2)?,
-                    fingerprint: fingerprint(row, 4)?,
-                    source: advert.source,
-                    url: advert.url,
-                    title: advert.title,
-                })
-            })
-        })?;
+        let side = self
+            .store
+            .read_with(|connection| explained(connection, column, key))?;
         side.ok_or_else(|| Error::Refused(format!("no advert {name}")))
     }
+}
+
+/// The advert with a value in a column.
+pub(super) fn explained(
+    connection: &Connection,
+    column: &str,
+    value: impl ToSql,
+) -> Result<Option<ExplainedAdvert>> {
+    let sql = format!(
+        "SELECT advert, advert_id, property_id, adverts.document, fingerprint
+         FROM adverts JOIN properties USING (property) JOIN fingerprints USING (advert) WHERE {column} = ?1"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    first_row(&mut statement, [value], |row| {
+        let id = flx_id(row, 1)?;
+        let text = document::decode(blob(row, 3)?).map_err(|error| error.of(id))?;
+        let advert: Advert = serde_json::from_slice(&text)?;
+        Ok(ExplainedAdvert {
+            number: row.get(0)?,
+            flx_id: flx_id(row, 1)?,
+            property_flx_id: flx_id(row, 2)?,
+            fingerprint: fingerprint(row, 4)?,
+            source: advert.source,
+            url: advert.url,
+            title: advert.title,
+        })
+    })
+}
+
+/// Compares two adverts among those around the first.
+pub(super) fn explanation(
+    connection: &Connection,
+    adverts: [ExplainedAdvert; 2],
+    split: bool,
+    thresholds: Thresholds,
+) -> Result<Explanation> {
+    let [one, other] = adverts;
+    let around = surroundings(connection, &one.fingerprint, Some(one.number))?;
+    let comparison = compare_among(&one.fingerprint, &other.fingerprint, &around);
+    Ok(Explanation {
+        together: one.property_flx_id == other.property_flx_id,
+        split,
+        verdict: comparison.verdict(thresholds),
+        comparison,
+        contradictions: contradictions(&one.fingerprint, &other.fingerprint).collect(),
+        adverts_around: around.adverts(),
+        lookalikes: around.lookalikes(),
+        adverts: [one, other],
+    })
 }

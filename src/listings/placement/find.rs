@@ -18,8 +18,8 @@ use crate::records::rows::{self, fingerprints_of, is_marked_distinct, one_row};
 use crate::{Error, Result};
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{
-    Agreements, Assignment, AssignmentCandidate, BlockKey, Fingerprint, Outline, Surroundings,
-    assign, assign_known, may_be_same, reassign,
+    Agreements, AssignmentCandidate, BlockKey, Fingerprint, Outline, Reassignment, Surroundings,
+    Thresholds, assign, may_be_same, reassign,
 };
 
 /// Maximum candidates under one block key, latest first.
@@ -28,16 +28,31 @@ const CANDIDATES_PER_KEY_MAX: usize = 500;
 const CANDIDATES_MAX: usize = 2_000;
 
 /// Where an advert belongs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PlacementTarget {
     /// The number of the property, and of others that the advert shows to be the same asset; `None` when it founds a
     /// property, or stays where it is.
     pub property: Option<(i64, Vec<i64>)>,
     /// Whether it leaves other adverts behind in its present property.
     pub leaves: bool,
+    /// Adverts of other properties that are perhaps of the same asset, with the bits; `None` when nothing was searched.
+    pub likely: Option<Vec<(i64, f32)>>,
 }
 
-/// Whether an advert that shares its property is reconsidered: once it tells more than what it was placed by, unless a
+/// What a search for an advert's property depends on besides the store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlacementQuery<'a> {
+    /// What is known of the advert.
+    pub fingerprint: &'a Fingerprint,
+    /// The number and property of an advert that is already stored.
+    pub own: Option<(i64, i64)>,
+    /// Whether it may leave other adverts behind in its property.
+    pub may_leave: bool,
+    /// From which probability adverts are merged.
+    pub thresholds: Thresholds,
+}
+
+/// Whether an advert that shares its property may leave it: once more is known of it than when it was placed, unless a
 /// person placed it.
 pub(crate) fn is_reconsidered(
     connection: &Connection,
@@ -45,7 +60,7 @@ pub(crate) fn is_reconsidered(
     fingerprint: &Fingerprint,
 ) -> Result<bool> {
     Ok(
-        fingerprint.tells_more_than(&rows::fingerprint_of(connection, advert)?)
+        fingerprint.adds_information_to(&rows::fingerprint_of(connection, advert)?)
             && !rows::is_held(connection, advert)?,
     )
 }
@@ -68,13 +83,17 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Searches for the property an advert belongs to; `own` is the number and property of an advert already stored.
-    pub fn find(
-        connection: &Connection,
-        fingerprint: &Fingerprint,
-        own: Option<(i64, i64)>,
-    ) -> Result<Self> {
+    /// Searches for the property an advert belongs to.
+    pub fn find(connection: &Connection, query: PlacementQuery<'_>) -> Result<Self> {
+        let PlacementQuery {
+            fingerprint, own, ..
+        } = query;
         let Nearby { near, met, fullest } = find_nearby(connection, fingerprint)?;
+        let own_advert = own.map(|(advert, _)| advert);
+        let met: Vec<_> = met
+            .into_iter()
+            .filter(|(advert, _)| Some(*advert) != own_advert)
+            .collect();
         let around: Surroundings = met.iter().map(|(_, agreements)| *agreements).collect();
         let mut statement = connection
             .prepare_cached("SELECT property, fingerprint FROM fingerprints WHERE advert = ?1")?;
@@ -96,7 +115,7 @@ impl Placement {
         };
         Ok(Self {
             is_shared: !companions.is_empty(),
-            found: choose_property(connection, fingerprint, own, &weighed, &around)?,
+            found: choose_property(connection, query, &weighed, &around)?,
             alike,
             weighed: weighed.into_iter().collect(),
             met,
@@ -108,10 +127,10 @@ impl Placement {
     pub fn now(
         &self,
         connection: &Connection,
-        fingerprint: &Fingerprint,
-        own: Option<(i64, i64)>,
+        query: PlacementQuery<'_>,
         recent: &RecentChanges,
     ) -> Result<PlacementTarget> {
+        let fingerprint = query.fingerprint;
         let around_since = recent.under(&fingerprint.probes());
         let exact_since = recent.under(&fingerprint.exact_probes());
         let is_around = |advert: &i64| around_since.iter().any(|(around, _)| around == advert);
@@ -124,7 +143,7 @@ impl Placement {
         let is_full = of_key >= CANDIDATES_PER_KEY_MAX || in_all >= CANDIDATES_MAX;
         if is_full && (!met_since.is_empty() || recent.has_changed_adverts()) {
             // Only the latest are candidates: new adverts may have displaced some, removed ones made room for others.
-            return Ok(Self::find(connection, fingerprint, own)?.found);
+            return Ok(Self::find(connection, query)?.found);
         }
         let alike_since: Vec<i64> = met_since
             .iter()
@@ -154,7 +173,7 @@ impl Placement {
             .chain(&alike_since)
             .map(|advert| property_of.query_row([advert], |row| row.get(0)))
             .collect::<rusqlite::Result<BTreeSet<i64>>>()?;
-        choose_property(connection, fingerprint, own, &weighed, &around)
+        choose_property(connection, query, &weighed, &around)
     }
 }
 
@@ -168,13 +187,15 @@ struct Nearby {
     fullest: usize,
 }
 
-/// How common the values of an advert are among the adverts around it.
+/// How common the values of an advert are among the adverts around it, without itself.
 pub(crate) fn surroundings(
     connection: &Connection,
     fingerprint: &Fingerprint,
+    own: Option<i64>,
 ) -> Result<Surroundings> {
     let met = find_nearby(connection, fingerprint)?.met;
-    Ok(met.into_iter().map(|(_, agreements)| agreements).collect())
+    let others = met.into_iter().filter(|(advert, _)| Some(*advert) != own);
+    Ok(others.map(|(_, agreements)| agreements).collect())
 }
 
 /// Adverts under any block key that the fingerprint looks up, each once.
@@ -248,11 +269,16 @@ struct Met {
 /// Chooses between properties by comparing with all adverts of each.
 fn choose_property(
     connection: &Connection,
-    fingerprint: &Fingerprint,
-    own: Option<(i64, i64)>,
+    query: PlacementQuery<'_>,
     properties: &BTreeSet<i64>,
     around: &Surroundings,
 ) -> Result<PlacementTarget> {
+    let PlacementQuery {
+        fingerprint,
+        own,
+        may_leave,
+        thresholds,
+    } = query;
     let mut candidates = Vec::new();
     let mut numbers = Vec::new();
     for property in properties {
@@ -277,18 +303,29 @@ fn choose_property(
         Some((advert, property)) => companions(connection, advert, property)?,
         None => Vec::new(),
     };
-    let assignment = match own {
-        None => Some(assign(fingerprint, &candidates, around)),
-        Some(_) if companions.is_empty() => Some(assign_known(fingerprint, &candidates, around)),
-        Some(_) => reassign(fingerprint, &companions, &candidates, around),
+    let Reassignment { leaves, assignment } = if companions.is_empty() {
+        Reassignment {
+            leaves: false,
+            assignment: assign(fingerprint, &candidates, around, thresholds),
+        }
+    } else {
+        reassign(fingerprint, &companions, &candidates, around, thresholds)
     };
+    let likely = assignment.likely.iter();
+    if leaves && !may_leave {
+        return Ok(PlacementTarget::default());
+    }
     Ok(PlacementTarget {
-        leaves: assignment.is_some() && !companions.is_empty(),
-        property: match assignment {
-            None | Some(Assignment::New) => None,
-            Some(Assignment::Join { property, bridged }) => number(property)
-                .map(|found| (found, bridged.into_iter().filter_map(number).collect())),
-        },
+        leaves,
+        property: assignment.property.and_then(number).map(|found| {
+            let bridged = assignment.bridged.iter().copied();
+            (found, bridged.filter_map(number).collect())
+        }),
+        likely: Some(
+            likely
+                .map(|pair| (number_of(pair.advert), pair.bits))
+                .collect(),
+        ),
     })
 }
 
@@ -313,6 +350,11 @@ fn candidate(property: FlxId, (number, fingerprint): (i64, Fingerprint)) -> Assi
     }
 }
 
+/// The number that [`candidate`] made an identifier of.
+fn number_of(advert: FlxId) -> i64 {
+    advert.0.as_u128() as i64
+}
+
 /// What storing a draft does to properties, worked out before its transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedPlacement {
@@ -329,15 +371,26 @@ impl PlannedPlacement {
         connection: &Connection,
         draft: &AdvertDraft,
         stored: Option<&StoredAdvert>,
+        thresholds: Thresholds,
     ) -> Result<Self> {
         match stored {
-            None => Self::of_new(connection, draft),
-            Some(stored) => Self::of_known(connection, draft, stored),
+            None => Self::of_new(connection, draft, thresholds),
+            Some(stored) => Self::of_known(connection, draft, stored, thresholds),
         }
     }
 
-    fn of_new(connection: &Connection, draft: &AdvertDraft) -> Result<Self> {
-        let placement = Placement::find(connection, &draft.fingerprint, None)?;
+    fn of_new(
+        connection: &Connection,
+        draft: &AdvertDraft,
+        thresholds: Thresholds,
+    ) -> Result<Self> {
+        let query = PlacementQuery {
+            fingerprint: &draft.fingerprint,
+            own: None,
+            may_leave: false,
+            thresholds,
+        };
+        let placement = Placement::find(connection, query)?;
         let made = match &placement.found.property {
             None => Some((None, own_property(draft)?)),
             Some((property, bridged)) if bridged.is_empty() => {
@@ -360,18 +413,23 @@ impl PlannedPlacement {
         connection: &Connection,
         draft: &AdvertDraft,
         stored: &StoredAdvert,
+        thresholds: Thresholds,
     ) -> Result<Self> {
         let property = stored.property;
         let members = rows::members(connection, property)?;
-        let is_open = draft.change == ContentChange::Updated
-            && (members.len() == 1
-                || is_reconsidered(connection, stored.advert, &draft.fingerprint)?);
-        let placement = match is_open {
-            true => {
-                let own = Some((stored.advert, property));
-                Some(Placement::find(connection, &draft.fingerprint, own)?)
-            }
-            false => None,
+        let is_updated = draft.change == ContentChange::Updated;
+        let query = PlacementQuery {
+            fingerprint: &draft.fingerprint,
+            own: Some((stored.advert, property)),
+            may_leave: is_updated
+                && members.len() > 1
+                && is_reconsidered(connection, stored.advert, &draft.fingerprint)?,
+            thresholds,
+        };
+        let placement = if is_updated {
+            Some(Placement::find(connection, query)?)
+        } else {
+            None
         };
         let id = rows::property_id(connection, property)?;
         let members = members

@@ -2,9 +2,10 @@
 //!
 //! `find` searches among the adverts near it, with [`toise_dedup`]. `cluster` stores the advert there, joins properties
 //! that turn out to be one asset, and splits them. `by_hand` applies a person's merge or split. [`explain`] reports why
-//! two adverts are, or are not, one asset.
+//! two adverts are, or are not, one asset; [`likely`] lists the pairs that a person should decide.
 
 mod by_hand;
 mod cluster;
 pub mod explain;
 pub(crate) mod find;
+pub mod likely;

@@ -13,6 +13,7 @@ use crate::columns;
 use crate::properties::record_key::NUMBER_MAX;
 use toise_alerts::percolate::{self, ActiveAlertCounts, Percolator};
 use toise_base::clock::Clock;
+use toise_dedup::Thresholds;
 use toise_geo::iris::IrisIndex;
 use toise_geocode::Geocoder;
 use toise_geocode::live::LiveGeocoder;
@@ -82,6 +83,7 @@ pub struct Listings {
     pub(crate) addresses: Option<LiveGeocoder>,
     pub(crate) identity: Arc<IdentityRules>,
     pub(crate) alerts_of: Option<Uuid>,
+    pub(crate) thresholds: Thresholds,
 }
 
 /// The contours and the addresses that complete the places of a group of adverts.
@@ -132,6 +134,7 @@ impl Listings {
             addresses: None,
             identity: Arc::default(),
             alerts_of: None,
+            thresholds: Thresholds::default(),
         }
     }
 
@@ -142,6 +145,12 @@ impl Listings {
             alerts_of: Some(account),
             ..self.clone()
         }
+    }
+
+    /// Sets from which probability adverts are merged, or listed as possibly of one asset.
+    pub fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
+        self.thresholds = thresholds;
+        self
     }
 
     /// Sets what of a portal's addresses names a listing. Without it, the rules of all portals hold alone.

@@ -227,6 +227,7 @@ fn only_later_changes_are_checked_unless_they_displace_candidates() {
     let found = PlacementTarget {
         property: Some((7, vec![9])),
         leaves: false,
+        likely: None,
     };
     let placement = |fullest: usize| Placement {
         found: found.clone(),
@@ -245,7 +246,13 @@ fn only_later_changes_are_checked_unless_they_displace_candidates() {
         fixture.read(|connection| {
             let mut recent = RecentChanges::since(basis, connection)?.unwrap();
             add(&mut recent);
-            Ok(placement.now(connection, &one, None, &recent)? == found)
+            let query = PlacementQuery {
+                fingerprint: &one,
+                own: None,
+                may_leave: false,
+                thresholds: Thresholds::default(),
+            };
+            Ok(placement.now(connection, query, &recent)? == found)
         })
     };
     let nothing = |_: &mut RecentChanges| {};

@@ -179,6 +179,22 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
+    /// Replaces the adverts that are perhaps of the same asset as one, with the bits of each.
+    pub(crate) fn replace_likely(
+        &self,
+        advert: i64,
+        likely: &[(i64, f32)],
+    ) -> rusqlite::Result<()> {
+        self.execute("DELETE FROM likely_pairs WHERE advert = ?1", [advert])?;
+        for (other, bits) in likely {
+            self.execute(
+                "INSERT INTO likely_pairs (advert, other, bits) VALUES (?1, ?2, ?3)",
+                (advert, other, bits),
+            )?;
+        }
+        Ok(())
+    }
+
     /// Declares two adverts distinct, permanently.
     pub(crate) fn mark_distinct(&self, one: i64, other: i64) -> rusqlite::Result<()> {
         for pair in [(one, other), (other, one)] {

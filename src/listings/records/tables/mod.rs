@@ -19,12 +19,13 @@ use toise_alerts::percolate::{AdvertTrigger, AdvertWritten, FormerRecord};
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::deliveries::AdvertEvent;
-use toise_dedup::{BlockKey, Fingerprint};
+use toise_dedup::{BlockKey, Fingerprint, Thresholds};
 
 /// Writes to the tables inside a transaction.
 pub(crate) struct ListingsWriter<'t> {
     transaction: &'t Transaction<'t>,
     last_sequence: i64,
+    thresholds: Thresholds,
     percolation: PercolationBuffer<'t>,
     /// The changes since adverts were prepared; `None` if the prepared results cannot be used.
     recent: Option<RecentChanges>,
@@ -46,6 +47,7 @@ impl<'t> ListingsWriter<'t> {
     ) -> rusqlite::Result<Self> {
         Ok(Self {
             last_sequence: last_sequence(transaction)?,
+            thresholds: Thresholds::default(),
             transaction,
             percolation,
             recent: None,
@@ -53,6 +55,17 @@ impl<'t> ListingsWriter<'t> {
             former_adverts: BTreeMap::new(),
             joined: BTreeMap::new(),
         })
+    }
+
+    /// Sets from which probability adverts are merged.
+    pub(crate) fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
+        self.thresholds = thresholds;
+        self
+    }
+
+    /// From which probability adverts are merged.
+    pub(crate) fn thresholds(&self) -> Thresholds {
+        self.thresholds
     }
 
     /// Reads the changes since `basis`, so that placements prepared at that baseline can be used while they still hold.

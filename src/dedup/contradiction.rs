@@ -1,0 +1,120 @@
+//! What cannot be true of one home at once: the definition that both the decision and its measurement use.
+//!
+//! A contradiction keeps an advert out of a property whatever else agrees, unless something identifies the home
+//! ([`Comparison::is_identified`](super::Comparison::is_identified)). `toise evaluate dedup` counts the merged pairs that
+//! have one.
+
+use serde::Serialize;
+
+use super::fingerprint::Fingerprint;
+use super::levels::{self, metres, relative_gap, together};
+
+/// Surfaces may differ by this share of the greater: measured by two agencies.
+const SURFACE_GAP: f64 = 0.03;
+/// Prices of one moment may differ by this share of the greater: with and without fees, or before and after a cut.
+const PRICE_GAP: f64 = 0.15;
+/// Energy scores may differ by this share of the greater.
+const ENERGY_GAP: f64 = 0.15;
+/// Energy scores this close are no contradiction whatever their share, kWh per square metre and year.
+const ENERGY_GAP_KWH: u16 = 10;
+/// Plots may differ by this share of the greater.
+const LAND_GAP: f64 = 0.12;
+/// Communes contradict each other, but not where both positions are known and this close, metres.
+const BORDER_M: f64 = 350.0;
+
+/// A field in which two adverts contradict each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Contradiction {
+    /// They lie in different communes.
+    Commune,
+    /// Their surfaces differ by more than 3 %.
+    Surface,
+    /// Their prices differ by more than 15 % while both are online.
+    Price,
+    /// They are on different storeys.
+    Floor,
+    /// Their energy classes are two or more apart, or their scores differ by more than 15 %.
+    Energy,
+    /// Their plots differ by more than 12 %.
+    Land,
+}
+
+impl Contradiction {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Commune,
+        Self::Surface,
+        Self::Price,
+        Self::Floor,
+        Self::Energy,
+        Self::Land,
+    ];
+
+    /// Its name in tables and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Commune => "commune",
+            Self::Surface => "surface",
+            Self::Price => "price",
+            Self::Floor => "floor",
+            Self::Energy => "energy",
+            Self::Land => "land",
+        }
+    }
+
+    fn is_between(self, one: &Fingerprint, other: &Fingerprint) -> bool {
+        let gap = |first: Option<u32>, second: Option<u32>| {
+            first
+                .zip(second)
+                .map(|(first, second)| relative_gap(first, second))
+        };
+        match self {
+            Self::Commune => lie_in_different_communes(one, other),
+            Self::Surface => {
+                gap(one.surface_dm2, other.surface_dm2).is_some_and(|gap| gap > SURFACE_GAP)
+            }
+            Self::Price => {
+                let periods = one.period.zip(other.period);
+                levels::price_gap(one, other).is_some_and(|gap| gap > PRICE_GAP)
+                    && periods.is_some_and(|(first, second)| together(first, second))
+            }
+            Self::Floor => levels::floor(one, other).is_some_and(|level| level > 0),
+            Self::Energy => energy(one, other),
+            Self::Land => {
+                levels::land(one, other).is_some()
+                    && gap(one.land_m2, other.land_m2).is_some_and(|gap| gap > LAND_GAP)
+            }
+        }
+    }
+}
+
+/// The fields in which two adverts contradict each other, none of them in most pairs of one home.
+pub fn contradictions(
+    one: &Fingerprint,
+    other: &Fingerprint,
+) -> impl Iterator<Item = Contradiction> + use<> {
+    let found = Contradiction::ALL.map(|kind| kind.is_between(one, other).then_some(kind));
+    found.into_iter().flatten()
+}
+
+fn lie_in_different_communes(one: &Fingerprint, other: &Fingerprint) -> bool {
+    if let (Some(first), Some(second)) = (one.precise(), other.precise())
+        && metres(first, second) <= BORDER_M
+    {
+        return false;
+    }
+    levels::communes(one, other) == Some(levels::Communes::Different)
+}
+
+fn energy(one: &Fingerprint, other: &Fingerprint) -> bool {
+    let apart = one.energy_class.zip(other.energy_class);
+    if apart.is_some_and(|(first, second)| first.abs_diff(second) >= 2) {
+        return true;
+    }
+    let scores = one.energy_score.zip(other.energy_score);
+    scores.is_some_and(|(first, second)| {
+        first.abs_diff(second) > ENERGY_GAP_KWH
+            && relative_gap(first.into(), second.into()) > ENERGY_GAP
+    })
+}
