@@ -135,16 +135,16 @@ const ROUND_LAND_M2: u32 = 50;
 /// Plot area of a house, or of what may be one: flats have none of their own, and some portals repeat their surface.
 pub fn land(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let has_plot = |advert: &Fingerprint| {
-        let repeats_surface = || Some(advert.land_m2? * 100).zip(advert.surface_dm2);
-        !matches!(
+        let areas = Some(advert.land_m2?.saturating_mul(100)).zip(advert.surface_dm2);
+        let repeats_surface = areas.is_some_and(|(land, surface)| land.abs_diff(surface) < 100);
+        let is_of_a_flat = matches!(
             advert.class,
             Class::Land | Class::Flat | Class::Parking | Class::Room
-        ) && !repeats_surface().is_some_and(|(land, surface)| land.abs_diff(surface) < 100)
+        );
+        (!is_of_a_flat && !repeats_surface).then_some(())
     };
     let (first, second) = (one.land_m2?, other.land_m2?);
-    if !has_plot(one) || !has_plot(other) {
-        return None;
-    }
+    has_plot(one).and(has_plot(other))?;
     Some(match relative_gap(first, second) {
         0.0 => u8::from(first.is_multiple_of(ROUND_LAND_M2)),
         gap => 2 + band(gap, &[0.03, 0.12]),
