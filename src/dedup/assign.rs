@@ -24,6 +24,9 @@ pub struct AssignmentCandidate {
     pub advert: FlxId,
     /// The fingerprint of the advert.
     pub fingerprint: Fingerprint,
+    /// Whether a person put it into its property: adverts that a person put together do not keep out what fits one of
+    /// them.
+    pub is_held: bool,
 }
 
 /// An advert that is perhaps of the same asset as the one that was assigned, but in another property.
@@ -170,8 +173,9 @@ fn judge(new: &Fingerprint, cluster: &[(AssignmentCandidate, Comparison)]) -> Op
         }
     })?;
     let (mut support, mut against) = (0.0f32, 0.0);
+    let is_vouched = |one: &AssignmentCandidate| best.is_held && one.is_held;
     for (one, comparison) in cluster {
-        if one.advert == best.advert {
+        if one.advert == best.advert || is_vouched(one) {
             continue;
         }
         if comparison.bits > 0.0 {
@@ -183,9 +187,10 @@ fn judge(new: &Fingerprint, cluster: &[(AssignmentCandidate, Comparison)]) -> Op
         property: best.property,
         advert: best.advert,
         bits: most.bits + support.min(SUPPORT_BITS.1) - against,
-        is_refused: cluster
-            .iter()
-            .any(|(one, comparison)| !admits(new, &one.fingerprint, comparison)),
+        is_refused: cluster.iter().any(|(one, comparison)| {
+            let is_exempt = one.advert != best.advert && is_vouched(one);
+            !is_exempt && !admits(new, &one.fingerprint, comparison)
+        }),
     })
 }
 
@@ -197,8 +202,8 @@ fn admits(new: &Fingerprint, member: &Fingerprint, comparison: &Comparison) -> b
     let mut found = contradictions(new, member);
     match (found.next(), found.next()) {
         (None, _) => true,
-        (Some(Contradiction::Commune | Contradiction::Energy), None) => {
-            comparison.is_identified() || comparison.is_one_text()
+        (Some(Contradiction::Commune | Contradiction::Energy | Contradiction::Price), None) => {
+            comparison.is_identified() || comparison.shares_pictures() || comparison.is_one_text()
         }
         (Some(_), None) => comparison.is_identified(),
         (Some(_), Some(_)) => false,

@@ -113,9 +113,14 @@ impl Comparison {
     /// pictures for several flats of a building.
     pub fn is_identified(&self) -> bool {
         !self.programme
-            && ((!self.one_seller && self.is_at_most(ComparedField::Photos, 1))
+            && ((!self.one_seller && self.shares_pictures())
                 || self.is_at_most(ComparedField::Identifier, 0)
                 || (self.one_seller && self.is_at_most(ComparedField::Reference, 0)))
+    }
+
+    /// Whether several pictures are the same, outside programmes.
+    pub fn shares_pictures(&self) -> bool {
+        !self.programme && self.is_at_most(ComparedField::Photos, 1)
     }
 
     /// Whether both are one text with the same figures at one price: a mistake in the commune or the energy class of one

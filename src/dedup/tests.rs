@@ -286,6 +286,7 @@ fn candidate_of(property: u128, advert: u128, fingerprint: Fingerprint) -> Assig
         property: FlxId(Uuid::from_u128(property)),
         advert: FlxId(Uuid::from_u128(advert)),
         fingerprint,
+        is_held: false,
     }
 }
 
@@ -454,6 +455,26 @@ fn near_matches_do_not_form_a_chain() {
     let property = [candidate_of(1, 1, first), candidate_of(1, 2, second)];
     let assignment = assigned(&third, &property);
     assert_eq!(assignment.property, None, "{assignment:?}");
+}
+
+#[test]
+fn adverts_that_a_person_put_together_do_not_keep_out_what_fits_one_of_them() {
+    let new = fingerprint(&flat());
+    let copy = candidate(1, 1, &elsewhere(&[]));
+    let unlike = with(
+        flat(),
+        &[
+            ("/habitation/floor", json!(9)),
+            ("/currentPrice", json!({"value": 500_000})),
+        ],
+    );
+    let unlike = candidate(1, 2, &unlike);
+    assert_eq!(assigned(&new, &[copy, unlike]).property, None);
+    let held = [copy, unlike].map(|one| AssignmentCandidate {
+        is_held: true,
+        ..one
+    });
+    assert_eq!(assigned(&new, &held).property, joined(1));
 }
 
 #[test]

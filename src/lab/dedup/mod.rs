@@ -201,6 +201,7 @@ impl DedupSimulation {
                 property: id(self.adverts[*one].property),
                 advert: id(*one),
                 fingerprint: self.adverts[*one].fingerprint,
+                is_held: false,
             })
             .collect()
     }

@@ -54,6 +54,7 @@ proptest! {
                 property: FlxId(Uuid::from_u128(rank as u128 / 3)),
                 advert: FlxId(Uuid::from_u128(rank as u128)),
                 fingerprint: *fingerprint,
+                is_held: rank % 5 == 0,
             })
             .collect();
         let shuffled: Vec<AssignmentCandidate> = order.iter().filter_map(|at| candidates.get(*at)).copied().collect();

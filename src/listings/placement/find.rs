@@ -293,7 +293,12 @@ fn choose_property(
         }
         let id = rows::property_id(connection, *property)?;
         numbers.push((id, *property));
-        candidates.extend(members.into_iter().map(|member| candidate(id, member)));
+        let held = rows::held_of(connection, *property)?;
+        candidates.extend(
+            members
+                .into_iter()
+                .map(|member| candidate(id, member, &held)),
+        );
     }
     let number = |id: FlxId| {
         let known = numbers.iter().find(|(known, _)| *known == id);
@@ -338,15 +343,21 @@ fn companions(
     let id = rows::property_id(connection, property)?;
     let members = fingerprints_of(connection, property)?;
     let others = members.into_iter().filter(|(number, _)| *number != advert);
-    Ok(others.map(|other| candidate(id, other)).collect())
+    let held = rows::held_of(connection, property)?;
+    Ok(others.map(|other| candidate(id, other, &held)).collect())
 }
 
-fn candidate(property: FlxId, (number, fingerprint): (i64, Fingerprint)) -> AssignmentCandidate {
+fn candidate(
+    property: FlxId,
+    (number, fingerprint): (i64, Fingerprint),
+    held: &[i64],
+) -> AssignmentCandidate {
     AssignmentCandidate {
         property,
         // Numbers grow with arrival as identifiers do, which is enough to break ties.
         advert: FlxId(Uuid::from_u128(number as u128)),
         fingerprint,
+        is_held: held.contains(&number),
     }
 }
 

@@ -247,6 +247,15 @@ pub(crate) fn is_held(connection: &Connection, advert: i64) -> rusqlite::Result<
         .query_row([advert], |row| row.get(0))
 }
 
+/// The adverts of a property that a person put there.
+pub(crate) fn held_of(connection: &Connection, property: i64) -> rusqlite::Result<Vec<i64>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT advert FROM adverts CROSS JOIN held USING (advert) WHERE property = ?1",
+    )?;
+    let rows = statement.query_map([property], |row| row.get(0))?;
+    rows.collect()
+}
+
 /// Whether an advert was declared distinct from any advert of a property.
 pub(crate) fn is_marked_distinct(
     connection: &Connection,
