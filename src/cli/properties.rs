@@ -1,4 +1,5 @@
-//! `toise properties`: shows a property or undoes a wrong merge. Works while the server is running.
+//! `toise properties`: shows a property, lists pairs that are perhaps one, and merges or parts them. Works while the server
+//! is running.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -9,13 +10,15 @@ use toise_accounts::audit::{Act, accompany_making};
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::FlxId;
 use toise_listings::Listings;
+use toise_listings::placement::explain::Explanation;
 use toise_store::Store;
 
 /// Arguments of `properties`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example: two flats of one building were merged by mistake
+Examples: the pairs that wait for a decision, and a merge undone
 
+  toise properties candidates --limit 20
   toise properties split 019bb126-cee2-7a45-a98c-3cba58e89b2d 019bb6ce-f773-7d05-a48a-7dc4b4225d13")]
 pub struct PropertiesArgs {
     #[command(subcommand)]
@@ -29,6 +32,30 @@ enum PropertiesAction {
         /// Identifier of the property
         #[arg(value_parser = id)]
         property: FlxId,
+    },
+    /// List pairs of properties that are perhaps one, the likeliest first, with the evidence
+    Candidates {
+        /// Most pairs to list
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+    },
+    /// Merge two properties; the older identifier stays, and the adverts are never parted again but by hand
+    Merge {
+        /// Identifier of one property
+        #[arg(value_parser = id)]
+        property: FlxId,
+        /// Identifier of the other
+        #[arg(value_parser = id)]
+        other: FlxId,
+    },
+    /// Declare that two properties are different; they are never merged and no longer listed
+    KeepApart {
+        /// Identifier of one property
+        #[arg(value_parser = id)]
+        property: FlxId,
+        /// Identifier of the other
+        #[arg(value_parser = id)]
+        other: FlxId,
     },
     /// Move adverts out of a property into a new one; they are never merged with the remaining adverts again
     Split {
@@ -64,6 +91,39 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
                 }
             );
         }
+        PropertiesAction::Candidates { limit } => {
+            let pairs = listings.likely_pairs(*limit)?;
+            if common.json {
+                println!("{}", serde_json::to_string(&pairs)?);
+            } else {
+                let waiting = listings.likely_pair_count()?;
+                print_candidates(&pairs, waiting);
+            }
+        }
+        PropertiesAction::Merge { property, other } => {
+            let act = Act::at_command_line("properties merge").on(format!("property {property}"));
+            let subject =
+                |kept: &FlxId| Some(format!("properties {property} and {other} are {kept}"));
+            let merge = || -> Result<FlxId, Failure> { Ok(listings.merge(*property, *other)?) };
+            let kept = accompany_making(&store, &clock, act, subject, merge)?;
+            if common.json {
+                println!("{}", json!({"propertyFlxId": kept}));
+            } else {
+                println!("{property} and {other} are the property {kept} now");
+            }
+        }
+        PropertiesAction::KeepApart { property, other } => {
+            let act =
+                Act::at_command_line("properties keep-apart").on(format!("property {property}"));
+            let subject = |(): &()| Some(format!("properties {property} and {other}"));
+            let keep = || -> Result<(), Failure> { Ok(listings.keep_apart(*property, *other)?) };
+            accompany_making(&store, &clock, act, subject, keep)?;
+            if common.json {
+                println!("{}", json!({"keptApart": [property, other]}));
+            } else {
+                println!("{property} and {other} are never merged");
+            }
+        }
         PropertiesAction::Split { property, adverts } => {
             let act = Act::at_command_line("properties split").on(format!("property {property}"));
             let subject = |parted: &FlxId| {
@@ -86,4 +146,32 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
         }
     }
     Ok(())
+}
+
+/// Weights below this are left out of the summary of a pair, bits.
+const SHOWN_BITS: f32 = 0.5;
+
+fn print_candidates(pairs: &[Explanation], waiting: u64) {
+    for pair in pairs {
+        let percent = 100.0 * pair.comparison.probability();
+        println!("probability {percent:.0} %");
+        for side in &pair.adverts {
+            let title = side.title.as_deref().unwrap_or("without title");
+            let url = side.url.as_deref().unwrap_or_default();
+            println!("  {}  {title}\n    {url}", side.property_flx_id);
+        }
+        let shown = pair.comparison.evidence.iter();
+        let shown: Vec<String> = shown
+            .filter(|one| one.bits.abs() >= SHOWN_BITS)
+            .map(|one| format!("{:?} {} {:+.1}", one.field, one.about(), one.bits))
+            .collect();
+        println!("  {}", shown.join("; "));
+        for contradiction in &pair.contradictions {
+            println!("  contradiction: {}", contradiction.name());
+        }
+    }
+    println!(
+        "{} pairs shown, {waiting} pairs of adverts wait for a decision: `toise properties merge` or `keep-apart`",
+        pairs.len()
+    );
 }

@@ -172,8 +172,8 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         why: "Distinguishes twins, above all if the same agency sells them; six in a hundred pairs of one asset differ.",
         levels: &[
             level("equal", 2.2, 2.5),
-            level("one apart", -4.5, -7.5),
-            level("different", -6.5, -9.0),
+            level("one apart", -4.5, -9.0),
+            level("different", -6.5, -11.0),
         ],
     },
     FieldWeights {
@@ -237,7 +237,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         field: ComparedField::Figures,
         why: "Rewriting leaves the areas of rooms, the scores and the year unchanged. Two assets share a few by accident, flats with the same plan most of them.",
         levels: &[
-            level("most, three or more in common", 3.6, 2.0),
+            level("most, three or more in common", 3.6, 2.4),
             level("two or more in common", 2.5, 1.2),
             level("one in common", 0.9, -0.5),
             level("none in common", -2.0, -2.5),
@@ -250,7 +250,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
               Adverts of one seller share logos and façades, so one common picture is no evidence, but none in \
               common is strong evidence.",
         levels: &[
-            level("most in common", 7.0, 5.0),
+            level("most in common", 7.0, 6.0),
             level("several in common", 6.0, 4.5),
             level("one in common", 2.0, -1.4),
             level("none in common", -0.8, -3.9),
@@ -270,13 +270,13 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     FieldWeights {
         field: ComparedField::Reference,
         why: "An agency numbers its assets: the same number means the same asset, a different one mostly another asset; relisting assigns new numbers. Numbers of two agencies coincide by accident.",
-        levels: &[level("one in common", 0.5, 8.0), level("others", 0.6, -4.5)],
+        levels: &[level("one in common", 0.5, 8.0), level("others", 0.6, -5.0)],
     },
     FieldWeights {
         field: ComparedField::Portal,
         why: "Several agencies show one home on one portal at the same time, so this counts little against one asset; one agency shows an asset once on each portal.",
         levels: &[
-            level("other portals", 2.5, 2.3),
+            level("other portals", 2.5, 3.0),
             level("one portal, one after the other", -0.7, 0.9),
             level("one portal, both online together", -0.5, -2.4),
         ],

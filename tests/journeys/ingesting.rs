@@ -98,7 +98,7 @@ async fn a_running_server_returns_what_a_command_ingested_at_once() {
         &["explain", &ids[0], "http://deux.example/annonce/1/"],
     );
     assert_eq!(
-        (&explained["together"], &explained["comparison"]["verdict"]),
+        (&explained["together"], &explained["verdict"]),
         (&json!(true), &json!("same"))
     );
     let parted = run(data, &["properties", "split", &ids[0], &ids[1]]);
