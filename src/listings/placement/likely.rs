@@ -8,6 +8,7 @@ use std::collections::HashSet;
 
 use crate::placement::explain::{Explanation, explained, explanation};
 use crate::{Listings, Result};
+use toise_dedup::DedupVerdict;
 
 /// Pairs of adverts that are read for each pair of properties wanted: several adverts of one property may resemble
 /// another.
@@ -42,8 +43,13 @@ impl Listings {
                     continue;
                 };
                 let (first, second) = (one.property_flx_id, other.property_flx_id);
-                if seen.insert((first.min(second), first.max(second))) {
-                    listed.push(explanation(connection, [one, other], false, self.thresholds)?);
+                if !seen.insert((first.min(second), first.max(second))) {
+                    continue;
+                }
+                let pair = explanation(connection, [one, other], false, self.thresholds)?;
+                // What changed since, on either side, may have settled it.
+                if pair.verdict != DedupVerdict::Different {
+                    listed.push(pair);
                 }
                 if listed.len() == limit {
                     break;
