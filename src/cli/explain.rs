@@ -39,7 +39,7 @@ pub fn run(common: &Common, arguments: &ExplainArgs) -> CommandResult {
 }
 
 /// What a person calls an outcome.
-pub(super) fn outcome(verdict: DedupVerdict) -> &'static str {
+fn outcome(verdict: DedupVerdict) -> &'static str {
     match verdict {
         DedupVerdict::Same => "same",
         DedupVerdict::Possible => "possible",

@@ -39,7 +39,7 @@ enum PropertiesAction {
         #[arg(long, default_value_t = 20)]
         limit: usize,
     },
-    /// Merge two properties; the older identifier stays, and the adverts are never parted again but by hand
+    /// Merge two properties; the older identifier stays, and only `split` parts the adverts again
     Merge {
         /// Identifier of one property
         #[arg(value_parser = id)]

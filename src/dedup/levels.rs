@@ -181,13 +181,9 @@ pub(super) fn differs_elsewhere(one: &Fingerprint, other: &Fingerprint) -> bool 
         || clearly(count_difference(one.rooms, other.rooms), 2)
         || clearly(bedrooms(one, other), 2)
         || clearly(energy(one, other), ENERGY_DIFFERENT)
-        || clearly(place(one, other), 4) && !matches!(place(one, other), Some(COMMUNE..=CONTAINING))
+        || matches!(place(one, other), Some(4 | 5 | NEIGHBOURING_COMMUNE..))
         || one.portal == other.portal && clearly(district(one, other), 1)
 }
-
-/// Levels of [`place`] that say the same commune, or a city that contains it.
-const COMMUNE: u8 = 6;
-const CONTAINING: u8 = 8;
 
 /// Counts and storeys: equal, one apart, more.
 pub fn count_difference<T: Into<i64>>(one: Option<T>, other: Option<T>) -> Option<u8> {

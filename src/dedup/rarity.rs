@@ -259,8 +259,8 @@ impl Surroundings {
         Some((same as f32 + adverts * expected) / (known as f32 + adverts))
     }
 
-    /// What other homes of the same price and surface take from an agreement in both, bits: never above 0. They count
-    /// beside the accidental agreements that the two values alone would lead to expect.
+    /// What other homes of the same price and surface take from an agreement in both, bits: never above 0. They are
+    /// added to the accidental agreements that the two values alone make likely.
     pub(super) fn lookalike_bits(&self, one: &Fingerprint, other: &Fingerprint) -> f32 {
         let is_alike = surface_agreement(one, other) == Agreement::Equal
             && price_agreement(one, other) == Agreement::Equal;

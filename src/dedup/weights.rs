@@ -4,9 +4,10 @@
 //! than between two adverts of different assets that share a block (Fellegi and Sunter, 1969), in addition to what
 //! the other fields already contribute. Each bit doubles or halves the odds that both are the same asset. The odds before
 //! any comparison come from the number of adverts around ([`Surroundings::prior_bits`](super::Surroundings)).
-//! `toise evaluate dedup --fit --pairs FILE` estimates the weights from the pairs of a data folder, without labels by
-//! expectation-maximisation and with pairs that people read, and prints them next to those in use. Where the table departs
-//! from the fit, the field's `why` gives the reason.
+//!
+//! The weights in use were set by hand, so that probabilities are right both among pairs of real adverts that people read
+//! and among thin adverts of a dense city. `toise evaluate dedup --fit --pairs FILE` derives weights from such pairs and
+//! from synthetic adverts of training seeds, and prints them next to those in use.
 
 use serde::Serialize;
 

@@ -425,3 +425,53 @@ fn a_bad_value_of_an_optional_field_is_left_out_and_the_advert_stays() {
     let output = feed(folder.path(), &["ingest", "-"], b"{}\n");
     assert!(!output.status.success() && errors(&output).contains("1 of 1 rows gave no advert"));
 }
+
+#[test]
+fn a_person_decides_pairs_that_are_perhaps_one_home() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let thin = |number: u32, price: u32| {
+        json!({
+            "url": format!("https://thin.example/annonce/{number}"), "source": "thin.example", "type": "CLASS_FLAT",
+            "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": price}, "lastSeenAt": "2026-03-01T08:00:00Z",
+            "location": {"city": "Paris", "postalCode": "75011"},
+            "habitation": {"surface": {"total": 31}, "roomCount": 2},
+        })
+    };
+    let adverts = [(1, 310_000), (2, 310_000), (3, 280_000), (4, 280_000)];
+    let lines = adverts.map(|(number, price)| thin(number, price).to_string());
+    let output = feed(data, &["ingest", "-"], lines.join("\n").as_bytes());
+    assert!(output.status.success(), "{}", errors(&output));
+    let properties = |pair: &Value| {
+        let id = |side: usize| {
+            pair["adverts"][side]["propertyFlxId"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        [id(0), id(1)]
+    };
+    let candidates = || {
+        let listed = run(data, &["properties", "candidates"]);
+        listed.as_array().unwrap().clone()
+    };
+    let pairs = candidates();
+    assert_eq!(pairs.len(), 2);
+    assert_eq!(pairs[0]["verdict"], "possible");
+    assert!(pairs[0]["comparison"]["evidence"].as_array().unwrap().len() > 2);
+    let [one, other] = properties(&pairs[0]);
+    let kept = run(data, &["properties", "merge", &one, &other])["propertyFlxId"].clone();
+    assert!(kept == json!(one) || kept == json!(other), "{kept}");
+    let [one, other] = properties(&pairs[1]);
+    run(data, &["properties", "keep-apart", &one, &other]);
+    assert_eq!(candidates(), Vec::<Value>::new());
+    let again = toise(data, &["properties", "merge", &one, &one])
+        .output()
+        .unwrap();
+    assert_eq!(again.status.code(), Some(1));
+    assert!(
+        errors(&again).contains("already one property"),
+        "{}",
+        errors(&again)
+    );
+}

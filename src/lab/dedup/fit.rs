@@ -1,8 +1,8 @@
 //! Fits match weights to labelled pairs, from the frequency of each level among pairs of one asset and of two assets.
 //!
 //! Two estimates are computed. The log ratio of the two frequencies is the Fellegi–Sunter weight, which is correct if
-//! fields are independent. They are not: flats of one building agree in most fields. The weights in use therefore come
-//! from a logistic regression over the levels, drawn to the weights of before, which credits a field only with what the
+//! fields are independent. They are not: flats of one building agree in most fields. The fitted weights therefore come
+//! from a logistic regression over the levels, drawn to the weights in use, which credits a field only with what the
 //! other fields do not already explain.
 
 use serde::Serialize;

@@ -74,3 +74,6 @@ impl Listings {
         Ok(count.unsigned_abs())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! Pairs that a person decides: listed, merged and kept apart.
+
+use chrono::{TimeZone, Utc};
+use serde_json::{Value, json};
+
+use crate::Listings;
+use toise_base::clock::Clock;
+use toise_contract::listings::codes::FlxId;
+use toise_dedup::Thresholds;
+use toise_store::Store;
+
+/// A thin advert: nothing but a round price, whole square metres and rooms.
+fn thin(number: u32) -> Value {
+    json!({
+        "url": format!("https://thin.example/annonce/{number}"), "source": "thin.example", "type": "CLASS_FLAT",
+        "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 310_000}, "lastSeenAt": "2026-11-01T08:00:00Z",
+        "location": {"city": "Paris", "postalCode": "75011", "inseeCode": "75111"},
+        "habitation": {"surface": {"total": 31}, "roomCount": 2},
+    })
+}
+
+fn listings(folder: &tempfile::TempDir) -> Listings {
+    let now = Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap();
+    Listings::new(Store::open(folder.path()).unwrap(), Clock::steered(now))
+}
+
+/// Ingests two thin adverts that agree in everything they say, and returns their properties.
+fn two_alike(listings: &Listings) -> [FlxId; 2] {
+    let taken = listings.ingest(vec![thin(1), thin(2)]).unwrap();
+    let properties = taken.into_iter().map(|one| one.unwrap().property_flx_id);
+    properties.collect::<Vec<_>>().try_into().unwrap()
+}
+
+#[test]
+fn a_likely_pair_stays_apart_and_is_listed_with_its_evidence_until_it_is_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let [one, other] = two_alike(&listings);
+    assert_ne!(
+        one, other,
+        "nothing less than certain changes an identifier"
+    );
+    let pairs = listings.likely_pairs(10).unwrap();
+    assert_eq!(pairs.len(), 1);
+    let probability = pairs[0].comparison.probability();
+    assert!((0.5..0.98).contains(&probability), "{probability}");
+    assert!(!pairs[0].comparison.evidence.is_empty());
+    assert_eq!(listings.likely_pair_count().unwrap(), 1);
+    assert_eq!(listings.likely_pairs(0).unwrap().len(), 0);
+
+    assert_eq!(listings.merge(one, other).unwrap(), one);
+    assert_eq!(listings.likely_pairs(10).unwrap().len(), 0);
+    assert_eq!(listings.likely_pair_count().unwrap(), 0);
+}
+
+#[test]
+fn properties_kept_apart_are_neither_listed_nor_merged_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let [one, other] = two_alike(&listings);
+    listings.keep_apart(one, other).unwrap();
+    assert_eq!(listings.likely_pairs(10).unwrap().len(), 0);
+    // A reference of one seller would merge them.
+    let told = |number: u32| {
+        let mut advert = thin(number);
+        advert["lastSeenAt"] = json!("2026-11-02T08:00:00Z");
+        advert["reference"] = json!("VA-48127");
+        advert["seller"] = json!({"name": "Agence du Canal", "siren": "123456780"});
+        advert["description"] =
+            json!("Deux pieces au calme sur cour, refait a neuf, cave et double vitrage.");
+        advert
+    };
+    let taken = listings.ingest(vec![told(1), told(2)]).unwrap();
+    let now: Vec<FlxId> = taken
+        .into_iter()
+        .map(|one| one.unwrap().property_flx_id)
+        .collect();
+    assert_eq!(now, [one, other]);
+    assert!(listings.keep_apart(one, one).is_err());
+}
+
+#[test]
+fn later_evidence_merges_a_likely_pair() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let [one, _] = two_alike(&listings);
+    let told = |number: u32| {
+        let mut advert = thin(number);
+        advert["lastSeenAt"] = json!("2026-11-02T08:00:00Z");
+        advert["reference"] = json!("VA-48127");
+        advert["seller"] = json!({"name": "Agence du Canal", "siren": "123456780"});
+        advert
+    };
+    let taken = listings.ingest(vec![told(1), told(2)]).unwrap();
+    assert_eq!(taken[1].as_ref().unwrap().property_flx_id, one);
+    assert_eq!(listings.likely_pairs(10).unwrap().len(), 0);
+}
+
+#[test]
+fn thresholds_decide_what_is_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let lenient = Thresholds::new(0.8, 0.5).unwrap();
+    let [one, other] = two_alike(&listings(&folder).with_thresholds(lenient));
+    assert_eq!(one, other);
+}
