@@ -8,6 +8,7 @@ pub mod config;
 pub mod contours;
 pub(crate) mod disk;
 pub mod dumps;
+mod merges;
 pub mod publishing;
 pub(crate) mod readiness;
 pub mod replica;

@@ -16,7 +16,7 @@ use crate::compose::{Sources, app, deliveries, register_gauges};
 use crate::config::Config;
 use crate::disk::DiskLook;
 use crate::replica::{self, Shown};
-use crate::{Failure, contours, publishing, readiness};
+use crate::{Failure, contours, merges, publishing, readiness};
 use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -215,7 +215,10 @@ impl Workers {
         let collecting = app.collector.start(supervisor, runtime.clone(), metrics)?;
         let geocoding_projects = app.projects.run(supervisor, addresses)?;
         let publishing = publishing::start(supervisor, data, &app.store, config, runtime)?;
+        let listings = app.properties.listings().clone();
+        let counting = merges::start(supervisor, listings, &app.metrics)?;
         Ok(Self(Box::new((
+            counting,
             publishing,
             collecting,
             geocoding_projects,

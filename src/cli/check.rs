@@ -9,11 +9,14 @@ use serde_json::json;
 
 use super::tables::LakeTable;
 use super::{CommandResult, Common};
+use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_estimate::{Model, model, store};
 use toise_geocode::folder as index;
 use toise_lake::Lake;
 use toise_lake::check::TableCheck;
+use toise_listings::Listings;
+use toise_listings::placement::quality::MergeCounts;
 use toise_store::{Store, StoreCheck};
 
 /// Maximum damaged places printed per file; `--json` prints all of them.
@@ -60,8 +63,15 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         true => Store::open_existing(&common.data)?,
         false => None,
     };
-    let store = store.map(|store| store.check()).transpose()?;
+    let opened = store;
+    let store = opened.as_ref().map(Store::check).transpose()?;
     let of_store = store.as_ref().map_or(0, |check| check.damaged_count);
+    // What is damaged cannot be counted.
+    let merges = opened.filter(|_| of_store == 0).map(|store| {
+        let listings = Listings::new(store, Clock::system());
+        listings.merge_counts(Progress::new(common.json))
+    });
+    let merges = merges.transpose()?;
     let damaged: Vec<_> = tables.iter().flat_map(|table| &table.damaged).collect();
     if common.json {
         let count = damaged.len() + index.len() + usize::from(model.is_err()) + of_store as usize;
@@ -73,7 +83,8 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         println!(
             "{}",
             json!({
-                "tables": tables, "model": model, "index": {"damaged": index}, "store": store, "damaged": count,
+                "tables": tables, "model": model, "index": {"damaged": index}, "store": store, "merges": merges,
+                "damaged": count,
             })
         );
     } else {
@@ -88,6 +99,9 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
             .for_each(|name| println!("index of addresses: {name}: damaged"));
         if let Some(store) = &store {
             print_store(store);
+        }
+        if let Some(merges) = &merges {
+            print_merges(merges);
         }
         for of_file in damaged.chunk_by(|a, b| a.file == b.file) {
             for damage in of_file.iter().take(PLACES_SHOWN_MAX) {
@@ -142,6 +156,19 @@ fn print_store(check: &StoreCheck) {
         }
         0 => {}
         more => println!("store: {more} more places (--json: the first thousand)"),
+    }
+}
+
+fn print_merges(merges: &MergeCounts) {
+    println!(
+        "Of {} merged pairs of adverts {} ({:.1} %) contradict each other; {} pairs wait for a decision.",
+        HumanCount(merges.merged_pairs),
+        HumanCount(merges.contradicting_pairs),
+        100.0 * merges.contradicting_share(),
+        HumanCount(merges.possible_pairs),
+    );
+    if merges.is_unusual() {
+        println!("That is unusual: `toise evaluate dedup` shows what is wrong.");
     }
 }
 

@@ -18,9 +18,9 @@ Example: match 5,000 diagnostics of the lake as rows of a portfolio
 
   toise evaluate match dpe --sample 5000
 
-Example: deduplicate 20,000 adverts at each noise level and compare with the ground truth
+Example: measure the merges of the data folder's adverts, of which nobody says which are one home
 
-  toise evaluate dedup --adverts 20000
+  toise evaluate dedup
 
 Example: estimate prices of 2023 from sales known at the end of 2022
 
@@ -46,7 +46,7 @@ enum EvaluateTarget {
     Estimate(super::evaluate_estimate::EvaluateEstimateArgs),
     /// Find addresses of the base as people write them, and measure accuracy, calibration and speed
     Geocode(super::evaluate_geocode::EvaluateGeocodeArgs),
-    /// Deduplicate synthetic adverts with known assets, and measure precision and recall
+    /// Measure the merges of the data folder's adverts, of labelled pairs, or of synthetic adverts with known assets
     Dedup(super::evaluate_dedup::DedupArgs),
     /// Read saved pages of listings, and measure recall and precision of each field
     Extraction(super::evaluate_extraction::EvaluateExtractionArgs),

@@ -1,8 +1,9 @@
-//! `toise evaluate dedup`: deduplicates synthetic adverts with known assets and compares the result with the ground
-//! truth.
+//! `toise evaluate dedup`: measures the merges of the data folder's own adverts (`store`), of adverts that people judged
+//! in pairs (`pairs`), or of synthetic adverts whose assets are known.
 
 mod ingestion;
 mod pairs;
+mod store;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
+use toise_base::progress::Progress;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::InseeCode;
 use toise_lab::dedup::fit::{FittedWeights, WeightFitter};
@@ -25,43 +27,54 @@ use toise_lab::synth::communes;
 use toise_listings::Listings;
 use toise_store::Store;
 
-/// Seeds of the adverts that the weights were fitted on. Reports on these seeds would be too optimistic.
-const TRAINING_SEEDS: std::ops::RangeInclusive<u64> = 1_001..=1_003;
-/// Noise levels of the adverts that the weights were fitted on.
-const TRAINING_LEVELS: [DistortionLevel; 4] = [
-    DistortionLevel::Light,
-    DistortionLevel::Middle,
-    DistortionLevel::Heavy,
-    DistortionLevel::Market,
-];
-
 /// Arguments of `evaluate dedup`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Without options, measures the adverts of the data folder, of which nobody says which are one home: properties by number of
+adverts, merged pairs that contradict each other, probabilities checked against a field that the comparison did not see,
+an estimate of wrong merges, and a page of merges to read.
+
+Examples:
+
+  toise evaluate dedup --sample 20
+  toise evaluate dedup --synthetic --adverts 20000
+  toise evaluate dedup --pairs benches/adverts/labels.csv --mistakes 20")]
 pub struct DedupArgs {
-    /// Adverts at each level, in few enough communes to be as dense as in the whole market
-    #[arg(long, value_name = "N", default_value_t = 20_000)]
-    adverts: u64,
-    /// Seed of the adverts; the weights were fitted on seeds 1001 to 1003
+    /// Merges to draw at random and print
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    sample: usize,
+    /// Seed of the merges drawn, or of the synthetic adverts
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+    /// Measure synthetic adverts whose assets are known, instead of those of the data folder
+    #[arg(long)]
+    synthetic: bool,
+    /// Synthetic adverts at each level, in few enough communes to be as dense as in the whole market
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20_000,
+        requires = "synthetic"
+    )]
+    adverts: u64,
     /// Run one noise level instead of all
-    #[arg(long, value_enum, value_name = "LEVEL")]
+    #[arg(long, value_enum, value_name = "LEVEL", requires = "synthetic")]
     level: Option<NoiseLevel>,
-    /// Also print N wrong decisions of each level, with their evidence
+    /// Also print N wrong decisions, with their evidence
     #[arg(long, value_name = "N", default_value_t = 0)]
     mistakes: usize,
     /// Run the full ingestion of every sighting into a temporary store, instead of the scorer alone
-    #[arg(long, conflicts_with = "mistakes")]
+    #[arg(long, conflicts_with = "mistakes", requires = "synthetic")]
     ingested: bool,
-    /// Fit the weights on the training seeds and print them next to the current ones, instead of measuring
-    #[arg(long, conflicts_with_all = ["seed", "level", "ingested"])]
-    fit: bool,
-    /// Judge the adverts of the data folder by pairs that people read, instead of made-up adverts: columns left, right
-    /// (first 24 digits of the SHA-256 digests of both addresses), verdict (same, different, cannot_tell), and split
-    /// (tune or report); with --fit, fit the weights on those to tune too
-    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["seed", "level", "ingested"])]
+    /// Judge the adverts of the data folder by pairs that people read: columns left, right (first 24 digits of the
+    /// SHA-256 digests of both addresses), verdict (same, different, cannot_tell), and split (tune or report)
+    #[arg(long, value_name = "FILE.csv", conflicts_with = "synthetic")]
     pairs: Option<PathBuf>,
-    /// Weight of a pair that people read, against one of a made-up pair, with --fit
+    /// Estimate the weights from the adverts of the data folder, of which nobody says which are one home, and from the
+    /// pairs to tune with --pairs, and print them next to those in use
+    #[arg(long, conflicts_with = "synthetic")]
+    fit: bool,
+    /// Weight of a pair that people read, against one of the data folder, with --fit
     #[arg(long, value_name = "W", default_value_t = 50.0)]
     pair_weight: f64,
 }
@@ -133,8 +146,6 @@ impl DedupMeasurement {
 struct DedupReport {
     adverts: u64,
     seed: u64,
-    training_seeds: [u64; 2],
-    seed_was_trained_on: bool,
     levels: Vec<DedupLevelResult>,
 }
 
@@ -150,6 +161,9 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
             false => report.print(arguments.mistakes),
         }
         return Ok(());
+    }
+    if !arguments.synthetic {
+        return store::run(common, &listings(common)?, arguments.sample, arguments.seed);
     }
     let levels: Vec<DistortionLevel> = match arguments.level {
         Some(level) => vec![level.into()],
@@ -171,8 +185,6 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
     let report = DedupReport {
         adverts: arguments.adverts,
         seed: arguments.seed,
-        training_seeds: [*TRAINING_SEEDS.start(), *TRAINING_SEEDS.end()],
-        seed_was_trained_on: TRAINING_SEEDS.contains(&arguments.seed),
         levels: results,
     };
     if common.json {
@@ -185,14 +197,7 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
 
 fn scored(arguments: &DedupArgs, level: DistortionLevel) -> DedupMeasurement {
     let mut market = dedup::DedupSimulation::default();
-    let compared = &mut |_: &_, _| {};
-    observe(
-        arguments.adverts,
-        arguments.seed,
-        level,
-        &mut market,
-        compared,
-    );
+    observe(arguments.adverts, arguments.seed, level, &mut market);
     let mistakes = market.mistakes().iter().take(arguments.mistakes);
     DedupMeasurement::Scorer {
         outcome: Box::new(market.outcome()),
@@ -221,18 +226,12 @@ fn market(adverts: u64, seed: u64, level: DistortionLevel) -> (MarketGenerator, 
     (synth, bar)
 }
 
-fn observe(
-    adverts: u64,
-    seed: u64,
-    level: DistortionLevel,
-    judge: &mut dedup::DedupSimulation,
-    compared: &mut dyn FnMut(&toise_dedup::Comparison, bool),
-) {
+fn observe(adverts: u64, seed: u64, level: DistortionLevel, judge: &mut dedup::DedupSimulation) {
     let (synth, bar) = market(adverts, seed, level);
     for block in 0..synth.blocks() {
         for mut observation in synth.block(block) {
             complete(&mut observation.advert);
-            judge.observe(&observation.advert, observation.asset, &mut *compared);
+            judge.observe(&observation.advert, observation.asset, |_, _| {});
         }
         bar.inc(1);
     }
@@ -264,23 +263,13 @@ fn listings(common: &Common) -> Result<Listings, BoxedError> {
 }
 
 fn fit(common: &Common, arguments: &DedupArgs) -> CommandResult {
+    let listings = listings(common)?;
     let mut fit = WeightFitter::default();
-    for level in TRAINING_LEVELS {
-        for seed in TRAINING_SEEDS {
-            let mut market = dedup::DedupSimulation::default();
-            observe(
-                arguments.adverts,
-                seed,
-                level,
-                &mut market,
-                &mut |comparison, same| {
-                    fit.add(comparison, same, 1.0);
-                },
-            );
-        }
-    }
+    listings.for_each_pair_around(Progress::new(common.json), |comparison| {
+        fit.add(comparison, None, 1.0);
+    })?;
     if let Some(pairs) = &arguments.pairs {
-        pairs::add_to_fit(&listings(common)?, pairs, arguments.pair_weight, &mut fit)?;
+        pairs::add_to_fit(&listings, pairs, arguments.pair_weight, &mut fit)?;
     }
     let fitted = fit.fit();
     if common.json {
@@ -348,14 +337,9 @@ fn print(report: &DedupReport) {
     println!(
         "Percentages: precision and recall of pairs of adverts; purity: adverts of their property's most frequent asset; \
          pure: properties of one asset; blocking: adverts of a known asset with one of its adverts among the candidates.\n\
-         Seed {}; the weights were fitted on seeds {} to {}.",
-        report.seed, report.training_seeds[0], report.training_seeds[1]
+         Seed {}.",
+        report.seed
     );
-    if report.seed_was_trained_on {
-        println!(
-            "warning: the weights were fitted on this seed, so these figures are too optimistic"
-        );
-    }
 }
 
 fn print_missed(level: DistortionLevel, outcome: &DedupOutcome, mistakes: &[Mistake]) {
@@ -416,8 +400,8 @@ fn print_fitted(fitted: &FittedWeights) {
                 field.field.to_owned(),
                 if level.one_seller { "one" } else { "others" }.to_owned(),
                 level.about.to_owned(),
-                level.same.to_string(),
-                level.different.to_string(),
+                format!("{:.0}", level.same),
+                format!("{:.0}", level.different),
                 format!("{:.1}", level.ratio_bits),
                 format!("{:.1}", level.fitted_bits),
                 format!("{:.1}", level.bits_in_use),
@@ -427,7 +411,8 @@ fn print_fitted(fitted: &FittedWeights) {
     align(&mut table);
     println!("{table}");
     println!(
-        "{} pairs of one asset, {} of two; the prior of each pair {:+.1} bits.",
+        "{:.0} pairs of one asset are expected, {:.0} of two; the prior of each pair changes by {:+.1} bits.\n\
+         ratio: binary logarithm of the ratio of both frequencies; fitted: without what other fields say already.",
         fitted.same, fitted.different, fitted.prior_bits
     );
 }

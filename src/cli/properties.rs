@@ -1,5 +1,7 @@
-//! `toise properties`: shows a property, lists pairs that are perhaps one, and merges or parts them. Works while the server
-//! is running.
+//! `toise properties`: shows a property, lists pairs that are perhaps one, merges or parts them, and decides all merges
+//! again. Works while the server is running.
+
+mod rebuild;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -16,9 +18,10 @@ use toise_store::Store;
 /// Arguments of `properties`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Examples: the pairs that wait for a decision, and a merge undone
+Examples: the pairs that wait for a decision, what a rebuild would change, and a merge undone
 
   toise properties candidates --limit 20
+  toise properties rebuild --dry-run
   toise properties split 019bb126-cee2-7a45-a98c-3cba58e89b2d 019bb6ce-f773-7d05-a48a-7dc4b4225d13")]
 pub struct PropertiesArgs {
     #[command(subcommand)]
@@ -56,6 +59,15 @@ enum PropertiesAction {
         /// Identifier of the other
         #[arg(value_parser = id)]
         other: FlxId,
+    },
+    /// Decide all merges again with the present weights, and write what changed
+    ///
+    /// Repairs wrong merges of earlier versions without ingesting again. An identifier stays with most of its adverts;
+    /// what a person merged, split or kept apart stays; alerts are told nothing. The report lists every change.
+    Rebuild {
+        /// Report what would change, without changing a property
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Move adverts out of a property into a new one; they are never merged with the remaining adverts again
     Split {
@@ -123,6 +135,9 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
             } else {
                 println!("{property} and {other} are never merged");
             }
+        }
+        PropertiesAction::Rebuild { dry_run } => {
+            rebuild::run(common, &store, &listings, *dry_run)?;
         }
         PropertiesAction::Split { property, adverts } => {
             let act = Act::at_command_line("properties split").on(format!("property {property}"));

@@ -41,6 +41,11 @@ impl Thresholds {
         })
     }
 
+    /// Whether a comparison of these bits merges.
+    pub fn is_merge(self, bits: f32) -> bool {
+        self.verdict(bits) == DedupVerdict::Same
+    }
+
     /// The outcome for a comparison of these bits.
     pub fn verdict(self, bits: f32) -> DedupVerdict {
         if bits >= self.same_bits {

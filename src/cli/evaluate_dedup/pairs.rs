@@ -219,7 +219,7 @@ pub(super) fn add_to_fit(
         }
         fitter.add(
             &explanation.comparison,
-            pair.verdict == Reading::Same,
+            Some(pair.verdict == Reading::Same),
             weight,
         );
         added += 1;

@@ -1,4 +1,8 @@
-//! Fits match weights to labelled pairs, from the frequency of each level among pairs of one asset and of two assets.
+//! Estimates match weights from compared pairs of which most are not labelled.
+//!
+//! Expectation and maximisation (Winkler, 1988): the weights say how likely each pair is one asset, the pairs weighted by
+//! that say how often each level occurs among pairs of one asset and of two, which gives new weights, and so on. A pair
+//! that a person read keeps the person's verdict.
 //!
 //! Two estimates are computed. The log ratio of the two frequencies is the Fellegi–Sunter weight, which is correct if
 //! fields are independent. They are not: flats of one building agree in most fields. The fitted weights therefore come
@@ -12,8 +16,10 @@ use toise_dedup::weights::{FIELDS, WEIGHTS};
 
 /// Pairs added to every count, so that unseen levels are not treated as impossible.
 const SMOOTHING: f64 = 2.0;
-/// Passes over the pairs.
-const PASSES: usize = 12;
+/// Rounds of expectation and maximisation.
+const ROUNDS: usize = 4;
+/// Passes over the pairs in each round.
+const PASSES: usize = 4;
 /// Initial step of the descent, in bits; it decreases as one over the pass number.
 const STEP: f64 = 0.02;
 /// How strongly a level seen in a pair is drawn to its weight in use, as a share of its distance.
@@ -27,10 +33,13 @@ const NOT_COMPARED: u8 = u8::MAX;
 
 /// A compared pair of adverts.
 #[derive(Clone, Copy, Debug)]
-struct LabelledPair {
+struct ComparedPair {
     levels: [u8; FIELDS],
     one_seller: bool,
-    same: bool,
+    /// Probability that it is one asset: 0 or 1 where a person read it.
+    same: f64,
+    /// Whether a person read it.
+    is_labelled: bool,
     /// What does not come from levels, bits: the prior, the rarity of equal values and lookalikes. It is not fitted.
     other_bits: f64,
     /// How many pairs it counts as.
@@ -40,7 +49,7 @@ struct LabelledPair {
 /// Collects compared pairs and derives weights from them.
 #[derive(Clone, Debug, Default)]
 pub struct WeightFitter {
-    pairs: Vec<LabelledPair>,
+    pairs: Vec<ComparedPair>,
 }
 
 /// The fitted weights of a level.
@@ -51,10 +60,10 @@ pub struct FittedLevel {
     pub about: &'static str,
     /// Whether it applies to adverts of one seller.
     pub one_seller: bool,
-    /// Number of pairs of one asset at this level.
-    pub same: u64,
-    /// Number of pairs of two assets at this level.
-    pub different: u64,
+    /// Expected number of pairs of one asset at this level.
+    pub same: f64,
+    /// Expected number of pairs of two assets at this level.
+    pub different: f64,
     /// Binary logarithm of the ratio of the two frequencies.
     pub ratio_bits: f64,
     /// Weight from the regression, in bits.
@@ -77,10 +86,10 @@ pub struct FittedField {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FittedWeights {
-    /// Number of pairs of one asset.
-    pub same: u64,
-    /// Number of pairs of two assets.
-    pub different: u64,
+    /// Expected number of pairs of one asset.
+    pub same: f64,
+    /// Expected number of pairs of two assets.
+    pub different: f64,
     /// What the regression adds to the prior of each pair, in bits.
     pub prior_bits: f64,
     /// The compared fields.
@@ -91,8 +100,9 @@ pub struct FittedWeights {
 type LevelTable<T> = [[[T; LEVELS_MAX]; 2]; FIELDS];
 
 impl WeightFitter {
-    /// Adds a pair that counts as `weight` pairs. Pairs that are vetoed or belong to programmes are ignored: rules decide them, not weights.
-    pub fn add(&mut self, comparison: &Comparison, same: bool, weight: f64) {
+    /// Adds a pair that counts as `weight` pairs; `same` says whether a person read it as one asset, `None` that nobody
+    /// did. Pairs that are vetoed or belong to programmes are ignored: rules decide them, not weights.
+    pub fn add(&mut self, comparison: &Comparison, same: Option<bool>, weight: f64) {
         if comparison.bar.is_some() || comparison.programme {
             return;
         }
@@ -102,26 +112,41 @@ impl WeightFitter {
         }
         let rarity = comparison.evidence.iter().filter_map(|one| one.rarity_bits);
         let one_seller = comparison.one_seller;
-        self.pairs.push(LabelledPair {
+        self.pairs.push(ComparedPair {
             levels,
             one_seller,
-            same,
+            same: match same {
+                Some(same) => f64::from(u8::from(same)),
+                None => comparison.probability(),
+            },
+            is_labelled: same.is_some(),
             other_bits: rarity.map(f64::from).sum::<f64>()
                 + f64::from(comparison.prior_bits + comparison.lookalike_bits),
             weight,
         });
     }
 
-    /// Fits the weights. CPU-bound, on the calling thread.
-    pub fn fit(&self) -> FittedWeights {
-        let mut counts: LevelTable<[u64; 2]> = [[[[0; 2]; LEVELS_MAX]; 2]; FIELDS];
-        let mut totals = [0u64; 2];
+    /// Estimates the weights. CPU-bound, on the calling thread.
+    pub fn fit(mut self) -> FittedWeights {
+        let in_use = weights_in_use();
+        let (mut prior_bits, mut fitted) = (0.0, in_use);
+        for _ in 0..ROUNDS {
+            (prior_bits, fitted) = self.maximise(&in_use, prior_bits, fitted);
+            for pair in self.pairs.iter_mut().filter(|pair| !pair.is_labelled) {
+                pair.same = pair.probability(prior_bits, &fitted);
+            }
+        }
+        let mut counts: LevelTable<[f64; 2]> = [[[[0.0; 2]; LEVELS_MAX]; 2]; FIELDS];
+        let mut totals = [0.0; 2];
         for pair in &self.pairs {
-            totals[usize::from(pair.same)] += 1;
-            for (field, level) in pair.levels.iter().enumerate() {
-                if *level != NOT_COMPARED {
-                    counts[field][usize::from(pair.one_seller)][usize::from(*level)]
-                        [usize::from(pair.same)] += 1;
+            let shares = [1.0 - pair.same, pair.same].map(|share| pair.weight * share);
+            for (total, share) in totals.iter_mut().zip(shares) {
+                *total += share;
+            }
+            for (field, level) in pair.present() {
+                let counted = &mut counts[field][usize::from(pair.one_seller)][level];
+                for (count, share) in counted.iter_mut().zip(shares) {
+                    *count += share;
                 }
             }
         }
@@ -129,16 +154,15 @@ impl WeightFitter {
         for (field, weights) in WEIGHTS.iter().enumerate() {
             for (sellers, counted) in counts[field].iter().enumerate() {
                 let known = |same: usize| {
-                    let all: u64 = counted.iter().map(|level| level[same]).sum();
-                    all as f64 + SMOOTHING * weights.levels.len() as f64
+                    let all: f64 = counted.iter().map(|level| level[same]).sum();
+                    all + SMOOTHING * weights.levels.len() as f64
                 };
                 for (level, counted) in counted.iter().enumerate().take(weights.levels.len()) {
-                    let share = |same: usize| (counted[same] as f64 + SMOOTHING) / known(same);
+                    let share = |same: usize| (counted[same] + SMOOTHING) / known(same);
                     ratios[field][sellers][level] = (share(1) / share(0)).log2();
                 }
             }
         }
-        let (prior_bits, fitted) = self.descend();
         let fields = WEIGHTS
             .iter()
             .enumerate()
@@ -171,43 +195,30 @@ impl WeightFitter {
         }
     }
 
-    /// Stochastic gradient descent in the order of the pairs, starting from the weights in use and drawn to them, with
-    /// steps that adapt to the frequency of a level (AdaGrad).
-    fn descend(&self) -> (f64, LevelTable<f64>) {
-        let mut bits: LevelTable<f64> = [[[0.0; LEVELS_MAX]; 2]; FIELDS];
-        for (field, weights) in WEIGHTS.iter().enumerate() {
-            for (level, entry) in weights.levels.iter().enumerate() {
-                for (sellers, in_use) in entry.bits.iter().enumerate() {
-                    bits[field][sellers][level] = f64::from(*in_use);
-                }
-            }
-        }
+    /// Stochastic gradient descent in the order of the pairs, starting from weights and drawn to those in use, with steps
+    /// that adapt to the frequency of a level (AdaGrad).
+    fn maximise(
+        &self,
+        in_use: &LevelTable<f64>,
+        mut base: f64,
+        mut bits: LevelTable<f64>,
+    ) -> (f64, LevelTable<f64>) {
         let (least, greatest) = (*BITS.start(), *BITS.end());
-        let anchor = bits;
         let mut squares: LevelTable<f64> = [[[1e-3; LEVELS_MAX]; 2]; FIELDS];
-        let (mut base, mut base_squares) = (0.0, 1e-3);
+        let mut base_squares = 1e-3;
         for pass in 0..PASSES {
             let step = STEP * 20.0 / (1.0 + pass as f64).sqrt();
             for pair in &self.pairs {
                 let sellers = usize::from(pair.one_seller);
-                let present = || {
-                    let levels = pair.levels.iter().enumerate();
-                    levels.filter(|(_, level)| **level != NOT_COMPARED)
-                };
-                let sum: f64 = present()
-                    .map(|(field, level)| bits[field][sellers][usize::from(*level)])
-                    .sum();
-                let probability = 1.0 / (1.0 + (-(base + sum + pair.other_bits)).exp2());
-                let error = pair.weight * (f64::from(u8::from(pair.same)) - probability);
+                let error = pair.weight * (pair.same - pair.probability(base, &bits));
                 if error.abs() < 1e-4 {
                     continue;
                 }
                 base_squares += error * error;
                 base += step * error / f64::sqrt(base_squares);
-                for (field, level) in present() {
-                    let level = usize::from(*level);
+                for (field, level) in pair.present() {
                     let gradient = error
-                        - PULL * (bits[field][sellers][level] - anchor[field][sellers][level]);
+                        - PULL * (bits[field][sellers][level] - in_use[field][sellers][level]);
                     squares[field][sellers][level] += gradient * gradient;
                     let moved = bits[field][sellers][level]
                         + step * gradient / squares[field][sellers][level].sqrt();
@@ -217,6 +228,37 @@ impl WeightFitter {
         }
         (base, bits)
     }
+}
+
+impl ComparedPair {
+    /// The fields that were compared, with their levels.
+    fn present(&self) -> impl Iterator<Item = (usize, usize)> {
+        let levels = self.levels.iter().enumerate();
+        let present = levels.filter(|(_, level)| **level != NOT_COMPARED);
+        present.map(|(field, level)| (field, usize::from(*level)))
+    }
+
+    /// Probability that it is one asset by these weights.
+    fn probability(&self, base: f64, bits: &LevelTable<f64>) -> f64 {
+        let of_seller = usize::from(self.one_seller);
+        let sum: f64 = self
+            .present()
+            .map(|(field, level)| bits[field][of_seller][level])
+            .sum();
+        1.0 / (1.0 + (-(base + sum + self.other_bits)).exp2())
+    }
+}
+
+fn weights_in_use() -> LevelTable<f64> {
+    let mut bits: LevelTable<f64> = [[[0.0; LEVELS_MAX]; 2]; FIELDS];
+    for (field, weights) in WEIGHTS.iter().enumerate() {
+        for (level, entry) in weights.levels.iter().enumerate() {
+            for (sellers, in_use) in entry.bits.iter().enumerate() {
+                bits[field][sellers][level] = f64::from(*in_use);
+            }
+        }
+    }
+    bits
 }
 
 fn name(field: usize) -> &'static str {

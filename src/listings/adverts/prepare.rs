@@ -56,6 +56,17 @@ pub struct StoredAdvert {
     pub text: Vec<u8>,
 }
 
+impl StoredAdvert {
+    /// What a comparison needs of it, derived from its record.
+    ///
+    /// # Errors
+    /// The record is not the JSON text of an advert.
+    pub fn fingerprint(&self) -> serde_json::Result<Fingerprint> {
+        let advert: Advert = serde_json::from_slice(&self.text)?;
+        Ok(Fingerprint::from_advert(&advert).last_online(self.history.online_at))
+    }
+}
+
 /// How a sighting changed the content of an advert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentChange {

@@ -233,7 +233,11 @@ impl ListingsWriter<'_> {
     }
 
     /// Makes a property of some of the adverts of another, whose record the caller must rebuild; returns its identifier.
-    fn found(&mut self, former: i64, leaving: &[(i64, PropertyMember)]) -> Result<FlxId> {
+    pub(super) fn found(
+        &mut self,
+        former: i64,
+        leaving: &[(i64, PropertyMember)],
+    ) -> Result<FlxId> {
         let ids = leaving
             .iter()
             .filter_map(|(_, member)| member.advert.flx_id);
@@ -251,7 +255,7 @@ impl ListingsWriter<'_> {
     }
 
     /// Moves adverts from one property to another, and the identifiers of the properties that they founded with them.
-    fn move_members(
+    pub(super) fn move_members(
         &mut self,
         leaving: &[(i64, PropertyMember)],
         former: i64,

@@ -2,9 +2,11 @@
 //!
 //! Statements are prepared once per connection. A column with an unexpected value is an error, never a guess.
 
+use std::collections::HashMap;
+
 use chrono::DateTime;
 use rusqlite::types::Type;
-use rusqlite::{Connection, Params, Row, Statement};
+use rusqlite::{Connection, OptionalExtension, Params, Row, Statement};
 use uuid::Uuid;
 
 use crate::adverts::change::AdvertHistory;
@@ -130,6 +132,19 @@ pub(crate) fn by_url(connection: &Connection, digest: &UrlDigest) -> Result<Opti
     first_row(&mut statement, [digest], stored)
 }
 
+/// Adverts with a greater number than one, in order of arrival.
+pub(crate) fn adverts_after(
+    connection: &Connection,
+    advert: i64,
+    limit: usize,
+) -> Result<Vec<StoredAdvert>> {
+    let sql =
+        format!("SELECT {STORED_COLUMNS} FROM adverts WHERE advert > ?1 ORDER BY advert LIMIT ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_and_then((advert, limit as i64), stored)?;
+    rows.collect()
+}
+
 /// The adverts of a property with their numbers, in order of arrival.
 pub(crate) fn members(
     connection: &Connection,
@@ -200,6 +215,61 @@ pub(crate) fn property_id(connection: &Connection, property: i64) -> rusqlite::R
         .query_row([property], |row| flx_id(row, 0))
 }
 
+/// The number of the property with an identifier.
+pub(crate) fn property_number(connection: &Connection, id: FlxId) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT property FROM properties WHERE property_id = ?1")?
+        .query_row([id.0.as_bytes()], |row| row.get(0))
+}
+
+/// An advert's identifier.
+pub(crate) fn advert_id(connection: &Connection, advert: i64) -> rusqlite::Result<FlxId> {
+    connection
+        .prepare_cached("SELECT advert_id FROM adverts WHERE advert = ?1")?
+        .query_row([advert], |row| flx_id(row, 0))
+}
+
+/// The number of the property of every advert.
+pub(crate) fn properties_of_adverts(
+    connection: &Connection,
+) -> rusqlite::Result<HashMap<i64, i64>> {
+    let mut statement = connection.prepare("SELECT advert, property FROM adverts")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
+
+/// The number of the last advert; 0 without any.
+pub(crate) fn last_advert(connection: &Connection) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT coalesce(max(advert), 0) FROM adverts")?
+        .query_row([], |row| row.get(0))
+}
+
+/// Properties that changed after a sequence, in order of change: the sequence of each, its number and how many adverts it
+/// has.
+pub(crate) fn properties_after(
+    connection: &Connection,
+    sequence: i64,
+    limit: usize,
+) -> rusqlite::Result<Vec<(i64, i64, usize)>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT sequence, property, (SELECT count(*) FROM adverts WHERE adverts.property = properties.property)
+         FROM properties WHERE sequence > ?1 AND merged_into IS NULL ORDER BY sequence LIMIT ?2",
+    )?;
+    let rows = statement.query_map((sequence, limit as i64), |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)? as usize))
+    })?;
+    rows.collect()
+}
+
+/// The adverts of a property in order of arrival.
+pub(crate) fn adverts_of(connection: &Connection, property: i64) -> rusqlite::Result<Vec<i64>> {
+    let mut statement = connection
+        .prepare_cached("SELECT advert FROM adverts WHERE property = ?1 ORDER BY advert")?;
+    let rows = statement.query_map([property], |row| row.get(0))?;
+    rows.collect()
+}
+
 /// A fingerprint from its bytes.
 pub(crate) fn fingerprint(row: &Row<'_>, column: usize) -> Result<Fingerprint> {
     Ok(Fingerprint::decode(blob(row, column)?)?)
@@ -238,6 +308,55 @@ pub(crate) fn fingerprint_of(connection: &Connection, advert: i64) -> Result<Fin
     let mut statement =
         connection.prepare_cached("SELECT fingerprint FROM fingerprints WHERE advert = ?1")?;
     one_row(&mut statement, [advert], |row| fingerprint(row, 0))
+}
+
+/// Adverts with a greater number than one and their stored fingerprints, in order of arrival.
+pub(crate) fn fingerprints_after(
+    connection: &Connection,
+    advert: i64,
+    limit: usize,
+) -> Result<Vec<(i64, Fingerprint)>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT advert, fingerprint FROM fingerprints WHERE advert > ?1 ORDER BY advert LIMIT ?2",
+    )?;
+    let rows = statement.query_and_then((advert, limit as i64), |row| -> Result<_> {
+        Ok((row.get(0)?, fingerprint(row, 1)?))
+    })?;
+    rows.collect()
+}
+
+/// Whether a fingerprint is stored for an advert, with its block keys. What an older version stored differs.
+pub(crate) fn is_fingerprint_stored(
+    connection: &Connection,
+    advert: i64,
+    fingerprint: &Fingerprint,
+) -> Result<bool> {
+    let mut statement = connection
+        .prepare_cached("SELECT keys, fingerprint FROM fingerprints WHERE advert = ?1")?;
+    one_row(&mut statement, [advert], |row| {
+        let keys = key_bytes(&fingerprint.blocks());
+        Ok(blob(row, 0)? == keys && blob(row, 1)? == fingerprint.encode())
+    })
+}
+
+/// Whether the outline of a fingerprint is stored under all its block keys.
+pub(crate) fn is_outline_stored(
+    connection: &Connection,
+    advert: i64,
+    fingerprint: &Fingerprint,
+) -> Result<bool> {
+    let outline = fingerprint.outline();
+    let mut statement =
+        connection.prepare_cached("SELECT outline FROM blocks WHERE key = ?1 AND advert = ?2")?;
+    for key in fingerprint.blocks() {
+        let stored: Option<Option<Vec<u8>>> = statement
+            .query_row((key.0, advert), |row| row.get(0))
+            .optional()?;
+        if stored.flatten().as_ref() != Some(&outline) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether a person put an advert into its property.

@@ -6,13 +6,13 @@ use rusqlite::types::ToSql;
 use super::ListingsWriter;
 use crate::adverts::identity::UrlDigest;
 use crate::adverts::prepare::AdvertDraft;
-use crate::records::rows::{blob, fingerprint, key_bytes, keys_of, one_row};
+use crate::records::rows::{self, blob, key_bytes, keys_of, one_row};
 use crate::{Error, Result};
 use toise_contract::enums::WireEnum;
 use toise_contract::listings::codes::Timestamp;
 use toise_contract::listings::deliveries::AdvertEvent;
 use toise_contract::listings::scalars::Eur;
-use toise_dedup::BlockKey;
+use toise_dedup::{BlockKey, Fingerprint};
 
 impl ListingsWriter<'_> {
     /// Moves an advert to another property.
@@ -85,34 +85,47 @@ impl ListingsWriter<'_> {
             draft,
             &[],
         )?;
+        let fingerprint = &draft.fingerprint;
+        if !rows::is_fingerprint_stored(self.transaction, advert, fingerprint)? {
+            self.update_fingerprint(advert, fingerprint)?;
+        }
+        self.note_advert(advert, &fingerprint.blocks(), fingerprint);
+        for event in &draft.events {
+            self.insert_event(advert, event)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the fingerprint and block keys of an advert.
+    pub(crate) fn update_fingerprint(
+        &mut self,
+        advert: i64,
+        fingerprint: &Fingerprint,
+    ) -> Result<()> {
         let mut statement = self
             .transaction
-            .prepare_cached("SELECT keys, fingerprint FROM fingerprints WHERE advert = ?1")?;
-        let (known_keys, known) = one_row(&mut statement, [advert], |row| {
-            Ok((keys_of(blob(row, 0)?), fingerprint(row, 1)?))
-        })?;
-        let keys = draft.fingerprint.blocks();
-        if known_keys != keys || known != draft.fingerprint {
-            self.execute(
-                "UPDATE fingerprints SET keys = ?2, fingerprint = ?3 WHERE advert = ?1",
-                (advert, key_bytes(&keys), draft.fingerprint.encode()),
-            )?;
-        }
+            .prepare_cached("SELECT keys FROM fingerprints WHERE advert = ?1")?;
+        let known_keys = one_row(&mut statement, [advert], |row| Ok(keys_of(blob(row, 0)?)))?;
+        let keys = fingerprint.blocks();
+        self.execute(
+            "UPDATE fingerprints SET keys = ?2, fingerprint = ?3 WHERE advert = ?1",
+            (advert, key_bytes(&keys), fingerprint.encode()),
+        )?;
         for key in known_keys.iter().filter(|key| !keys.contains(key)) {
             self.execute(
                 "DELETE FROM blocks WHERE key = ?1 AND advert = ?2",
                 (key.0, advert),
             )?;
         }
-        let outline = draft.fingerprint.outline();
-        if known_keys != keys || known.outline() != outline {
-            self.insert_keys(advert, &keys, &outline)?;
-        }
-        self.note_advert(advert, &keys, &draft.fingerprint);
-        for event in &draft.events {
-            self.insert_event(advert, event)?;
-        }
+        self.insert_keys(advert, &keys, &fingerprint.outline())?;
         Ok(())
+    }
+
+    /// The sequence of an advert's last change.
+    pub(crate) fn sequence_of_advert(&self, advert: i64) -> rusqlite::Result<i64> {
+        self.transaction
+            .prepare_cached("SELECT sequence FROM adverts WHERE advert = ?1")?
+            .query_row([advert], |row| row.get(0))
     }
 
     /// Runs a statement whose parameters are the advert's number, a new sequence, the columns of a draft, and `more`.

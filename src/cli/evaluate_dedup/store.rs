@@ -1,0 +1,154 @@
+//! The merges of a data folder's own adverts, of which nobody says which are one home.
+
+use serde::Serialize;
+
+use super::align;
+use crate::{CommandResult, Common};
+use toise_base::progress::Progress;
+use toise_listings::Listings;
+use toise_listings::placement::explain::Explanation;
+use toise_listings::placement::quality::{
+    CalibrationReport, FieldCalibration, MergeCounts, SIZES, USUAL_CONTRADICTING_SHARE,
+};
+
+/// Evidence below this is left out of the page of merges, bits.
+const SHOWN_BITS: f32 = 0.5;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StoreReport {
+    #[serde(flatten)]
+    counts: MergeCounts,
+    contradicting_share: f64,
+    calibration: CalibrationReport,
+    /// Estimated share of merges that are wrong; null where no field tells.
+    wrong_share: Option<f64>,
+    sample: Vec<Explanation>,
+}
+
+/// Runs `evaluate dedup` on the adverts of the data folder.
+pub(super) fn run(common: &Common, listings: &Listings, sample: usize, seed: u64) -> CommandResult {
+    let progress = Progress::new(common.json);
+    let counts = listings.merge_counts(progress)?;
+    let calibration = listings.calibration(progress)?;
+    let report = StoreReport {
+        contradicting_share: counts.contradicting_share(),
+        wrong_share: calibration.wrong_share(),
+        sample: listings.sample_of_merges(sample, seed)?,
+        counts,
+        calibration,
+    };
+    if common.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print(&report);
+    }
+    Ok(())
+}
+
+fn print(report: &StoreReport) {
+    let counts = &report.counts;
+    let mut table = crate::table();
+    table.set_header(["adverts of a property", "properties"]);
+    for (size, properties) in SIZES.into_iter().zip(counts.properties_by_size) {
+        table.add_row([size.to_owned(), properties.to_string()]);
+    }
+    println!("{table}");
+    let mut table = crate::table();
+    table.set_header(["merged pairs that contradict each other in", "pairs", "%"]);
+    let percent = |pairs: u64| {
+        format!(
+            "{:.2}",
+            100.0 * pairs as f64 / counts.merged_pairs.max(1) as f64
+        )
+    };
+    for count in &counts.contradictions {
+        let name = count.field.name().to_owned();
+        table.add_row([name, count.pairs.to_string(), percent(count.pairs)]);
+    }
+    table.add_row([
+        "any of them".to_owned(),
+        counts.contradicting_pairs.to_string(),
+        percent(counts.contradicting_pairs),
+    ]);
+    println!("{table}");
+    println!(
+        "{} adverts, {} properties, {} merged pairs; {} pairs wait for a decision (`toise properties candidates`).",
+        counts.adverts, counts.properties, counts.merged_pairs, counts.possible_pairs
+    );
+    if counts.is_unusual() {
+        println!(
+            "warning: more than {:.0} % of the merged pairs contradict each other. Look for a column that is mapped wrongly, \
+             then decide again with `toise properties rebuild`.",
+            100.0 * USUAL_CONTRADICTING_SHARE
+        );
+    }
+    for field in &report.calibration.fields {
+        print_calibration(field);
+    }
+    match report.wrong_share {
+        Some(share) => println!("Estimated wrong merges: {:.1} %.", 100.0 * share),
+        None => println!(
+            "Wrong merges cannot be estimated: no two merged adverts have an energy class, a storey or a district."
+        ),
+    }
+    if !report.sample.is_empty() {
+        println!("\nMerges drawn at random:");
+    }
+    for pair in &report.sample {
+        print_pair(pair);
+    }
+}
+
+fn print_calibration(field: &FieldCalibration) {
+    let mut table = crate::table();
+    table.set_header(["probability from", "pairs", "expected %", "right %", "±"]);
+    for bin in &field.bins {
+        table.add_row([
+            format!("{}", bin.from),
+            bin.pairs.to_string(),
+            format!("{:.1}", 100.0 * bin.expected),
+            format!("{:.1}", 100.0 * bin.right),
+            format!("{:.1}", 100.0 * bin.error),
+        ]);
+    }
+    align(&mut table);
+    println!(
+        "Checked by the {}, which the comparison did not see: {:.0} % of two homes agree in it, {:.0} % of one{}.\n{table}",
+        field.field.name(),
+        100.0 * field.chance,
+        100.0 * field.usual,
+        match field.usual_is_measured {
+            true => "",
+            false => " as a rule",
+        },
+    );
+    println!(
+        "Of {} pairs that would be merged without it, {:.1} % (± {:.1}) are wrong; of those that agree in it too, {:.1} %.",
+        field.merges,
+        100.0 * field.wrong_without,
+        100.0 * field.wrong_error,
+        100.0 * field.wrong
+    );
+}
+
+fn print_pair(pair: &Explanation) {
+    println!(
+        "{:.2} % of property {}",
+        100.0 * pair.comparison.probability(),
+        pair.adverts[0].property_flx_id
+    );
+    for side in &pair.adverts {
+        let title = side.title.as_deref().unwrap_or("without title");
+        println!("  {title}\n    {}", side.url.as_deref().unwrap_or_default());
+    }
+    let shown = pair.comparison.evidence.iter();
+    let shown: Vec<String> = shown
+        .filter(|one| one.bits.abs() >= SHOWN_BITS)
+        .map(|one| format!("{:?} {} {:+.1}", one.field, one.about(), one.bits))
+        .collect();
+    println!("  {}", shown.join("; "));
+    for contradiction in &pair.contradictions {
+        println!("  contradiction: {}", contradiction.name());
+    }
+}

@@ -1,0 +1,242 @@
+//! How good the merges of a store are, without labels: what contradicts itself, and how many merges are wrong.
+//!
+//! [`MergeCounter`] counts properties and the merged pairs that contradict each other. `calibration` checks probabilities
+//! against a field that the comparison did not see. [`Listings::sample_of_merges`] draws merges to read.
+
+mod calibration;
+
+use std::collections::BinaryHeap;
+
+use serde::Serialize;
+
+use crate::placement::explain::{Explanation, explained, explanation};
+use crate::records::rows;
+use crate::{Listings, Result};
+pub use calibration::{CalibrationBin, CalibrationReport, FieldCalibration, HiddenField};
+use toise_base::progress::Progress;
+use toise_base::splitmix::mix_into;
+use toise_dedup::{Contradiction, Fingerprint, contradictions};
+
+/// Properties by the number of their adverts: 1, 2, 3, 4, 5 to 9, 10 and more.
+pub const SIZES: [&str; 6] = ["1", "2", "3", "4", "5-9", "10+"];
+/// The share of contradicting pairs above which something is wrong with the adverts or with the weights.
+pub const USUAL_CONTRADICTING_SHARE: f64 = 0.02;
+/// Merged pairs below which a share says nothing.
+const SHARE_PAIRS_MIN: u64 = 50;
+/// Properties read at once.
+const PROPERTIES_PER_GROUP: usize = 1_000;
+
+/// Properties and merged pairs of a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MergeCounts {
+    /// Adverts.
+    pub adverts: u64,
+    /// Properties.
+    pub properties: u64,
+    /// Properties by number of adverts, in the order of [`SIZES`].
+    pub properties_by_size: [u64; SIZES.len()],
+    /// Pairs of adverts in one property.
+    pub merged_pairs: u64,
+    /// Merged pairs that contradict each other in at least one field.
+    pub contradicting_pairs: u64,
+    /// Merged pairs that contradict each other in a field.
+    pub contradictions: Vec<ContradictionCount>,
+    /// Pairs of adverts in two properties that wait for a person's decision.
+    pub possible_pairs: u64,
+}
+
+/// Merged pairs that contradict each other in a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContradictionCount {
+    /// The field.
+    pub field: Contradiction,
+    /// Pairs.
+    pub pairs: u64,
+}
+
+impl MergeCounts {
+    /// Share of merged pairs that contradict each other, 0 to 1.
+    pub fn contradicting_share(&self) -> f64 {
+        self.contradicting_pairs as f64 / self.merged_pairs.max(1) as f64
+    }
+
+    /// Whether more merged pairs contradict each other than is usual.
+    pub fn is_unusual(&self) -> bool {
+        self.merged_pairs >= SHARE_PAIRS_MIN
+            && self.contradicting_share() > USUAL_CONTRADICTING_SHARE
+    }
+}
+
+/// The position of a number of adverts in [`SIZES`].
+fn size(adverts: usize) -> usize {
+    match adverts {
+        0..=4 => adverts.saturating_sub(1),
+        5..=9 => 4,
+        _ => 5,
+    }
+}
+
+/// Counts the merges of a store a group of properties at a time.
+#[derive(Clone, Debug, Default)]
+pub struct MergeCounter {
+    counts: MergeCounts,
+    by_field: [u64; Contradiction::ALL.len()],
+    /// The sequence of the last property counted.
+    last: i64,
+}
+
+impl MergeCounter {
+    /// Counts the properties that change after this moment.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn from_now(listings: &Listings) -> Result<Self> {
+        Ok(Self {
+            last: listings.store.read(rows::last_sequence)?,
+            ..Self::default()
+        })
+    }
+
+    /// Counts the next properties; the counts when there are no more. Blocks: milliseconds.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn step(&mut self, listings: &Listings) -> Result<Option<MergeCounts>> {
+        let properties = listings.store.read(|connection| {
+            rows::properties_after(connection, self.last, PROPERTIES_PER_GROUP)
+        })?;
+        let Some((end, _, _)) = properties.last() else {
+            let counts = std::mem::take(self);
+            let fields = Contradiction::ALL.into_iter().zip(counts.by_field);
+            return Ok(Some(MergeCounts {
+                possible_pairs: listings.likely_pair_count()?,
+                contradictions: fields
+                    .map(|(field, pairs)| ContradictionCount { field, pairs })
+                    .collect(),
+                ..counts.counts
+            }));
+        };
+        self.last = *end;
+        listings.store.read_with(|connection| -> Result<()> {
+            for (_, property, adverts) in properties {
+                let counts = &mut self.counts;
+                counts.adverts += adverts as u64;
+                counts.properties += 1;
+                counts.properties_by_size[size(adverts)] += 1;
+                if adverts > 1 {
+                    self.add_pairs(&rows::fingerprints_of(connection, property)?);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(None)
+    }
+
+    fn add_pairs(&mut self, members: &[(i64, Fingerprint)]) {
+        for (position, (_, one)) in members.iter().enumerate() {
+            for (_, other) in &members[..position] {
+                self.counts.merged_pairs += 1;
+                let mut contradicts = false;
+                for found in contradictions(one, other) {
+                    contradicts = true;
+                    self.by_field[found as usize] += 1;
+                }
+                self.counts.contradicting_pairs += u64::from(contradicts);
+            }
+        }
+    }
+}
+
+impl Listings {
+    /// Counts properties, merged pairs and their contradictions. Blocks: seconds for a million adverts.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn merge_counts(&self, progress: Progress) -> Result<MergeCounts> {
+        let total = self.store.read(rows::last_sequence)?.unsigned_abs();
+        let bar = progress.rows("reading properties", total);
+        let mut counter = MergeCounter::default();
+        loop {
+            if let Some(counts) = counter.step(self)? {
+                bar.finish_and_clear();
+                return Ok(counts);
+            }
+            bar.set_position(counter.last.unsigned_abs());
+        }
+    }
+
+    /// Counts what is left of a count that began with [`MergeCounter::from_now`]. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn merge_counts_since(&self, mut counter: MergeCounter) -> Result<MergeCounts> {
+        loop {
+            if let Some(counts) = counter.step(self)? {
+                return Ok(counts);
+            }
+        }
+    }
+
+    /// Pairs of adverts that were merged, drawn at random, with their evidence; the same seed draws the same pairs.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn sample_of_merges(&self, pairs: usize, seed: u64) -> Result<Vec<Explanation>> {
+        // The pairs with the lowest digests of seed and adverts.
+        let mut drawn: BinaryHeap<(u64, i64, i64)> = BinaryHeap::new();
+        let mut last = 0;
+        loop {
+            let properties = self.store.read(|connection| {
+                rows::properties_after(connection, last, PROPERTIES_PER_GROUP)
+            })?;
+            let Some((end, _, _)) = properties.last() else {
+                break;
+            };
+            last = *end;
+            self.store.read(|connection| {
+                for (_, property, _) in properties
+                    .into_iter()
+                    .filter(|(_, _, adverts)| *adverts > 1)
+                {
+                    let members = rows::adverts_of(connection, property)?;
+                    for (position, one) in members.iter().enumerate() {
+                        for other in &members[..position] {
+                            drawn.push((digest(seed, *one, *other), *other, *one));
+                            if drawn.len() > pairs {
+                                drawn.pop();
+                            }
+                        }
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        self.store.read_with(|connection| {
+            let mut sample = Vec::with_capacity(drawn.len());
+            for (_, one, other) in drawn.into_sorted_vec() {
+                let one = explained(connection, "advert", one)?;
+                let other = explained(connection, "advert", other)?;
+                if let (Some(one), Some(other)) = (one, other) {
+                    sample.push(explanation(
+                        connection,
+                        [one, other],
+                        false,
+                        self.thresholds,
+                    )?);
+                }
+            }
+            Ok(sample)
+        })
+    }
+}
+
+/// A number that orders pairs at random.
+fn digest(seed: u64, one: i64, other: i64) -> u64 {
+    mix_into(mix_into(seed, one.unsigned_abs()), other.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,390 @@
+//! Checks probabilities against a field that the comparison did not see.
+//!
+//! Of the adverts of a store nobody says which are one home. But a field that is hidden from the comparison tells: two
+//! adverts of one home agree in it nearly always, two of other homes by chance. So the share of pairs that agree in it says
+//! how many of them are one home:
+//!
+//! `right = (agreeing - chance) / (usual - chance)`
+//!
+//! `chance` is the share that agrees among pairs that are surely of two homes, `usual` among those that pictures, a
+//! reference or a number identify. If pairs that are given a probability of 0.9 are right in nine of ten cases by this
+//! measure, the probabilities are calibrated.
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rusqlite::Connection;
+use serde::Serialize;
+
+use crate::placement::find::AdvertsAround;
+use crate::records::rows;
+use crate::{Listings, Result};
+use toise_base::progress::Progress;
+use toise_dedup::{Comparison, Fingerprint, compare_among, contradictions};
+
+/// Lower bounds of the probabilities that are counted together.
+const BOUNDS: [f64; 9] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.98, 0.995, 0.9995];
+/// Of the pairs that are surely of two homes, one in so many is counted.
+const RULED_OUT_STEP: usize = 8;
+/// Adverts compared, evenly spread over the store.
+const ADVERTS_MAX: u64 = 30_000;
+/// Adverts of which all pairs are compared to estimate weights.
+const FITTED_ADVERTS_MAX: u64 = 5_000;
+/// Adverts compared at once.
+const ADVERTS_PER_GROUP: usize = 1_000;
+/// Identified pairs from which the share that agrees is taken from the store.
+const IDENTIFIED_MIN: u64 = 100;
+
+/// A field that is hidden from the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HiddenField {
+    /// The energy class.
+    Energy,
+    /// The storey.
+    Floor,
+    /// The name of the district, between adverts of one portal.
+    District,
+}
+
+impl HiddenField {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Energy, Self::Floor, Self::District];
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Energy => "energy class",
+            Self::Floor => "floor",
+            Self::District => "district",
+        }
+    }
+
+    /// The share of pairs of one home that agree, where the store has too few identified pairs to measure it: of the
+    /// labelled pairs of `benches/adverts`.
+    fn usual_agreement(self) -> f64 {
+        match self {
+            Self::Energy => 0.93,
+            Self::Floor => 0.94,
+            Self::District => 0.95,
+        }
+    }
+
+    /// The advert without the field; `None` if it has none.
+    fn hidden_from(self, advert: &Fingerprint) -> Option<Fingerprint> {
+        match self {
+            Self::Energy => advert.energy_class.map(|_| Fingerprint {
+                energy_class: None,
+                climate_class: None,
+                energy_score: None,
+                climate_score: None,
+                ..*advert
+            }),
+            Self::Floor => advert.floor.map(|_| Fingerprint {
+                floor: None,
+                ..*advert
+            }),
+            Self::District => advert.district.map(|_| Fingerprint {
+                district: None,
+                ..*advert
+            }),
+        }
+    }
+
+    /// Whether two adverts agree; `None` if one does not say.
+    fn agrees(self, one: &Fingerprint, other: &Fingerprint) -> Option<bool> {
+        match self {
+            Self::Energy => Some(one.energy_class? == other.energy_class?),
+            Self::Floor => Some(one.floor? == other.floor?),
+            Self::District if one.portal != other.portal => None,
+            Self::District => Some(one.district? == other.district?),
+        }
+    }
+}
+
+/// Pairs whose probabilities lie between two bounds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CalibrationBin {
+    /// Lowest probability.
+    pub from: f64,
+    /// Pairs.
+    pub pairs: u64,
+    /// Their mean probability, as the comparison gives it without the hidden field.
+    pub expected: f64,
+    /// The share of them that agrees in the hidden field.
+    pub agreeing: f64,
+    /// The share of them that is one home by this measure, 0 to 1.
+    pub right: f64,
+    /// The standard error of that share.
+    pub error: f64,
+}
+
+/// What a hidden field says.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldCalibration {
+    /// The field.
+    pub field: HiddenField,
+    /// Share of pairs of two homes that agree in it.
+    pub chance: f64,
+    /// Share of pairs of one home that agree in it.
+    pub usual: f64,
+    /// Whether that share was measured in this store, or is the usual one.
+    pub usual_is_measured: bool,
+    /// Pairs by probability, the lowest first; without those that have no pairs.
+    pub bins: Vec<CalibrationBin>,
+    /// Pairs that reach the probability of a merge without the field.
+    pub merges: u64,
+    /// The share of such merges that is wrong.
+    pub wrong_without: f64,
+    /// Its standard error.
+    pub wrong_error: f64,
+    /// The share that is wrong among those that agree in the field too: what is merged in fact, where both say it.
+    pub wrong: f64,
+}
+
+/// Calibration of a store, a field at a time; fields that too few adverts have are missing.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CalibrationReport {
+    /// Adverts that were compared.
+    pub adverts: u64,
+    /// The fields.
+    pub fields: Vec<FieldCalibration>,
+}
+
+impl CalibrationReport {
+    /// The share of merges that is wrong, by the fields together; `None` if none tells.
+    pub fn wrong_share(&self) -> Option<f64> {
+        let pairs: u64 = self.fields.iter().map(|field| field.merges).sum();
+        let wrong = self
+            .fields
+            .iter()
+            .map(|field| field.merges as f64 * field.wrong);
+        (pairs > 0).then(|| wrong.sum::<f64>() / pairs as f64)
+    }
+}
+
+/// Pairs of a hidden field, counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    pairs: u64,
+    agreeing: u64,
+    probability: f64,
+}
+
+impl Tally {
+    fn add(&mut self, agrees: bool, probability: f64) {
+        self.pairs += 1;
+        self.agreeing += u64::from(agrees);
+        self.probability += probability;
+    }
+
+    fn join(&mut self, other: Self) {
+        self.pairs += other.pairs;
+        self.agreeing += other.agreeing;
+        self.probability += other.probability;
+    }
+
+    fn share(&self) -> f64 {
+        self.agreeing as f64 / self.pairs.max(1) as f64
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tallies {
+    bins: [Tally; BOUNDS.len()],
+    two_homes: Tally,
+    identified: Tally,
+    merges: Tally,
+}
+
+impl Tallies {
+    fn join(mut self, other: Self) -> Self {
+        for (bin, more) in self.bins.iter_mut().zip(other.bins) {
+            bin.join(more);
+        }
+        self.two_homes.join(other.two_homes);
+        self.identified.join(other.identified);
+        self.merges.join(other.merges);
+        self
+    }
+}
+
+impl Listings {
+    /// Checks the probabilities of this store against hidden fields. Blocks: a minute for [`ADVERTS_MAX`] adverts.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn calibration(&self, progress: Progress) -> Result<CalibrationReport> {
+        let total = self.store.read(rows::last_advert)?.unsigned_abs();
+        let step = total.div_ceil(ADVERTS_MAX).max(1);
+        let bar = progress.rows("checking probabilities", total);
+        let mut tallies = [Tallies::default(); HiddenField::ALL.len()];
+        let (mut last, mut adverts) = (0, 0);
+        loop {
+            let group = self.store.read_with(|connection| {
+                rows::fingerprints_after(connection, last, ADVERTS_PER_GROUP)
+            })?;
+            let Some((end, _)) = group.last() else {
+                break;
+            };
+            bar.inc((end - last).unsigned_abs());
+            last = *end;
+            let chosen = group.into_par_iter();
+            let chosen = chosen.filter(|(advert, _)| advert.unsigned_abs().is_multiple_of(step));
+            let counted = chosen.map(|(advert, fingerprint)| {
+                self.store.read_with(|connection| {
+                    let mut counted = [Tallies::default(); HiddenField::ALL.len()];
+                    for (field, tallies) in HiddenField::ALL.into_iter().zip(&mut counted) {
+                        if let Some(hidden) = field.hidden_from(&fingerprint) {
+                            let pair = (advert, &fingerprint, &hidden);
+                            self.compare_hidden(connection, field, pair, tallies)?;
+                        }
+                    }
+                    Ok((1u64, counted))
+                })
+            });
+            let none = || (0, [Tallies::default(); HiddenField::ALL.len()]);
+            let (count, counted) = counted.try_reduce(none, |one, other| {
+                let fields = std::array::from_fn(|field| one.1[field].join(other.1[field]));
+                Result::Ok((one.0 + other.0, fields))
+            })?;
+            adverts += count;
+            tallies = std::array::from_fn(|field| tallies[field].join(counted[field]));
+        }
+        bar.finish_and_clear();
+        let fields = HiddenField::ALL.into_iter().zip(tallies);
+        let fields = fields.filter(|(_, tallies)| tallies.merges.pairs > 0);
+        Ok(CalibrationReport {
+            adverts,
+            fields: fields
+                .map(|(field, tallies)| calibration(field, &tallies))
+                .collect(),
+        })
+    }
+
+    /// Calls `each` with the comparison of every pair around adverts that are evenly spread over the store. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn for_each_pair_around(
+        &self,
+        progress: Progress,
+        mut each: impl FnMut(&Comparison),
+    ) -> Result<()> {
+        let total = self.store.read(rows::last_advert)?.unsigned_abs();
+        let step = total.div_ceil(FITTED_ADVERTS_MAX).max(1);
+        let bar = progress.rows("comparing adverts", total);
+        let mut last = 0;
+        loop {
+            let group = self.store.read_with(|connection| {
+                rows::fingerprints_after(connection, last, ADVERTS_PER_GROUP)
+            })?;
+            let Some((end, _)) = group.last() else {
+                break;
+            };
+            bar.inc((end - last).unsigned_abs());
+            last = *end;
+            let chosen = group.into_par_iter();
+            let chosen = chosen.filter(|(advert, _)| advert.unsigned_abs().is_multiple_of(step));
+            let compared = chosen.map(|(advert, fingerprint)| {
+                self.store.read_with(|connection| {
+                    let around = AdvertsAround::find(connection, &fingerprint, advert)?;
+                    let others = around.near.iter().chain(&around.ruled_out);
+                    let others = others.filter(|other| **other < advert);
+                    others
+                        .map(|other| {
+                            let other = rows::fingerprint_of(connection, *other)?;
+                            Ok(compare_among(&fingerprint, &other, &around.surroundings))
+                        })
+                        .collect::<Result<Vec<_>>>()
+                })
+            });
+            for comparison in compared.collect::<Result<Vec<_>>>()?.iter().flatten() {
+                each(comparison);
+            }
+        }
+        bar.finish_and_clear();
+        Ok(())
+    }
+
+    /// Compares an advert, without a field, with the earlier ones around it, and counts how they agree in the field.
+    fn compare_hidden(
+        &self,
+        connection: &Connection,
+        field: HiddenField,
+        (advert, whole, hidden): (i64, &Fingerprint, &Fingerprint),
+        tallies: &mut Tallies,
+    ) -> Result<()> {
+        let AdvertsAround {
+            near,
+            ruled_out,
+            surroundings,
+        } = AdvertsAround::find(connection, hidden, advert)?;
+        for other in ruled_out.into_iter().step_by(RULED_OUT_STEP) {
+            let other = rows::fingerprint_of(connection, other)?;
+            if let Some(agrees) = field.agrees(whole, &other) {
+                tallies.two_homes.add(agrees, 0.0);
+            }
+        }
+        for other in near.into_iter().filter(|other| *other < advert) {
+            let other = rows::fingerprint_of(connection, other)?;
+            let Some(agrees) = field.agrees(whole, &other) else {
+                continue;
+            };
+            let comparison = compare_among(hidden, &other, &surroundings);
+            let is_contradicted = contradictions(hidden, &other).next().is_some();
+            let probability = comparison.probability();
+            if comparison.bar.is_some() || is_contradicted {
+                continue;
+            }
+            let bin = BOUNDS.iter().rposition(|bound| probability >= *bound);
+            tallies.bins[bin.unwrap_or_default()].add(agrees, probability);
+            if self.thresholds.is_merge(comparison.bits) {
+                tallies.merges.add(agrees, probability);
+                if comparison.is_identified() {
+                    tallies.identified.add(agrees, probability);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn calibration(field: HiddenField, tallies: &Tallies) -> FieldCalibration {
+    let usual_is_measured = tallies.identified.pairs >= IDENTIFIED_MIN;
+    let usual = match usual_is_measured {
+        true => tallies.identified.share(),
+        false => field.usual_agreement(),
+    };
+    let chance = tallies.two_homes.share();
+    let spread = (usual - chance).max(f64::EPSILON);
+    let right = |tally: &Tally| ((tally.share() - chance) / spread).clamp(0.0, 1.0);
+    let error = |tally: &Tally| {
+        let share = tally.share();
+        (share * (1.0 - share) / tally.pairs.max(1) as f64).sqrt() / spread
+    };
+    let bins = BOUNDS.into_iter().zip(&tallies.bins);
+    let bins = bins.filter(|(_, tally)| tally.pairs > 0);
+    let bins = bins.map(|(from, tally)| CalibrationBin {
+        from,
+        pairs: tally.pairs,
+        expected: tally.probability / tally.pairs as f64,
+        agreeing: tally.share(),
+        right: right(tally),
+        error: error(tally),
+    });
+    let wrong_without = 1.0 - right(&tallies.merges);
+    let (wrong_agreeing, right_agreeing) = (wrong_without * chance, (1.0 - wrong_without) * usual);
+    FieldCalibration {
+        field,
+        chance,
+        usual,
+        usual_is_measured,
+        bins: bins.collect(),
+        merges: tallies.merges.pairs,
+        wrong_without,
+        wrong_error: error(&tallies.merges),
+        wrong: wrong_agreeing / (wrong_agreeing + right_agreeing).max(f64::EPSILON),
+    }
+}

@@ -1,0 +1,116 @@
+//! Merged pairs and contradictions are counted as stored, samples are repeatable, and a hidden field shows how many merges
+//! are wrong.
+
+use chrono::{TimeZone, Utc};
+use serde_json::{Value, json};
+
+use super::*;
+use toise_base::clock::Clock;
+use toise_store::Store;
+
+/// Energy classes by number.
+const CLASSES: [&str; 4] = ["C", "D", "E", "F"];
+
+/// An advert of a flat; adverts of one `home` on other portals agree in all but the energy class.
+fn advert(portal: &str, home: u32, class: usize) -> Value {
+    json!({
+        "url": format!("https://{portal}.example/annonce/{home}"), "source": format!("{portal}.example"),
+        "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 187_431 + 1_213 * home},
+        "lastSeenAt": "2026-11-01T08:00:00Z",
+        "location": {"city": "Paris", "postalCode": "75011", "inseeCode": "75111"},
+        "habitation": {
+            "surface": {"total": 41.37 + 0.51 * f64::from(home)}, "roomCount": 2,
+            "climate": {"epcEnergy": format!("ENERGY_CLASSIFICATION_{}", CLASSES[class % CLASSES.len()])},
+        },
+    })
+}
+
+fn listings(folder: &tempfile::TempDir) -> Listings {
+    let now = Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap();
+    Listings::new(Store::open(folder.path()).unwrap(), Clock::steered(now))
+}
+
+fn counts(listings: &Listings) -> MergeCounts {
+    listings.merge_counts(Progress::silent()).unwrap()
+}
+
+#[test]
+fn merged_pairs_and_their_contradictions_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let mut taken = Vec::new();
+    for (portal, home) in [("a", 1), ("b", 1), ("a", 2), ("a", 40)] {
+        let outcome = listings.ingest(vec![advert(portal, home, 0)]).unwrap();
+        taken.push(outcome[0].as_ref().unwrap().property_flx_id);
+    }
+    let before = counts(&listings);
+    assert_eq!((before.adverts, before.properties), (4, 3));
+    assert_eq!(before.properties_by_size, [2, 1, 0, 0, 0, 0]);
+    assert_eq!((before.merged_pairs, before.contradicting_pairs), (1, 0));
+
+    let counter = MergeCounter::from_now(&listings).unwrap();
+    listings.merge(taken[2], taken[3]).unwrap();
+    let after = counts(&listings);
+    assert_eq!((after.merged_pairs, after.contradicting_pairs), (2, 1));
+    let surface = after
+        .contradictions
+        .iter()
+        .find(|one| one.field == Contradiction::Surface);
+    assert_eq!(surface.unwrap().pairs, 1);
+    let since = listings.merge_counts_since(counter).unwrap();
+    assert_eq!(
+        (since.properties, since.merged_pairs),
+        (1, 1),
+        "only what changed since"
+    );
+    assert!(!after.is_unusual(), "two pairs say nothing");
+}
+
+#[test]
+fn a_sample_of_merges_is_repeatable() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let adverts = (0..20).flat_map(|home| ["a", "b"].map(|portal| advert(portal, 9 * home, 0)));
+    listings.ingest(adverts.collect()).unwrap();
+    let drawn = |seed: u64| -> Vec<_> {
+        let sample = listings.sample_of_merges(5, seed).unwrap();
+        sample.iter().map(|pair| pair.adverts[0].flx_id).collect()
+    };
+    assert_eq!(drawn(1).len(), 5);
+    assert_eq!(drawn(1), drawn(1));
+    assert_ne!(drawn(1), drawn(2));
+}
+
+/// The calibration by energy class of homes that two portals show, with the class that the second portal gives.
+fn by_energy(class_of_copy: impl Fn(u32) -> usize) -> FieldCalibration {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let first = (0..150).map(|home| advert("a", home, home as usize / 3));
+    let copies = (0..150).map(|home| advert("b", home, class_of_copy(home)));
+    listings.ingest(first.chain(copies).collect()).unwrap();
+    let report = listings.calibration(Progress::silent()).unwrap();
+    assert_eq!(report.adverts, 300);
+    let found = report
+        .fields
+        .into_iter()
+        .find(|one| one.field == HiddenField::Energy);
+    found.unwrap()
+}
+
+#[test]
+fn a_hidden_field_that_agrees_confirms_the_merges() {
+    let found = by_energy(|home| home as usize / 3);
+    assert!(found.merges >= 100, "{found:?}");
+    assert!(
+        found.wrong_without < 0.02 && found.wrong < 0.02,
+        "{found:?}"
+    );
+    let last = found.bins.last().unwrap();
+    assert!(last.expected > 0.98 && last.right > 0.98, "{last:?}");
+}
+
+#[test]
+fn a_hidden_field_that_agrees_by_chance_only_shows_that_merges_are_wrong() {
+    let found = by_energy(|home| (home as usize / 3 + home as usize) % 4);
+    assert!(found.wrong_without > 0.8, "{found:?}");
+}

@@ -1,0 +1,225 @@
+//! Places all adverts in order of arrival, in memory.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rusqlite::Connection;
+use uuid::Uuid;
+
+use crate::placement::cluster::MEMBERS_MAX;
+use crate::placement::find::{AdvertsAround, number_of};
+use crate::records::rows;
+use crate::{Listings, Result};
+use toise_base::progress::Progress;
+use toise_contract::listings::codes::FlxId;
+use toise_dedup::{AssignmentCandidate, Fingerprint, Surroundings, Thresholds, assign, may_share};
+
+/// Adverts that are searched for on all cores before they are placed one after the other.
+const ADVERTS_PER_GROUP: usize = 2_000;
+
+/// Which adverts are one property, as decided now.
+#[derive(Debug, Default)]
+pub(super) struct Grouping {
+    /// The group of each advert placed so far.
+    group_of: HashMap<i64, usize>,
+    /// The adverts of each group in order of arrival; none for one that was joined to another.
+    groups: Vec<Vec<i64>>,
+    /// Pairs of adverts that are perhaps of one home, with the bits.
+    likely: Vec<(i64, i64, f32)>,
+    /// Adverts that a person put into their property.
+    held: HashSet<i64>,
+    /// Pairs of adverts that a person declared distinct, in both orders.
+    apart: HashSet<(i64, i64)>,
+}
+
+/// What was found around an advert.
+struct SearchedAdvert {
+    advert: i64,
+    fingerprint: Fingerprint,
+    /// Adverts that are not clearly different.
+    alike: Vec<i64>,
+    around: Surroundings,
+}
+
+impl Grouping {
+    /// Places all adverts of the store.
+    pub(super) fn decide(listings: &Listings, adverts: u64, progress: Progress) -> Result<Self> {
+        let bar = progress.rows("comparing adverts", adverts);
+        let mut grouping = listings.store.read_with(Self::of_persons)?;
+        let mut last = 0;
+        loop {
+            let group = listings.store.read_with(|connection| {
+                rows::fingerprints_after(connection, last, ADVERTS_PER_GROUP)
+            })?;
+            let Some((end, _)) = group.last() else {
+                break;
+            };
+            last = *end;
+            let searched = group.into_par_iter().map(|(advert, fingerprint)| {
+                let (alike, around) = listings.store.read_with(|connection| -> Result<_> {
+                    let around = AdvertsAround::find(connection, &fingerprint, advert)?;
+                    Ok((around.alike(connection, &fingerprint)?, around.surroundings))
+                })?;
+                Ok(SearchedAdvert {
+                    advert,
+                    fingerprint,
+                    alike,
+                    around,
+                })
+            });
+            let searched = searched.collect::<Result<Vec<_>>>()?;
+            listings.store.read_with(|connection| -> Result<()> {
+                for advert in &searched {
+                    grouping.place(connection, advert, listings.thresholds)?;
+                    bar.inc(1);
+                }
+                Ok(())
+            })?;
+        }
+        bar.finish_and_clear();
+        Ok(grouping)
+    }
+
+    /// What persons decided: the adverts that they put together are placed, each property's in one group.
+    fn of_persons(connection: &Connection) -> Result<Self> {
+        let mut grouping = Self::default();
+        let mut statement = connection.prepare(
+            "SELECT property, advert FROM held JOIN adverts USING (advert) ORDER BY property, advert",
+        )?;
+        let held = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let mut last: Option<i64> = None;
+        for one in held {
+            let (property, advert): (i64, i64) = one?;
+            if last != Some(property) {
+                grouping.groups.push(Vec::new());
+                last = Some(property);
+            }
+            grouping.put(advert, grouping.groups.len() - 1);
+            grouping.held.insert(advert);
+        }
+        let mut statement = connection.prepare("SELECT advert, other FROM apart")?;
+        let apart = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        grouping.apart = apart.collect::<rusqlite::Result<_>>()?;
+        Ok(grouping)
+    }
+
+    /// The groups, each with at least one advert.
+    pub(super) fn groups(&self) -> impl Iterator<Item = &[i64]> {
+        let groups = self.groups.iter().map(Vec::as_slice);
+        groups.filter(|group| !group.is_empty())
+    }
+
+    /// Pairs of adverts in two groups that are perhaps of one home, in order of the first advert, with the bits.
+    pub(super) fn likely_pairs(&self) -> impl Iterator<Item = (i64, i64, f32)> {
+        let open = |(advert, other, _): &&(i64, i64, f32)| {
+            self.group_of.get(advert) != self.group_of.get(other)
+                && !self.apart.contains(&(*advert, *other))
+        };
+        self.likely.iter().filter(open).copied()
+    }
+
+    /// The number of the last advert placed.
+    pub(super) fn last_advert(&self) -> i64 {
+        self.group_of.keys().max().copied().unwrap_or_default()
+    }
+
+    fn put(&mut self, advert: i64, group: usize) {
+        self.group_of.insert(advert, group);
+        self.groups[group].push(advert);
+    }
+
+    fn place(
+        &mut self,
+        connection: &Connection,
+        searched: &SearchedAdvert,
+        thresholds: Thresholds,
+    ) -> Result<()> {
+        let advert = searched.advert;
+        let own = self.group_of.get(&advert).copied();
+        let placed = searched
+            .alike
+            .iter()
+            .filter_map(|other| self.group_of.get(other));
+        let near: BTreeSet<usize> = placed
+            .copied()
+            .filter(|group| Some(*group) != own)
+            .collect();
+        let mut candidates = Vec::new();
+        for group in near {
+            let members = &self.groups[group];
+            let is_distinct = members
+                .iter()
+                .any(|other| self.apart.contains(&(advert, *other)));
+            if is_distinct || members.len() >= MEMBERS_MAX {
+                continue;
+            }
+            for member in members {
+                candidates.push(self.candidate(connection, group, *member)?);
+            }
+        }
+        let assignment = assign(
+            &searched.fingerprint,
+            &candidates,
+            &searched.around,
+            thresholds,
+        );
+        let likely = assignment.likely.iter();
+        self.likely
+            .extend(likely.map(|pair| (advert, number_of(pair.advert), pair.bits)));
+        let found = assignment.property.into_iter().chain(assignment.bridged);
+        let mut found = found.map(|group| number_of(group) as usize);
+        let group = match own.or_else(|| found.next()) {
+            Some(group) => group,
+            None => {
+                self.groups.push(Vec::new());
+                self.groups.len() - 1
+            }
+        };
+        if own.is_none() {
+            self.put(advert, group);
+        }
+        for other in found {
+            self.join(connection, group, other)?;
+        }
+        Ok(())
+    }
+
+    fn candidate(
+        &self,
+        connection: &Connection,
+        group: usize,
+        member: i64,
+    ) -> Result<AssignmentCandidate> {
+        Ok(AssignmentCandidate {
+            property: FlxId(Uuid::from_u128(group as u128)),
+            advert: FlxId(Uuid::from_u128(member as u128)),
+            fingerprint: rows::fingerprint_of(connection, member)?,
+            is_held: self.held.contains(&member),
+        })
+    }
+
+    /// Joins a group to another where no two adverts contradict each other and no person parted them.
+    fn join(&mut self, connection: &Connection, group: usize, other: usize) -> Result<()> {
+        let (ones, others) = (&self.groups[group], &self.groups[other]);
+        if ones.len() + others.len() > MEMBERS_MAX {
+            return Ok(());
+        }
+        let others = others
+            .iter()
+            .map(|member| Ok((*member, rows::fingerprint_of(connection, *member)?)))
+            .collect::<Result<Vec<_>>>()?;
+        for one in ones {
+            let fingerprint = rows::fingerprint_of(connection, *one)?;
+            for (other, of_other) in &others {
+                if self.apart.contains(&(*one, *other)) || !may_share(&fingerprint, of_other) {
+                    return Ok(());
+                }
+            }
+        }
+        for member in std::mem::take(&mut self.groups[other]) {
+            self.put(member, group);
+        }
+        self.groups[group].sort_unstable();
+        Ok(())
+    }
+}

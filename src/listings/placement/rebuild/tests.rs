@@ -1,0 +1,213 @@
+//! Wrong merges are taken apart and missed ones made, and what a person decided stays.
+
+use chrono::{TimeZone, Utc};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::records::percolation::PercolationBuffer;
+use crate::records::rows;
+use crate::records::tables::ListingsWriter;
+use toise_alerts::percolate::PropertyTrigger;
+use toise_base::clock::Clock;
+use toise_store::Store;
+
+/// An advert of a flat; adverts of one `home` on other portals agree in much.
+fn advert(portal: &str, home: u32) -> Value {
+    json!({
+        "url": format!("https://{portal}.example/annonce/{home}"), "source": format!("{portal}.example"),
+        "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 187_430 + 41_210 * home},
+        "lastSeenAt": "2026-11-01T08:00:00Z",
+        "location": {"city": "Paris", "postalCode": "75011", "inseeCode": "75111"},
+        "habitation": {
+            "surface": {"total": 41.37 + 7.51 * f64::from(home)}, "roomCount": 2, "floor": home % 6,
+            "climate": {"epcEnergyScore": 143 + 17 * home, "epcClimateScore": 21 + home},
+        },
+    })
+}
+
+fn listings(folder: &tempfile::TempDir) -> Listings {
+    let now = Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).unwrap();
+    Listings::new(Store::open(folder.path()).unwrap(), Clock::steered(now))
+}
+
+/// Ingests adverts one after the other; returns their identifiers and those of their properties.
+fn ingest(listings: &Listings, adverts: Vec<Value>) -> Vec<(FlxId, FlxId)> {
+    let taken = listings.ingest(adverts).unwrap();
+    taken
+        .into_iter()
+        .map(|one| one.unwrap())
+        .map(|one| (one.flx_id, one.property_flx_id))
+        .collect()
+}
+
+/// Merges properties as a wrong decision of an earlier version did.
+fn merge_wrongly(listings: &Listings, survivor: FlxId, others: &[FlxId]) {
+    let others = others.to_vec();
+    let merged = listings
+        .store
+        .write_with(move |transaction| -> crate::Result<()> {
+            let mut tables = ListingsWriter::begin(transaction, PercolationBuffer::none())?;
+            let survivor = rows::property_number(transaction, survivor)?;
+            for other in others {
+                tables.redirect(rows::property_number(transaction, other)?, survivor)?;
+            }
+            tables.rebuild(survivor, PropertyTrigger::AdvertJoined)?;
+            tables.end()
+        });
+    merged.unwrap();
+}
+
+fn rebuild(listings: &Listings) -> RebuildReport {
+    listings
+        .rebuild_properties(false, Progress::silent())
+        .unwrap()
+}
+
+/// The identifiers of the adverts that the record of a property shows, and its own.
+fn shown(listings: &Listings, property: FlxId) -> (FlxId, Vec<FlxId>) {
+    let record: toise_contract::listings::Property =
+        serde_json::from_slice(&listings.property(property).unwrap().unwrap()).unwrap();
+    let adverts = record.adverts.into_iter();
+    let adverts = adverts.filter_map(|advert| advert.flx_id).collect();
+    (record.flx_id.unwrap(), adverts)
+}
+
+#[test]
+fn a_wrong_merge_is_taken_apart_and_each_home_has_its_identifier_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let homes = ingest(
+        &listings,
+        vec![advert("a", 1), advert("a", 2), advert("a", 3)],
+    );
+    let [one, two, three] = [0, 1, 2].map(|number: usize| homes[number].1);
+    merge_wrongly(&listings, one, &[two, three]);
+    assert_eq!(shown(&listings, two).0, one);
+
+    let planned = listings
+        .rebuild_properties(true, Progress::silent())
+        .unwrap();
+    assert_eq!((planned.properties_split, planned.properties_after), (1, 3));
+    assert_eq!(
+        shown(&listings, two).0,
+        one,
+        "a dry run changes no property"
+    );
+
+    let report = rebuild(&listings);
+    assert_eq!((report.properties_before, report.properties_after), (1, 3));
+    assert_eq!((report.properties_split, report.adverts_moved), (1, 2));
+    assert_eq!(report.changes.len(), 1);
+    assert_eq!(report.changes[0].before[0].adverts.len(), 3);
+    for (advert, property) in homes {
+        assert_eq!(shown(&listings, property), (property, vec![advert]));
+    }
+    assert!(rebuild(&listings).changes.is_empty());
+}
+
+#[test]
+fn the_identifier_stays_with_the_majority() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let stranger = ingest(&listings, vec![advert("a", 5)])[0];
+    let home = ingest(&listings, vec![advert("a", 1), advert("b", 1)]);
+    assert_eq!(home[0].1, home[1].1, "two portals show one home");
+    merge_wrongly(&listings, stranger.1, &[home[0].1]);
+
+    let report = rebuild(&listings);
+    assert_eq!((report.properties_split, report.properties_new), (1, 1));
+    let (kept, adverts) = shown(&listings, stranger.1);
+    assert_eq!(kept, stranger.1);
+    assert_eq!(
+        adverts.len(),
+        2,
+        "most adverts of the property stay under its identifier"
+    );
+    // The identifier of the home that had been merged away still answers with it.
+    assert_eq!(shown(&listings, home[0].1).0, kept);
+    let new = report.changes[0]
+        .after
+        .iter()
+        .find(|one| one.adverts == [stranger.0]);
+    let new = new.unwrap().property_flx_id.unwrap();
+    assert_eq!(shown(&listings, new), (new, vec![stranger.0]));
+}
+
+#[test]
+fn a_missed_merge_is_made_and_the_older_identifier_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let strict = listings
+        .clone()
+        .with_thresholds(toise_dedup::Thresholds::new(0.999_999_999, 0.9).unwrap());
+    let homes = ingest(&strict, vec![advert("a", 1), advert("b", 1)]);
+    assert_ne!(homes[0].1, homes[1].1);
+    assert_eq!(rebuild(&listings).properties_merged, 1);
+    assert_eq!(shown(&listings, homes[1].1).0, homes[0].1);
+    assert_eq!(shown(&listings, homes[0].1).1.len(), 2);
+}
+
+#[test]
+fn what_a_person_decided_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let homes = ingest(
+        &listings,
+        vec![
+            advert("a", 1),
+            advert("a", 2),
+            advert("a", 3),
+            advert("b", 3),
+        ],
+    );
+    let merged = listings.merge(homes[0].1, homes[1].1).unwrap();
+    assert_eq!(homes[2].1, homes[3].1);
+    let parted = listings.split(homes[2].1, &[homes[3].0]).unwrap();
+    let report = rebuild(&listings);
+    assert!(report.changes.is_empty(), "{:?}", report.changes);
+    assert_eq!(shown(&listings, merged).1.len(), 2);
+    assert_eq!(shown(&listings, parted).1, [homes[3].0]);
+}
+
+#[test]
+fn fingerprints_of_an_earlier_version_are_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let homes = ingest(&listings, vec![advert("a", 1), advert("a", 2)]);
+    listings
+        .store
+        .write(|transaction| {
+            transaction.execute(
+                "UPDATE fingerprints SET fingerprint = x'01', keys = x'0100000000000000'",
+                [],
+            )?;
+            transaction.execute("UPDATE blocks SET outline = NULL", [])
+        })
+        .unwrap();
+    let report = rebuild(&listings);
+    assert_eq!((report.adverts, report.refreshed), (2, 2));
+    assert!(report.changes.is_empty());
+    let again = ingest(&listings, vec![advert("b", 1)]);
+    assert_eq!(again[0].1, homes[0].1);
+    assert_eq!(rebuild(&listings).refreshed, 0);
+}
+
+#[test]
+fn possible_pairs_are_found_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let thin = |number: u32| {
+        let mut advert = advert("a", number);
+        advert["currentPrice"]["value"] = json!(310_000);
+        advert["habitation"] = json!({"surface": {"total": 31}, "roomCount": 2});
+        advert
+    };
+    ingest(&listings, vec![thin(1), thin(2)]);
+    assert_eq!(listings.likely_pair_count().unwrap(), 1);
+    listings
+        .store
+        .write(|transaction| transaction.execute("DELETE FROM likely_pairs", []))
+        .unwrap();
+    assert_eq!(rebuild(&listings).possible_pairs, 1);
+    assert_eq!(listings.likely_pair_count().unwrap(), 1);
+}
