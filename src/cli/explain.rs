@@ -6,7 +6,6 @@ use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_collect::portals::Portals;
 use toise_dedup::DedupVerdict;
-use toise_listings::Listings;
 use toise_listings::placement::explain::Explanation;
 use toise_store::Store;
 
@@ -27,7 +26,8 @@ pub struct ExplainArgs {
 
 /// Runs `explain`.
 pub fn run(common: &Common, arguments: &ExplainArgs) -> CommandResult {
-    let listings = Listings::new(Store::open(&common.data)?, Clock::system())
+    let listings = common
+        .listings(Store::open(&common.data)?, Clock::system())?
         .with_identity(Portals::load(&common.data)?.identity());
     let explanation = listings.explain(&arguments.one, &arguments.other)?;
     if common.json {
@@ -45,6 +45,24 @@ fn outcome(verdict: DedupVerdict) -> &'static str {
         DedupVerdict::Possible => "possible",
         DedupVerdict::Different => "different",
     }
+}
+
+/// A line for each advert that keeps a pair apart.
+pub(super) fn dissent(explanation: &Explanation) -> Vec<String> {
+    let lines = explanation.dissenters.iter().map(|dissenter| {
+        let reason = match dissenter.contradictions.as_slice() {
+            [] => "it has too little in common".to_owned(),
+            found => found
+                .iter()
+                .map(|one| one.name())
+                .collect::<Vec<_>>()
+                .join(", "),
+        };
+        let url = dissenter.url.as_deref().unwrap_or_default();
+        let (advert, property) = (dissenter.flx_id, dissenter.property_flx_id);
+        format!("kept apart by advert {advert} of property {property} ({reason})\n  {url}")
+    });
+    lines.collect()
 }
 
 fn print(explanation: &Explanation) {
@@ -85,6 +103,9 @@ fn print(explanation: &Explanation) {
     }
     for contradiction in &explanation.contradictions {
         println!("contradiction: {}", contradiction.name());
+    }
+    for line in dissent(explanation) {
+        println!("{line}");
     }
     println!(
         "{}: {:+.1} bits, probability {:.4}",

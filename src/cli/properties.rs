@@ -4,12 +4,12 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::explain::dissent;
 use super::result::Failure;
 use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, accompany_making};
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::FlxId;
-use toise_listings::Listings;
 use toise_listings::placement::explain::Explanation;
 use toise_store::Store;
 
@@ -75,7 +75,7 @@ fn id(text: &str) -> Result<FlxId, String> {
 /// Runs `properties`.
 pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
     let (store, clock) = (Store::open(&common.data)?, Clock::system());
-    let listings = Listings::new(store.clone(), clock.clone());
+    let listings = common.listings(store.clone(), clock.clone())?;
     match &arguments.action {
         PropertiesAction::Show { property } => {
             let record = listings
@@ -168,6 +168,9 @@ fn print_candidates(pairs: &[Explanation], waiting: u64) {
         println!("  {}", shown.join("; "));
         for contradiction in &pair.contradictions {
             println!("  contradiction: {}", contradiction.name());
+        }
+        for line in dissent(pair) {
+            println!("  {}", line.replace('\n', "\n  "));
         }
     }
     println!(

@@ -2,10 +2,12 @@
 //!
 //! `find` searches among the adverts near it, with [`toise_dedup`]. `cluster` stores the advert there, joins properties
 //! that turn out to be one asset, and splits them. `by_hand` applies a person's merge or split. [`explain`] reports why
-//! two adverts are, or are not, one asset; [`likely`] lists the pairs that a person should decide.
+//! two adverts are, or are not, one asset; [`likely`] lists the pairs that a person should decide. [`request`]
+//! reads what an operator sends.
 
 mod by_hand;
 mod cluster;
 pub mod explain;
 pub(crate) mod find;
 pub mod likely;
+pub mod request;
