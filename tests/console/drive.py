@@ -61,6 +61,15 @@ def advert(nth, price, title):
     }
 
 
+def thin(nth, price):
+    """An advert that says too little to be merged with another like it."""
+    return {
+        "url": f"https://thin.example/ads/{nth}", "source": "thin.example", "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"},
+        "location": {"postalCode": "75011", "city": "Paris"}, "currentPrice": {"value": price},
+        "habitation": {"surface": {"total": 31}, "roomCount": 2},
+    }
+
+
 axe_file = os.environ.get("TOISE_AXE")
 axe = pathlib.Path(axe_file).read_text(encoding="utf-8") if axe_file else None
 if axe is None:
@@ -225,6 +234,19 @@ with sync_playwright() as playwright:
     changing.get_by_role("button", name="Save").click()
     expect(row.get_by_role("cell", name="7", exact=True)).to_be_visible()
     look(desk, "operations", faults)
+
+    # Two pairs that are perhaps one home: one is decided by a button, the other by a key; the next is there at once.
+    ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": [thin(nth, 300_000 + nth // 2) for nth in range(4)]})
+    desk.goto(address + "/console/#/pairs")
+    expect(desk.locator("p[role=status]")).to_contain_text("wait for a decision")
+    expect(desk.get_by_role("cell", name="75011 Paris").first).to_be_visible()
+    look(desk, "pairs", faults)
+    desk.get_by_role("button", name="Same home").click()
+    expect(desk.locator("p[role=status]")).to_contain_text("One home now")
+    desk.keyboard.press("2")
+    expect(desk.locator("p[role=status]")).to_contain_text("Kept apart")
+    desk.goto(address + "/console/#/operations")
+
     row.get_by_role("button", name="Revoke").click()
     expect(row).to_contain_text("revoked")
     expect(desk.locator("section").filter(has_text="knows sales through").first).to_be_visible()
