@@ -25,6 +25,7 @@ const LINES = [
   ["pictures", (advert) => advert.pictures.map((picture, nth) => html`<${Outside} href=${picture}>${nth + 1}<//> `)],
 ];
 
+const keyOf = (pair) => pair.adverts.map((advert) => advert.flxId).join();
 const signed = (bits) => `${bits > 0 ? "+" : ""}${number(bits, 1)}`;
 
 const Evidence = ({ title, rows }) => html`<${Table} caption=${title} rows=${rows} columns=${[
@@ -51,28 +52,28 @@ function Pair({ pair }) {
 
 function Deciding() {
   const asked = useLoaded((signal) => call("GET", `${BASE}/candidates?limit=${LOADED}`, undefined, { signal }), []);
-  const [shown, setShown] = useState({ nth: 0 });
+  // Pairs that were decided, and may still be in the list that is loaded, or were put off.
+  const [passed, setPassed] = useState([]);
   const [told, setTold] = useState(null);
   const isBusy = useRef(false);
   const { pairs = [], waiting = 0 } = asked.value?.data ?? {};
-  // A new list begins at its first pair; past the last one, the list is asked for again.
-  const nth = shown.of === asked.value ? shown.nth : 0;
-  const pair = pairs[nth];
-  const next = () => {
-    setShown({ of: asked.value, nth: nth + 1 });
-    if (nth + 1 >= pairs.length) asked.again();
+  const left = pairs.filter((one) => !passed.includes(keyOf(one)));
+  const pair = left[0] ?? (asked.isLoading ? undefined : pairs[0]);
+  const pass = () => {
+    setPassed([...passed, keyOf(pair)]);
+    asked.again();
   };
   const decide = async (act, done) => {
-    if (!pair || isBusy.current || asked.isLoading) return;
+    if (!pair || isBusy.current) return;
     isBusy.current = true;
     const [one, other] = pair.adverts.map((advert) => advert.propertyFlxId);
     try {
       await call("POST", `${BASE}/${one}/${act}`, { propertyFlxId: other });
       setTold({ text: `${word(done)}: ${one}, ${other}` });
-      next();
+      pass();
     } catch (error) {
       setTold({ fault: error.message });
-      if (error.status === CONFLICT) next();
+      if (error.status === CONFLICT) pass();
     } finally {
       isBusy.current = false;
     }
@@ -80,7 +81,8 @@ function Deciding() {
   const acts = {
     1: () => decide("merge", "merged"),
     2: () => decide("keep-apart", "keptApart"),
-    3: () => pair && !isBusy.current && next(),
+    // After the last one, those that were put off come again.
+    3: () => pair && !isBusy.current && setPassed(left.length > 1 ? [...passed, keyOf(pair)] : []),
   };
   useEffect(() => {
     const press = (event) => {
