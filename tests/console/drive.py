@@ -1,7 +1,7 @@
 """Drives the console of a demo in a real browser: drive.py CHROMIUM READY_JSON [FOLDER_FOR_SCREENSHOTS]
 
 Gets in by the demo's link, finds a sale, opens and values a home, makes an alert and sees a delivery arrive, asks
-SQL, reads an advert that tries to run a script, makes and revokes keys as an operator, and is thrown out when the key
+SQL, reads an advert that tries to run a script, makes and revokes keys and decides pairs as an operator, and is thrown out when the key
 is revoked. Every screen must fit 360 pixels and have no serious violation of accessibility in either theme; that
 needs the file of axe-core named by TOISE_AXE, and is skipped with a line that says so without it.
 """
