@@ -25,6 +25,7 @@ mod contract {
     mod connections;
     mod console;
     mod credits;
+    mod deciding;
     mod errors;
     mod estimates;
     mod fields;
@@ -73,6 +74,7 @@ mod journeys {
     mod crash_import;
     mod crash_ingest;
     mod crash_ledger;
+    mod deciding;
     mod dying_workers;
     #[cfg(unix)]
     mod few_descriptors;

@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 70] = [
+pub const ENDPOINTS: [&str; 74] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -75,6 +75,10 @@ pub const ENDPOINTS: [&str; 70] = [
     "admin.alerts.get",
     "admin.alerts.dead_letters",
     "admin.alerts.retry",
+    "admin.properties.candidates",
+    "admin.properties.merge",
+    "admin.properties.keep_apart",
+    "admin.properties.split",
     "admin.reports",
     "admin.model",
     "admin.jobs",

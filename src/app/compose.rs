@@ -42,6 +42,7 @@ use toise_http::resources::geocoding_files::FILES_AT_ONCE_MAX;
 use toise_http::resources::opendata::OpenDataBackend;
 use toise_http::sessions::Sessions;
 use toise_http::{App, Readiness};
+use toise_listings::Listings;
 use toise_listings::search::projection::Projection;
 use toise_market::Market;
 use toise_market::table::{self, MarketTable};
@@ -102,6 +103,10 @@ const DISK_FREE_BYTES: Metric<Gauge> = Metric::gauge(
 const ACTIVE_ALERTS: Metric<Gauge> = Metric::gauge(
     "toise_active_alerts",
     "Active alerts, by what they are about.",
+);
+const PAIRS_WAITING: Metric<Gauge> = Metric::gauge(
+    "toise_candidate_pairs_waiting",
+    "Pairs of adverts of two properties that are perhaps one home and wait for a person to decide.",
 );
 const UNREADABLE_ALERTS: Metric<Gauge> = Metric::gauge(
     "toise_unreadable_alerts",
@@ -361,6 +366,14 @@ pub(crate) fn deliveries(
     })
 }
 
+/// The adverts and properties of a store, with the thresholds of the configuration: whatever ingests adverts or lists pairs
+/// of a data folder opens them with this.
+pub fn configured_listings(store: Store, clock: Clock, config: &Config) -> Listings {
+    // Settings out of order were refused when they were read.
+    let thresholds = config.dedup.thresholds().unwrap_or_default();
+    Listings::new(store, clock).with_thresholds(thresholds)
+}
+
 /// Registers the gauges of the store and the tables.
 pub(crate) fn register_gauges(app: &App, store: Store, open_data: OpenData) {
     let properties = Arc::clone(&app.properties);
@@ -378,6 +391,9 @@ pub(crate) fn register_gauges(app: &App, store: Store, open_data: OpenData) {
         ] {
             gauges.set(ACTIVE_ALERTS, &[("about", about)], count as f64);
         }
+        if let Ok(waiting) = properties.listings().likely_pair_count() {
+            gauges.set(PAIRS_WAITING, &[], waiting as f64);
+        }
         gauges.set(UNREADABLE_ALERTS, &[], active.unreadable as f64);
         open_data.engine().record_gauges(gauges);
     });
@@ -391,7 +407,6 @@ mod tests {
     use toise_http::resources::probes;
     use toise_lab::synth::{SynthRequest, lake::generate_into_lake};
     use toise_lake::Lake;
-    use toise_listings::Listings;
     use toise_listings::columns::properties;
     use toise_listings::search::texts::TextSearch;
     use toise_opendata::{dpe, dvf};

@@ -22,10 +22,6 @@ const CONTRADICTING_PAIRS: Metric<Gauge> = Metric::gauge(
     "Pairs of adverts in one property that contradict each other, by field; above 2 % of the merged pairs something is \
      wrong with the adverts.",
 );
-const POSSIBLE_PAIRS: Metric<Gauge> = Metric::gauge(
-    "toise_possible_pairs",
-    "Pairs of adverts that wait for a person to decide whether they are one property.",
-);
 
 /// Groups of properties counted a second.
 const GROUPS_PER_TURN: usize = 10;
@@ -79,5 +75,4 @@ fn record(gauges: &Gauges<'_>, counts: &MergeCounts) {
         let field = [("field", count.field.name())];
         gauges.set(CONTRADICTING_PAIRS, &field, count.pairs as f64);
     }
-    gauges.set(POSSIBLE_PAIRS, &[], counts.possible_pairs as f64);
 }

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::compose::{Sources, app, deliveries, register_gauges};
+use crate::compose::{Sources, app, configured_listings, deliveries, register_gauges};
 use crate::config::Config;
 use crate::disk::DiskLook;
 use crate::replica::{self, Shown};
@@ -34,7 +34,6 @@ use toise_http::sessions::Sessions;
 use toise_http::tls::Tls;
 use toise_http::{App, filters};
 use toise_lake::Lake;
-use toise_listings::Listings;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::projection::{Compaction, Projection};
 use toise_listings::search::texts::TextSearch;
@@ -106,7 +105,7 @@ pub fn run_service(
     let store = Store::open_supervised(data, &supervisor)?;
     let clock = Clock::system();
     let addresses = LiveGeocoder::open(data);
-    let listings = Listings::new(store.clone(), clock.clone())
+    let listings = configured_listings(store.clone(), clock.clone(), config)
         .with_contours(contours::kept(data))
         .with_addresses(addresses.clone())
         .with_identity(Portals::load(data)?.identity());

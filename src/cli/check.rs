@@ -68,8 +68,7 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     let of_store = store.as_ref().map_or(0, |check| check.damaged_count);
     // What is damaged cannot be counted.
     let merges = opened.filter(|_| of_store == 0).map(|store| {
-        let listings = Listings::new(store, Clock::system());
-        listings.merge_counts(Progress::new(common.json))
+        Listings::new(store, Clock::system()).merge_counts(Progress::new(common.json))
     });
     let merges = merges.transpose()?;
     let damaged: Vec<_> = tables.iter().flat_map(|table| &table.damaged).collect();

@@ -4,8 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use toise_app::compose::configured_listings;
 use toise_app::config::{ConfigSources, EffectiveConfig, Flag};
+use toise_base::clock::Clock;
 use toise_engine::Budget;
+use toise_listings::Listings;
+use toise_store::Store;
 
 /// Options that every command accepts.
 #[derive(Args, Clone, Debug)]
@@ -41,6 +45,19 @@ impl Common {
             ..ConfigSources::from_process()
         };
         EffectiveConfig::load(&self.data, &sources)
+    }
+
+    /// The adverts and properties of the data folder, decided by the configured thresholds.
+    ///
+    /// # Errors
+    /// As for [`Common::configuration`].
+    pub fn listings(
+        &self,
+        store: Store,
+        clock: Clock,
+    ) -> Result<Listings, toise_app::config::Error> {
+        let configuration = self.configuration(Vec::new())?;
+        Ok(configured_listings(store, clock, &configuration.config))
     }
 
     /// The memory budget of the configuration.

@@ -259,7 +259,7 @@ fn complete(advert: &mut Advert) {
 
 /// The adverts of the data folder.
 fn listings(common: &Common) -> Result<Listings, BoxedError> {
-    Ok(Listings::new(Store::open(&common.data)?, Clock::system()))
+    Ok(common.listings(Store::open(&common.data)?, Clock::system())?)
 }
 
 fn fit(common: &Common, arguments: &DedupArgs) -> CommandResult {

@@ -6,9 +6,11 @@ use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_collect::portals::Portals;
 use toise_dedup::DedupVerdict;
-use toise_listings::Listings;
 use toise_listings::placement::explain::Explanation;
 use toise_store::Store;
+
+/// Evidence below this is left out of the lines on a pair, bits.
+const SHOWN_BITS: f32 = 0.5;
 
 /// Arguments of `explain`.
 #[derive(Args, Debug)]
@@ -27,7 +29,8 @@ pub struct ExplainArgs {
 
 /// Runs `explain`.
 pub fn run(common: &Common, arguments: &ExplainArgs) -> CommandResult {
-    let listings = Listings::new(Store::open(&common.data)?, Clock::system())
+    let listings = common
+        .listings(Store::open(&common.data)?, Clock::system())?
         .with_identity(Portals::load(&common.data)?.identity());
     let explanation = listings.explain(&arguments.one, &arguments.other)?;
     if common.json {
@@ -45,6 +48,58 @@ fn outcome(verdict: DedupVerdict) -> &'static str {
         DedupVerdict::Possible => "possible",
         DedupVerdict::Different => "different",
     }
+}
+
+/// A pair in some lines: both adverts, and what speaks for and against one home.
+pub(super) fn short(pair: &Explanation) -> String {
+    let mut lines = vec![format!(
+        "probability {:.1} %",
+        100.0 * pair.comparison.probability()
+    )];
+    for side in &pair.adverts {
+        let title = side.title.as_deref().unwrap_or("without title");
+        let price = side.price.map(|price| format!("{:.0} EUR", price.get()));
+        let surface = side.surface.map(|area| format!("{} m²", area.get()));
+        let rooms = side.rooms.map(|rooms| format!("{} rooms", rooms.get()));
+        let known = [price, surface, rooms, Some(side.place.clone())];
+        let known: Vec<String> = known.into_iter().flatten().collect();
+        lines.push(format!("  {}  {title}", side.property_flx_id));
+        lines.push(format!("    {}", known.join(", ")));
+        lines.push(format!("    {}", side.url.as_deref().unwrap_or_default()));
+    }
+    let shown = pair.comparison.evidence.iter();
+    let shown: Vec<String> = shown
+        .filter(|one| one.bits.abs() >= SHOWN_BITS)
+        .map(|one| format!("{:?} {} {:+.1}", one.field, one.about(), one.bits))
+        .collect();
+    lines.push(format!("  {}", shown.join("; ")));
+    for contradiction in &pair.contradictions {
+        lines.push(format!("  contradiction: {}", contradiction.name()));
+    }
+    lines.extend(
+        dissent(pair)
+            .iter()
+            .map(|line| format!("  {}", line.replace('\n', "\n  "))),
+    );
+    lines.join("\n")
+}
+
+/// A line for each advert that keeps a pair apart.
+fn dissent(explanation: &Explanation) -> Vec<String> {
+    let lines = explanation.dissenters.iter().map(|dissenter| {
+        let reason = match dissenter.contradictions.as_slice() {
+            [] => "it has too little in common".to_owned(),
+            found => found
+                .iter()
+                .map(|one| one.name())
+                .collect::<Vec<_>>()
+                .join(", "),
+        };
+        let url = dissenter.url.as_deref().unwrap_or_default();
+        let (advert, property) = (dissenter.flx_id, dissenter.property_flx_id);
+        format!("kept apart by advert {advert} of property {property} ({reason})\n  {url}")
+    });
+    lines.collect()
 }
 
 fn print(explanation: &Explanation) {
@@ -85,6 +140,9 @@ fn print(explanation: &Explanation) {
     }
     for contradiction in &explanation.contradictions {
         println!("contradiction: {}", contradiction.name());
+    }
+    for line in dissent(explanation) {
+        println!("{line}");
     }
     println!(
         "{}: {:+.1} bits, probability {:.4}",

@@ -141,7 +141,8 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
         print_dry_run(common, &shown, &report)?;
         return verdict(&report, arguments.strict);
     }
-    let listings = Listings::new(Store::open(&common.data)?, clock.clone())
+    let listings = common
+        .listings(Store::open(&common.data)?, clock.clone())?
         .with_contours(contours::kept(&common.data))
         .with_addresses(LiveGeocoder::open(&common.data))
         .with_identity(portals.identity());

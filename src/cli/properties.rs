@@ -6,12 +6,12 @@ mod rebuild;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::explain::short;
 use super::result::Failure;
 use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, accompany_making};
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::FlxId;
-use toise_listings::Listings;
 use toise_listings::placement::explain::Explanation;
 use toise_store::Store;
 
@@ -87,7 +87,7 @@ fn id(text: &str) -> Result<FlxId, String> {
 /// Runs `properties`.
 pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
     let (store, clock) = (Store::open(&common.data)?, Clock::system());
-    let listings = Listings::new(store.clone(), clock.clone());
+    let listings = common.listings(store.clone(), clock.clone())?;
     match &arguments.action {
         PropertiesAction::Show { property } => {
             let record = listings
@@ -163,27 +163,9 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
     Ok(())
 }
 
-/// Weights below this are left out of the summary of a pair, bits.
-const SHOWN_BITS: f32 = 0.5;
-
 fn print_candidates(pairs: &[Explanation], waiting: u64) {
     for pair in pairs {
-        let percent = 100.0 * pair.comparison.probability();
-        println!("probability {percent:.0} %");
-        for side in &pair.adverts {
-            let title = side.title.as_deref().unwrap_or("without title");
-            let url = side.url.as_deref().unwrap_or_default();
-            println!("  {}  {title}\n    {url}", side.property_flx_id);
-        }
-        let shown = pair.comparison.evidence.iter();
-        let shown: Vec<String> = shown
-            .filter(|one| one.bits.abs() >= SHOWN_BITS)
-            .map(|one| format!("{:?} {} {:+.1}", one.field, one.about(), one.bits))
-            .collect();
-        println!("  {}", shown.join("; "));
-        for contradiction in &pair.contradictions {
-            println!("  contradiction: {}", contradiction.name());
-        }
+        println!("{}", short(pair));
     }
     println!(
         "{} pairs shown, {waiting} pairs of adverts wait for a decision: `toise properties merge` or `keep-apart`",

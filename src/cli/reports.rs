@@ -84,8 +84,9 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
             let act = Act::at_command_line("reports resolve").on(format!("report {report}"));
             let subject = |resolution: &String| Some(format!("report {report}: {resolution}"));
             let clock = Clock::system();
+            let listings = common.listings(store.clone(), clock.clone())?;
             let resolution = accompany_making(&store, &clock, act, subject, || {
-                resolve(&store, &clock, *report, *merge, split, note.as_deref())
+                resolve(&listings, &store, *report, *merge, split, note.as_deref())
             })?;
             match common.json {
                 true => println!("{}", json!({"report_id": report, "resolution": resolution})),
@@ -98,8 +99,8 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
 
 /// Resolves a report by a merge, a split or a note; returns what it says of it.
 fn resolve(
+    listings: &Listings,
     store: &Store,
-    clock: &Clock,
     report: Uuid,
     merge: Option<FlxId>,
     split: &[FlxId],
@@ -110,14 +111,13 @@ fn resolve(
     if let Some(resolution) = &open.resolution {
         return Err(format!("report {report} is already resolved: {resolution}").into());
     }
-    let listings = Listings::new(store.clone(), clock.clone());
     let mut resolution = match merge {
         Some(other) => {
-            let merged = listings.merge(property_of(&listings, &open)?, other)?;
+            let merged = listings.merge(property_of(listings, &open)?, other)?;
             format!("merged into property {merged}")
         }
         None if !split.is_empty() => {
-            let parted = listings.split(property_of(&listings, &open)?, split)?;
+            let parted = listings.split(property_of(listings, &open)?, split)?;
             format!(
                 "split: {} of its adverts are property {parted}",
                 split.len()
@@ -129,7 +129,7 @@ fn resolve(
         let gap = if resolution.is_empty() { "" } else { "; " };
         resolution = format!("{resolution}{gap}{note}");
     }
-    let now_ms = clock.now().timestamp_millis();
+    let now_ms = listings.clock().now().timestamp_millis();
     reports::resolve(store, report, resolution.clone(), now_ms)?;
     Ok(resolution)
 }

@@ -1,6 +1,6 @@
 /** The console: which screen an address shows, and what stands around every screen. */
 
-import { begin, end, onSession, resume, who } from "./api.js";
+import { begin, end, may, onSession, resume, who } from "./api.js";
 import { language, switchLanguage, word } from "./language.js";
 import { CurlButton, html, render, useEffect, useState } from "./parts.js";
 import { Entry } from "./screens/entry.js";
@@ -8,9 +8,12 @@ import { Market } from "./screens/market.js";
 import { Home } from "./screens/home.js";
 import { Alerts } from "./screens/alerts.js";
 import { Operations } from "./screens/operations.js";
+import { Pairs } from "./screens/pairs.js";
 import { Query } from "./screens/query.js";
 
-const SCREENS = { map: Market, home: Home, alerts: Alerts, operations: Operations, query: Query };
+const SCREENS = { map: Market, home: Home, alerts: Alerts, operations: Operations, pairs: Pairs, query: Query };
+/** Screens of operators alone, which other keys are not offered. */
+const OF_OPERATORS = ["pairs"];
 const THEME = "toise-theme";
 
 /** Screen and parameters of the address: `#/map?dataset=dvf&…`. */
@@ -56,7 +59,7 @@ function Console() {
     <a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); document.getElementById("content").focus(); }}>${word("skip")}</a>
     <header>
       <strong>toise</strong>
-      ${who() && html`<nav aria-label="toise">${Object.keys(SCREENS).map((name) => html`<a
+      ${who() && html`<nav aria-label="toise">${Object.keys(SCREENS).filter((name) => may("admin") || !OF_OPERATORS.includes(name)).map((name) => html`<a
         href="#/${name}" aria-current=${name === screen ? "page" : undefined}>${word(name)}</a>`)}</nav>`}
       <span class="tools">
         ${who() && html`<${CurlButton} />`}

@@ -42,6 +42,11 @@ const WORDS = {
     "part.typicalHome": "Typical home of its class", "part.location": "Place", "part.comparables": "Comparable sales", "part.surface": "Surface",
     "part.roomCount": "Rooms", "part.landSurface": "Land", "part.epcEnergy": "Energy class", "part.constructionYear": "Year of construction",
     "part.date": "Change of prices since", "part.hasTerrace": "Terrace",
+    pairs: "Pairs", pairsTitle: "One home or two?", pairsHint: "Pairs of properties that are perhaps one home, the likeliest first. One bit doubles the odds.",
+    pairsWaiting: "pairs of adverts wait for a decision", sameHome: "Same home", differentHomes: "Different homes", later: "Later", noPairs: "No pair waits for a decision.",
+    merged: "One home now", keptApart: "Kept apart", probability: "Probability", bits: "bits", agrees: "What agrees", differs: "What differs", field: "What was compared",
+    found: "Found", contradicts: "Cannot be true of one home", dissents: "Another advert of its property does not go with advert", littleInCommon: "too little in common",
+    beforehand: "Before any comparison, for the adverts around", advert: "Advert", portal: "Portal", place: "Place", lastSeen: "Last seen", pictures: "Pictures",
   },
   fr: {
     map: "Carte", home: "Un bien", alerts: "Alertes", operations: "Exploitation", query: "SQL", leave: "Se déconnecter",
@@ -85,6 +90,11 @@ const WORDS = {
     "part.typicalHome": "Bien typique de sa classe", "part.location": "Emplacement", "part.comparables": "Ventes comparables", "part.surface": "Surface",
     "part.roomCount": "Pièces", "part.landSurface": "Terrain", "part.epcEnergy": "Classe énergétique", "part.constructionYear": "Année de construction",
     "part.date": "Évolution des prix depuis", "part.hasTerrace": "Terrasse",
+    pairs: "Doublons", pairsTitle: "Un bien ou deux ?", pairsHint: "Paires de biens qui n’en font peut-être qu’un, les plus probables d’abord. Un bit double les chances.",
+    pairsWaiting: "paires d’annonces attendent une décision", sameHome: "Même bien", differentHomes: "Biens différents", later: "Plus tard", noPairs: "Aucune paire n’attend de décision.",
+    merged: "Un seul bien désormais", keptApart: "Séparés", probability: "Probabilité", bits: "bits", agrees: "Ce qui concorde", differs: "Ce qui diffère", field: "Critère",
+    found: "Constat", contradicts: "Impossible pour un même bien", dissents: "Une autre annonce du bien ne va pas avec l’annonce", littleInCommon: "trop peu en commun",
+    beforehand: "Avant toute comparaison, pour les annonces alentour", advert: "Annonce", portal: "Portail", place: "Lieu", lastSeen: "Vue le", pictures: "Photos",
   },
 };
 

@@ -27,6 +27,7 @@ mod levels;
 mod outline;
 mod rarity;
 mod seller;
+pub mod settings;
 mod text;
 mod thresholds;
 pub mod weights;

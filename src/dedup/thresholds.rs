@@ -1,5 +1,7 @@
 //! The three outcomes of a comparison, and the probabilities between them.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 /// The outcome of a comparison.
@@ -32,10 +34,15 @@ impl Thresholds {
     /// The lowest probability that may be asked for: comparisons that cannot reach it are not made.
     pub const PROBABILITY_MIN: f64 = 0.25;
 
-    /// Thresholds from probabilities; `None` unless `PROBABILITY_MIN <= possible <= same < 1`.
+    /// The probabilities that may be asked for: nothing is certain, so 1 is none of them.
+    pub const ALLOWED: Range<f64> = Self::PROBABILITY_MIN..1.0;
+
+    /// Thresholds from probabilities; `None` unless both are in [`Thresholds::ALLOWED`] and `possible <= same`.
     pub fn new(same: f64, possible: f64) -> Option<Self> {
-        let is_valid = Self::PROBABILITY_MIN <= possible && possible <= same && same < 1.0;
-        is_valid.then(|| Self {
+        let are_allowed = [same, possible]
+            .iter()
+            .all(|one| Self::ALLOWED.contains(one));
+        (are_allowed && possible <= same).then(|| Self {
             same_bits: bits(same),
             possible_bits: bits(possible),
         })

@@ -61,7 +61,11 @@ pub(super) async fn end(
     outcome: Result<&Response<Bytes>, &ApiError>,
 ) -> Result<(), ApiError> {
     let (status, subject) = match outcome {
-        Ok(response) => (response.status(), subject(response.body())),
+        Ok(response) => {
+            let subject = act.subject.clone();
+            let subject = subject.or_else(|| self::subject(response.body()));
+            (response.status(), subject)
+        }
         Err(error) => (error.status_and_code().0, None),
     };
     let outcome = status.as_u16().to_string();

@@ -216,6 +216,9 @@ async fn handle(
 ) -> Result<BilledResponse, ApiError> {
     let mut unbilled = handle_unbilled(app, head, endpoint, params, body, trace).await?;
     let rest = unbilled.answer.rest.take();
+    if let Some(act) = &mut trace.act {
+        act.subject = unbilled.answer.about.take();
+    }
     let key_id = trace.key.as_ref().map(|key| key.key_id);
     let lease = app.answer_memory.lease(key_id, trace.client);
     trace.answer_lease = lease.for_answer(&unbilled.answer.response)?;

@@ -25,6 +25,8 @@ pub struct ApiResponse {
     pub rest: Option<BodyPieces>,
     /// Whether a repeated call may get another response, because what it asks for is still being done.
     pub is_pending: bool,
+    /// What an administrative act was about, for the audit log, where its answer does not name a key or an account.
+    pub about: Option<String>,
 }
 
 impl ApiResponse {
@@ -83,6 +85,12 @@ impl ApiResponse {
         self
     }
 
+    /// Says what an administrative act was about.
+    pub fn about(mut self, subject: String) -> Self {
+        self.about = Some(subject);
+        self
+    }
+
     /// Makes the call free and not counted.
     pub fn free_of_charge(mut self) -> Self {
         self.counts = false;
@@ -119,6 +127,7 @@ impl From<Response<Bytes>> for ApiResponse {
             counts: true,
             rest: None,
             is_pending: false,
+            about: None,
         }
     }
 }

@@ -21,4 +21,4 @@ pub mod properties;
 pub mod records;
 pub mod search;
 
-pub use records::{Error, Listings, Result};
+pub use records::{Error, Listings, OrderRefused, Result};

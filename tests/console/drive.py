@@ -1,7 +1,7 @@
 """Drives the console of a demo in a real browser: drive.py CHROMIUM READY_JSON [FOLDER_FOR_SCREENSHOTS]
 
 Gets in by the demo's link, finds a sale, opens and values a home, makes an alert and sees a delivery arrive, asks
-SQL, reads an advert that tries to run a script, makes and revokes keys as an operator, and is thrown out when the key
+SQL, reads an advert that tries to run a script, makes and revokes keys and decides pairs as an operator, and is thrown out when the key
 is revoked. Every screen must fit 360 pixels and have no serious violation of accessibility in either theme; that
 needs the file of axe-core named by TOISE_AXE, and is skipped with a line that says so without it.
 """
@@ -58,6 +58,15 @@ def advert(nth, price, title):
         "url": f"https://portal.example/ads/{nth}", "source": "portal.example", "type": "CLASS_FLAT", "title": title,
         "offer": {"type": "OFFER_BUY"}, "location": {"postalCode": "75011", "city": "Paris"}, "description": title,
         "currentPrice": {"value": price}, "habitation": {"surface": {"total": 41 + nth}, "roomCount": 2},
+    }
+
+
+def thin(nth, price):
+    """An advert that says too little to be merged with another like it."""
+    return {
+        "url": f"https://thin.example/ads/{nth}", "source": "thin.example", "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"},
+        "location": {"postalCode": "75011", "city": "Paris"}, "currentPrice": {"value": price},
+        "habitation": {"surface": {"total": 31}, "roomCount": 2},
     }
 
 
@@ -225,6 +234,19 @@ with sync_playwright() as playwright:
     changing.get_by_role("button", name="Save").click()
     expect(row.get_by_role("cell", name="7", exact=True)).to_be_visible()
     look(desk, "operations", faults)
+
+    # Two pairs that are perhaps one home: one is decided by a button, the other by a key; the next is there at once.
+    ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": [thin(nth, 300_000 + nth // 2) for nth in range(4)]})
+    desk.goto(address + "/console/#/pairs")
+    expect(desk.locator("p[role=status]")).to_contain_text("wait for a decision")
+    expect(desk.get_by_role("cell", name="75011 Paris").first).to_be_visible()
+    look(desk, "pairs", faults)
+    desk.get_by_role("button", name="Same home").click()
+    expect(desk.locator("p[role=status]")).to_contain_text("One home now")
+    desk.keyboard.press("2")
+    expect(desk.locator("p[role=status]")).to_contain_text("Kept apart")
+    desk.goto(address + "/console/#/operations")
+
     row.get_by_role("button", name="Revoke").click()
     expect(row).to_contain_text("revoked")
     expect(desk.locator("section").filter(has_text="knows sales through").first).to_be_visible()

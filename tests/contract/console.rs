@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use toise::accounts::key::{KeyChange, KeyKind};
 use toise::accounts::keys;
 use toise::base::networks::Networks;
+use toise::dedup::Contradiction;
+use toise::dedup::weights::WEIGHTS;
 
 use toise::http::App;
 use toise::http::console_page::ConsolePage;
@@ -297,6 +299,7 @@ async fn the_page_and_its_files_come_under_a_strict_policy() {
     for part in [
         "screens/query.js",
         "screens/keys.js",
+        "screens/pairs.js",
         "filters.js",
         "vendor/maplibre-gl.mjs",
         "vendor/uplot.css",
@@ -308,4 +311,22 @@ async fn the_page_and_its_files_come_under_a_strict_policy() {
     }
     let missing = service.ask(Method::GET, "/console/nothing.js");
     assert_eq!(missing.send().await.unwrap().status(), 404);
+}
+
+#[test]
+fn what_a_comparison_finds_is_said_in_both_languages() {
+    let words = include_str!("../../src/console/evidence.js");
+    for field in &WEIGHTS {
+        let name = json!(field.field);
+        let named = format!(" {}: \"", name.as_str().unwrap());
+        assert_eq!(words.matches(&named).count(), 2, "{named}");
+        for level in field.levels {
+            let said = format!("\n  \"{}\": \"", level.about);
+            assert!(words.contains(&said), "{}", level.about);
+        }
+    }
+    for contradiction in Contradiction::ALL {
+        let named = format!(" {}: \"", contradiction.name());
+        assert_eq!(words.matches(&named).count(), 2, "{named}");
+    }
 }

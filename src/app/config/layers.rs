@@ -182,7 +182,7 @@ impl Values {
             let single = |name: &str| name.replace("__", "_");
             let lacks_one = known.keys().any(|other| single(other) == single(name));
             if rest.contains("__") || lacks_one {
-                let nearest = settings::nearest(name, known.keys().cloned());
+                let nearest = nearest(name, known.keys().cloned());
                 let fault = format!("unknown setting; the nearest known one is {nearest}");
                 return Err(refused(format!("environment {name}"), fault));
             }
@@ -198,6 +198,7 @@ fn plain(value: &DeValue<'_>) -> Option<toml::Value> {
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .ok()
             .map(toml::Value::Integer),
+        DeValue::Float(number) => number.as_str().parse().ok().map(toml::Value::Float),
         DeValue::Boolean(flag) => Some(toml::Value::Boolean(*flag)),
         _ => None,
     }
@@ -214,7 +215,7 @@ fn unknown_key(place: String, dotted: &str) -> Error {
     let candidates = SETTINGS
         .iter()
         .filter(|setting| !is_known || setting.section == section);
-    let nearest = settings::nearest(dotted, candidates.map(Setting::path));
+    let nearest = nearest(dotted, candidates.map(Setting::path));
     let fault = format!("unknown key {dotted}; the nearest known one is {nearest}");
     refused(place, fault)
 }
@@ -226,9 +227,17 @@ fn unknown_section(place: String, name: &str) -> Error {
     let fault = match as_key {
         Some(setting) => format!("{name} must be in its section [{}]", setting.section),
         None => {
-            let nearest = settings::nearest(name, known);
+            let nearest = nearest(name, known);
             format!("unknown section [{name}]; the nearest known one is [{nearest}]")
         }
     };
     refused(place, fault)
+}
+
+/// The text of a list that takes the fewest changes of letters (Levenshtein) to come from a mistyped one, whatever their
+/// case.
+fn nearest(mistyped: &str, known: impl Iterator<Item = String>) -> String {
+    known
+        .min_by_key(|name| strsim::levenshtein(&mistyped.to_lowercase(), &name.to_lowercase()))
+        .unwrap_or_default()
 }

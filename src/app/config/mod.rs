@@ -22,6 +22,7 @@ use toise_accounts::limits::KeyLimits;
 use toise_accounts::prices;
 use toise_alerts::settings::{AlertLimits, WebhookSettings};
 use toise_collect::settings::CollectSettings;
+use toise_dedup::settings::DedupSettings;
 use toise_engine::EngineSettings;
 use toise_estimate::settings::EstimateSettings;
 use toise_geocode::settings::GeocodingSettings;
@@ -81,6 +82,8 @@ pub struct Config {
     pub limits: KeyLimits,
     /// Limits of alerts.
     pub alerts: AlertLimits,
+    /// Which adverts are of one home.
+    pub dedup: DedupSettings,
     /// Valuation of homes.
     pub estimate: EstimateSettings,
     /// Deliveries of alerts.
@@ -115,6 +118,7 @@ impl Default for Config {
             lake: LakeSettings::default(),
             limits: KeyLimits::default(),
             alerts: AlertLimits::default(),
+            dedup: DedupSettings::default(),
             estimate: EstimateSettings::default(),
             webhooks: WebhookSettings::default(),
             collect: CollectSettings::default(),
@@ -218,6 +222,11 @@ impl EffectiveConfig {
         if console.base_map.is_empty() != console.attribution.is_empty() {
             return Err(Error::Contradiction(
                 "console.base_map and console.attribution go together: the map of another service names it",
+            ));
+        }
+        if config.dedup.thresholds().is_none() {
+            return Err(Error::Contradiction(
+                "dedup.possible_probability must not exceed dedup.same_probability",
             ));
         }
         Ok(Self { config, values })

@@ -4,6 +4,7 @@
 //! Defaults are those of the structure.
 
 use std::net::SocketAddr;
+use std::str::FromStr;
 use std::sync::LazyLock;
 
 use toml::Value;
@@ -11,6 +12,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::ENVIRONMENT_PREFIX;
 use toise_accounts::prices::Consumption;
+use toise_dedup::Thresholds;
 use toise_geocode::settings::is_base_address;
 use toise_http::client_address::Networks;
 use toise_http::console_page::BaseMap;
@@ -64,6 +66,8 @@ pub enum SettingKind {
     OneOf(&'static [&'static str]),
     /// A whole number in this range, bounds included.
     Whole(u64, u64),
+    /// A probability that deduplication may decide by: from [`Thresholds::PROBABILITY_MIN`], below 1.
+    Probability,
     /// Host names and addresses separated by commas; empty for none.
     Hosts,
     /// Addresses and networks separated by commas; empty for none.
@@ -100,7 +104,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 18] = [
+pub const SECTIONS: [(&str, &str); 19] = [
     ("server", "Connections and requests"),
     (
         "admin",
@@ -114,6 +118,7 @@ pub const SECTIONS: [(&str, &str); 18] = [
         "Defaults for new keys; existing keys do not change",
     ),
     ("alerts", "Limits of alerts"),
+    ("dedup", "Which adverts are of one home"),
     ("estimate", "Valuation of homes"),
     ("webhooks", "Deliveries of alerts to their receivers"),
     ("collect", "Pages of listings, collected on demand"),
@@ -131,7 +136,7 @@ pub const SECTIONS: [(&str, &str); 18] = [
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 82] = [
+const ROWS: [(&str, &str, SettingKind, &str); 84] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -215,6 +220,11 @@ const ROWS: [(&str, &str, SettingKind, &str); 82] = [
         "Maximum alerts per account including ended ones, which keep their history and can be reactivated"),
     ("alerts", "conditions_max", SettingKind::Whole(1, CONDITIONS_MAX),
         "Maximum conditions per alert; every code, value, range, place and text of its search counts"),
+    ("dedup", "same_probability", SettingKind::Probability,
+        "Probability from which two adverts are merged into one property; lower merges more, and more of it wrongly"),
+    ("dedup", "possible_probability", SettingKind::Probability,
+        "Probability from which two adverts that are not merged are listed for a person to decide (`toise properties \
+         candidates`); at most same_probability"),
     ("estimate", "adjustments", SettingKind::Flag,
         "Whether features that sales do not record (balcony, lift, condition, ...) adjust the price, within bounds"),
     ("webhooks", "allow_hosts", SettingKind::Hosts,
@@ -347,14 +357,9 @@ impl SettingKind {
     /// What the value must be.
     pub fn read(self, text: &str) -> Result<Value, String> {
         let value = match self {
-            SettingKind::Whole(..) => text.trim().parse().map_or_else(
-                |_| Value::String(text.into()),
-                |number: i64| Value::Integer(number),
-            ),
-            SettingKind::Flag => text.trim().parse().map_or_else(
-                |_| Value::String(text.into()),
-                |flag: bool| Value::Boolean(flag),
-            ),
+            SettingKind::Whole(..) => parsed(text, Value::Integer),
+            SettingKind::Flag => parsed(text, Value::Boolean),
+            SettingKind::Probability => parsed(text, Value::Float),
             _ => Value::String(text.into()),
         };
         self.check(&value)?;
@@ -398,6 +403,9 @@ impl SettingKind {
                 text.is_some_and(|text| text.is_empty() || BaseMap::parse(text, "").is_some())
             }
             SettingKind::Flag => value.is_bool(),
+            SettingKind::Probability => value
+                .as_float()
+                .is_some_and(|probability| Thresholds::ALLOWED.contains(&probability)),
             SettingKind::Whole(min, max) => value
                 .as_integer()
                 .and_then(|number| u64::try_from(number).ok())
@@ -453,9 +461,19 @@ impl SettingKind {
                     .into()
             }
             SettingKind::Flag => "true or false, without quotes".into(),
+            SettingKind::Probability => format!(
+                "a number from {} up to but not including 1, as in 0.98",
+                Thresholds::PROBABILITY_MIN
+            ),
         };
         format!("must be {expected}; found {found}")
     }
+}
+
+/// A text as a value of another type; as it is where it is none, for the refusal to show.
+fn parsed<T: FromStr>(text: &str, value: fn(T) -> Value) -> Value {
+    let parsed = text.trim().parse();
+    parsed.map_or_else(|_| Value::String(text.into()), value)
 }
 
 /// Whether a text is a host and a port; the host name is not resolved.
@@ -478,12 +496,4 @@ pub fn find(path: &str) -> Option<&'static Setting> {
     SETTINGS
         .iter()
         .find(|setting| setting.section == section && setting.key == key)
-}
-
-/// The text of a list that takes the fewest changes of letters (Levenshtein) to come from a mistyped one, whatever their
-/// case.
-pub fn nearest(mistyped: &str, known: impl Iterator<Item = String>) -> String {
-    known
-        .min_by_key(|name| strsim::levenshtein(&mistyped.to_lowercase(), &name.to_lowercase()))
-        .unwrap_or_default()
 }

@@ -197,6 +197,46 @@ fn a_fault_elsewhere_names_the_variable_or_the_flag() {
 }
 
 #[test]
+fn thresholds_of_deduplication_are_probabilities_in_order() {
+    let folder = folder_with("[dedup]\nsame_probability = 0.9\n");
+    let environment = [("TOISE_DEDUP__POSSIBLE_PROBABILITY", "0.6")];
+    let effective = load(folder.path(), &environment, &[]).unwrap();
+    let dedup = effective.config.dedup;
+    assert_eq!(
+        (dedup.same_probability, dedup.possible_probability),
+        (0.9, 0.6)
+    );
+    for (text, expected) in [
+        (
+            "same_probability = 1",
+            "must be a number from 0.25 up to but not including 1, as in 0.98; found 1",
+        ),
+        (
+            "same_probability = 1.0",
+            "must be a number from 0.25 up to but not including 1, as in 0.98; found 1.0",
+        ),
+        (
+            "same_probability = nan",
+            "must be a number from 0.25 up to but not including 1, as in 0.98; found nan",
+        ),
+        (
+            "same_probability = \"0.9\"",
+            "must be a number from 0.25 up to but not including 1, as in 0.98; found \"0.9\"",
+        ),
+    ] {
+        let refused = refusal(&format!("[dedup]\n{text}"));
+        assert_eq!(refused, format!("2: dedup.same_probability {expected}"));
+    }
+    let below = refusal("[dedup]\npossible_probability = 0.2");
+    assert!(below.contains("must be a number from 0.25"), "{below}");
+    let crossed = refusal("[dedup]\nsame_probability = 0.6\npossible_probability = 0.7");
+    assert!(
+        crossed.contains("possible_probability must not exceed"),
+        "{crossed}"
+    );
+}
+
+#[test]
 fn a_certificate_without_its_key_is_refused() {
     assert!(refusal("[server]\ntls_certificate = \"c.pem\"").contains("go together"));
     let missing = ConfigSources {

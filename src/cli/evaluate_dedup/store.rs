@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::align;
+use crate::explain::short;
 use crate::{CommandResult, Common};
 use toise_base::progress::Progress;
 use toise_listings::Listings;
@@ -10,9 +11,6 @@ use toise_listings::placement::explain::Explanation;
 use toise_listings::placement::quality::{
     CalibrationReport, FieldCalibration, MergeCounts, SIZES, USUAL_CONTRADICTING_SHARE,
 };
-
-/// Evidence below this is left out of the page of merges, bits.
-const SHOWN_BITS: f32 = 0.5;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -96,7 +94,7 @@ fn print(report: &StoreReport) {
         println!("\nMerges drawn at random:");
     }
     for pair in &report.sample {
-        print_pair(pair);
+        println!("{}", short(pair));
     }
 }
 
@@ -130,25 +128,4 @@ fn print_calibration(field: &FieldCalibration) {
         100.0 * field.wrong_error,
         100.0 * field.wrong
     );
-}
-
-fn print_pair(pair: &Explanation) {
-    println!(
-        "{:.2} % of property {}",
-        100.0 * pair.comparison.probability(),
-        pair.adverts[0].property_flx_id
-    );
-    for side in &pair.adverts {
-        let title = side.title.as_deref().unwrap_or("without title");
-        println!("  {title}\n    {}", side.url.as_deref().unwrap_or_default());
-    }
-    let shown = pair.comparison.evidence.iter();
-    let shown: Vec<String> = shown
-        .filter(|one| one.bits.abs() >= SHOWN_BITS)
-        .map(|one| format!("{:?} {} {:+.1}", one.field, one.about(), one.bits))
-        .collect();
-    println!("  {}", shown.join("; "));
-    for contradiction in &pair.contradictions {
-        println!("  contradiction: {}", contradiction.name());
-    }
 }

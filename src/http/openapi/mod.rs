@@ -5,6 +5,7 @@
 pub mod admin;
 pub(crate) mod alerts;
 pub(crate) mod collect;
+mod decisions;
 pub(crate) mod estimate;
 pub mod filters;
 pub(crate) mod geocoding;
@@ -76,6 +77,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     schemas.extend(admin::component_schemas());
     schemas.extend(listings::schemas());
     schemas.extend(ingestion::schemas());
+    schemas.extend(decisions::schemas());
     schemas.extend(filters::schemas());
     schemas.extend(estimate::schemas());
     schemas.extend(geocoding::schemas());

@@ -62,13 +62,14 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 17] = files![
+static OWN: [PageFile; 19] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "app.js": "text/javascript",
     "api.js": "text/javascript",
     "language.js": "text/javascript",
     "parts.js": "text/javascript",
+    "evidence.js": "text/javascript",
     "filters.js": "text/javascript",
     "map.js": "text/javascript",
     "plot.js": "text/javascript",
@@ -79,6 +80,7 @@ static OWN: [PageFile; 17] = files![
     "screens/operations.js": "text/javascript",
     "screens/keys.js": "text/javascript",
     "screens/model.js": "text/javascript",
+    "screens/pairs.js": "text/javascript",
     "screens/query.js": "text/javascript",
 ];
 

@@ -41,6 +41,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     admin::usage::ENDPOINTS,
     admin::audit::ENDPOINTS,
     admin::alerts::ENDPOINTS,
+    admin::properties::ENDPOINTS,
     admin::operations::ENDPOINTS,
     properties::ENDPOINTS,
     analytics::ENDPOINTS,

@@ -1,6 +1,6 @@
 //! Merges and splits of properties that a person orders.
 //!
-//! Called by the CLI. A merge clears earlier splits between the two properties, and its adverts leave only by a split; a
+//! Called by the CLI and by the operators' endpoints. A merge clears earlier splits between the two properties, and its adverts leave only by a split; a
 //! split outlasts all later sightings.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::records::percolation::PercolationBuffer;
 use crate::records::rows;
 use crate::records::tables::ListingsWriter;
-use crate::{Error, Listings, Result};
+use crate::{Listings, OrderRefused, Result};
 use toise_alerts::percolate::PropertyTrigger;
 use toise_contract::listings::codes::FlxId;
 
@@ -19,7 +19,7 @@ impl Listings {
     /// splits between them are cleared. Returns once durable. Blocks.
     ///
     /// # Errors
-    /// [`Error::Refused`] when one does not exist, or they are already one.
+    /// [`Error::Order`](crate::Error::Order) when one does not exist, or they are already one.
     pub fn merge(&self, one: FlxId, other: FlxId) -> Result<FlxId> {
         let percolator = Arc::clone(&self.percolator);
         let now_ms = self.clock.now().timestamp_millis();
@@ -27,7 +27,7 @@ impl Listings {
         let merged = self.store.write_with(move |transaction| -> Result<_> {
             let (first, second) = match two_properties(transaction, one, other)? {
                 Ok((one, other)) => (one.min(other), one.max(other)),
-                Err(reason) => return Ok(Err(reason)),
+                Err(refused) => return Ok(Err(refused)),
             };
             let percolation = PercolationBuffer::begin(&percolator, transaction, None, now_ms)?;
             let mut tables = ListingsWriter::begin(transaction, percolation)?;
@@ -42,14 +42,14 @@ impl Listings {
         if merged.is_err() {
             self.percolator.forget();
         }
-        merged?.map_err(Error::Refused)
+        Ok(merged??)
     }
 
     /// Declares that two properties are different assets: their adverts are never joined, and the pair is no longer
     /// listed as likely. Returns once durable. Blocks.
     ///
     /// # Errors
-    /// [`Error::Refused`] when one does not exist, or both are one.
+    /// [`Error::Order`](crate::Error::Order) when one does not exist, or both are one.
     pub fn keep_apart(&self, one: FlxId, other: FlxId) -> Result<()> {
         let percolator = Arc::clone(&self.percolator);
         let now_ms = self.clock.now().timestamp_millis();
@@ -57,7 +57,7 @@ impl Listings {
         let kept = self.store.write_with(move |transaction| -> Result<_> {
             let (first, second) = match two_properties(transaction, one, other)? {
                 Ok(numbers) => numbers,
-                Err(reason) => return Ok(Err(reason)),
+                Err(refused) => return Ok(Err(refused)),
             };
             let percolation = PercolationBuffer::begin(&percolator, transaction, None, now_ms)?;
             let tables = ListingsWriter::begin(transaction, percolation)?;
@@ -72,14 +72,14 @@ impl Listings {
         if kept.is_err() {
             self.percolator.forget();
         }
-        kept?.map_err(Error::Refused)
+        Ok(kept??)
     }
 
     /// Moves adverts out of a property into one of their own and returns its identifier; they are never joined to the
     /// remaining adverts again. Returns once durable. Blocks.
     ///
     /// # Errors
-    /// [`Error::Refused`] when the property does not exist or lacks one of the adverts, or when none would leave or
+    /// [`Error::Order`](crate::Error::Order) when the property does not exist or lacks one of the adverts, or when none would leave or
     /// stay.
     pub fn split(&self, property: FlxId, adverts: &[FlxId]) -> Result<FlxId> {
         let adverts = adverts.to_vec();
@@ -94,7 +94,7 @@ impl Listings {
                 .query_row([property.0.as_bytes()], |row| row.get(0))
                 .optional()?;
             let Some(number) = number else {
-                return Ok(Err(format!("no property {property}")));
+                return Ok(Err(OrderRefused::NoProperty(property)));
             };
             let members = rows::members(transaction, number)?;
             let mut leaving = Vec::with_capacity(adverts.len());
@@ -104,14 +104,16 @@ impl Listings {
                     .find(|(_, member)| member.advert.flx_id == Some(*id))
                 {
                     Some((advert, _)) => leaving.push(*advert),
-                    None => return Ok(Err(format!("property {property} has no advert {id}"))),
+                    None => {
+                        let advert = *id;
+                        return Ok(Err(OrderRefused::NoAdvert { property, advert }));
+                    }
                 }
             }
             leaving.sort_unstable();
             leaving.dedup();
             if leaving.is_empty() || leaving.len() == members.len() {
-                let rule = "name some of the property's adverts, but not all";
-                return Ok(Err(format!("nothing to split: {rule}")));
+                return Ok(Err(OrderRefused::NothingToSplit));
             }
             let percolation = PercolationBuffer::begin(&percolator, transaction, None, now_ms)?;
             let mut tables = ListingsWriter::begin(transaction, percolation)?;
@@ -122,16 +124,16 @@ impl Listings {
         if split.is_err() {
             self.percolator.forget();
         }
-        split?.map_err(Error::Refused)
+        Ok(split??)
     }
 }
 
-/// The numbers of two properties; the reason if one does not exist, or both are one.
+/// The numbers of two properties; the refusal if one does not exist, or both are one.
 fn two_properties(
     connection: &Connection,
     one: FlxId,
     other: FlxId,
-) -> rusqlite::Result<std::result::Result<(i64, i64), String>> {
+) -> rusqlite::Result<std::result::Result<(i64, i64), OrderRefused>> {
     let number = |id: FlxId| {
         connection
             .prepare_cached(
@@ -142,10 +144,10 @@ fn two_properties(
     };
     Ok(match (number(one)?, number(other)?) {
         (Some(first), Some(second)) if first == second => {
-            Err(format!("{one} and {other} are already one property"))
+            Err(OrderRefused::OneProperty(one, other))
         }
         (Some(first), Some(second)) => Ok((first, second)),
-        (None, _) => Err(format!("no property {one}")),
-        (_, None) => Err(format!("no property {other}")),
+        (None, _) => Err(OrderRefused::NoProperty(one)),
+        (_, None) => Err(OrderRefused::NoProperty(other)),
     })
 }

@@ -5,14 +5,22 @@ use rusqlite::types::ToSql;
 use serde::Serialize;
 
 use crate::placement::find::surroundings;
-use crate::records::rows::{blob, fingerprint, first_row, flx_id};
+use crate::records::rows::{blob, fingerprint, fingerprints_of, first_row, flx_id, held_of};
 use crate::{Error, Listings, Result};
 use toise_contract::listings::Advert;
-use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::codes::{FlxId, Timestamp};
+use toise_contract::listings::place::AdLocation;
+use toise_contract::listings::scalars::{Count, Eur, SquareMetres};
 use toise_dedup::{
-    Comparison, Contradiction, DedupVerdict, Fingerprint, Thresholds, compare_among, contradictions,
+    Comparison, Contradiction, DedupVerdict, Fingerprint, Thresholds, compare_among,
+    contradictions, may_share,
 };
 use toise_store::document;
+
+/// Pictures that are named of an advert.
+pub const PICTURES_MAX: usize = 4;
+/// Dissenting adverts that are named.
+pub const DISSENTERS_MAX: usize = 5;
 
 /// One of the two compared adverts.
 #[derive(Clone, Debug, Serialize)]
@@ -28,10 +36,44 @@ pub struct ExplainedAdvert {
     pub url: Option<String>,
     /// Its title.
     pub title: Option<String>,
+    /// What it asks, EUR.
+    pub price: Option<Eur>,
+    /// Surface of the dwelling, m².
+    pub surface: Option<SquareMetres>,
+    /// Main rooms.
+    pub rooms: Option<Count>,
+    /// Address, district, postal code and town, as far as they are known.
+    pub place: String,
+    /// Addresses of its first pictures, at most [`PICTURES_MAX`].
+    pub pictures: Vec<String>,
+    /// Whether it is on its portal now.
+    pub is_online: Option<bool>,
+    /// Last sighting, UTC.
+    pub last_seen_at: Option<Timestamp>,
     #[serde(skip)]
     number: i64,
     #[serde(skip)]
+    property: i64,
+    #[serde(skip)]
     fingerprint: Fingerprint,
+}
+
+/// Another advert of one of the two properties, which keeps the two apart.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Dissenter {
+    /// The advert's identifier.
+    pub flx_id: FlxId,
+    /// The identifier of its property.
+    pub property_flx_id: FlxId,
+    /// Its URL.
+    pub url: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Which of the two compared adverts it does not go with.
+    pub against: FlxId,
+    /// What cannot be true of one home at once; empty if it merely resembles that advert too little.
+    pub contradictions: Vec<Contradiction>,
 }
 
 /// The comparison of two adverts.
@@ -50,6 +92,9 @@ pub struct Explanation {
     pub comparison: Comparison,
     /// What cannot be true of one home at once.
     pub contradictions: Vec<Contradiction>,
+    /// Other adverts of their properties that do not go with one of these two, and so keep them apart whatever these say;
+    /// at most [`DISSENTERS_MAX`].
+    pub dissenters: Vec<Dissenter>,
     /// Adverts around the first one: each is a chance to agree by accident.
     pub adverts_around: u32,
     /// Those of them that share its price and surface but differ otherwise.
@@ -115,7 +160,7 @@ pub(super) fn explained(
     value: impl ToSql,
 ) -> Result<Option<ExplainedAdvert>> {
     let sql = format!(
-        "SELECT advert, advert_id, property_id, adverts.document, fingerprint
+        "SELECT advert, advert_id, property_id, adverts.document, fingerprint, adverts.property
          FROM adverts JOIN properties USING (property) JOIN fingerprints USING (advert) WHERE {column} = ?1"
     );
     let mut statement = connection.prepare_cached(&sql)?;
@@ -123,16 +168,39 @@ pub(super) fn explained(
         let id = flx_id(row, 1)?;
         let text = document::decode(blob(row, 3)?).map_err(|error| error.of(id))?;
         let advert: Advert = serde_json::from_slice(&text)?;
+        let habitation = advert.habitation.unwrap_or_default();
+        let images = advert.medias.unwrap_or_default().images.into_iter();
         Ok(ExplainedAdvert {
             number: row.get(0)?,
-            flx_id: flx_id(row, 1)?,
+            property: row.get(5)?,
+            flx_id: id,
             property_flx_id: flx_id(row, 2)?,
             fingerprint: fingerprint(row, 4)?,
             source: advert.source,
             url: advert.url,
             title: advert.title,
+            price: advert.current_price.and_then(|price| price.value),
+            surface: habitation.surface.and_then(|surface| surface.total),
+            rooms: habitation.room_count,
+            place: advert.location.map(place).unwrap_or_default(),
+            pictures: images
+                .filter_map(|image| image.url)
+                .take(PICTURES_MAX)
+                .collect(),
+            is_online: advert.is_online,
+            last_seen_at: advert.last_seen_at,
         })
     })
+}
+
+/// A place in one line.
+fn place(location: AdLocation) -> String {
+    let postal_code = location.postal_code.map(|code| code.to_string());
+    let town = [postal_code, location.city].into_iter().flatten();
+    let town = town.collect::<Vec<_>>().join(" ");
+    let parts = [location.address, location.district, Some(town)];
+    let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Compares two adverts among those around the first.
@@ -145,14 +213,55 @@ pub(super) fn explanation(
     let [one, other] = adverts;
     let around = surroundings(connection, &one.fingerprint, Some(one.number))?;
     let comparison = compare_among(&one.fingerprint, &other.fingerprint, &around);
+    let together = one.property == other.property;
+    let mut dissenters = Vec::new();
+    if !together {
+        dissenters = dissenting(connection, &one, &other)?;
+        dissenters.extend(dissenting(connection, &other, &one)?);
+        dissenters.truncate(DISSENTERS_MAX);
+    }
     Ok(Explanation {
-        together: one.property_flx_id == other.property_flx_id,
+        together,
         split,
         verdict: comparison.verdict(thresholds),
         comparison,
         contradictions: contradictions(&one.fingerprint, &other.fingerprint).collect(),
+        dissenters,
         adverts_around: around.adverts(),
         lookalikes: around.lookalikes(),
         adverts: [one, other],
     })
+}
+
+/// The other adverts of the first advert's property that may not stand in one property with the second. What a person put
+/// together with the first keeps nothing out.
+fn dissenting(
+    connection: &Connection,
+    first: &ExplainedAdvert,
+    second: &ExplainedAdvert,
+) -> Result<Vec<Dissenter>> {
+    let held = held_of(connection, first.property)?;
+    let is_vouched = |advert: &i64| held.contains(&first.number) && held.contains(advert);
+    let mut found = Vec::new();
+    for (advert, member) in fingerprints_of(connection, first.property)? {
+        let is_other = advert != first.number && !is_vouched(&advert);
+        if !is_other || may_share(&second.fingerprint, &member) {
+            continue;
+        }
+        let Some(dissenter) = explained(connection, "advert", advert)? else {
+            continue;
+        };
+        found.push(Dissenter {
+            flx_id: dissenter.flx_id,
+            property_flx_id: dissenter.property_flx_id,
+            url: dissenter.url,
+            title: dissenter.title,
+            against: second.flx_id,
+            contradictions: contradictions(&second.fingerprint, &member).collect(),
+        });
+        if found.len() == DISSENTERS_MAX {
+            break;
+        }
+    }
+    Ok(found)
 }

@@ -2,8 +2,8 @@
 //!
 //! `find` searches among the adverts near it, with [`toise_dedup`]. `cluster` stores the advert there, joins properties
 //! that turn out to be one asset, and splits them. `by_hand` applies a person's merge or split. [`explain`] reports why
-//! two adverts are, or are not, one asset; [`likely`] lists the pairs that a person should decide; [`rebuild`] decides all
-//! again; [`quality`] measures the merges of a store.
+//! two adverts are, or are not, one asset; [`likely`] lists the pairs that a person should decide, [`request`] reads what
+//! an operator sends; [`rebuild`] decides all again; [`quality`] measures the merges of a store.
 
 mod by_hand;
 mod cluster;
@@ -12,3 +12,4 @@ pub(crate) mod find;
 pub mod likely;
 pub mod quality;
 pub mod rebuild;
+pub mod request;

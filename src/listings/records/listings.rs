@@ -13,6 +13,7 @@ use crate::columns;
 use crate::properties::record_key::NUMBER_MAX;
 use toise_alerts::percolate::{self, ActiveAlertCounts, Percolator};
 use toise_base::clock::Clock;
+use toise_contract::listings::codes::FlxId;
 use toise_dedup::Thresholds;
 use toise_geo::iris::IrisIndex;
 use toise_geocode::Geocoder;
@@ -20,8 +21,8 @@ use toise_geocode::live::LiveGeocoder;
 use toise_store::Store;
 use toise_store::document;
 
-/// Why listings could not be read or written. Except for [`Error::Refused`], a failure of the system, not of the
-/// request.
+/// Why listings could not be read or written. Except for [`Error::Order`] and [`Error::Refused`], a failure of the system,
+/// not of the request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
@@ -59,9 +60,34 @@ pub enum Error {
     /// What was written could not be tested against the alerts.
     #[error(transparent)]
     Percolation(#[from] percolate::Error),
+    /// What a person orders cannot be done.
+    #[error(transparent)]
+    Order(#[from] OrderRefused),
     /// The request names no known advert or property, or cannot be carried out; the text is for a person.
     #[error("{0}")]
     Refused(String),
+}
+
+/// Why what a person orders cannot be done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OrderRefused {
+    /// There is no such property.
+    #[error("no property {0}")]
+    NoProperty(FlxId),
+    /// Both identifiers are of one property.
+    #[error("{0} and {1} are already one property")]
+    OneProperty(FlxId, FlxId),
+    /// The property has no such advert.
+    #[error("property {property} has no advert {advert}")]
+    NoAdvert {
+        /// The property.
+        property: FlxId,
+        /// The advert.
+        advert: FlxId,
+    },
+    /// No advert would leave the property, or none would stay.
+    #[error("nothing to split: name some of the property's adverts, but not all")]
+    NothingToSplit,
 }
 
 impl From<rusqlite::Error> for Error {

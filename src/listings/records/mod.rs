@@ -13,4 +13,4 @@ pub(crate) mod recent_changes;
 pub(crate) mod rows;
 pub(crate) mod tables;
 
-pub use listings::{Error, Listings, Result};
+pub use listings::{Error, Listings, OrderRefused, Result};

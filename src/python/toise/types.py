@@ -40,6 +40,8 @@ __all__ = [
     "AdvertAlertsPreviewAnswerData",
     "AdvertAlertsReplayAnswer",
     "AdvertAlertsUpdateAnswer",
+    "AdvertComparison",
+    "AdvertComparisonEvidenceItem",
     "AdvertDelivery",
     "AdvertDeliveryData",
     "AdvertEvent",
@@ -77,6 +79,9 @@ __all__ = [
     "AnalyticsPropertySearchAnswerDataHistogramItem",
     "AuditAnswer",
     "AuditEntry",
+    "CandidateAdvert",
+    "CandidatePair",
+    "CandidatePairs",
     "CarbonPerArea",
     "ChangeSearchAdvertsPayload",
     "ChangeSearchPropertiesPayload",
@@ -94,9 +99,11 @@ __all__ = [
     "DayUsage",
     "DeadLettersListAnswer",
     "DeadLettersRetryAnswer",
+    "DecidedProperty",
     "Delivery",
     "DeliveryStatus",
     "Department",
+    "Dissenter",
     "DpeMatchAnswer",
     "DpeMatchAnswerDataItem",
     "DpeMatchAnswerMeta",
@@ -230,6 +237,7 @@ __all__ = [
     "IrisCode",
     "Job",
     "JobsListAnswer",
+    "KeptApart",
     "Key",
     "KeyChange",
     "KeyRequest",
@@ -268,6 +276,7 @@ __all__ = [
     "OfferRentingContract",
     "OperationReport",
     "OperatorAlert",
+    "OtherProperty",
     "Percent",
     "PortalsAnswer",
     "Position",
@@ -276,6 +285,7 @@ __all__ = [
     "PreviewSearchPropertiesPayload",
     "PreviousState",
     "Price",
+    "PropertiesCandidatesAnswer",
     "PropertiesCheckAnswer",
     "PropertiesCountAnswer",
     "PropertiesCountAnswerData",
@@ -283,7 +293,9 @@ __all__ = [
     "PropertiesGetByAdvertAnswer",
     "PropertiesGetByUrlAnswer",
     "PropertiesGetByUrlPending",
+    "PropertiesKeepApartAnswer",
     "PropertiesManyAnswer",
+    "PropertiesMergeAnswer",
     "PropertiesReportAnswer",
     "PropertiesReportRequest",
     "PropertiesSearchAnswer",
@@ -291,6 +303,7 @@ __all__ = [
     "PropertiesSearchLiteAnswer",
     "PropertiesSearchLiteAnswerData",
     "PropertiesSimilarsAnswer",
+    "PropertiesSplitAnswer",
     "Property",
     "PropertyAdvert",
     "PropertyAlert",
@@ -332,6 +345,7 @@ __all__ = [
     "SimilarPropertiesRequestSimilarityStrategyEnum",
     "Siren",
     "Source",
+    "SplitRequest",
     "SqlAnswer",
     "SqlRequest",
     "SqlRequestLimits",
@@ -1342,7 +1356,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.reports", "admin.model", "admin.jobs", "admin.metrics"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -2706,6 +2720,145 @@ class AdvertOutcome(TypedDict):
     """What could not be completed or was left out, and why hasAnomaly is set; absent when there is none."""
     error: NotRequired[ErrorError]
     """Why it is refused."""
+
+
+class OtherProperty(TypedDict):
+    """`OtherProperty` of the contract."""
+
+    propertyFlxId: str
+    """Identifier of the other property."""
+
+
+class SplitRequest(TypedDict):
+    """`SplitRequest` of the contract."""
+
+    advertFlxIds: list[str]
+    """Identifiers of the adverts to move out, not all of the property's."""
+
+
+class DecidedProperty(TypedDict):
+    """`DecidedProperty` of the contract."""
+
+    propertyFlxId: str
+    """The property that stays, or the new one of the adverts that left."""
+
+
+class KeptApart(TypedDict):
+    """`KeptApart` of the contract."""
+
+    keptApart: list[str]
+    """The two properties."""
+
+
+class CandidatePairs(TypedDict):
+    """`CandidatePairs` of the contract."""
+
+    pairs: list[CandidatePair]
+    """The likeliest pairs, each pair of properties once."""
+    waiting: int
+    """Pairs of adverts that wait in all; several may be of the same two properties."""
+
+
+class CandidatePair(TypedDict):
+    """`CandidatePair` of the contract."""
+
+    adverts: list[CandidateAdvert]
+    """The two adverts that are most alike, one of each property."""
+    together: bool
+    """Whether they are in one property."""
+    split: bool
+    """Whether a person declared them to be different homes."""
+    verdict: Literal["same", "possible", "different"]
+    """What follows from the probability of these two alone; the other adverts may still keep them apart."""
+    comparison: AdvertComparison
+    contradictions: list[Literal["commune", "surface", "price", "floor", "energy", "land"]]
+    """What cannot be true of one home at once."""
+    dissenters: list[Dissenter]
+    """Other adverts of the two properties that do not go with one of these, and so keep them apart."""
+    advertsAround: int
+    """Adverts around the first one: each is a chance to agree by accident."""
+    lookalikes: int
+    """Those of them that share its price and surface but differ otherwise."""
+
+
+class CandidateAdvert(TypedDict):
+    """`CandidateAdvert` of the contract."""
+
+    flxId: str
+    """The advert."""
+    propertyFlxId: str
+    """Its property."""
+    source: str | None
+    """The portal; null: unknown."""
+    url: str | None
+    """Address of the listing; null: unknown."""
+    title: str | None
+    """Title; null: unknown."""
+    price: float | None
+    """What it asks, EUR; null: unknown."""
+    surface: float | None
+    """Surface of the dwelling, m²; null: unknown."""
+    rooms: int | None
+    """Main rooms; null: unknown."""
+    place: str
+    """Address, district, postal code and town, as far as they are known."""
+    pictures: list[str]
+    """Addresses of its first pictures."""
+    isOnline: bool | None
+    """Whether it is on its portal now; null: unknown."""
+    lastSeenAt: str | None
+    """Last sighting, UTC; null: unknown."""
+
+
+class Dissenter(TypedDict):
+    """`Dissenter` of the contract."""
+
+    flxId: str
+    """The advert."""
+    propertyFlxId: str
+    """Its property."""
+    url: str | None
+    """Address of the listing; null: unknown."""
+    title: str | None
+    """Title; null: unknown."""
+    against: str
+    """Which of the two adverts it does not go with."""
+    contradictions: list[Literal["commune", "surface", "price", "floor", "energy", "land"]]
+    """What cannot be true of one home at once; empty: it resembles that advert too little."""
+
+
+class AdvertComparison(TypedDict):
+    """`AdvertComparison` of the contract."""
+
+    probability: float
+    """Probability that both are one home."""
+    bits: float
+    """Binary logarithm of the odds that both are one home."""
+    priorBits: float
+    """The part of it that is known before anything is compared."""
+    lookalikeBits: float
+    """The part of it that other homes of the same price and surface take away."""
+    bar: Literal["kind", "programme", null]
+    """The rule that keeps them apart whatever else agrees; null: none."""
+    oneSeller: bool
+    """Whether both are by the same seller."""
+    programme: bool
+    """Whether both are of new-build programmes."""
+    evidence: list[AdvertComparisonEvidenceItem]
+    """What each field says; fields that one of the adverts does not state are left out."""
+
+
+class AdvertComparisonEvidenceItem(TypedDict):
+    """`AdvertComparisonEvidenceItem` of the contract."""
+
+    field: Literal["place", "surface", "land", "rooms", "bedrooms", "floor", "building", "price", "energy", "amenities", "text", "figures", "photos", "seller", "reference", "portal", "identifier", "condominium", "district", "kind"]
+    """What was compared."""
+    found: str
+    """What was found, in words."""
+    bits: float
+    """Its weight: +1 doubles the odds that both are one home, -1 halves them."""
+    rarityBits: float | None
+    """What the rarity of an equal value adds to it; null where values are not equal."""
 
 
 class FilterDateRange(TypedDict):
@@ -4162,6 +4315,30 @@ class DeadLettersRetryAnswer(TypedDict):
     """`DeadLettersRetryAnswer` of the contract."""
 
     data: RetriedDelivery
+
+
+class PropertiesCandidatesAnswer(TypedDict):
+    """`PropertiesCandidatesAnswer` of the contract."""
+
+    data: CandidatePairs
+
+
+class PropertiesMergeAnswer(TypedDict):
+    """`PropertiesMergeAnswer` of the contract."""
+
+    data: DecidedProperty
+
+
+class PropertiesKeepApartAnswer(TypedDict):
+    """`PropertiesKeepApartAnswer` of the contract."""
+
+    data: KeptApart
+
+
+class PropertiesSplitAnswer(TypedDict):
+    """`PropertiesSplitAnswer` of the contract."""
+
+    data: DecidedProperty
 
 
 class ReportsListAnswer(TypedDict):

@@ -1,5 +1,5 @@
-//! The operators' endpoints: ingestion, accounts, secrets, keys, consumption, alerts and dead letters, reports, the model,
-//! jobs. The command line offers the same operations.
+//! The operators' endpoints: ingestion, accounts, secrets, keys, consumption, alerts and dead letters, pairs of properties
+//! that are perhaps one, reports, the model, jobs. The command line offers the same operations.
 //!
 //! Each handler waits for the store on a blocking thread. What a key may do to other keys is in `rights.rs`.
 
@@ -9,11 +9,12 @@ pub mod alerts;
 pub mod audit;
 pub mod keys;
 pub mod operations;
+pub mod properties;
 mod rights;
 pub mod usage;
 
 use serde_json::Value;
-use warp::http::header::{CACHE_CONTROL, HeaderValue};
+use warp::http::header::CACHE_CONTROL;
 
 use crate::call::Call;
 use crate::endpoint::Access;
@@ -37,10 +38,10 @@ async fn on_store(
     let data = call
         .blocking(move |app| job(&app.store, &app.clock))
         .await?;
-    let mut answer = ApiResponse::data(data);
-    answer
-        .response
-        .headers_mut()
-        .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(answer)
+    Ok(private(data))
+}
+
+/// A response that must not be cached.
+fn private(data: Value) -> ApiResponse {
+    ApiResponse::data(data).with_header(CACHE_CONTROL, "no-store")
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::Listings;
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::FlxId;
-use toise_dedup::Thresholds;
+use toise_dedup::{Contradiction, Thresholds};
 use toise_store::Store;
 
 /// A thin advert: nothing but a round price, whole square metres and rooms.
@@ -102,4 +102,45 @@ fn thresholds_decide_what_is_merged() {
     let lenient = Thresholds::new(0.8, 0.5).unwrap();
     let [one, other] = two_alike(&listings(&folder).with_thresholds(lenient));
     assert_eq!(one, other);
+}
+
+#[test]
+fn an_advert_that_keeps_a_likely_pair_apart_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let of_agency = |number: u32| {
+        let mut advert = thin(number);
+        advert["source"] = json!(format!("portal{number}.example"));
+        advert["reference"] = json!("VA-48127");
+        advert["seller"] = json!({"name": "Agence du Canal", "siren": "123456780"});
+        advert
+    };
+    let mut upstairs = of_agency(2);
+    upstairs["habitation"]["floor"] = json!(2);
+    let mut stranger = thin(3);
+    stranger["habitation"]["floor"] = json!(5);
+    let taken = listings
+        .ingest(vec![of_agency(1), upstairs, stranger])
+        .unwrap();
+    let taken: Vec<_> = taken.into_iter().map(Result::unwrap).collect();
+    assert_eq!(taken[0].property_flx_id, taken[1].property_flx_id);
+    assert_ne!(taken[0].property_flx_id, taken[2].property_flx_id);
+
+    let [first, second, third] = [0, 1, 2].map(|nth| taken[nth].flx_id);
+    let explained = listings
+        .explain(&first.to_string(), &third.to_string())
+        .unwrap();
+    assert_eq!(explained.contradictions, []);
+    let [dissenter] = explained.dissenters.as_slice() else {
+        panic!("{:?}", explained.dissenters);
+    };
+    assert_eq!((dissenter.flx_id, dissenter.against), (second, third));
+    assert_eq!(dissenter.contradictions, [Contradiction::Floor]);
+    assert_eq!(dissenter.property_flx_id, taken[0].property_flx_id);
+
+    // Two adverts of one property have nothing that keeps them apart.
+    let together = listings
+        .explain(&first.to_string(), &second.to_string())
+        .unwrap();
+    assert!(together.together && together.dissenters.is_empty());
 }

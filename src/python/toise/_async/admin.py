@@ -20,7 +20,7 @@ PAGE_MAX: Final = 100
 
 
 class AsyncAdmin:
-    """Adverts in; accounts, keys, usage, deliveries that were given up; reports, the model, jobs."""
+    """Adverts in; which are of one home; accounts, keys, usage, deliveries that were given up; reports, the model, jobs."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -87,6 +87,29 @@ class AsyncAdmin:
         days = {"from_date": _day(from_date), "to_date": _day(to_date)}
         request = Request.get(f"{ROOT}/usage", **days)
         return cast(list[types.AccountUsage], await self._transport.data(request))
+
+    async def candidates(self, limit: int = 20) -> types.CandidatePairs:
+        """Pairs of properties that are perhaps one home, the likeliest first; at most 100."""
+        request = Request.get(f"{ROOT}/properties/candidates", limit=limit)
+        return cast(types.CandidatePairs, await self._transport.data(request))
+
+    async def merge(self, property_id: str, other_id: str) -> types.DecidedProperty:
+        """Declares that two properties are one home; the older identifier stays, and is returned."""
+        body = {"propertyFlxId": other_id}
+        request = Request.change("POST", f"{ROOT}/properties/{property_id}/merge", body)
+        return cast(types.DecidedProperty, await self._transport.data(request))
+
+    async def keep_apart(self, property_id: str, other_id: str) -> types.KeptApart:
+        """Declares that two properties are different homes: they are never merged, and no longer listed."""
+        body = {"propertyFlxId": other_id}
+        request = Request.change("POST", f"{ROOT}/properties/{property_id}/keep-apart", body)
+        return cast(types.KeptApart, await self._transport.data(request))
+
+    async def split(self, property_id: str, advert_ids: Sequence[str]) -> types.DecidedProperty:
+        """Moves adverts out of a property into a new one, which is returned."""
+        body = {"advertFlxIds": list(advert_ids)}
+        request = Request.change("POST", f"{ROOT}/properties/{property_id}/split", body)
+        return cast(types.DecidedProperty, await self._transport.data(request))
 
     async def reports(self, *, skip: int = 0, take: int = 20) -> list[types.OperationReport]:
         """Reports of imports and ingestions, newest first."""

@@ -1,0 +1,96 @@
+/** What a comparison of two adverts says, in the reader's words. The service writes what it found in English. */
+
+import { language } from "./language.js";
+
+const FIELDS = {
+  en: {
+    place: "Place", surface: "Surface", land: "Land", rooms: "Rooms", bedrooms: "Bedrooms", floor: "Storey", building: "Building", price: "Price",
+    energy: "Energy", amenities: "Amenities", text: "Description", figures: "Figures in the description", photos: "Pictures", seller: "Seller",
+    reference: "Seller’s reference", portal: "Portal", identifier: "Number in the address", condominium: "Condominium", district: "District", kind: "Type",
+    commune: "Commune",
+  },
+  fr: {
+    place: "Lieu", surface: "Surface", land: "Terrain", rooms: "Pièces", bedrooms: "Chambres", floor: "Étage", building: "Immeuble", price: "Prix",
+    energy: "Énergie", amenities: "Équipements", text: "Description", figures: "Chiffres de la description", photos: "Photos", seller: "Vendeur",
+    reference: "Référence du vendeur", portal: "Portail", identifier: "Numéro dans l’adresse", condominium: "Copropriété", district: "Quartier", kind: "Type",
+    commune: "Commune",
+  },
+};
+
+/** French for every level of agreement in src/dedup/weights.rs; a test compares the two. */
+const FOUND = {
+  "within 40 m": "à moins de 40 m",
+  "within 150 m": "à moins de 150 m",
+  "within 350 m, as blurred": "à moins de 350 m, position floutée",
+  "within 700 m, as both blurred": "à moins de 700 m, positions floutées",
+  "within 1.5 km": "à moins de 1,5 km",
+  "farther apart": "plus loin",
+  "one commune": "même commune",
+  "one postal code": "même code postal",
+  "one in a district of the other's city": "l’une dans un arrondissement de la ville de l’autre",
+  "a neighbouring commune": "commune voisine",
+  "another commune": "autre commune",
+  "equal to the decimetre": "égale au décimètre près",
+  "equal": "identique",
+  "equal when rounded": "identique une fois arrondie",
+  "within 2.5 %": "à 2,5 % près",
+  "within 6 %": "à 6 % près",
+  "within 12 %": "à 12 % près",
+  "different": "différent",
+  "equal, rounded": "identique, arrondi",
+  "within 3 %": "à 3 % près",
+  "one more": "un de plus",
+  "equal, as the rooms are": "identique, comme les pièces",
+  "one apart": "un d’écart",
+  "year and storeys equal": "même année et même nombre d’étages",
+  "one of them equal": "l’un des deux identique",
+  "within 1 %": "à 1 % près",
+  "within 4 %": "à 4 % près",
+  "within 10 %": "à 10 % près",
+  "within 20 %": "à 20 % près",
+  "within 35 %": "à 35 % près",
+  "both scores equal": "les deux valeurs identiques",
+  "one score equal, the other near": "une valeur identique, l’autre proche",
+  "scores within 3 %": "valeurs à 3 % près",
+  "classes equal, or the only score known": "mêmes classes, ou la seule valeur connue",
+  "classes next to each other": "classes voisines",
+  "other scores": "autres valeurs",
+  "classes two or more apart": "deux classes d’écart ou plus",
+  "four or more, all alike": "quatre ou plus, tous pareils",
+  "a few, all alike": "quelques-uns, tous pareils",
+  "one unlike": "un seul diffère",
+  "several unlike": "plusieurs diffèrent",
+  "nine tenths in common": "neuf dixièmes en commun",
+  "six tenths in common": "six dixièmes en commun",
+  "three tenths in common": "trois dixièmes en commun",
+  "a tenth in common": "un dixième en commun",
+  "written independently": "rédigées séparément",
+  "most, three or more in common": "la plupart en commun, au moins trois",
+  "two or more in common": "au moins deux en commun",
+  "one in common": "un en commun",
+  "none in common": "aucun en commun",
+  "most in common": "la plupart en commun",
+  "several in common": "plusieurs en commun",
+  "one agency": "même agence",
+  "one network": "même réseau",
+  "one private person": "même particulier",
+  "other professionals": "autres professionnels",
+  "professional and private": "professionnel et particulier",
+  "others": "autres",
+  "other portals": "autres portails",
+  "one portal, one after the other": "même portail, l’une après l’autre",
+  "one portal, both online together": "même portail, en ligne en même temps",
+  "one number in both addresses": "même numéro dans les deux adresses",
+  "lots and charges equal": "mêmes lots et mêmes charges",
+  "charges equal": "mêmes charges",
+  "lots equal": "même nombre de lots",
+  "different, on one portal": "différent, sur le même portail",
+  "house and flat": "maison et appartement",
+  "lot of a programme": "lot d’un programme",
+};
+
+/** The name of a compared field or of a contradiction. */
+export const fieldName = (field) => FIELDS[language][field] ?? field;
+
+/** What was found of a field. */
+export const foundWords = (found) => (language === "fr" && FOUND[found]) || found;

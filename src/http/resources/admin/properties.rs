@@ -1,0 +1,187 @@
+//! Pairs of properties that are perhaps one home, and what an operator decides about them: one, two, or adverts that do not
+//! belong. [`toise_listings::placement`] does the work.
+
+use futures::FutureExt;
+use serde_json::{Value, json};
+use warp::http::Method;
+
+use super::{operator, private};
+use crate::call::{Call, read_json};
+use crate::endpoint::{BodyRule, Counting, Endpoint, Handler, JSON_BODY, Time};
+use crate::error::ApiError;
+use crate::openapi::admin::data_of;
+use crate::openapi::{Failure, Operation, reference};
+use crate::response::ApiResponse;
+use toise_contract::Fault;
+use toise_contract::fields::schema;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::query::pairs;
+use toise_listings::placement::request::{
+    ADVERTS_KEY, CANDIDATES, OTHER_KEY, parse_candidates, parse_other, parse_split,
+};
+use toise_listings::{self as listings, Listings, OrderRefused};
+
+/// The endpoints for what an operator decides about properties.
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Method::GET,
+        path: "/v2/protected/admin/properties/candidates",
+        access: operator("admin.properties.candidates"),
+        counting: Counting::Free,
+        body: BodyRule::None,
+        time: Time::Request,
+        handler: |call| candidates(call).boxed(),
+        operation: Some(|| {
+            Operation::new(
+                "propertiesCandidates",
+                "Pairs of properties that are perhaps one home, the likeliest first",
+            )
+            .with_description(
+                "Each pair is shown by its two adverts that are most alike, with what agrees, what differs, and what keeps \
+                 them apart. It is listed until the two are merged or kept apart, or a later sighting settles it",
+            )
+            .with_query(schema::parameters(&CANDIDATES))
+            .with_answer(data_of("CandidatePairs"))
+        }),
+    },
+    decision(
+        "/v2/protected/admin/properties/{flxId}/merge",
+        "admin.properties.merge",
+        |call| merge(call).boxed(),
+        || {
+            Operation::new("propertiesMerge", "Declare that two properties are one home")
+                .with_description(
+                    "The older identifier stays, and the other one answers with its record. Only a split parts their \
+                     adverts again. 409 if they are one already",
+                )
+                .with_request(reference("OtherProperty"))
+                .with_answer(data_of("DecidedProperty"))
+                .failing(Failure::WrongState)
+        },
+    ),
+    decision(
+        "/v2/protected/admin/properties/{flxId}/keep-apart",
+        "admin.properties.keep_apart",
+        |call| keep_apart(call).boxed(),
+        || {
+            Operation::new("propertiesKeepApart", "Declare that two properties are different homes")
+                .with_description(
+                    "Their adverts are never merged again, and the pair is no longer listed. A later merge takes it back. \
+                     409 if they are one already",
+                )
+                .with_request(reference("OtherProperty"))
+                .with_answer(data_of("KeptApart"))
+                .failing(Failure::WrongState)
+        },
+    ),
+    decision(
+        "/v2/protected/admin/properties/{flxId}/split",
+        "admin.properties.split",
+        |call| split(call).boxed(),
+        || {
+            Operation::new(
+                "propertiesSplit",
+                "Move adverts out of a property into a new one",
+            )
+            .with_description(
+                "They are never merged with the remaining adverts again, except by a merge",
+            )
+            .with_request(reference("SplitRequest"))
+            .with_answer(data_of("DecidedProperty"))
+        },
+    ),
+];
+
+const fn decision(
+    path: &'static str,
+    grant: &'static str,
+    handler: Handler,
+    operation: fn() -> Operation,
+) -> Endpoint {
+    Endpoint {
+        method: Method::POST,
+        path,
+        access: operator(grant),
+        counting: Counting::Free,
+        body: JSON_BODY,
+        time: Time::Request,
+        handler,
+        operation: Some(operation),
+    }
+}
+
+/// `GET /v2/protected/admin/properties/candidates`: the likeliest pairs, and how many pairs of adverts wait.
+async fn candidates(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let limit = parse_candidates(&pairs(call.query)?)?;
+    call.blocking(move |app| {
+        let listings = app.properties.listings();
+        let (pairs, waiting) = (listings.likely_pairs(limit)?, listings.likely_pair_count()?);
+        Ok(private(json!({"pairs": pairs, "waiting": waiting})))
+    })
+    .await
+}
+
+/// `POST /v2/protected/admin/properties/{flxId}/merge`: two properties become one.
+async fn merge(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    decide(call, parse_other, |listings, property, other| {
+        let kept = listings.merge(property, *other)?;
+        let about = format!("properties {property} and {other} are {kept}");
+        Ok((json!({"propertyFlxId": kept}), about))
+    })
+    .await
+}
+
+/// `POST /v2/protected/admin/properties/{flxId}/keep-apart`: two properties stay two.
+async fn keep_apart(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    decide(call, parse_other, |listings, property, other| {
+        listings.keep_apart(property, *other)?;
+        let about = format!("properties {property} and {other}");
+        Ok((json!({"keptApart": [property, other]}), about))
+    })
+    .await
+}
+
+/// `POST /v2/protected/admin/properties/{flxId}/split`: adverts leave for a property of their own.
+async fn split(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    decide(call, parse_split, |listings, property, adverts| {
+        let parted = listings.split(property, adverts)?;
+        let moved: Vec<String> = adverts.iter().map(ToString::to_string).collect();
+        let moved = moved.join(", ");
+        let about = format!("property {property}; adverts {moved} moved to property {parted}");
+        Ok((json!({"propertyFlxId": parted}), about))
+    })
+    .await
+}
+
+/// Does what a body asks of the property in the path; `act` returns the answer, and what the act was about.
+async fn decide<T: 'static>(
+    call: &Call<'_>,
+    parse: fn(&Value) -> Result<T, Fault>,
+    act: fn(&Listings, FlxId, &T) -> listings::Result<(Value, String)>,
+) -> Result<ApiResponse, ApiError> {
+    let property = call.flx_id("property")?;
+    let body = call.body.clone();
+    call.blocking(move |app| {
+        let asked = parse(&read_json(&body)?)?;
+        let decided = act(app.properties.listings(), property, &asked);
+        let (answer, about) = decided.map_err(|error| refusal(error, property))?;
+        Ok(private(answer).about(about))
+    })
+    .await
+}
+
+/// The answer to what cannot be decided about the property in the path.
+fn refusal(error: listings::Error, property: FlxId) -> ApiError {
+    let listings::Error::Order(refused) = error else {
+        return error.into();
+    };
+    let message = refused.to_string();
+    match refused {
+        OrderRefused::NoProperty(id) if id == property => ApiError::NotFound("property"),
+        OrderRefused::NoProperty(_) => Fault::new(OTHER_KEY, "must be a property").into(),
+        OrderRefused::OneProperty(..) => ApiError::WrongState(message),
+        OrderRefused::NoAdvert { .. } | OrderRefused::NothingToSplit => {
+            Fault::new(ADVERTS_KEY, message).into()
+        }
+    }
+}
