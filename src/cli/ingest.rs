@@ -11,6 +11,7 @@ mod dry_run;
 mod lines;
 mod report;
 mod source;
+mod suggest;
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -30,6 +31,7 @@ use source::{IngestFormat, OpenSource, Rows, name_of, sources};
 use toise_app::contours;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
+use toise_collect::mapping::copies::CopyCounts;
 use toise_collect::mapping::{Mapping, Mappings};
 use toise_collect::portals::Portals;
 use toise_contract::listings::codes::Timestamp;
@@ -63,6 +65,7 @@ Examples:
 
   toise ingest adverts.ndjson
   zcat adverts.ndjson.gz | toise ingest - --json
+  toise ingest export.csv --suggest > portal.toml
   toise ingest export.csv --mapping portal.toml --dry-run
   toise ingest export.csv --mapping french-csv --set location.city=Toulon --set lastSeenAt=2026-03-09
   toise ingest monday.json --mapping portal.toml --snapshot --strict
@@ -83,6 +86,9 @@ pub struct IngestArgs {
     /// Field of the Advert and its value in rows that give it no other
     #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = pair)]
     sets: Vec<(String, String)>,
+    /// Print a mapping for the file, with sample values and the confidence of each column, ready to save and to edit
+    #[arg(long, conflicts_with_all = ["mapping", "maps", "sets", "dry_run", "snapshot", "strict", "report"])]
+    suggest: bool,
     /// Format of the files [default: that of the file name, else of the first byte]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<IngestFormat>,
@@ -125,6 +131,9 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     let started = Instant::now();
     let clock = Clock::system();
     let portals = Portals::load(&common.data)?;
+    if arguments.suggest {
+        return suggest::run(common, arguments, &portals);
+    }
     let plan = ReadingPlan::new(common, arguments, &portals)?;
     let sources = sources(&arguments.files)?;
     let mut report = IngestReport::begin(iso(&clock));
@@ -266,8 +275,9 @@ impl<'p> ReadingPlan<'p> {
             };
             return Ok((self.with_sets(self.mapping.clone())?, shape));
         };
-        for (_, column) in self.maps {
-            if !header.contains(column) {
+        for (field, column) in self.maps {
+            let only = Mapping::of_columns([(field.as_str(), column.as_str())])?;
+            if only.columns(header).is_empty() {
                 let columns = header.join(", ");
                 return Err(format!("--map: no column {column:?}; columns: {columns}"));
             }
@@ -275,14 +285,17 @@ impl<'p> ReadingPlan<'p> {
         let mut mapping = self.mapping.clone();
         if !mapping.is_of_file() {
             // Columns named like a field need no rule.
-            let own = header.iter().filter(|column| !mapping.uses(column));
+            let mapped = mapping.columns(header);
+            let own = header.iter();
+            let own = own.filter(|column| !mapped.contains(&column.as_str()));
             let own = own.filter(|column| Mapping::of_columns([(column.as_str(), "_")]).is_ok());
             let own: Vec<&str> = own.map(String::as_str).collect();
             mapping =
                 Mapping::of_columns(own.iter().map(|column| (*column, *column)))?.after(mapping);
             if !mapping.gives("url") {
                 return Err(
-                    "no column is mapped to url; map one with --map url=COLUMN, or name a --mapping"
+                    "no column is mapped to url; map one with --map url=COLUMN, name a --mapping, or let --suggest \
+                     write one"
                         .into(),
                 );
             }
@@ -318,22 +331,32 @@ impl<'p> ReadingPlan<'p> {
             report.begin_file(&name, counted);
             let found = self.mapping_of(header.as_deref());
             let (mapping, shape) = found.map_err(|error| named(error.into()))?;
-            let unused = header
-                .iter()
-                .flatten()
-                .filter(|column| !mapping.uses(column));
+            let header = header.unwrap_or_default();
+            let read = mapping.columns(&header);
+            let unused = header.iter().filter(|one| !read.contains(&one.as_str()));
             report.unknown_columns(&unused.cloned().collect::<Vec<_>>());
             let converter = RowConverter {
                 mapping: &mapping,
                 shape,
                 portals: self.portals,
             };
+            let mut copies = CopyCounts::default();
             let taken = read_batches(rows, &converter, |batch| {
                 bar.tick();
-                take(batch, report)
+                batch.rows.iter().for_each(|row| copies.add(&row.advert));
+                let is_first = report.rows_of_file() == 0;
+                take(batch, report)?;
+                if is_first && let Some(warning) = report.early_warning() {
+                    bar.suspend(|| eprintln!("{name}: {warning}"));
+                }
+                Ok(())
             });
             bar.finish_and_clear();
             taken.map_err(named)?;
+            for copied in copies.found() {
+                let warning = report.copied(copied);
+                eprintln!("warning: {warning}");
+            }
         }
         Ok(())
     }
@@ -488,7 +511,7 @@ mod tests {
         let expected = serde_json::json!({"url": "https://p.example/1", "type": "CLASS_FLAT",
             "currentPrice": {"value": 250_000.0}});
         assert_eq!(read.advert, expected);
-        assert!(!mapping.uses("note"));
+        assert!(!mapping.columns(&header).contains(&"note"));
         let error = plan.mapping_of(Some(&["a".to_owned()])).unwrap_err();
         assert_eq!(error, "--map: no column \"link\"; columns: a");
     }

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::names::FoldedName;
+
 /// A row of a file.
 pub type Row = Map<String, Value>;
 
@@ -32,6 +34,8 @@ pub struct RowPath {
     /// The path as written.
     pub name: String,
     pub(super) steps: Vec<RowStep>,
+    /// How the name of a column is compared with others; `None` for a path into JSON or to several columns.
+    pub(super) folded: Option<FoldedName>,
 }
 
 impl RowPath {
@@ -62,9 +66,11 @@ impl RowPath {
                 });
             }
         }
+        let is_column = !name.contains(['.', '[', '*']);
         Ok(Self {
             name: name.to_owned(),
             steps,
+            folded: is_column.then(|| FoldedName::new(name)),
         })
     }
 

@@ -203,7 +203,7 @@ impl ValueRule {
             return Err("separator: must not be empty".into());
         }
         Ok(Self {
-            reading: written.reading.unwrap_or_else(|| usual_reading(field.kind)),
+            reading: written.reading.unwrap_or_else(|| usual_reading(&field)),
             is_reading_named: written.reading.is_some(),
             field,
             pattern,
@@ -359,6 +359,11 @@ impl ValueRule {
         if !self.map.is_empty() && !self.is_reading_named {
             return None;
         }
+        // A value as the contract writes it, such as `CLASS_FLAT`.
+        let own = json!(text);
+        if self.field.kind == FieldKind::Text && !self.is_reading_named && self.field.fits(&own) {
+            return Some(clean(own)).filter(|value| value != "");
+        }
         let scaled = |number: Option<f64>| number.map(|number| json!(number * self.scale));
         let plain = || plain_number(text, self.decimal);
         match self.reading {
@@ -397,8 +402,16 @@ impl ValueRule {
 }
 
 /// The reading of a field whose rule names none.
-fn usual_reading(kind: FieldKind) -> ValueFormat {
-    match kind {
+fn usual_reading(field: &AdvertField) -> ValueFormat {
+    match field.name.as_str() {
+        "habitation.climate.epcEnergy" => return ValueFormat::EnergyClass,
+        "habitation.climate.epcClimate" => return ValueFormat::ClimateClass,
+        "habitation.floor" => return ValueFormat::Floor,
+        "currentPrice.value" => return ValueFormat::Amount,
+        "type" | "offer.type" => return ValueFormat::Words,
+        _ => {}
+    }
+    match field.kind {
         FieldKind::Number => ValueFormat::Number,
         FieldKind::Flag => ValueFormat::Flag,
         FieldKind::Date => ValueFormat::Date,
@@ -466,6 +479,7 @@ pub(crate) fn plain_number(text: &str, decimal: Option<char>) -> Option<f64> {
     }
     let text = text
         .trim()
+        .trim_start_matches(['€', '\u{a0}', ' '])
         .trim_end_matches(['€', '²', ' ', '\u{a0}', '\u{202f}']);
     let text = text.trim_end_matches(" m2").trim_end_matches(" m");
     let mut plain: String = text
