@@ -10,23 +10,23 @@ mod document;
 mod dry_run;
 mod lines;
 mod report;
+mod snapshot;
 mod source;
 mod suggest;
 
-use std::collections::HashSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
 use clap::Args;
-use serde_json::Value;
 
 use super::{CommandResult, Common};
 use convert::{ConvertedBatch, RowConverter, RowShape};
 use delimited::CsvDialect;
 use dry_run::DryRun;
 use report::IngestReport;
+use snapshot::SnapshotRows;
 use source::{IngestFormat, OpenSource, Rows, name_of, sources};
 use toise_app::contours;
 use toise_base::clock::Clock;
@@ -34,11 +34,9 @@ use toise_base::progress::Progress;
 use toise_collect::mapping::copies::CopyCounts;
 use toise_collect::mapping::{Mapping, Mappings};
 use toise_collect::portals::Portals;
-use toise_contract::listings::codes::Timestamp;
 use toise_geocode::live::LiveGeocoder;
 use toise_listings::Listings;
 use toise_listings::load::ingest::GROUP_MAX;
-use toise_listings::load::snapshot::PortalSnapshot;
 use toise_opendata::import::iso;
 use toise_store::Store;
 
@@ -415,66 +413,6 @@ fn ingest(listings: &Listings, batch: ConvertedBatch, report: &mut IngestReport)
         report.add(*number, outcome, left_out);
     }
     Ok(())
-}
-
-/// What the rows of a snapshot say of the portals they show.
-struct SnapshotRows {
-    snapshot: PortalSnapshot,
-    /// The latest sighting that a row names.
-    latest: Option<Timestamp>,
-    /// Rows that name no advert.
-    unnamed: u64,
-}
-
-impl SnapshotRows {
-    fn new(clock: &Clock) -> Self {
-        Self {
-            snapshot: PortalSnapshot {
-                sources: HashSet::new(),
-                seen: HashSet::new(),
-                at: Timestamp::new(clock.now()),
-            },
-            latest: None,
-            unnamed: 0,
-        }
-    }
-
-    /// Adds the rows of a batch, also those that ingestion will refuse: the portal shows them.
-    fn add(&mut self, batch: &ConvertedBatch, listings: &Listings) {
-        self.unnamed += batch.refused.len() as u64;
-        for row in &batch.rows {
-            let text_of = |field: &str| row.advert.get(field).and_then(Value::as_str);
-            let url = text_of("url").and_then(|url| listings.listing_url(url));
-            match url {
-                Some(url) => drop(self.snapshot.seen.insert(url.digest())),
-                None => self.unnamed += 1,
-            }
-            self.snapshot
-                .sources
-                .extend(text_of("source").map(str::to_owned));
-            let moment = text_of("lastSeenAt").and_then(Timestamp::parse);
-            self.latest = self.latest.max(moment);
-        }
-    }
-
-    /// The snapshot, of the moment of its latest sighting.
-    ///
-    /// # Errors
-    /// Rows that name no advert: what the portal shows is not known.
-    fn finish(self) -> Result<PortalSnapshot, BoxedError> {
-        if self.unnamed > 0 {
-            return Err(format!(
-                "--snapshot: {} rows name no advert, so nothing was taken offline; what was read is ingested",
-                self.unnamed
-            )
-            .into());
-        }
-        let at = self.latest.unwrap_or(self.snapshot.at);
-        Ok(PortalSnapshot {
-            at,
-            ..self.snapshot
-        })
-    }
 }
 
 #[cfg(test)]

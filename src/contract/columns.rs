@@ -72,7 +72,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("location.department", "departement_code code_departement num_departement departement department department_code dept"),
     ("location.district", "quartier district neighborhood neighbourhood nom_quartier"),
     ("location.address", "adresse address adresse_texte adresse_complete full_address street_address rue street"),
-    (PLACE, "localisation localisation_complete location lieu place secteur"),
+    (PLACE, "localisation localisation_complete location loc lieu place secteur"),
     (ARRONDISSEMENT, "arrondissement arrond arr borough"),
     (LATITUDE, "latitude lat geo_lat gps_lat latitude_wgs84"),
     (LONGITUDE, "longitude lng lon long geo_lng geo_lon gps_lng longitude_wgs84"),

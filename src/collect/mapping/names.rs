@@ -10,24 +10,7 @@ use std::cell::OnceCell;
 
 use serde_json::Value;
 
-use super::row::{Row, RowPath};
-use toise_contract::columns::{ColumnMeaning, IDENTIFIER, folded, meaning};
-
-/// A column's folded name, and what it means.
-#[derive(Clone, Debug)]
-pub(super) struct FoldedName {
-    name: String,
-    meaning: Option<ColumnMeaning>,
-}
-
-impl FoldedName {
-    pub fn new(name: &str) -> Self {
-        let name = folded(name);
-        // Another identifier would name another advert.
-        let meaning = meaning(&name).filter(|meaning| meaning.field != IDENTIFIER);
-        Self { name, meaning }
-    }
-}
+use super::row::{FoldedName, Row, RowPath};
 
 /// Columns under other names than those of a mapping.
 pub(super) struct OtherNames<'c>(Vec<(&'c str, FoldedName)>);

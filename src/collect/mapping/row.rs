@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::names::FoldedName;
+use toise_contract::columns::{ColumnMeaning, IDENTIFIER, folded, meaning};
 
 /// A row of a file.
 pub type Row = Map<String, Value>;
@@ -26,6 +26,22 @@ pub(super) enum RowStep {
     Every,
     /// The first item of a list whose key has a value.
     With(String, String),
+}
+
+/// A column's folded name, and what it means.
+#[derive(Clone, Debug)]
+pub(super) struct FoldedName {
+    pub name: String,
+    pub meaning: Option<ColumnMeaning>,
+}
+
+impl FoldedName {
+    pub fn new(name: &str) -> Self {
+        let name = folded(name);
+        // Another identifier would name another advert.
+        let meaning = meaning(&name).filter(|meaning| meaning.field != IDENTIFIER);
+        Self { name, meaning }
+    }
 }
 
 /// A column, or a path into JSON: `prix`, `images[0].url`, `attributes[key=rooms].value`, `css-9u48bm*`.

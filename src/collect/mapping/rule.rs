@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::names::NamedRow;
 use super::row::RowPath;
 use crate::portals::field::FieldKind;
-use crate::portals::value::{OneOrMany, RuleSpec, ValueRule, plain_number};
+use crate::portals::texts::plain_number;
+use crate::portals::value::{OneOrMany, RuleSpec, ValueRule};
 
 /// Texts that stand for no value, as data frames and spreadsheets write them.
 const EMPTY: [&str; 11] = [

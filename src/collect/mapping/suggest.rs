@@ -6,14 +6,16 @@
 
 mod draft;
 mod fields;
+mod places;
 mod plausible;
 mod profile;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use super::Mapping;
 use super::copies::CopyCounts;
 use super::row::Row;
-use super::Mapping;
 use crate::portals::{Error, Portals};
 use draft::Draft;
 use fields::drafts;
@@ -25,18 +27,6 @@ use toml::Value as Toml;
 pub const ROWS_MAX: usize = 2_000;
 /// How deep lists of records are looked for in a document.
 const RECORDS_DEPTH_MAX: usize = 5;
-/// Texts that files of adverts write for an unknown value, besides those that every mapping knows.
-const UNKNOWN: [&str; 8] = [
-    "NC",
-    "Non précisé",
-    "Non renseigné",
-    "Non communiqué",
-    "Non disponible",
-    "Inconnu",
-    "Unknown",
-    "-1",
-];
-
 /// A file as its first rows show it.
 #[derive(Debug, Default)]
 pub struct SampledFile {
@@ -130,12 +120,14 @@ impl SampledFile {
                 key(name, Toml::String(value.clone()));
             }
         }
-        let has_value = |wanted: &&str| {
-            let mut columns = columns.iter();
-            columns.any(|column| column.samples.iter().any(|value| value == wanted))
-        };
-        let unknown = UNKNOWN.iter().filter(|&text| has_value(text));
-        let unknown: Vec<Toml> = unknown.map(|text| Toml::String((*text).into())).collect();
+        let unknown: BTreeSet<&str> = columns
+            .iter()
+            .flat_map(|column| column.unknown.iter().copied())
+            .collect();
+        let unknown: Vec<Toml> = unknown
+            .into_iter()
+            .map(|text| Toml::String(text.into()))
+            .collect();
         if !unknown.is_empty() {
             key("empty", Toml::Array(unknown));
         }

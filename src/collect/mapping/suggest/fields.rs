@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::row::Row;
 use super::draft::{Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
-use toise_contract::columns::{ARRONDISSEMENT, IDENTIFIER, LATITUDE, LONGITUDE, PLACE, folded};
+use toise_contract::columns::{IDENTIFIER, folded};
 
 /// Fields that are read from one column each, with how they are read.
 const PLAIN: [(&str, Option<&str>); 32] = [
@@ -55,31 +55,22 @@ const OFFERS: &str = "map = { \"rent\" = \"OFFER_RENT\", \"rental\" = \"OFFER_RE
 \"buy\" = \"OFFER_BUY\", \"sale\" = \"OFFER_BUY\", \"sold\" = \"OFFER_BUY\" }";
 /// The path of an address on the web, whose words tell kind and offer.
 const URL_PATH: &str = r"^https?://[^/?#]+/([^?#]*)";
-/// A name that is a town's, without the number of an arrondissement's code or of a department.
-const TOWN: &str = r"^((?:Paris|Lyon|Marseille) \d+\S*|[^\d(,]+?)\s*(?:[\d(,].*)?$";
-/// A postal code as it stands in a place; in a title only between brackets, where prices have the same form.
-const POSTAL_CODE: &str = r"\b\d{5}\b";
-/// See [`POSTAL_CODE`].
-const POSTAL_CODE_IN_TITLE: &str = r"\((\d{5})\)";
 /// Part of the rows that a further source of a field must read.
-const FALLBACK_MIN: f64 = 0.3;
+pub(super) const FALLBACK_MIN: f64 = 0.3;
 /// Part of the rows that must have distinct values for a column to identify adverts.
 const DISTINCT_MIN: f64 = 0.95;
-/// Part of the rows that must have distinct addresses: the same advert may stand in a file more than once.
-const DISTINCT_URLS_MIN: f64 = 0.5;
+/// Part of the rows that must have distinct addresses: an advert may stand in a file more than once, and the address of a
+/// page of results stands there for each of its adverts.
+const DISTINCT_URLS_MIN: f64 = 0.2;
 /// A median price above this is none of a month's rent, EUR.
 const SALE_EUR_MIN: f64 = 20_000.0;
 /// A median price below this is none of a sale, EUR.
 const RENT_EUR_MAX: f64 = 8_000.0;
-/// Arrondissements of Marseille: a number above is one of Paris.
-const MARSEILLE_ARRONDISSEMENTS: u64 = 16;
-/// Arrondissements of Paris.
-const PARIS_ARRONDISSEMENTS: u64 = 20;
 
 /// The columns and rows that rules are made for.
-struct Sampled<'s> {
-    columns: &'s [ColumnProfile],
-    rows: &'s [Row],
+pub(super) struct Sampled<'s> {
+    pub(super) columns: &'s [ColumnProfile],
+    pub(super) rows: &'s [Row],
 }
 
 /// The rules of a file, the sure ones and others; the latter only of fields without a sure one.
@@ -106,7 +97,7 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
 
 impl Sampled<'_> {
     /// Columns of a meaning, those that count first first.
-    fn of(&self, field: &str) -> Vec<&ColumnProfile> {
+    pub(super) fn of(&self, field: &str) -> Vec<&ColumnProfile> {
         let columns = self.columns.iter().filter(|column| column.means(field));
         let mut columns: Vec<_> = columns.collect();
         columns.sort_by_key(|column| column.meaning.map(|meaning| meaning.rank));
@@ -119,11 +110,14 @@ impl Sampled<'_> {
 
     /// The rule of a field that one column gives: the best of those whose name is known, else of those that have a known
     /// name in theirs.
-    fn plain(&self, field: &'static str, reading: Option<&str>) -> Option<Draft> {
+    pub(super) fn plain(&self, field: &'static str, reading: Option<&str>) -> Option<Draft> {
         let draft = |column: &ColumnProfile, worth: f64| {
             let mut draft = Draft::new(field).from(&[&column.path]);
             if let Some(reading) = reading {
                 draft = draft.with("as", reading);
+            }
+            if reading == Some("floor") {
+                draft = draft.with_line("map = { \"Ground floor\" = 0 }");
             }
             if reading == Some("amount")
                 && let Some(sign) = decimal(&column.samples)
@@ -152,7 +146,7 @@ impl Sampled<'_> {
         let mut drafts = Vec::new();
         let named = self.of("url");
         let is_address = |column: &&ColumnProfile| {
-            column.is_nameable && column.samples.iter().all(|value| is_page(value))
+            column.meaning.is_none() && column.is_nameable && column.is_pages
         };
         let filled = self.columns.iter().filter(|column| column.filled > 0);
         let column = named
@@ -256,16 +250,45 @@ impl Sampled<'_> {
             // A word for an offer is never there by chance.
             draft.confidence = 1.0;
         }
-        let price = price.filter(|price| price.is_sure());
-        let Some(price) = price.filter(|_| covered(&drafts, self.rows) < DISTINCT_MIN) else {
-            return drafts;
-        };
+        if covered(&drafts, self.rows) < 1.0 {
+            let rest = self
+                .usual_offer(&drafts)
+                .or_else(|| self.offer_by_price(price?));
+            drafts.extend(rest);
+        }
+        drafts
+    }
+
+    /// The offer of the rows whose words say none, where words of nearly all others say the same.
+    fn usual_offer(&self, said: &[Draft]) -> Option<Draft> {
+        if covered(said, self.rows) < FALLBACK_MIN {
+            return None;
+        }
+        let offers = said
+            .iter()
+            .flat_map(|draft| draft.values(self.rows))
+            .flatten();
+        let offers: Vec<Value> = offers.collect();
+        let first = offers.first()?;
+        let same = offers.iter().filter(|offer| *offer == first).count();
+        let offer = first
+            .as_str()
+            .filter(|_| same as f64 >= DISTINCT_MIN * offers.len() as f64)?;
+        let mut draft = Draft::new("offer.type").with("value", offer);
+        draft.confidence = 1.0;
+        draft.reason = "Rows that do not say it: nearly all others say this.".into();
+        Some(draft)
+    }
+
+    /// The offer that the usual price shows.
+    fn offer_by_price(&self, price: &Draft) -> Option<Draft> {
+        if !price.is_sure() {
+            return None;
+        }
         let prices = price.values(self.rows).into_iter().flatten();
         let mut prices: Vec<f64> = prices.filter_map(|price| price.as_f64()).collect();
         prices.sort_by(f64::total_cmp);
-        let Some(median) = prices.get(prices.len() / 2).copied() else {
-            return drafts;
-        };
+        let median = prices.get(prices.len() / 2).copied()?;
         let column = price.columns.first().map(|column| folded(column));
         let is_named_rent =
             column.is_some_and(|name| name.contains("loyer") || name.contains("rent"));
@@ -278,117 +301,7 @@ impl Sampled<'_> {
         let mut draft = Draft::new("offer.type").with("value", offer);
         draft.confidence = confidence;
         draft.reason = format!("The median price is {median:.0} €.");
-        drafts.push(draft);
-        drafts
-    }
-
-    fn places(&self) -> Vec<Draft> {
-        let mut drafts = Vec::new();
-        let postal = self.of("location.postalCode");
-        let texts = [
-            PLACE,
-            "location.address",
-            "location.city",
-            ARRONDISSEMENT,
-            "location.district",
-        ];
-        let texts: Vec<&ColumnProfile> = texts.iter().flat_map(|field| self.of(field)).collect();
-        for column in &postal {
-            let draft = Draft::new("location.postalCode").from(&[&column.path]);
-            let draft = draft.with("pattern", POSTAL_CODE);
-            drafts.push(draft.tried(self.rows, column.filled, 1.0));
-        }
-        let further = texts.iter().map(|column| (column, POSTAL_CODE));
-        let titles = self.of("title");
-        let further = further.chain(titles.iter().map(|column| (column, POSTAL_CODE_IN_TITLE)));
-        for (column, pattern) in further {
-            let draft = Draft::new("location.postalCode").from(&[&column.path]);
-            let draft = draft
-                .with("pattern", pattern)
-                .tried(self.rows, column.filled, 1.0);
-            self.push_if_it_adds(draft, &mut drafts);
-        }
-        drafts.extend(self.arrondissements(&drafts));
-        let mut cities = Vec::new();
-        for column in self.of("location.city") {
-            let draft = Draft::new("location.city")
-                .from(&[&column.path])
-                .with("pattern", TOWN);
-            cities.push(draft.tried(self.rows, column.filled, 1.0));
-        }
-        for column in texts.iter().chain(&titles) {
-            let draft = Draft::new("location.city")
-                .from(&[&column.path])
-                .with("as", "words");
-            self.push_if_it_adds(draft.tried(self.rows, column.filled, 1.0), &mut cities);
-        }
-        drafts.extend(cities);
-        for (field, reading) in [("location.department", None), ("location.address", None)] {
-            drafts.extend(self.plain(field, reading));
-        }
-        if let (Some(latitude), Some(longitude)) =
-            (self.of(LATITUDE).first(), self.of(LONGITUDE).first())
-        {
-            let latitude_line = format!("latitude = {}", quoted(&latitude.path));
-            let draft = Draft::new("location.locationCoordinate.location")
-                .of(&[&latitude.path, &longitude.path])
-                .with_line(&latitude_line)
-                .with("longitude", &longitude.path);
-            drafts.push(draft.tried(self.rows, latitude.filled, 1.0));
-        }
-        drafts
-    }
-
-    /// Adds a further source of a field if it reads enough rows of which the others say nothing.
-    fn push_if_it_adds(&self, mut draft: Draft, drafts: &mut Vec<Draft>) {
-        let before = covered(drafts, self.rows);
-        let both = [drafts.as_slice(), std::slice::from_ref(&draft)].concat();
-        let adds = covered(&both, self.rows) - before;
-        if adds >= FALLBACK_MIN || (before > 0.0 && adds > 0.0 && draft.is_sure()) {
-            // What it reads is right, and where it reads nothing it says nothing.
-            draft.confidence = draft.confidence.max(super::draft::CONFIDENCE_MIN);
-            drafts.push(draft);
-        }
-    }
-
-    /// Postal codes of Paris from the number of an arrondissement, with the town where a column names it.
-    fn arrondissements(&self, drafts: &[Draft]) -> Option<Draft> {
-        let columns = self.of(ARRONDISSEMENT);
-        let column = *columns.first()?;
-        if covered(drafts, self.rows) >= FALLBACK_MIN {
-            return None;
-        }
-        if let Some(city) = self.of("location.city").first() {
-            let template = format!("{{{}}} {{{}}}", city.path, column.path);
-            let draft = Draft::new("location.postalCode").of(&[&city.path, &column.path]);
-            let draft = draft.with("template", &template).with("as", "words");
-            let draft = draft.tried(self.rows, column.filled, 1.0);
-            if draft.is_sure() {
-                return Some(draft);
-            }
-        }
-        let numbers = (1..=PARIS_ARRONDISSEMENTS)
-            .map(|number| format!("\"{number}\" = \"{}\"", 75_000 + number));
-        let map = format!("map = {{ {} }}", numbers.collect::<Vec<_>>().join(", "));
-        let draft = Draft::new("location.postalCode")
-            .from(&[&column.path])
-            .with_line(&map);
-        let mut draft = draft.tried(self.rows, column.filled, 1.0);
-        let code = |value: Value| value.as_str().and_then(|code| code.parse::<u64>().ok());
-        let codes = draft
-            .values(self.rows)
-            .into_iter()
-            .flatten()
-            .filter_map(code);
-        let highest = codes.max().unwrap_or_default().saturating_sub(75_000);
-        match highest > MARSEILLE_ARRONDISSEMENTS {
-            true => draft.reason = format!("Only Paris has {highest} arrondissements."),
-            false => {
-                draft.confidence = 0.5;
-                draft.reason = "The town is not said: these are the codes of Paris.".into();
-            }
-        }
-        Some(draft).filter(|draft| draft.read > 0)
+        Some(draft)
     }
 
     /// A moment, in the first form that reads nearly all values.
@@ -419,7 +332,7 @@ impl Sampled<'_> {
 }
 
 /// The part of the rows of which one of the rules reads a value.
-fn covered(drafts: &[Draft], rows: &[Row]) -> f64 {
+pub(super) fn covered(drafts: &[Draft], rows: &[Row]) -> f64 {
     let values: Vec<Vec<Option<Value>>> = drafts.iter().map(|draft| draft.values(rows)).collect();
     let is_read = |row: &usize| {
         values
@@ -439,13 +352,6 @@ fn has_part(column: &str, field: &str) -> bool {
     })
 }
 
-fn is_page(value: &str) -> bool {
-    let is_picture = [".jpg", ".jpeg", ".png", ".webp"]
-        .iter()
-        .any(|ending| value.to_lowercase().contains(ending));
-    value.starts_with("http") && !is_picture
-}
-
 /// The decimal sign of amounts whose thousands are grouped with a point or a comma; `None` if none is.
 fn decimal(samples: &[String]) -> Option<&'static str> {
     let groups = |sign: char| {
@@ -462,8 +368,4 @@ fn decimal(samples: &[String]) -> Option<&'static str> {
         (false, true) => Some("."),
         _ => None,
     }
-}
-
-fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
 }

@@ -1,6 +1,6 @@
 //! The columns of a file as its first rows show them: their paths, how many rows fill them, and sample values.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
@@ -17,6 +17,21 @@ const DEPTH_MAX: usize = 4;
 /// Columns that are looked at; documents with keys that are data have any number.
 const COLUMNS_MAX: usize = 400;
 
+/// Texts that files of adverts write for an unknown value, besides those that every mapping knows.
+const UNKNOWN: [&str; 11] = [
+    "NC",
+    "Non précisé",
+    "Non renseigné",
+    "Non communiqué",
+    "Non disponible",
+    "Inconnu",
+    "Unknown",
+    "-1",
+    "Prix sur demande",
+    "Nous consulter",
+    "Price on request",
+];
+
 /// A column, or a path into the objects of JSON rows.
 #[derive(Clone, Debug)]
 pub struct ColumnProfile {
@@ -32,6 +47,10 @@ pub struct ColumnProfile {
     pub distinct: usize,
     /// The first distinct values, each on one line.
     pub samples: Vec<String>,
+    /// Whether every value is the address of one page, not of pictures.
+    pub is_pages: bool,
+    /// Values that stand for none in files of adverts.
+    pub unknown: BTreeSet<&'static str>,
 }
 
 impl ColumnProfile {
@@ -44,6 +63,8 @@ impl ColumnProfile {
             filled: 0,
             distinct: 0,
             samples: Vec::new(),
+            is_pages: true,
+            unknown: BTreeSet::new(),
             path,
         }
     }
@@ -102,6 +123,9 @@ fn profile(path: String, rows: &[Row]) -> ColumnProfile {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
+        profile.is_pages &= is_page(&text);
+        let unknown = UNKNOWN.iter().find(|unknown| **unknown == text.trim());
+        profile.unknown.extend(unknown);
         if profile.samples.len() < SAMPLES && !seen.contains(&text) {
             profile.samples.push(on_one_line(&text));
         }
@@ -109,6 +133,17 @@ fn profile(path: String, rows: &[Row]) -> ColumnProfile {
     }
     profile.distinct = seen.len();
     profile
+}
+
+/// Whether a value is the address of one page.
+fn is_page(value: &str) -> bool {
+    let mut pictures = [
+        ".jpg", ".jpeg", ".png", ".webp", "/image", "/photo", "//media",
+    ]
+    .iter();
+    value.starts_with("http")
+        && !value.contains([' ', ',', '['])
+        && !pictures.any(|sign| value.to_lowercase().contains(sign))
 }
 
 /// The beginning of a text, as a comment may hold it.

@@ -116,6 +116,24 @@ fn an_identifier_makes_stable_addresses_and_a_price_between_rent_and_sale_is_lef
 }
 
 #[test]
+fn an_address_is_one_page_whatever_its_column_is_called_and_not_a_list_of_pictures() {
+    let file = file(
+        "chateaux",
+        &[
+            "photos;fiche;property_type;price;postal_code;ad_type",
+            "https://p.example/a.jpg, https://p.example/b.jpg;https://p.example/1;castle;797600;46600;prestige",
+            "https://p.example/c.jpg;https://p.example/2;castle;320000;19500;prestige",
+        ],
+    );
+    let read = adverts(&file, &file.suggest().unwrap());
+    assert_eq!(read[1]["url"], "https://p.example/2");
+    assert_eq!(
+        (&read[1]["type"], &read[1]["offer"]["type"]),
+        (&json!("CLASS_HOUSE"), &json!("OFFER_BUY"))
+    );
+}
+
+#[test]
 fn a_column_that_repeats_another_is_commented_out() {
     let mut lines = vec!["url;type;price;postal_code;rooms;floor".to_owned()];
     lines.extend((0..40).map(|row| {
