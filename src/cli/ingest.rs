@@ -352,8 +352,7 @@ impl<'p> ReadingPlan<'p> {
             bar.finish_and_clear();
             taken.map_err(named)?;
             for copied in copies.found() {
-                let warning = report.copied(copied);
-                eprintln!("warning: {warning}");
+                report.copied(&copied);
             }
         }
         Ok(())

@@ -243,8 +243,8 @@ impl IngestReport {
         ))
     }
 
-    /// Keeps and returns the warning that a field of the current file looks copied from another.
-    pub fn copied(&mut self, copied: CopiedField) -> String {
+    /// Adds the warning that a field of the current file looks copied from another.
+    pub fn copied(&mut self, copied: &CopiedField) {
         let CopiedField {
             field,
             of,
@@ -256,8 +256,7 @@ impl IngestReport {
              the mapping",
             self.file()
         );
-        self.copied.push(warning.clone());
-        warning
+        self.copied.push(warning);
     }
 
     /// The name of the file whose rows are counted.
