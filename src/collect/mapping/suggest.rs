@@ -65,7 +65,7 @@ impl SampledFile {
     pub fn has_no_header(&self) -> bool {
         let is_value = |name: &&String| {
             let digits = name.chars().filter(char::is_ascii_digit).count();
-            name.starts_with("http") || (digits > 0 && digits * 2 >= name.chars().count())
+            name.starts_with("http") || digits * 2 > name.chars().count()
         };
         let values = self.header.iter().filter(is_value).count();
         values * 3 >= self.header.len() && values > 0

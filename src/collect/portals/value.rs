@@ -403,7 +403,6 @@ fn usual_reading(field: &AdvertField) -> ValueFormat {
         "habitation.climate.epcClimate" => return ValueFormat::ClimateClass,
         "habitation.floor" => return ValueFormat::Floor,
         "currentPrice.value" => return ValueFormat::Amount,
-        "type" | "offer.type" => return ValueFormat::Words,
         _ => {}
     }
     match field.kind {
