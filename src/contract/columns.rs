@@ -66,7 +66,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("habitation.characteristics.hasDigicode", "digicode has_digicode"),
     ("habitation.characteristics.hasAlarm", "alarme alarm has_alarm"),
     ("habitation.characteristics.hasFireplace", "cheminee fireplace has_fireplace"),
-    ("location.postalCode", "code_postal cp postal_code postcode zipcode zip_code zip code_post"),
+    ("location.postalCode", "code_postal cp postal_code postcode zipcode zip code_post"),
     ("location.city", "ville city commune nom_commune nom_ville ville_reelle town city_name municipality"),
     ("location.inseeCode", "code_insee insee insee_code code_commune"),
     ("location.department", "departement_code code_departement num_departement departement department department_code dept"),
