@@ -100,6 +100,7 @@ mod journeys {
     mod secrets;
     mod serving;
     mod sql;
+    mod suggesting;
     mod synthetic_data;
     #[cfg(target_os = "linux")]
     mod two_servers;

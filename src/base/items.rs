@@ -55,6 +55,11 @@ impl<'t> RawFields<'t> {
         fields.find(|(own, _)| own == name).map(|(_, value)| *value)
     }
 
+    /// All names, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_ref())
+    }
+
     /// All values, in order.
     pub fn values(&self) -> impl Iterator<Item = &'t RawValue> {
         self.0.iter().map(|(_, value)| *value)

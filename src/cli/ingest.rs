@@ -10,33 +10,33 @@ mod document;
 mod dry_run;
 mod lines;
 mod report;
+mod snapshot;
 mod source;
+mod suggest;
 
-use std::collections::HashSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
 use clap::Args;
-use serde_json::Value;
 
 use super::{CommandResult, Common};
 use convert::{ConvertedBatch, RowConverter, RowShape};
 use delimited::CsvDialect;
 use dry_run::DryRun;
 use report::IngestReport;
+use snapshot::SnapshotRows;
 use source::{IngestFormat, OpenSource, Rows, name_of, sources};
 use toise_app::contours;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
+use toise_collect::mapping::copies::CopyCounts;
 use toise_collect::mapping::{Mapping, Mappings};
 use toise_collect::portals::Portals;
-use toise_contract::listings::codes::Timestamp;
 use toise_geocode::live::LiveGeocoder;
 use toise_listings::Listings;
 use toise_listings::load::ingest::GROUP_MAX;
-use toise_listings::load::snapshot::PortalSnapshot;
 use toise_opendata::import::iso;
 use toise_store::Store;
 
@@ -63,6 +63,7 @@ Examples:
 
   toise ingest adverts.ndjson
   zcat adverts.ndjson.gz | toise ingest - --json
+  toise ingest export.csv --suggest > portal.toml
   toise ingest export.csv --mapping portal.toml --dry-run
   toise ingest export.csv --mapping french-csv --set location.city=Toulon --set lastSeenAt=2026-03-09
   toise ingest monday.json --mapping portal.toml --snapshot --strict
@@ -83,6 +84,9 @@ pub struct IngestArgs {
     /// Field of the Advert and its value in rows that give it no other
     #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = pair)]
     sets: Vec<(String, String)>,
+    /// Print a mapping for the file, with sample values and the confidence of each column, ready to save and to edit
+    #[arg(long, conflicts_with_all = ["mapping", "maps", "sets", "dry_run", "snapshot", "strict", "report"])]
+    suggest: bool,
     /// Format of the files [default: that of the file name, else of the first byte]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<IngestFormat>,
@@ -125,6 +129,9 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     let started = Instant::now();
     let clock = Clock::system();
     let portals = Portals::load(&common.data)?;
+    if arguments.suggest {
+        return suggest::run(common, arguments, &portals);
+    }
     let plan = ReadingPlan::new(common, arguments, &portals)?;
     let sources = sources(&arguments.files)?;
     let mut report = IngestReport::begin(iso(&clock));
@@ -267,8 +274,9 @@ impl<'p> ReadingPlan<'p> {
             };
             return Ok((self.with_sets(self.mapping.clone())?, shape));
         };
-        for (_, column) in self.maps {
-            if !header.contains(column) {
+        for (field, column) in self.maps {
+            let only = Mapping::of_columns([(field.as_str(), column.as_str())])?;
+            if only.columns(header).is_empty() {
                 let columns = header.join(", ");
                 return Err(format!("--map: no column {column:?}; columns: {columns}"));
             }
@@ -276,14 +284,17 @@ impl<'p> ReadingPlan<'p> {
         let mut mapping = self.mapping.clone();
         if !mapping.is_of_file() {
             // Columns named like a field need no rule.
-            let own = header.iter().filter(|column| !mapping.uses(column));
+            let mapped = mapping.columns(header);
+            let own = header.iter();
+            let own = own.filter(|column| !mapped.contains(&column.as_str()));
             let own = own.filter(|column| Mapping::of_columns([(column.as_str(), "_")]).is_ok());
             let own: Vec<&str> = own.map(String::as_str).collect();
             mapping =
                 Mapping::of_columns(own.iter().map(|column| (*column, *column)))?.after(mapping);
             if !mapping.gives("url") {
                 return Err(
-                    "no column is mapped to url; map one with --map url=COLUMN, or name a --mapping"
+                    "no column is mapped to url; map one with --map url=COLUMN, name a --mapping, or let --suggest \
+                     write one"
                         .into(),
                 );
             }
@@ -319,22 +330,31 @@ impl<'p> ReadingPlan<'p> {
             report.begin_file(&name, counted);
             let found = self.mapping_of(header.as_deref());
             let (mapping, shape) = found.map_err(|error| named(error.into()))?;
-            let unused = header
-                .iter()
-                .flatten()
-                .filter(|column| !mapping.uses(column));
+            let header = header.unwrap_or_default();
+            let read = mapping.columns(&header);
+            let unused = header.iter().filter(|one| !read.contains(&one.as_str()));
             report.unknown_columns(&unused.cloned().collect::<Vec<_>>());
             let converter = RowConverter {
                 mapping: &mapping,
                 shape,
                 portals: self.portals,
             };
+            let mut copies = CopyCounts::default();
             let taken = read_batches(rows, &converter, |batch| {
                 bar.tick();
-                take(batch, report)
+                batch.rows.iter().for_each(|row| copies.add(&row.advert));
+                let is_first = report.rows_of_file() == 0;
+                take(batch, report)?;
+                if is_first && let Some(warning) = report.early_warning() {
+                    bar.suspend(|| eprintln!("{name}: {warning}"));
+                }
+                Ok(())
             });
             bar.finish_and_clear();
             taken.map_err(named)?;
+            for copied in copies.found() {
+                report.copied(&copied);
+            }
         }
         Ok(())
     }
@@ -395,66 +415,6 @@ fn ingest(listings: &Listings, batch: ConvertedBatch, report: &mut IngestReport)
     Ok(())
 }
 
-/// What the rows of a snapshot say of the portals they show.
-struct SnapshotRows {
-    snapshot: PortalSnapshot,
-    /// The latest sighting that a row names.
-    latest: Option<Timestamp>,
-    /// Rows that name no advert.
-    unnamed: u64,
-}
-
-impl SnapshotRows {
-    fn new(clock: &Clock) -> Self {
-        Self {
-            snapshot: PortalSnapshot {
-                sources: HashSet::new(),
-                seen: HashSet::new(),
-                at: Timestamp::new(clock.now()),
-            },
-            latest: None,
-            unnamed: 0,
-        }
-    }
-
-    /// Adds the rows of a batch, also those that ingestion will refuse: the portal shows them.
-    fn add(&mut self, batch: &ConvertedBatch, listings: &Listings) {
-        self.unnamed += batch.refused.len() as u64;
-        for row in &batch.rows {
-            let text_of = |field: &str| row.advert.get(field).and_then(Value::as_str);
-            let url = text_of("url").and_then(|url| listings.listing_url(url));
-            match url {
-                Some(url) => drop(self.snapshot.seen.insert(url.digest())),
-                None => self.unnamed += 1,
-            }
-            self.snapshot
-                .sources
-                .extend(text_of("source").map(str::to_owned));
-            let moment = text_of("lastSeenAt").and_then(Timestamp::parse);
-            self.latest = self.latest.max(moment);
-        }
-    }
-
-    /// The snapshot, of the moment of its latest sighting.
-    ///
-    /// # Errors
-    /// Rows that name no advert: what the portal shows is not known.
-    fn finish(self) -> Result<PortalSnapshot, BoxedError> {
-        if self.unnamed > 0 {
-            return Err(format!(
-                "--snapshot: {} rows name no advert, so nothing was taken offline; what was read is ingested",
-                self.unnamed
-            )
-            .into());
-        }
-        let at = self.latest.unwrap_or(self.snapshot.at);
-        Ok(PortalSnapshot {
-            at,
-            ..self.snapshot
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -489,7 +449,7 @@ mod tests {
         let expected = serde_json::json!({"url": "https://p.example/1", "type": "CLASS_FLAT",
             "currentPrice": {"value": 250_000.0}});
         assert_eq!(read.advert, expected);
-        assert!(!mapping.uses("note"));
+        assert!(!mapping.columns(&header).contains(&"note"));
         let error = plan.mapping_of(Some(&["a".to_owned()])).unwrap_err();
         assert_eq!(error, "--map: no column \"link\"; columns: a");
     }

@@ -5,13 +5,18 @@
 //! use it. Those in `data/mappings/` are compiled into the executable; a file of the same name in `<data>/mappings/`
 //! replaces one, others are added.
 //!
+//! A column that a file names otherwise is found by its meaning (`names`): one table of names serves all mappings.
+//!
 //! Rules are tried in the order of the file, and the first that gives a field its value counts. A value that the field
 //! does not take is left out and reported; the advert stays.
 
+pub mod copies;
 mod embedded;
+mod names;
 mod records;
 mod row;
 mod rule;
+pub mod suggest;
 
 use std::path::Path;
 
@@ -22,6 +27,7 @@ use crate::page::findings::PRICE;
 use crate::portals::value::RuleSpec;
 use crate::portals::{Error, Portals, load_files};
 use embedded::EMBEDDED;
+use names::{NamedRow, OtherNames};
 pub use records::Record;
 pub use row::{Row, RowPath};
 use rule::{RowFinding, RowRule};
@@ -60,6 +66,8 @@ pub struct Mapping {
     source: Option<String>,
     empty: Vec<String>,
     rules: Vec<RowRule>,
+    /// The columns that the rules name.
+    own: Vec<String>,
 }
 
 /// What a row became.
@@ -99,7 +107,7 @@ impl Mapping {
             delimiter: written.delimiter,
             source: written.name,
             empty: written.empty,
-            rules: rules.collect::<Result<_, _>>()?,
+            ..Self::of_rules(rules.collect::<Result<_, _>>()?)
         };
         match mapping.gives(URL) {
             true => Ok(mapping),
@@ -128,10 +136,16 @@ impl Mapping {
             crate::portals::field::AdvertField::parse(field).map_err(|fault| fault.to_string())?;
             RowRule::of_column(field, column)
         });
-        Ok(Self {
-            rules: rules.collect::<Result<_, _>>()?,
+        Ok(Self::of_rules(rules.collect::<Result<_, _>>()?))
+    }
+
+    fn of_rules(rules: Vec<RowRule>) -> Self {
+        let names = rules.iter().flat_map(RowRule::paths);
+        Self {
+            own: names.map(|path| path.name.clone()).collect(),
+            rules,
             ..Self::default()
-        })
+        }
     }
 
     /// The same mapping, which gives the rows that have no other value of a field this one. `pairs` are fields and
@@ -163,8 +177,10 @@ impl Mapping {
     /// The same mapping, with the rules of another before its own.
     pub fn after(mut self, mut first: Self) -> Self {
         first.rules.append(&mut self.rules);
+        first.own.append(&mut self.own);
         Self {
             rules: first.rules,
+            own: first.own,
             ..self
         }
     }
@@ -184,9 +200,19 @@ impl Mapping {
         self.rules.iter().flat_map(RowRule::paths)
     }
 
-    /// Whether it reads a column.
-    pub fn uses(&self, column: &str) -> bool {
-        self.paths().any(|path| path.uses(column))
+    /// The columns of a header that it reads, under whatever names.
+    pub fn columns<'h>(&self, header: &'h [String]) -> Vec<&'h str> {
+        let others = OtherNames::new(header.iter().map(String::as_str), &self.own);
+        let mut read = Vec::new();
+        for path in self.paths() {
+            let exact = header.iter().filter(|column| path.uses(column));
+            let before = read.len();
+            read.extend(exact.map(String::as_str));
+            if read.len() == before {
+                read.extend(others.find(path));
+            }
+        }
+        read
     }
 
     /// Whether every cell of a row is empty, as in rows that only separate others.
@@ -197,6 +223,7 @@ impl Mapping {
     /// The advert of a row. A row of a mapping's file is all that is shown of an advert: one without a price says that
     /// the price is given on request. The source is the mapping's, else the portal of the URL.
     pub fn read(&self, row: &Row, portals: &Portals) -> MappedAdvert {
+        let row = NamedRow::new(row, &self.own);
         let mut advert = Value::Object(Map::new());
         let mut given: Vec<&str> = Vec::with_capacity(self.rules.len());
         let mut unfit: Vec<(&str, LeftOut)> = Vec::new();
@@ -205,7 +232,7 @@ impl Mapping {
             if given.contains(&field.name.as_str()) {
                 continue;
             }
-            match rule.find(row, &self.empty) {
+            match rule.find(&row, &self.empty) {
                 RowFinding::Nothing => {}
                 RowFinding::Value(value) => {
                     field.put(&mut advert, value);

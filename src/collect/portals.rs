@@ -9,6 +9,7 @@ mod dates;
 mod embedded;
 pub(crate) mod field;
 mod rule;
+pub(crate) mod texts;
 pub(crate) mod value;
 
 use std::collections::HashMap;

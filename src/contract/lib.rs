@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod columns;
 pub mod cursor;
 pub mod dates;
 pub mod distances;

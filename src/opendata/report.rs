@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, AsArray, RecordBatch};
 use serde::Serialize;
 
 use super::source::SourceLocation;
@@ -19,6 +19,8 @@ pub const EXAMPLES_MAX: usize = 3;
 pub const UNLISTED_VALUES_MAX: usize = 50;
 /// Stands for the values of a column beyond [`UNLISTED_VALUES_MAX`].
 pub const OTHER_VALUES: &str = "other values";
+/// One sale in so many without a position is usual; more are worth a note.
+const WITHOUT_POSITION_SHARE: u64 = 10;
 /// Maximum length of a value in an example, characters.
 const VALUE_CHARS_MAX: usize = 80;
 
@@ -174,6 +176,9 @@ pub struct ImportReport {
     pub records: u64,
     /// Number of records without a position in their source that were placed by their address.
     pub placed: u64,
+    /// Sales without a position, by department.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub without_position: BTreeMap<String, u64>,
     /// Rejected rows, by reason.
     pub rejected: Tallies,
     /// Dropped values of imported rows, by reason.
@@ -219,6 +224,48 @@ impl ImportReport {
         if !name.is_empty() && !self.unknown_columns.iter().any(|known| known == name) {
             self.unknown_columns.push(name.to_owned());
         }
+    }
+
+    /// Counts the sales of a batch that have no position.
+    pub fn add_without_position(&mut self, sales: &RecordBatch) {
+        let columns = (
+            sales.column_by_name("lon"),
+            sales.column_by_name("departement_code"),
+        );
+        let (Some(longitudes), Some(departments)) = columns else {
+            return;
+        };
+        let Some(departments) = departments.as_string_opt::<i32>() else {
+            return;
+        };
+        for row in (0..sales.num_rows()).filter(|row| longitudes.is_null(*row)) {
+            let department = departments.value(row).to_owned();
+            *self.without_position.entry(department).or_default() += 1;
+        }
+    }
+
+    /// What to do about sales without a position; `None` if nearly all have one.
+    fn position_hint(&self) -> Option<String> {
+        let missing: u64 = self.without_position.values().sum();
+        if missing * WITHOUT_POSITION_SHARE < self.records || missing == 0 {
+            return None;
+        }
+        let with = grouped(self.records.saturating_sub(missing));
+        let departments: Vec<&str> = self.without_position.keys().map(String::as_str).collect();
+        let (names, codes) = (departments.join(", "), departments.join(","));
+        let what = match self.placed {
+            0 => format!(
+                "import addresses of {names} first (toise import ban --departments {codes}), then these files again"
+            ),
+            _ => format!(
+                "the others have no address that is certain among those imported; if addresses of {names} are not all \
+                 imported, import them and then these files again"
+            ),
+        };
+        Some(format!(
+            "{with} of {} sales have a position; {what}",
+            grouped(self.records)
+        ))
     }
 
     /// Writes the report as JSON to `<data>/reports/import-<table>-<timestamp>.json` and returns its path.
@@ -315,16 +362,56 @@ impl ImportReport {
                 .collect();
             let _ = writeln!(text, "replaced completely: {}", slices.join(", "));
         }
-        for note in &self.notes {
+        for note in self.notes.iter().cloned().chain(self.position_hint()) {
             let _ = writeln!(text, "note: {note}");
         }
         text
     }
 }
 
+/// A count with its thousands grouped: `5,149`.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow::array::{Float64Array, StringArray};
+    use std::sync::Arc;
+
+    #[test]
+    fn sales_without_positions_say_what_to_import() {
+        let mut report = ImportReport {
+            records: 5_149,
+            ..ImportReport::default()
+        };
+        let sales = RecordBatch::try_from_iter([
+            (
+                "departement_code",
+                Arc::new(StringArray::from(vec!["06"; 5_149])) as arrow::array::ArrayRef,
+            ),
+            ("lon", Arc::new(Float64Array::new_null(5_149))),
+        ]);
+        report.add_without_position(&sales.unwrap());
+        let text = report.to_text();
+        let note = "note: 0 of 5,149 sales have a position; import addresses of 06 first \
+            (toise import ban --departments 06), then these files again\n";
+        assert!(text.contains(note), "{text}");
+        report.without_position = BTreeMap::from([("06".into(), 20)]);
+        assert!(
+            !report.to_text().contains("have a position"),
+            "few lack one"
+        );
+    }
 
     #[test]
     fn three_examples_are_kept_in_source_order() {

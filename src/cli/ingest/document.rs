@@ -7,12 +7,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::lines::Line;
-use toise_base::items::{RawItems, range_in};
+use toise_base::items::{RawFields, RawItems, range_in};
 use toise_collect::mapping::{self, RowPath};
 use toise_geocode::file::text::BYTE_ORDER_MARK;
 
 /// Maximum size of a document, which is held in memory, in bytes; larger exports come as one object a line.
 const DOCUMENT_BYTES_MAX: u64 = 512 << 20;
+
+/// Keys of a document that a message shows.
+const KEYS_SHOWN: usize = 20;
 
 /// The records of a document, in order.
 pub struct JsonRecords {
@@ -46,7 +49,10 @@ impl JsonRecords {
         let document = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
         let records: Vec<Record> = match records {
             Some(path) => {
-                let found = path.records(serde_json::from_slice(document).map_err(not_json)?)?;
+                let value: &RawValue = serde_json::from_slice(document).map_err(not_json)?;
+                let found = path
+                    .records(value)?
+                    .ok_or_else(|| no_records(path, value))?;
                 let record = |record| match record {
                     mapping::Record::Text(value) => Record::At(range_in(&text, value)),
                     mapping::Record::Read(value) => Record::Read(value),
@@ -76,6 +82,24 @@ fn in_array(text: &[u8]) -> Result<RawItems<'_>, String> {
         items.push(object.map_err(not_json)?)?;
     }
     Ok(items)
+}
+
+/// What a document lacks, and what it has instead.
+fn no_records(path: &RowPath, document: &RawValue) -> String {
+    let fields: Result<RawFields<'_>, _> = serde_json::from_str(document.get());
+    let has = match &fields {
+        Ok(fields) if document.get().starts_with('{') => {
+            let keys: Vec<&str> = fields.keys().take(KEYS_SHOWN).collect();
+            format!("an object with the keys {}", keys.join(", "))
+        }
+        _ if document.get().starts_with('[') => "a list without that path".into(),
+        _ => "neither an object nor a list".into(),
+    };
+    format!(
+        "the mapping expects the adverts at records = {:?}, and the document has nothing there: it is {has}; change \
+         records, or let --suggest write a mapping for this file",
+        path.name
+    )
 }
 
 fn not_json(error: serde_json::Error) -> String {
@@ -126,6 +150,20 @@ mod tests {
         assert_eq!(read(listed, Some("data.ads")), expected);
         let in_text = "{\"state\": \"{\\\"ads\\\": [{\\\"a\\\": 1}, {\\\"a\\\": 2}]}\"}";
         assert_eq!(read(in_text, Some("state.ads")), expected);
+        assert!(read("{\"ads\": []}", Some("ads")).is_empty());
+        for (text, has) in [
+            ("{\"data\": [{}]}", "it is an object with the keys data;"),
+            ("[{\"a\": 1}]", "it is a list without that path;"),
+        ] {
+            let path = RowPath::parse("props.ads").unwrap();
+            let error = JsonRecords::new(text.as_bytes(), Some(&path))
+                .err()
+                .unwrap();
+            assert!(
+                error.contains("records = \"props.ads\"") && error.contains(has),
+                "{error}"
+            );
+        }
         assert!(read("", None).is_empty() && read("[]", None).is_empty());
         let error = JsonRecords::new(&b"[{]"[..], None).err().unwrap();
         assert!(error.starts_with("must be JSON: "), "{error}");

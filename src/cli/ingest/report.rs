@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::convert::reason;
 use toise_base::reports;
+use toise_collect::mapping::copies::CopiedField;
 use toise_contract::Fault;
 use toise_contract::enums::WireEnum;
 use toise_listings::adverts::left_out::LeftOut;
@@ -74,6 +75,8 @@ pub struct IngestReport {
     left_out: BTreeMap<String, IngestTally>,
     /// Ingested adverts with a warning, by warning.
     warnings: BTreeMap<String, IngestTally>,
+    /// Fields of a file that look copied from another, in words.
+    copied: Vec<String>,
     /// Columns that map to no field, in the order they were found.
     unknown_columns: Vec<String>,
     #[serde(skip)]
@@ -219,6 +222,43 @@ impl IngestReport {
         (self.adverts, self.rejected)
     }
 
+    /// Rows of the current file that were counted so far.
+    pub fn rows_of_file(&self) -> u64 {
+        self.files.last().map_or(0, |file| file.adverts)
+    }
+
+    /// What to say at once if most rows so far gave no advert; `None` if most did.
+    pub fn early_warning(&self) -> Option<String> {
+        if self.rejected * 2 <= self.adverts {
+            return None;
+        }
+        let most = self
+            .rejections
+            .iter()
+            .max_by_key(|(_, tally)| tally.count)?;
+        Some(format!(
+            "{} of the first {} rows gave no advert, most of them because {}; --suggest writes a mapping for the file, \
+             --dry-run shows what rows become",
+            self.rejected, self.adverts, most.0
+        ))
+    }
+
+    /// Adds the warning that a field of the current file looks copied from another.
+    pub fn copied(&mut self, copied: &CopiedField) {
+        let CopiedField {
+            field,
+            of,
+            equal,
+            rows,
+        } = copied;
+        let warning = format!(
+            "{}: {field} equals {of} in {equal} of {rows} rows, so its column looks copied; if it is, take {field} out of \
+             the mapping",
+            self.file()
+        );
+        self.copied.push(warning);
+    }
+
     /// The name of the file whose rows are counted.
     pub fn file(&self) -> &str {
         self.files.last().map_or("", |file| file.name.as_str())
@@ -293,6 +333,9 @@ impl IngestReport {
                     };
                 }
             }
+        }
+        for warning in &self.copied {
+            let _ = writeln!(text, "warning: {warning}");
         }
         if !self.unknown_columns.is_empty() {
             let _ = writeln!(

@@ -21,12 +21,13 @@ pub enum Record<'t> {
 }
 
 impl RowPath {
-    /// The records of a document, in order.
+    /// The records of a document, in order; `None` if the document has nothing at the path, which differs from an empty
+    /// list there.
     ///
     /// # Errors
     /// There are more than [`ITEMS_MAX`](toise_base::items::ITEMS_MAX), or as many items in a list on the way.
-    pub fn records<'t>(&self, document: &'t RawValue) -> Result<Vec<Record<'t>>, String> {
-        let mut found = Vec::new();
+    pub fn records<'t>(&self, document: &'t RawValue) -> Result<Option<Vec<Record<'t>>>, String> {
+        let mut found = None;
         follow(document, &self.steps, &mut found)?;
         Ok(found)
     }
@@ -35,9 +36,10 @@ impl RowPath {
 fn follow<'t>(
     value: &'t RawValue,
     steps: &[RowStep],
-    found: &mut Vec<Record<'t>>,
+    found: &mut Option<Vec<Record<'t>>>,
 ) -> Result<(), String> {
     let Some((step, rest)) = steps.split_first() else {
+        let found = found.get_or_insert_default();
         return match value.get().starts_with('[') {
             true => items(value)?
                 .into_iter()
@@ -94,11 +96,12 @@ fn follow<'t>(
 fn follow_in_text(
     text: Value,
     steps: &[RowStep],
-    found: &mut Vec<Record<'_>>,
+    found: &mut Option<Vec<Record<'_>>>,
 ) -> Result<(), String> {
     let mut values = Vec::new();
     walk(Cow::Owned(text), steps, &mut values);
     for value in values {
+        let found = found.get_or_insert_default();
         match value.into_owned() {
             Value::Array(items) => {
                 for item in items {
@@ -159,12 +162,12 @@ mod tests {
     fn records(path: &str, document: &Value) -> Vec<Value> {
         let path = RowPath::parse(path).unwrap();
         let document = RawValue::from_string(document.to_string()).unwrap();
-        let found = path.records(&document).unwrap().into_iter();
+        let found = path.records(&document).unwrap().unwrap_or_default();
         let value = |record| match record {
             Record::Text(text) => read(text).unwrap(),
             Record::Read(value) => *value,
         };
-        found.map(value).collect()
+        found.into_iter().map(value).collect()
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use toise_contract::columns::{ColumnMeaning, IDENTIFIER, folded, meaning};
+
 /// A row of a file.
 pub type Row = Map<String, Value>;
 
@@ -26,12 +28,30 @@ pub(super) enum RowStep {
     With(String, String),
 }
 
+/// A column's folded name, and what it means.
+#[derive(Clone, Debug)]
+pub(super) struct FoldedName {
+    pub name: String,
+    pub meaning: Option<ColumnMeaning>,
+}
+
+impl FoldedName {
+    pub fn new(name: &str) -> Self {
+        let name = folded(name);
+        // Another identifier would name another advert.
+        let meaning = meaning(&name).filter(|meaning| meaning.field != IDENTIFIER);
+        Self { name, meaning }
+    }
+}
+
 /// A column, or a path into JSON: `prix`, `images[0].url`, `attributes[key=rooms].value`, `css-9u48bm*`.
 #[derive(Clone, Debug)]
 pub struct RowPath {
     /// The path as written.
     pub name: String,
     pub(super) steps: Vec<RowStep>,
+    /// How the name of a column is compared with others; `None` for a path into JSON or to several columns.
+    pub(super) folded: Option<FoldedName>,
 }
 
 impl RowPath {
@@ -62,9 +82,11 @@ impl RowPath {
                 });
             }
         }
+        let is_column = !name.contains(['.', '[', '*']);
         Ok(Self {
             name: name.to_owned(),
             steps,
+            folded: is_column.then(|| FoldedName::new(name)),
         })
     }
 

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::row::{Row, RowPath};
+use super::names::NamedRow;
+use super::row::RowPath;
 use crate::portals::field::FieldKind;
-use crate::portals::value::{OneOrMany, RuleSpec, ValueRule, plain_number};
+use crate::portals::texts::plain_number;
+use crate::portals::value::{OneOrMany, RuleSpec, ValueRule};
 
 /// Texts that stand for no value, as data frames and spreadsheets write them.
 const EMPTY: [&str; 11] = [
@@ -147,10 +149,10 @@ impl RowRule {
     }
 
     /// What it finds in a row; `empty` holds further texts that stand for no value.
-    pub fn find(&self, row: &Row, empty: &[String]) -> RowFinding {
+    pub fn find<'r>(&'r self, row: &NamedRow<'r>, empty: &[String]) -> RowFinding {
         let is_empty = |value: &Value| is_empty(value, empty);
         if let Some(when) = &self.when
-            && when.find(row).iter().all(|(_, value)| is_empty(value))
+            && row.find(when).iter().all(|(_, value)| is_empty(value))
         {
             return RowFinding::Nothing;
         }
@@ -159,7 +161,7 @@ impl RowRule {
             RowSource::From(paths) => {
                 let mut unfit = RowFinding::Nothing;
                 for path in paths {
-                    let found = path.find(row);
+                    let found = row.find(path);
                     // Several places of a list are its items.
                     if found.len() > 1 && self.value.field.kind == FieldKind::List {
                         let items = found.into_iter().map(|(_, value)| value.into_owned());
@@ -201,9 +203,14 @@ impl RowRule {
         }
     }
 
-    fn position(&self, row: &Row, paths: [&RowPath; 2], empty: &[String]) -> RowFinding {
+    fn position<'r>(
+        &'r self,
+        row: &NamedRow<'r>,
+        paths: [&'r RowPath; 2],
+        empty: &[String],
+    ) -> RowFinding {
         let [longitude, latitude] = paths.map(|path| {
-            let found = path.find(row).into_iter().next();
+            let found = row.find(path).into_iter().next();
             found.filter(|(_, value)| !is_empty(value, empty))
         });
         let (Some((_, longitude)), Some((column, latitude))) = (longitude, latitude) else {
@@ -287,17 +294,17 @@ fn parts(template: &str) -> Result<Vec<TemplatePart>, String> {
 }
 
 /// The text of a template; `None` if one of its columns is empty.
-fn filled(parts: &[TemplatePart], row: &Row, empty: &[String]) -> Option<String> {
+fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -> Option<String> {
     let mut text = String::new();
     for part in parts {
         match part {
             TemplatePart::Text(part) => text.push_str(part),
             TemplatePart::Digest => {
-                let row = serde_json::to_vec(row).ok()?;
+                let row = serde_json::to_vec(row.row()).ok()?;
                 text.push_str(&blake3::hash(&row).to_hex()[..DIGEST_DIGITS]);
             }
             TemplatePart::Column(path) => {
-                let (_, value) = path.find(row).into_iter().next()?;
+                let (_, value) = row.find(path).into_iter().next()?;
                 match value.as_ref() {
                     value if is_empty(value, empty) => return None,
                     Value::String(part) => text.push_str(part.trim()),

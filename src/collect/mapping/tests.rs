@@ -306,8 +306,10 @@ fn a_mapping_of_the_data_folder_replaces_one_of_the_same_name() {
     std::fs::write(own.join("mine.toml"), MAPPING).unwrap();
     let mappings = Mappings::load(data.path()).unwrap();
     assert_eq!(mappings.names().count(), EMBEDDED.len() + 1);
-    assert!(mappings.get("mine").unwrap().uses("genre"));
-    assert!(mappings.get("french-csv").unwrap().uses("genre"));
+    let genre = ["genre".to_owned()];
+    let reads = |name: &str| mappings.get(name).unwrap().columns(&genre) == ["genre"];
+    assert!(reads("mine"));
+    assert!(reads("french-csv"));
     std::fs::write(own.join("broken.toml"), "name = 3").unwrap();
     let error = Mappings::load(data.path()).unwrap_err().to_string();
     assert!(error.contains("broken.toml: TOML parse error"), "{error}");

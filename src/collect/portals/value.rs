@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::dates;
 use super::field::{AdvertField, FieldKind};
+use super::texts::{NO, flag, list, pair, plain_number};
 use crate::page::findings::{FieldOrigin, PageFindings, clean};
 use crate::page::french::{self, TextTrust};
 use crate::page::{document, page_kind, tidy};
@@ -23,12 +24,6 @@ const SEPARATOR: &str = "|";
 const PATTERN_BYTES_MAX: usize = 1_000;
 /// See [`PATTERN_BYTES_MAX`].
 const COMPILED_BYTES_MAX: usize = 1 << 20;
-/// Spellings of yes and no, in lower case.
-const YES: [&str; 7] = ["1", "1.0", "true", "yes", "oui", "vrai", "o"];
-/// See [`YES`].
-const NO: [&str; 9] = [
-    "0", "0.0", "false", "no", "non", "faux", "n", "aucun", "aucune",
-];
 
 /// How a text is converted to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -203,7 +198,7 @@ impl ValueRule {
             return Err("separator: must not be empty".into());
         }
         Ok(Self {
-            reading: written.reading.unwrap_or_else(|| usual_reading(field.kind)),
+            reading: written.reading.unwrap_or_else(|| usual_reading(&field)),
             is_reading_named: written.reading.is_some(),
             field,
             pattern,
@@ -359,6 +354,11 @@ impl ValueRule {
         if !self.map.is_empty() && !self.is_reading_named {
             return None;
         }
+        // A value as the contract writes it, such as `CLASS_FLAT`.
+        let own = json!(text);
+        if self.field.kind == FieldKind::Text && !self.is_reading_named && self.field.fits(&own) {
+            return Some(clean(own)).filter(|value| value != "");
+        }
         let scaled = |number: Option<f64>| number.map(|number| json!(number * self.scale));
         let plain = || plain_number(text, self.decimal);
         match self.reading {
@@ -397,8 +397,15 @@ impl ValueRule {
 }
 
 /// The reading of a field whose rule names none.
-fn usual_reading(kind: FieldKind) -> ValueFormat {
-    match kind {
+fn usual_reading(field: &AdvertField) -> ValueFormat {
+    match field.name.as_str() {
+        "habitation.climate.epcEnergy" => return ValueFormat::EnergyClass,
+        "habitation.climate.epcClimate" => return ValueFormat::ClimateClass,
+        "habitation.floor" => return ValueFormat::Floor,
+        "currentPrice.value" => return ValueFormat::Amount,
+        _ => {}
+    }
+    match field.kind {
         FieldKind::Number => ValueFormat::Number,
         FieldKind::Flag => ValueFormat::Flag,
         FieldKind::Date => ValueFormat::Date,
@@ -418,74 +425,4 @@ fn pattern(text: &str) -> Result<Regex, String> {
         .size_limit(COMPILED_BYTES_MAX)
         .build()
         .map_err(|error| format!("pattern {text:?}: {error}"))
-}
-
-fn flag(text: &str) -> Option<bool> {
-    let text = text.to_lowercase();
-    let is = |spellings: &[&str]| spellings.contains(&text.as_str());
-    is(&YES)
-        .then_some(true)
-        .or_else(|| is(&NO).then_some(false))
-}
-
-/// The items of a text that is a JSON array, or one as Python prints it.
-fn list(text: &str) -> Option<Vec<Value>> {
-    if !(text.starts_with('[') && text.ends_with(']')) {
-        return None;
-    }
-    let read = |text: &str| serde_json::from_str(text).ok();
-    read(text).or_else(|| read(&text.replace('\'', "\"")))
-}
-
-/// The two numbers of a position as a text: between brackets or not, apart by a comma, a semicolon or a space.
-fn pair(text: &str) -> Vec<Value> {
-    let text = text.trim_matches(['(', ')', '[', ']', ' ']);
-    let parts = text
-        .split([';', ' '])
-        .flat_map(|part| match text.contains(';') {
-            // A comma then marks decimals.
-            true => vec![part],
-            false => part.split(',').collect(),
-        });
-    parts
-        .map(str::trim)
-        .filter(|part| !part.is_empty())
-        .map(|part| json!(part))
-        .collect()
-}
-
-/// A text that is one number, with any grouping, currency or unit of area after it; `None` for any other text.
-///
-/// A point marks decimals unless `decimal` says that a comma does; a lone comma does too.
-pub(crate) fn plain_number(text: &str, decimal: Option<char>) -> Option<f64> {
-    let finite = |number: f64| number.is_finite().then_some(number);
-    if decimal != Some(',')
-        && let Ok(number) = text.trim().parse::<f64>()
-    {
-        return finite(number);
-    }
-    let text = text
-        .trim()
-        .trim_end_matches(['€', '²', ' ', '\u{a0}', '\u{202f}']);
-    let text = text.trim_end_matches(" m2").trim_end_matches(" m");
-    let mut plain: String = text
-        .chars()
-        .filter(|sign| !sign.is_whitespace() && *sign != '\'')
-        .collect();
-    match decimal {
-        Some(',') => plain = plain.replace('.', "").replace(',', "."),
-        Some(_) => plain = plain.replace(',', ""),
-        None if !plain.contains('.') && plain.matches(',').count() == 1 => {
-            plain = plain.replace(',', ".");
-        }
-        None => {}
-    }
-    let is_number = plain.chars().any(|sign| sign.is_ascii_digit())
-        && plain
-            .chars()
-            .all(|sign| sign.is_ascii_digit() || matches!(sign, '.' | '-' | '+'));
-    is_number
-        .then(|| plain.parse().ok())
-        .flatten()
-        .and_then(finite)
 }

@@ -281,6 +281,9 @@ impl<'c> BlockConsumer<'c> {
         self.report.placed += converted.placed;
         self.report.rows_not_asked_for += converted.rows_not_asked_for;
         self.report.records += converted.batch.num_rows() as u64;
+        if self.table == Dataset::Dvf.into() {
+            self.report.add_without_position(&converted.batch);
+        }
         self.report.add(converted.findings);
         self.places.extend(converted.places);
         if converted.batch.num_rows() > 0 {

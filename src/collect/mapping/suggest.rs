@@ -1,0 +1,246 @@
+//! Suggests a mapping for a file: `toise ingest FILE --suggest`.
+//!
+//! A column is placed by its name, which the one table of names knows, and by its values: a rule is tried on the rows,
+//! and its confidence is the part of them that it reads with a plausible value. What is not sure is written commented
+//! out. So a suggestion says what it knows, what it does not, and what the user must add.
+
+mod draft;
+mod fields;
+mod places;
+mod plausible;
+mod profile;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::Mapping;
+use super::copies::CopyCounts;
+use super::row::Row;
+use crate::portals::{Error, Portals};
+use draft::Draft;
+use fields::drafts;
+use profile::{ColumnProfile, profiles};
+use serde_json::Value;
+use toml::Value as Toml;
+
+/// Rows that a suggestion looks at.
+pub const ROWS_MAX: usize = 2_000;
+/// How deep lists of records are looked for in a document.
+const RECORDS_DEPTH_MAX: usize = 5;
+/// A file as its first rows show it.
+#[derive(Debug, Default)]
+pub struct SampledFile {
+    /// Its name without folder and extension: stands for a portal that is not known.
+    pub name: String,
+    /// Names of its columns; empty for JSON.
+    pub header: Vec<String>,
+    /// Its first rows, at most [`ROWS_MAX`].
+    pub rows: Vec<Row>,
+    /// Where a JSON document holds them, if not at the top.
+    pub records: Option<String>,
+    /// Encoding and delimiter that were named for it.
+    pub dialect: [(&'static str, Option<String>); 2],
+}
+
+/// A mapping for a file, as the text of its own file.
+#[derive(Clone, Debug)]
+pub struct Suggestion {
+    /// The TOML.
+    pub text: String,
+    /// The mapping that it is.
+    pub mapping: Mapping,
+}
+
+impl SampledFile {
+    /// The host that stands for the portal of a file without addresses; no real host ends so.
+    fn host(&self) -> String {
+        let name = toise_contract::columns::folded(&self.name);
+        match name.is_empty() {
+            true => "adverts.invalid".into(),
+            false => format!("{name}.invalid"),
+        }
+    }
+
+    /// Whether the header looks like a row: a number, a price or an address of a page is not the name of a column.
+    pub fn has_no_header(&self) -> bool {
+        let is_value = |name: &&String| {
+            let digits = name.chars().filter(char::is_ascii_digit).count();
+            name.starts_with("http") || digits * 2 > name.chars().count()
+        };
+        let values = self.header.iter().filter(is_value).count();
+        values * 3 >= self.header.len() && values > 0
+    }
+
+    /// Suggests a mapping.
+    ///
+    /// # Errors
+    /// The text that was made is no mapping, which a test of names and values should have kept out.
+    pub fn suggest(&self) -> Result<Suggestion, Error> {
+        let columns = profiles(&self.header, &self.rows);
+        let mut drafts = drafts(&columns, &self.rows, &self.host());
+        let text = self.text(&columns, &drafts);
+        let mapping = Mapping::parse("the suggestion", &text)?;
+        // What the draft makes of the rows shows columns that repeat others.
+        let mut counts = CopyCounts::default();
+        for row in &self.rows {
+            counts.add(&mapping.read(row, &Portals::default()).advert);
+        }
+        let copied = counts.found();
+        if copied.is_empty() {
+            return Ok(Suggestion { text, mapping });
+        }
+        for copy in copied {
+            for draft in drafts.iter_mut().filter(|draft| draft.field == copy.field) {
+                draft.confidence = 0.0;
+                draft.reason = format!(
+                    "It equals {} in {} of {} rows, so it looks copied.",
+                    copy.of, copy.equal, copy.rows
+                );
+            }
+        }
+        let text = self.text(&columns, &drafts);
+        let mapping = Mapping::parse("the suggestion", &text)?;
+        Ok(Suggestion { text, mapping })
+    }
+
+    fn text(&self, columns: &[ColumnProfile], drafts: &[Draft]) -> String {
+        let mut text = String::new();
+        let mut key = |key: &str, value: Toml| {
+            let _ = writeln!(text, "{key} = {value}");
+        };
+        let is_sure = |field: &str| {
+            let mut of_field = drafts.iter().filter(|draft| draft.field == field);
+            of_field.any(Draft::is_sure)
+        };
+        if let Some(records) = &self.records {
+            key("records", Toml::String(records.clone()));
+        }
+        for (name, value) in &self.dialect {
+            if let Some(value) = value {
+                key(name, Toml::String(value.clone()));
+            }
+        }
+        let unknown: BTreeSet<&str> = columns
+            .iter()
+            .flat_map(|column| column.unknown.iter().copied())
+            .collect();
+        let unknown: Vec<Toml> = unknown
+            .into_iter()
+            .map(|text| Toml::String(text.into()))
+            .collect();
+        if !unknown.is_empty() {
+            key("empty", Toml::Array(unknown));
+        }
+        text.push('\n');
+        for draft in drafts {
+            let samples = match draft.columns.as_slice() {
+                [column] => columns.iter().find(|one| one.path == *column),
+                _ => None,
+            };
+            text += &draft.to_text(samples.map_or(&[], |column| &column.samples));
+        }
+        for (field, how) in missing(is_sure) {
+            let _ = writeln!(text, "# MISSING {field}: {how}");
+        }
+        let is_read = |column: &&ColumnProfile| {
+            drafts
+                .iter()
+                .any(|draft| draft.columns.contains(&column.path))
+        };
+        let mut unread = columns.iter().filter(|column| !is_read(column)).peekable();
+        if unread.peek().is_some() {
+            text.push_str("# Columns that no rule reads, with values of theirs:\n");
+        }
+        for column in unread {
+            let ColumnProfile {
+                path,
+                filled,
+                samples,
+                ..
+            } = column;
+            let values = samples.join(" | ");
+            let line = format!(
+                "#   {path:?} ({filled} of {} rows): {values}",
+                self.rows.len()
+            );
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// What an advert needs and no sure rule gives, and how to give it.
+fn missing(is_sure: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
+    let mut missing = Vec::new();
+    if !is_sure("type") {
+        missing.push((
+            "type",
+            "no column says what is offered. If it is the same for all rows: --set type=CLASS_FLAT (or CLASS_HOUSE, CLASS_LAND…)",
+        ));
+    }
+    if !is_sure("offer.type") {
+        missing.push((
+            "offer.type",
+            "nothing says whether these are sales or rents: --set offer.type=OFFER_BUY (or OFFER_RENT)",
+        ));
+    }
+    if !is_sure("currentPrice.value") {
+        missing.push((
+            "currentPrice.value",
+            "no column is surely the price: all adverts would have a price on request. Name it: --map currentPrice.value=COLUMN",
+        ));
+    }
+    let places = [
+        "location.postalCode",
+        "location.city",
+        "location.inseeCode",
+        "location.address",
+        "location.locationCoordinate.location",
+    ];
+    if !places.iter().any(|field| is_sure(field)) {
+        missing.push((
+            "location",
+            "no column says where the homes are. If it is one town: --set location.city=Lyon or --set location.postalCode=69003",
+        ));
+    }
+    missing
+}
+
+/// Where a document that is no list holds its records: the path of its largest list of objects, and the records.
+pub fn records_in(document: &Value) -> Option<(String, Vec<Row>)> {
+    let mut best: Option<(String, &Vec<Value>)> = None;
+    look("", document, 0, &mut best);
+    let (path, items) = best?;
+    let rows = items.iter().take(ROWS_MAX).filter_map(Value::as_object);
+    Some((path, rows.cloned().collect()))
+}
+
+fn look<'d>(
+    path: &str,
+    value: &'d Value,
+    depth: usize,
+    best: &mut Option<(String, &'d Vec<Value>)>,
+) {
+    match value {
+        Value::Array(items) if items.iter().any(Value::is_object) && !path.is_empty() => {
+            let most = best.as_ref().map_or(0, |(_, items)| items.len());
+            if items.len() > most {
+                *best = Some((path.to_owned(), items));
+            }
+        }
+        Value::Object(fields) if depth < RECORDS_DEPTH_MAX => {
+            for (key, inner) in fields {
+                let path = match path {
+                    "" => key.clone(),
+                    path => format!("{path}.{key}"),
+                };
+                look(&path, inner, depth + 1, best);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

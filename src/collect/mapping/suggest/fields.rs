@@ -1,0 +1,371 @@
+//! The rules that a suggestion tries for each field, in the order in which they are written.
+
+use std::cmp::Reverse;
+
+use serde_json::Value;
+
+use super::super::row::Row;
+use super::draft::{Draft, PART_OF_NAME};
+use super::profile::ColumnProfile;
+use toise_contract::columns::{IDENTIFIER, folded};
+
+/// Fields that are read from one column each, with how they are read.
+const PLAIN: [(&str, Option<&str>); 32] = [
+    ("title", None),
+    ("description", Some("html")),
+    ("currentPrice.value", Some("amount")),
+    ("currentPrice.valuePerArea", Some("amount")),
+    ("habitation.surface.total", None),
+    ("land.surface", None),
+    ("habitation.roomCount", None),
+    ("habitation.bedroomCount", None),
+    ("habitation.bathroomCount", None),
+    ("habitation.floor", Some("floor")),
+    ("habitation.features.propertyTotalFloor", None),
+    ("habitation.propertyCondition.constructionYear", None),
+    ("habitation.climate.epcEnergy", Some("energy-class")),
+    ("habitation.climate.epcClimate", Some("climate-class")),
+    ("habitation.climate.epcEnergyScore", None),
+    ("habitation.climate.epcClimateScore", None),
+    ("habitation.characteristics.hasLift", None),
+    ("habitation.characteristics.hasBalcony", None),
+    ("habitation.characteristics.hasTerrace", None),
+    ("habitation.characteristics.hasCellar", None),
+    ("habitation.characteristics.hasParking", None),
+    ("habitation.characteristics.hasGarage", None),
+    ("habitation.characteristics.hasGarden", None),
+    ("habitation.characteristics.hasPool", None),
+    ("habitation.characteristics.hasConcierge", None),
+    ("habitation.characteristics.hasInterphone", None),
+    ("habitation.characteristics.hasDigicode", None),
+    ("habitation.characteristics.hasAlarm", None),
+    ("habitation.characteristics.hasFireplace", None),
+    ("location.inseeCode", None),
+    ("location.district", None),
+    ("seller.name", None),
+];
+/// Words for classes that the reading of words does not know.
+const CLASSES: &str = "map = { \"Propriété\" = \"CLASS_HOUSE\", \"Chalet\" = \"CLASS_HOUSE\", \"Ferme\" = \"CLASS_HOUSE\", \
+\"Moulin\" = \"CLASS_HOUSE\", \"Demeure\" = \"CLASS_HOUSE\", \"Hôtel particulier\" = \"CLASS_HOUSE\", \"Programme\" = \
+\"CLASS_PROGRAM\", \"castle\" = \"CLASS_HOUSE\", \"townhouse\" = \"CLASS_HOUSE\", \"apartments\" = \"CLASS_FLAT\", \
+\"penthouse\" = \"CLASS_FLAT\", \"land\" = \"CLASS_LAND\", \"office\" = \"CLASS_OFFICE\", \"shop\" = \"CLASS_SHOP\", \
+\"building\" = \"CLASS_BUILDING\", \"Housing estate\" = \"CLASS_BUILDING\" }";
+/// Words for offers that the reading of words does not know.
+const OFFERS: &str = "map = { \"rent\" = \"OFFER_RENT\", \"rental\" = \"OFFER_RENT\", \"rented\" = \"OFFER_RENT\", \
+\"buy\" = \"OFFER_BUY\", \"sale\" = \"OFFER_BUY\", \"sold\" = \"OFFER_BUY\" }";
+/// The path of an address on the web, whose words tell kind and offer.
+const URL_PATH: &str = r"^https?://[^/?#]+/([^?#]*)";
+/// Part of the rows that a further source of a field must read.
+pub(super) const FALLBACK_MIN: f64 = 0.3;
+/// Part of the rows that must have distinct values for a column to identify adverts.
+const DISTINCT_MIN: f64 = 0.95;
+/// Part of the rows that must have distinct addresses: an advert may stand in a file more than once, and the address of a
+/// page of results stands there for each of its adverts.
+const DISTINCT_URLS_MIN: f64 = 0.2;
+/// A median price above this is none of a month's rent, EUR.
+const SALE_EUR_MIN: f64 = 20_000.0;
+/// A median price below this is none of a sale, EUR.
+const RENT_EUR_MAX: f64 = 8_000.0;
+
+/// The columns and rows that rules are made for.
+pub(super) struct Sampled<'s> {
+    pub(super) columns: &'s [ColumnProfile],
+    pub(super) rows: &'s [Row],
+}
+
+/// The rules of a file, the sure ones and others; the latter only of fields without a sure one.
+pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft> {
+    let file = Sampled { columns, rows };
+    let mut drafts = file.identity(host);
+    drafts.extend(file.class());
+    drafts.extend(
+        PLAIN
+            .iter()
+            .filter_map(|(field, reading)| file.plain(field, *reading)),
+    );
+    let price = drafts
+        .iter()
+        .find(|draft| draft.field == "currentPrice.value");
+    let offers = file.offers(price);
+    drafts.extend(offers);
+    drafts.extend(file.places());
+    for field in ["firstSeenAt", "lastSeenAt"] {
+        drafts.extend(file.date(field));
+    }
+    drafts
+}
+
+impl Sampled<'_> {
+    /// Columns of a meaning, those that count first first.
+    pub(super) fn of(&self, field: &str) -> Vec<&ColumnProfile> {
+        let columns = self.columns.iter().filter(|column| column.means(field));
+        let mut columns: Vec<_> = columns.collect();
+        columns.sort_by_key(|column| column.meaning.map(|meaning| meaning.rank));
+        columns
+    }
+
+    fn share(&self, count: usize) -> f64 {
+        count as f64 / self.rows.len().max(1) as f64
+    }
+
+    /// The rule of a field that one column gives: the best of those whose name is known, else of those that have a known
+    /// name in theirs.
+    pub(super) fn plain(&self, field: &'static str, reading: Option<&str>) -> Option<Draft> {
+        let draft = |column: &ColumnProfile, worth: f64| {
+            let mut draft = Draft::new(field).from(&[&column.path]);
+            if let Some(reading) = reading {
+                draft = draft.with("as", reading);
+            }
+            if reading == Some("floor") {
+                draft = draft.with_line("map = { \"Ground floor\" = 0 }");
+            }
+            if reading == Some("amount")
+                && let Some(sign) = decimal(&column.samples)
+            {
+                draft = draft.with("decimal", sign);
+            }
+            draft.tried(self.rows, column.filled, worth)
+        };
+        let known = self.of(field).into_iter().map(|column| draft(column, 1.0));
+        let mut known: Vec<Draft> = known.collect();
+        // Of equally sure columns the first name counts.
+        known.sort_by_key(|draft| Reverse(draft.is_sure()));
+        let by_part = || {
+            let columns = self.columns.iter().filter(|column| {
+                column.meaning.is_none() && column.is_nameable && has_part(&column.path, field)
+            });
+            let drafts = columns.map(|column| draft(column, PART_OF_NAME));
+            drafts.max_by(|one, other| one.confidence.total_cmp(&other.confidence))
+        };
+        let found = known.into_iter().next().or_else(by_part);
+        found.filter(|draft| draft.read > 0)
+    }
+
+    /// How adverts are identified: by their address, by an identifier, else by their content.
+    fn identity(&self, host: &str) -> Vec<Draft> {
+        let mut drafts = Vec::new();
+        let named = self.of("url");
+        let is_address = |column: &&ColumnProfile| {
+            column.meaning.is_none() && column.is_nameable && column.is_pages
+        };
+        let filled = self.columns.iter().filter(|column| column.filled > 0);
+        let column = named
+            .first()
+            .copied()
+            .or_else(|| filled.clone().find(is_address));
+        if let Some(column) = column {
+            let distinct = column.distinct as f64 / column.filled.max(1) as f64;
+            let is_relative = column.samples.iter().all(|value| value.starts_with('/'));
+            let draft = match is_relative {
+                true => Draft::new("url")
+                    .of(&[&column.path])
+                    .with("template", &format!("https://{host}{{{}}}", column.path))
+                    .because(format!("Put the portal in place of {host}.")),
+                false => Draft::new("url").from(&[&column.path]),
+            };
+            let mut draft = draft.tried(self.rows, column.filled, 1.0);
+            if distinct < DISTINCT_URLS_MIN {
+                draft.confidence = 0.0;
+                draft.reason = format!(
+                    "It has only {} values, so it does not identify adverts.",
+                    column.distinct
+                );
+            }
+            let is_sure = draft.is_sure();
+            drafts.push(draft);
+            if is_sure {
+                return drafts;
+            }
+        }
+        let identifiers = self.of(IDENTIFIER).into_iter().chain(self.of("reference"));
+        let mut identifiers = identifiers.filter(|column| {
+            self.share(column.filled) >= DISTINCT_MIN
+                && column.distinct as f64 >= DISTINCT_MIN * column.filled as f64
+        });
+        let draft = match identifiers.next() {
+            Some(column) => Draft::new("url")
+                .of(&[&column.path])
+                .with("template", &format!("https://{host}/{{{}}}", column.path))
+                .because(format!(
+                    "The file has no addresses; {} identifies the adverts. Put the portal in place of {host}.",
+                    column.path
+                )),
+            None => Draft::new("url")
+                .with("template", &format!("https://{host}/{{digest}}"))
+                .because(
+                    "The file has neither addresses nor identifiers: an advert is its row, so one with another price is \
+                     another advert.",
+                ),
+        };
+        drafts.push(draft.tried(self.rows, 0, 1.0));
+        drafts
+    }
+
+    /// What is offered: a column of kinds, then the words of title, address and description.
+    fn class(&self) -> Vec<Draft> {
+        let mut drafts = self.by_words("type", CLASSES, &["type", "title", "url", "description"]);
+        let covered = covered(&drafts, self.rows);
+        for draft in &mut drafts {
+            // Together they say it of nearly all rows; those of which none says it are of another kind.
+            draft.confidence = draft.confidence.max(covered);
+        }
+        if drafts.iter().any(Draft::is_sure) {
+            let other = Draft::new("type").with("value", "CLASS_OTHER");
+            let other = other.because("Rows that say nothing else.");
+            drafts.push(other.tried(self.rows, 0, 1.0));
+        }
+        drafts
+    }
+
+    /// Rules that read a field from the words of columns, one for each column that says it of some rows.
+    fn by_words(&self, field: &'static str, map: &str, meanings: &[&str]) -> Vec<Draft> {
+        let mut drafts: Vec<Draft> = Vec::new();
+        let columns = meanings.iter().filter_map(|meaning| {
+            let column = *self.of(meaning).first()?;
+            Some((*meaning, column))
+        });
+        for (meaning, column) in columns {
+            if covered(&drafts, self.rows) >= DISTINCT_MIN {
+                break;
+            }
+            let mut draft = Draft::new(field).from(&[&column.path]).with("as", "words");
+            if meaning == "url" {
+                draft = draft.with("pattern", URL_PATH);
+            } else {
+                draft = draft.with_line(map);
+            }
+            let draft = draft.tried(self.rows, self.rows.len(), 1.0);
+            if self.share(draft.read) >= FALLBACK_MIN {
+                drafts.push(draft);
+            }
+        }
+        drafts
+    }
+
+    /// Sale or rent: what columns say, else what the price says.
+    fn offers(&self, price: Option<&Draft>) -> Vec<Draft> {
+        let meanings = ["offer.type", "type", "title", "url"];
+        let mut drafts = self.by_words("offer.type", OFFERS, &meanings);
+        for draft in &mut drafts {
+            // A word for an offer is never there by chance.
+            draft.confidence = 1.0;
+        }
+        if covered(&drafts, self.rows) < 1.0 {
+            let rest = self
+                .usual_offer(&drafts)
+                .or_else(|| self.offer_by_price(price?));
+            drafts.extend(rest);
+        }
+        drafts
+    }
+
+    /// The offer of the rows whose words say none, where words of nearly all others say the same.
+    fn usual_offer(&self, said: &[Draft]) -> Option<Draft> {
+        if covered(said, self.rows) < FALLBACK_MIN {
+            return None;
+        }
+        let offers = said
+            .iter()
+            .flat_map(|draft| draft.values(self.rows))
+            .flatten();
+        let offers: Vec<Value> = offers.collect();
+        let first = offers.first()?;
+        let same = offers.iter().filter(|offer| *offer == first).count();
+        let offer = first
+            .as_str()
+            .filter(|_| same as f64 >= DISTINCT_MIN * offers.len() as f64)?;
+        let mut draft = Draft::new("offer.type").with("value", offer);
+        draft.confidence = 1.0;
+        draft.reason = "Rows that do not say it: nearly all others say this.".into();
+        Some(draft)
+    }
+
+    /// The offer that the usual price shows.
+    fn offer_by_price(&self, price: &Draft) -> Option<Draft> {
+        if !price.is_sure() {
+            return None;
+        }
+        let prices = price.values(self.rows).into_iter().flatten();
+        let mut prices: Vec<f64> = prices.filter_map(|price| price.as_f64()).collect();
+        prices.sort_by(f64::total_cmp);
+        let median = prices.get(prices.len() / 2).copied()?;
+        let column = price.columns.first().map(|column| folded(column));
+        let is_named_rent =
+            column.is_some_and(|name| name.contains("loyer") || name.contains("rent"));
+        let (offer, confidence) = match median {
+            _ if is_named_rent => ("OFFER_RENT", 1.0),
+            median if median >= SALE_EUR_MIN => ("OFFER_BUY", 1.0),
+            median if median <= RENT_EUR_MAX => ("OFFER_RENT", 1.0),
+            _ => ("OFFER_RENT", 0.5),
+        };
+        let mut draft = Draft::new("offer.type").with("value", offer);
+        draft.confidence = confidence;
+        draft.reason = format!("The median price is {median:.0} €.");
+        Some(draft)
+    }
+
+    /// A moment, in the first form that reads nearly all values.
+    fn date(&self, field: &'static str) -> Option<Draft> {
+        let columns = self.of(field);
+        let column = *columns.first()?;
+        let formats = [
+            None,
+            Some("%d/%m/%Y"),
+            Some("%m/%d/%Y"),
+            Some("%d-%m-%Y"),
+            Some("unix"),
+            Some("unix-ms"),
+        ];
+        let drafts = formats.iter().map(|format| {
+            let draft = Draft::new(field).from(&[&column.path]);
+            let draft = match format {
+                None => draft,
+                Some(format) => draft.with("format", format),
+            };
+            draft.tried(self.rows, column.filled, 1.0)
+        });
+        let drafts: Vec<Draft> = drafts.collect();
+        let best = drafts.iter().map(|draft| draft.read).max()?;
+        let found = drafts.into_iter().find(|draft| draft.read == best)?;
+        Some(found).filter(|draft| draft.read > 0)
+    }
+}
+
+/// The part of the rows of which one of the rules reads a value.
+pub(super) fn covered(drafts: &[Draft], rows: &[Row]) -> f64 {
+    let values: Vec<Vec<Option<Value>>> = drafts.iter().map(|draft| draft.values(rows)).collect();
+    let is_read = |row: &usize| {
+        values
+            .iter()
+            .any(|values| values.get(*row).is_some_and(Option::is_some))
+    };
+    let read = (0..rows.len()).filter(is_read).count();
+    read as f64 / rows.len().max(1) as f64
+}
+
+/// Whether a column's name has a name of the field in it as a word of its own: `prix_detaille`.
+fn has_part(column: &str, field: &str) -> bool {
+    let words = column.split(|sign: char| !sign.is_alphanumeric());
+    words.filter(|word| word.chars().count() > 2).any(|word| {
+        toise_contract::columns::meaning(&folded(word))
+            .is_some_and(|meaning| meaning.field == field)
+    })
+}
+
+/// The decimal sign of amounts whose thousands are grouped with a point or a comma; `None` if none is.
+fn decimal(samples: &[String]) -> Option<&'static str> {
+    let groups = |sign: char| {
+        samples.iter().any(|value| {
+            let mut parts = value.split(sign);
+            let first = parts.next().unwrap_or_default();
+            first.ends_with(|sign: char| sign.is_ascii_digit())
+                && parts.clone().next().is_some()
+                && parts.all(|part| part.chars().take_while(char::is_ascii_digit).count() == 3)
+        })
+    };
+    match (groups('.'), groups(',')) {
+        (true, false) => Some(","),
+        (false, true) => Some("."),
+        _ => None,
+    }
+}

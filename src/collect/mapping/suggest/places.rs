@@ -1,0 +1,136 @@
+//! The rules that a suggestion tries for the place of a home, which files write in many ways: as codes, as towns, in one
+//! text, or as an arrondissement.
+
+use serde_json::Value;
+
+use super::draft::{CONFIDENCE_MIN, Draft};
+use super::fields::{FALLBACK_MIN, Sampled, covered};
+use super::profile::ColumnProfile;
+use toise_contract::columns::{ARRONDISSEMENT, LATITUDE, LONGITUDE, PLACE};
+
+/// A name that is a town's, without the number of an arrondissement's code or of a department.
+const TOWN: &str = r"^((?:Paris|Lyon|Marseille) \d+\S*|[^\d(,]+?)\s*(?:[\d(,].*)?$";
+/// A postal code as it stands in a place; in a title only between brackets, where prices have the same form.
+const POSTAL_CODE: &str = r"\b\d{5}\b";
+/// See [`POSTAL_CODE`].
+const POSTAL_CODE_IN_TITLE: &str = r"\((\d{5})\)";
+/// Arrondissements of Marseille: a number above is one of Paris.
+const MARSEILLE_ARRONDISSEMENTS: u64 = 16;
+/// Arrondissements of Paris.
+const PARIS_ARRONDISSEMENTS: u64 = 20;
+
+impl Sampled<'_> {
+    /// Rules for where a home is: postal code, town, department, address and position.
+    pub(super) fn places(&self) -> Vec<Draft> {
+        let mut drafts = Vec::new();
+        let postal = self.of("location.postalCode");
+        let texts = [
+            PLACE,
+            "location.address",
+            "location.city",
+            ARRONDISSEMENT,
+            "location.district",
+        ];
+        let texts: Vec<&ColumnProfile> = texts.iter().flat_map(|field| self.of(field)).collect();
+        for column in &postal {
+            let draft = Draft::new("location.postalCode").from(&[&column.path]);
+            let draft = draft.with("pattern", POSTAL_CODE);
+            drafts.push(draft.tried(self.rows, column.filled, 1.0));
+        }
+        let further = texts.iter().map(|column| (column, POSTAL_CODE));
+        let titles = self.of("title");
+        let further = further.chain(titles.iter().map(|column| (column, POSTAL_CODE_IN_TITLE)));
+        for (column, pattern) in further {
+            let draft = Draft::new("location.postalCode").from(&[&column.path]);
+            let draft = draft
+                .with("pattern", pattern)
+                .tried(self.rows, column.filled, 1.0);
+            self.push_if_it_adds(draft, &mut drafts);
+        }
+        drafts.extend(self.arrondissements(&drafts));
+        let mut cities = Vec::new();
+        for column in self.of("location.city") {
+            let draft = Draft::new("location.city")
+                .from(&[&column.path])
+                .with("pattern", TOWN);
+            cities.push(draft.tried(self.rows, column.filled, 1.0));
+        }
+        for column in texts.iter().chain(&titles) {
+            let draft = Draft::new("location.city")
+                .from(&[&column.path])
+                .with("as", "words");
+            self.push_if_it_adds(draft.tried(self.rows, column.filled, 1.0), &mut cities);
+        }
+        drafts.extend(cities);
+        for (field, reading) in [("location.department", None), ("location.address", None)] {
+            drafts.extend(self.plain(field, reading));
+        }
+        if let (Some(latitude), Some(longitude)) =
+            (self.of(LATITUDE).first(), self.of(LONGITUDE).first())
+        {
+            let latitude_line = format!("latitude = {}", quoted(&latitude.path));
+            let draft = Draft::new("location.locationCoordinate.location")
+                .of(&[&latitude.path, &longitude.path])
+                .with_line(&latitude_line)
+                .with("longitude", &longitude.path);
+            drafts.push(draft.tried(self.rows, latitude.filled, 1.0));
+        }
+        drafts
+    }
+
+    /// Adds a further source of a field if it reads enough rows of which the others say nothing.
+    fn push_if_it_adds(&self, mut draft: Draft, drafts: &mut Vec<Draft>) {
+        let before = covered(drafts, self.rows);
+        let both = [drafts.as_slice(), std::slice::from_ref(&draft)].concat();
+        let adds = covered(&both, self.rows) - before;
+        if adds >= FALLBACK_MIN || (before > 0.0 && adds > 0.0 && draft.is_sure()) {
+            // What it reads is right, and where it reads nothing it says nothing.
+            draft.confidence = draft.confidence.max(CONFIDENCE_MIN);
+            drafts.push(draft);
+        }
+    }
+
+    /// Postal codes of Paris from the number of an arrondissement, with the town where a column names it.
+    fn arrondissements(&self, drafts: &[Draft]) -> Option<Draft> {
+        let columns = self.of(ARRONDISSEMENT);
+        let column = *columns.first()?;
+        if covered(drafts, self.rows) >= FALLBACK_MIN {
+            return None;
+        }
+        if let Some(city) = self.of("location.city").first() {
+            let template = format!("{{{}}} {{{}}}", city.path, column.path);
+            let draft = Draft::new("location.postalCode").of(&[&city.path, &column.path]);
+            let draft = draft.with("template", &template).with("as", "words");
+            let draft = draft.tried(self.rows, column.filled, 1.0);
+            if draft.is_sure() {
+                return Some(draft);
+            }
+        }
+        let numbers = (1..=PARIS_ARRONDISSEMENTS)
+            .map(|number| format!("\"{number}\" = \"{}\"", 75_000 + number));
+        let map = format!("map = {{ {} }}", numbers.collect::<Vec<_>>().join(", "));
+        let draft = Draft::new("location.postalCode")
+            .from(&[&column.path])
+            .with_line(&map);
+        let mut draft = draft.tried(self.rows, column.filled, 1.0);
+        let code = |value: Value| value.as_str().and_then(|code| code.parse::<u64>().ok());
+        let codes = draft
+            .values(self.rows)
+            .into_iter()
+            .flatten()
+            .filter_map(code);
+        let highest = codes.max().unwrap_or_default().saturating_sub(75_000);
+        match highest > MARSEILLE_ARRONDISSEMENTS {
+            true => draft.reason = format!("Only Paris has {highest} arrondissements."),
+            false => {
+                draft.confidence = 0.5;
+                draft.reason = "The town is not said: these are the codes of Paris.".into();
+            }
+        }
+        Some(draft).filter(|draft| draft.read > 0)
+    }
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}

@@ -1,0 +1,204 @@
+//! Suggestions for files in the shapes of public ones, in French and in English: what is placed, what is left open.
+
+use super::*;
+use serde_json::json;
+
+fn file(name: &str, csv: &[&str]) -> SampledFile {
+    let cells = |line: &str| line.split(';').map(str::to_owned).collect::<Vec<String>>();
+    let header = cells(csv[0]);
+    let rows = csv[1..].iter().map(|line| {
+        let cells = cells(line).into_iter().map(Value::String);
+        header.iter().cloned().zip(cells).collect()
+    });
+    SampledFile {
+        name: name.into(),
+        rows: rows.collect(),
+        header,
+        ..SampledFile::default()
+    }
+}
+
+fn adverts(file: &SampledFile, suggestion: &Suggestion) -> Vec<Value> {
+    let portals = Portals::default();
+    let read = |row| suggestion.mapping.read(row, &portals);
+    file.rows.iter().map(|row| read(row).advert).collect()
+}
+
+#[test]
+fn an_english_file_of_a_french_portal_needs_no_word_from_the_user() {
+    let file = file(
+        "Paris_18",
+        &[
+            "Page_Number;Type;Price;Price_Per_M2;Surface_m2;Rooms;Bedrooms;City;PostalCode;Energy_Class;URL;Confidence_Score",
+            "5;Appartement;170 000 €; 7 391 €/m²;23 m²;1 pièce(s);N/A;Paris 18ème;75018;G;https://www.seloger.com/annonces/achat/appartement/paris-18eme-75/1.htm;80",
+            "5;Maison;1 250 000 €; 9 615 €/m²;130 m²;5 pièce(s);3 chambre(s);Paris 18ème;75018;N/A;https://www.seloger.com/annonces/achat/maison/paris-18eme-75/2.htm;90",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let text = &suggestion.text;
+    assert!(
+        !text.contains("MISSING") && !text.contains("Not sure"),
+        "{text}"
+    );
+    assert!(
+        text.contains("#   \"Confidence_Score\" (2 of 2 rows): 80 | 90\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("# values: 170 000 € | 1 250 000 €\n"),
+        "{text}"
+    );
+    assert_eq!(
+        adverts(&file, &suggestion)[1],
+        json!({
+            "url": "https://www.seloger.com/annonces/achat/maison/paris-18eme-75/2.htm", "source": "seloger.com",
+            "type": "CLASS_HOUSE", "offer": {"type": "OFFER_BUY"},
+            "currentPrice": {"value": 1_250_000.0, "valuePerArea": 9_615.0},
+            "habitation": {"surface": {"total": 130.0}, "roomCount": 5.0, "bedroomCount": 3.0},
+            "location": {"postalCode": "75018", "city": "Paris 18ème"},
+        })
+    );
+    let energy = &adverts(&file, &suggestion)[0]["habitation"]["climate"]["epcEnergy"];
+    assert_eq!(energy, "ENERGY_CLASSIFICATION_G");
+}
+
+#[test]
+fn a_file_without_addresses_and_kinds_says_what_to_add() {
+    let file = file(
+        "Paris sans doublons",
+        &[
+            "Prix;Arrondissement;Nombre de pieces;Superficie;Etage;Nombre d'etages;Ascenseur;DPE",
+            "575\u{202f}000 €;Paris 15ème (75015);3.0;74 m²;3;11.0;Oui;C",
+            "890\u{202f}000 €;Paris 6ème (75006);2;48 m²;RDC;6;Non;Non renseigné",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let text = &suggestion.text;
+    assert!(text.contains("empty = [\"Non renseigné\"]"), "{text}");
+    assert!(
+        text.contains("template = \"https://parissansdoublons.invalid/{digest}\""),
+        "{text}"
+    );
+    assert!(
+        text.contains("# MISSING type: ") && text.contains("--set type=CLASS_FLAT"),
+        "{text}"
+    );
+    assert!(text.contains("# The median price is 890000 €.\n[[field]]\npath = \"offer.type\"\nvalue = \"OFFER_BUY\""), "{text}");
+    let read = adverts(&file, &suggestion);
+    assert_eq!(read[1]["location"]["postalCode"], "75006");
+    assert_eq!(read[1]["habitation"]["floor"], 0.0);
+    assert_eq!(read[1]["habitation"]["characteristics"]["hasLift"], false);
+    assert_ne!(read[0]["url"], read[1]["url"]);
+}
+
+#[test]
+fn an_identifier_makes_stable_addresses_and_a_price_between_rent_and_sale_is_left_open() {
+    let file = file(
+        "garages",
+        &[
+            "list_id;loyer_ou_prix;montant;ville;code_postal;nature",
+            "11;1;12000;Lyon;69003;box",
+            "12;2;15000;Lyon;69003;box",
+        ],
+    );
+    let suggestion = file.suggest().unwrap();
+    let text = &suggestion.text;
+    assert_eq!(
+        adverts(&file, &suggestion)[1]["url"],
+        "https://garages.invalid/12"
+    );
+    assert!(text.contains("# MISSING offer.type: "), "{text}");
+    assert!(
+        text.contains("#[[field]]\n#path = \"offer.type\"\n"),
+        "{text}"
+    );
+    assert_eq!(adverts(&file, &suggestion)[0].get("offer"), None);
+}
+
+#[test]
+fn an_address_is_one_page_whatever_its_column_is_called_and_not_a_list_of_pictures() {
+    let file = file(
+        "chateaux",
+        &[
+            "photos;fiche;property_type;price;postal_code;ad_type",
+            "https://p.example/a.jpg, https://p.example/b.jpg;https://p.example/1;castle;797600;46600;prestige",
+            "https://p.example/c.jpg;https://p.example/2;castle;320000;19500;prestige",
+        ],
+    );
+    let read = adverts(&file, &file.suggest().unwrap());
+    assert_eq!(read[1]["url"], "https://p.example/2");
+    assert_eq!(
+        (&read[1]["type"], &read[1]["offer"]["type"]),
+        (&json!("CLASS_HOUSE"), &json!("OFFER_BUY"))
+    );
+}
+
+#[test]
+fn a_column_that_repeats_another_is_commented_out() {
+    let mut lines = vec!["url;type;price;postal_code;rooms;floor".to_owned()];
+    lines.extend((0..40).map(|row| {
+        let rooms = row % 4 + 1;
+        format!(
+            "https://p.example/{row};Flat;{};75011;{rooms};{rooms}",
+            200_000 + row
+        )
+    }));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let file = file("copies", &lines);
+    let suggestion = file.suggest().unwrap();
+    let text = &suggestion.text;
+    assert!(
+        text.contains("equals habitation.roomCount in 40 of 40 rows"),
+        "{text}"
+    );
+    assert!(text.contains("#path = \"habitation.floor\""), "{text}");
+    assert_eq!(
+        adverts(&file, &suggestion)[0]["habitation"],
+        json!({"roomCount": 1.0})
+    );
+}
+
+#[test]
+fn the_records_of_a_document_and_the_objects_in_them_are_found() {
+    let document = json!({"meta": {"pages": [{"n": 1}]}, "data": {"ads": [
+        {"list_id": 7, "subject": "Studio à louer", "price": 650, "location": {"city": "Rennes", "zipcode": "35000",
+            "lat": 48.11, "lng": -1.68}, "surface": "18 m²"},
+        {"list_id": 8, "subject": "Appartement T2 à louer", "price": 820, "location": {"city": "Rennes", "zipcode": "35200",
+            "lat": 48.09, "lng": -1.67}, "surface": "41 m²"},
+    ]}});
+    let (records, rows) = records_in(&document).unwrap();
+    assert_eq!((records.as_str(), rows.len()), ("data.ads", 2));
+    let file = SampledFile {
+        name: "rennes".into(),
+        rows,
+        records: Some(records),
+        ..SampledFile::default()
+    };
+    let suggestion = file.suggest().unwrap();
+    assert!(suggestion.text.starts_with("records = \"data.ads\"\n"));
+    let read = &adverts(&file, &suggestion)[1];
+    assert_eq!(read["offer"]["type"], "OFFER_RENT");
+    assert_eq!(
+        read["location"],
+        json!({"postalCode": "35200", "city": "Rennes", "locationCoordinate": {"location": [-1.67, 48.09]}})
+    );
+    assert_eq!(records_in(&json!({"a": 1})), None);
+}
+
+#[test]
+fn a_header_that_is_a_row_is_seen() {
+    let header = |names: &[&str]| SampledFile {
+        header: names.iter().map(|&name| name.to_owned()).collect(),
+        ..SampledFile::default()
+    };
+    let row = [
+        "apimo-85473173",
+        "Appartement",
+        "1",
+        "75001 Paris 1er",
+        "29",
+        "364 000 €",
+    ];
+    assert!(header(&row).has_no_header());
+    assert!(!header(&["Price", "prix_m2", "m2", "X1"]).has_no_header());
+}

@@ -1,0 +1,124 @@
+//! A mapping that is suggested for a file, saved and used, and files that no mapping reads.
+
+use serde_json::{Value, json};
+
+use crate::support::process::{errors, run, toise};
+
+/// Forty flats of a portal whose scraper took the number of rooms for the storey.
+fn english_export() -> String {
+    let header = "Page;Type;Price;City;PostalCode;Rooms;Floor;Surface_m2;Energy_Class;URL\n";
+    let row = |place: u32| {
+        let rooms = place % 4 + 1;
+        format!(
+            "1;Appartement;{} 000 €;Toulon;83000;{rooms} pièce(s);{rooms};{},5 m²;E;https://www.bienici.com/annonce/{place}\n",
+            150 + place,
+            18 * rooms + place % 7
+        )
+    };
+    let rows: String = (0..40).map(row).collect();
+    format!("{header}{rows}")
+}
+
+#[test]
+fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let file = data.join("export.csv");
+    std::fs::write(&file, english_export()).unwrap();
+    let file = file.to_str().unwrap();
+    let output = toise(data, &["ingest", file, "--suggest"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", errors(&output));
+    let suggested: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&suggested["adverts"], &suggested["rows"]),
+        (&json!(40), &json!(40))
+    );
+    let text = suggested["mapping"].as_str().unwrap();
+    assert!(
+        text.contains("#path = \"habitation.floor\""),
+        "a copied column: {text}"
+    );
+    let saved = data.join("saved.toml");
+    std::fs::write(&saved, text).unwrap();
+    let report = run(
+        data,
+        &["ingest", file, "--mapping", saved.to_str().unwrap()],
+    );
+    assert_eq!(
+        (&report["created"], &report["rejected"]),
+        (&json!(40), &json!(0))
+    );
+    assert_eq!(report["unknown_columns"], json!(["Page"]));
+    assert_eq!(report["copied"], json!([]));
+
+    // The built-in mapping for French headers reads it too, and takes the storey at its word.
+    let report = run(
+        data,
+        &["ingest", file, "--mapping", "french-csv", "--dry-run"],
+    );
+    let (report, first) = (&report["report"], &report["dry_run"]["rows"][0]["advert"]);
+    assert_eq!(report["created"], 40);
+    assert_eq!(
+        first["habitation"]["climate"]["epcEnergy"],
+        "ENERGY_CLASSIFICATION_E"
+    );
+    assert_eq!(first["location"]["postalCode"], "83000");
+    let copied = report["copied"][0].as_str().unwrap();
+    assert!(
+        copied.contains("habitation.floor equals habitation.roomCount in 40 of 40 rows"),
+        "{copied}"
+    );
+
+    let map = [
+        "--map",
+        "url=url",
+        "--map",
+        "habitation.climate.epcEnergy=Energy_Class",
+    ];
+    let report = run(data, &[&["ingest", file, "--dry-run"], &map[..]].concat());
+    let first = &report["dry_run"]["rows"][0]["advert"];
+    assert_eq!(
+        first["habitation"]["climate"]["epcEnergy"],
+        "ENERGY_CLASSIFICATION_E"
+    );
+}
+
+#[test]
+fn a_file_that_a_mapping_or_a_suggestion_cannot_read_says_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    for (name, content, arguments, messages) in [
+        (
+            "other.json",
+            "{\"ads\": [{\"title\": \"T3\"}]}",
+            &["--mapping", "listings-json"][..],
+            &["records = \"listings\"", "the keys ads"][..],
+        ),
+        (
+            "no_header.csv",
+            "apimo-85473173,Appartement,1,75001 Paris 1er,29,364 000 €\n",
+            &["--suggest"],
+            &["looks like an advert", "add a first line of names"],
+        ),
+        (
+            "empty.csv",
+            "a,b\n",
+            &["--suggest"],
+            &["no rows to suggest"],
+        ),
+    ] {
+        let file = data.join(name);
+        std::fs::write(&file, content).unwrap();
+        let file = file.to_str().unwrap();
+        let output = toise(data, &[&["ingest", file], arguments].concat()).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        let said = errors(&output);
+        assert!(
+            messages.iter().all(|message| said.contains(message)) && said.contains(name),
+            "{said}"
+        );
+    }
+}
