@@ -79,6 +79,8 @@ pub enum NoiseLevel {
     Heavy,
     /// As on real portals: several agencies on one portal, thin adverts, towns for positions, lots alike
     Market,
+    /// One dense city, adverts of price, surface, rooms, district and energy class alone, as measured on real ones
+    Thin,
 }
 
 impl From<NoiseLevel> for DistortionLevel {
@@ -89,6 +91,7 @@ impl From<NoiseLevel> for DistortionLevel {
             NoiseLevel::Middle => DistortionLevel::Middle,
             NoiseLevel::Heavy => DistortionLevel::Heavy,
             NoiseLevel::Market => DistortionLevel::Market,
+            NoiseLevel::Thin => DistortionLevel::Thin,
         }
     }
 }
