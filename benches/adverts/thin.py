@@ -32,6 +32,9 @@ import sys
 Counter = collections.Counter
 BANDS = [20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 150, 200]
 PRICES = [500_000, 1_000_000]
+PORTAL_PRICES = [400_000, 600_000, 800_000, 950_000, 1_200_000, 1_600_000, 2_500_000]
+# Fewest adverts of a median.
+CELL_MIN = 20
 SURFACE_MAX, ROOMS_MAX = 300, 8
 ENERGY = "ABCDEFG-"
 WINDOW_DAYS = 105
@@ -152,7 +155,7 @@ def copies(rows):
     def surface_gap(one, other):
         less, more = sorted((one["surface"], other["surface"]))
         if less == more:
-            return "equal"
+            return "decimals" if less % 1 else "whole"
         if (less % 1 == 0 or more % 1 == 0) and more - less < 1:
             return "rounded"
         return "measured" if more - less <= 0.03 * more else None if more - less <= 0.08 * more else "far"
@@ -160,7 +163,11 @@ def copies(rows):
     prices = excess([row for row in rows if row["surface"] % 1], lambda row: (row["surface"], row["rooms"]), price_gap)
     prices = [prices.get(rank, 0) for rank in range(6)]
     surfaces = excess([row for row in rows if row["price"] % 5_000], lambda row: (row["price"], row["rooms"]), surface_gap)
-    surfaces = [surfaces.get(kind, 0) for kind in ("equal", "rounded", "measured")]
+    whole, decimals, rounded, measured = (surfaces[kind] for kind in ("whole", "decimals", "rounded", "measured"))
+    # Each half of the pairs that are rounded on one side begins with either.
+    with_decimals = (decimals + rounded / 2) / (whole + decimals + rounded)
+    surfaces = [[whole, rounded / 2, measured * (1 - with_decimals)], [decimals, rounded / 2, measured * with_decimals]]
+    surfaces_equal = (whole + decimals) / (whole + decimals + rounded + measured)
     # Pairs equal in everything that the excess needs, divided by the share of pairs that are.
     chosen = [row for row in rows if row["district"]]
     alike = Counter("same" if one["district"] == other["district"] else "other" if one["commune"] == other["commune"] else
@@ -171,7 +178,7 @@ def copies(rows):
     # Accidents of another district a: other = a + moved * c and same = a * ratio + (1 - moved) * c, for c pairs of one home.
     ratio = all_pairs["same"] / all_pairs["other"]
     found = (alike["same"] - ratio * alike["other"]) / (1 - moved - ratio * moved)
-    equal = (1 - shares["rooms"]) * prices[0] / sum(prices) * surfaces[0] / sum(surfaces)
+    equal = (1 - shares["rooms"]) * prices[0] / sum(prices) * surfaces_equal
     return shares, lone, prices, surfaces, found / equal / len(chosen), len(sure), accidents
 
 
@@ -182,15 +189,22 @@ def main():
     shares, lone, prices, surfaces, pairs_per_advert, sure, accidents = copies(rows)
     communes = sorted({row["commune"] for row in rows})
     per_m2 = lambda row: math.log(row["price"] / row["surface"])
-    level = {commune: statistics.median(per_m2(row) for row in rows if row["commune"] == commune) for commune in communes}
-    offset = [statistics.median(per_m2(row) - level[row["commune"]] for row in rows if band(row["surface"]) == rank)
+    overall = {commune: statistics.median(per_m2(row) for row in rows if row["commune"] == commune) for commune in communes}
+    offset = [statistics.median(per_m2(row) - overall[row["commune"]] for row in rows if band(row["surface"]) == rank)
               for rank in range(len(BANDS) + 1)]
+    cells = collections.defaultdict(list)
+    for row in rows:
+        cells[row["commune"], band(row["surface"])].append(per_m2(row))
+    level = {(commune, rank): statistics.median(cells[commune, rank]) if len(cells[commune, rank]) >= CELL_MIN else
+             overall[commune] + offset[rank] for commune in communes for rank in range(len(BANDS) + 1)}
     districts = collections.defaultdict(list)
     for row in rows:
-        districts[row["commune"], row["district"]].append(per_m2(row) - level[row["commune"]] - offset[band(row["surface"])])
-    factor = {key: statistics.median(of) if len(of) >= 20 else 0.0 for key, of in districts.items()}
-    rest = [per_m2(row) - level[row["commune"]] - offset[band(row["surface"])] - factor[row["commune"], row["district"]]
-            for row in rows]
+        districts[row["commune"], row["district"]].append(per_m2(row) - level[row["commune"], band(row["surface"])])
+    factor = {key: statistics.median(of) if len(of) >= CELL_MIN else 0.0 for key, of in districts.items()}
+    rest = collections.defaultdict(list)
+    for row in rows:
+        rank = band(row["surface"])
+        rest[rank].append(per_m2(row) - level[row["commune"], rank] - factor[row["commune"], row["district"]])
     out = ["//! Tables of thin adverts, written by `benches/adverts/thin.py`, whose head says how each was measured.", "//!",
            f"//! Source: {len(rows):,} adverts of flats in Paris of two portals of one group (SeLoger, Belles Demeures), December",
            "//! 2025, from the public repository that `benches/adverts/paris.py` names; sales of Paris, 2020 to 2023 (DVF);",
@@ -213,14 +227,14 @@ def main():
           f"[u32; {len(BANDS)}]", BANDS)
     table("ADVERTS", "Adverts by arrondissement and band of surface.", f"[[u16; {len(BANDS) + 1}]; {len(communes)}]",
           rows_of(count([band(row["surface"]) for row in rows if row["commune"] == commune], bands) for commune in communes))
-    table("LEVELS", "Median price by arrondissement, EUR per square metre.", f"[u16; {len(communes)}]",
-          [round(math.exp(level[commune])) for commune in communes])
-    table("BAND_OFFSETS", "What a band of surface adds to the logarithm of the price per square metre.",
-          f"[f64; {len(BANDS) + 1}]", floats(offset))
-    table("RESIDUALS", "Quantiles of the rest of that logarithm, every twentieth.", "[f64; 21]", floats(quantiles(rest)))
+    table("LEVELS", "Median price by arrondissement and band of surface, EUR per square metre.",
+          f"[[u16; {len(BANDS) + 1}]; {len(communes)}]",
+          rows_of([round(math.exp(level[commune, rank])) for rank in bands] for commune in communes))
+    table("RESIDUALS", "Quantiles of the rest of the logarithm of the price per square metre, every twentieth, by band.",
+          f"[[f64; 21]; {len(BANDS) + 1}]", "[" + ", ".join(floats(quantiles(rest[rank])) for rank in bands) + "]")
     named = [[(len(districts[key]), round(1000 * factor[key])) for key in sorted(districts, key=str)
               if key[0] == commune and key[1] and len(districts[key]) >= 5] for commune in communes]
-    table("DISTRICTS", "Districts by arrondissement: adverts, and what they add to that logarithm, in thousandths.",
+    table("DISTRICTS", "Districts by arrondissement: adverts, and what they add to the logarithm of the price, in thousandths.",
           f"[&[(u16, i16)]; {len(communes)}]", "[" + ", ".join(f"&{one}" for one in named) + "]")
     table("SURFACES", "Adverts by surface without decimals, square metres from 0; those above the last count as the last.",
           f"[u16; {SURFACE_MAX + 1}]", count([min(SURFACE_MAX, int(row["surface"])) for row in rows], range(SURFACE_MAX + 1)))
@@ -243,16 +257,19 @@ def main():
     steps = lambda price: next(rank for rank, step in enumerate((1_000, 500, 100, 10, 1)) if price % step == 0)
     table("STEPS", "Prices that are multiples of 1,000, 500, 100, 10 and 1 EUR and of nothing coarser, by class of price.",
           f"[[u16; 5]; {len(PRICES) + 1}]", rows_of(count(map(steps, of), range(5)) for of in by_class))
-    table("FIRST_PORTAL", "Share of adverts of the first portal, SeLoger, by class of price.", f"[f64; {len(PRICES) + 1}]",
-          floats(statistics.mean(row["portal"] == "seloger.com" for row in rows if band(row["price"], PRICES) == rank)
-                 for rank in range(len(PRICES) + 1)))
+    table("PORTAL_CLASSES_EUR", "Bounds of the classes of price of the next table, EUR.",
+          f"[u32; {len(PORTAL_PRICES)}]", PORTAL_PRICES)
+    table("FIRST_PORTAL", "Share of adverts of the first portal, SeLoger.", f"[f64; {len(PORTAL_PRICES) + 1}]", floats(
+        statistics.mean(row["portal"] == "seloger.com" for row in rows if band(row["price"], PORTAL_PRICES) == rank)
+        for rank in range(len(PORTAL_PRICES) + 1)))
     table("DISTRICT_UNKNOWN", "Share of adverts without a district.", "f64",
           f"{statistics.mean(not row['district'] for row in rows):.3f}")
     table("PAIRS_PER_ADVERT", "Pairs of adverts of one home, per advert.", "f64", f"{pairs_per_advert:.3f}")
     table("COPY_PRICES", "Copies by how far their prices are apart: equal, within 1, 2, 4, 7 and 10 %.", "[f64; 6]",
           floats(value / sum(prices) for value in prices))
-    table("COPY_SURFACES", "Copies by their surfaces: equal, rounded on one side, measured within 3 %.", "[f64; 3]",
-          floats(value / sum(surfaces) for value in surfaces))
+    table("COPY_SURFACES", "Copies of a whole surface, and of one with decimals: equal, rounded on one side, measured "
+          "again within 3 %.", "[[f64; 3]; 2]",
+          "[" + ", ".join(floats(value / sum(line) for value in line) for line in surfaces) + "]")
     for field, about in (("rooms", "other rooms"), ("bedrooms", "other bedrooms"), ("district", "another district"),
                          ("energy", "another energy class"), ("portal", "another portal")):
         table(f"COPY_{field.upper()}", f"Share of copies with {about}, where both are known.", "f64", f"{shares[field]:.3f}")

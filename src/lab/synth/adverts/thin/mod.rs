@@ -141,8 +141,8 @@ impl ThinHome {
             at(stream, &counts)
         };
         let dearer = f64::from(DISTRICTS[place][district].1) / 1_000.0;
-        let deviation = BAND_OFFSETS[band] + dearer + residual(stream);
-        let per_m2 = f64::from(LEVELS[place]) * deviation.exp();
+        let deviation = dearer + residual(stream, band);
+        let per_m2 = f64::from(LEVELS[place][band]) * deviation.exp();
         let price_eur = asked(stream, per_m2 * f64::from(surface_dm) / 10.0);
         let rooms = 1 + at(stream, &ROOMS[band]) as u32;
         let bedrooms = at(stream, &BEDROOMS[rooms as usize - 1]);
@@ -157,7 +157,7 @@ impl ThinHome {
             energy: (energy < CLASSES.len()).then_some(energy),
             price_eur,
             portal: usize::from(
-                !stream.chance(FIRST_PORTAL[class_of(&PRICE_CLASSES_EUR, price_eur)]),
+                !stream.chance(FIRST_PORTAL[class_of(&PORTAL_CLASSES_EUR, price_eur)]),
             ),
         }
     }
@@ -168,9 +168,10 @@ impl ThinHome {
         let band = class_of(&BANDS_M2, self.surface_dm / 10);
         let mut other = self.clone();
         other.price_eur = moved_price(stream, self.price_eur, &COPY_PRICES, &GAPS);
-        other.surface_dm = match stream.weighted(&COPY_SURFACES) {
+        let is_whole = self.surface_dm.is_multiple_of(10);
+        other.surface_dm = match stream.weighted(&COPY_SURFACES[usize::from(!is_whole)]) {
             0 => self.surface_dm,
-            1 if self.surface_dm.is_multiple_of(10) => self
+            1 if is_whole => self
                 .surface_dm
                 .saturating_add_signed(stream.between(-4, 9) as i32),
             1 if stream.chance(0.5) => self.surface_dm / 10 * 10,
@@ -363,10 +364,11 @@ fn surface_dm(stream: &mut Stream, band: usize) -> u32 {
 }
 
 /// How far the logarithm of a price per square metre is from what place and surface suggest.
-fn residual(stream: &mut Stream) -> f64 {
-    let scaled = stream.unit() * (RESIDUALS.len() - 1) as f64;
+fn residual(stream: &mut Stream, band: usize) -> f64 {
+    let quantiles = &RESIDUALS[band];
+    let scaled = stream.unit() * (quantiles.len() - 1) as f64;
     let (below, part) = (scaled as usize, scaled.fract());
-    RESIDUALS[below] + part * (RESIDUALS[below + 1] - RESIDUALS[below])
+    quantiles[below] + part * (quantiles[below + 1] - quantiles[below])
 }
 
 /// A price as sellers write it: mostly a customary number of thousands near a value.
