@@ -32,7 +32,9 @@ import sys
 Counter = collections.Counter
 BANDS = [20, 30, 40, 50, 60, 70, 80, 90, 100, 120, 150, 200]
 PRICES = [500_000, 1_000_000]
-PORTAL_PRICES = [400_000, 600_000, 800_000, 950_000, 1_200_000, 1_600_000, 2_500_000]
+# The second portal shows what is dear, or dear by the square metre.
+PORTAL_PRICES = [400_000, 800_000, 850_000, 900_000, 950_000, 1_200_000, 1_600_000, 2_500_000]
+DEAR_PER_M2 = 15_000
 # Fewest adverts of a median.
 CELL_MIN = 20
 SURFACE_MAX, ROOMS_MAX = 300, 8
@@ -127,7 +129,7 @@ def copies(rows):
     everywhere = sum(1 for _ in pairs(odd, lambda row: (row["price"], row["surface"])))
     accidents = (everywhere - len(sure)) / 14
     differ = {field: sum(not same(*two, field) and None not in (two[0][field], two[1][field]) for two in sure)
-              for field in ("rooms", "bedrooms", "district", "portal")}
+              for field in ("rooms", "bedrooms", "district")}
     known = {field: sum(None not in (one[field], other[field]) for one, other in sure) for field in differ}
     shares = {field: max(0, differ[field] - (accidents if field == "district" else 0)) / known[field] for field in differ}
     lone = {field: sum((one[field] is None) != (other[field] is None) for one, other in sure) / len(sure)
@@ -259,9 +261,16 @@ def main():
           f"[[u16; 5]; {len(PRICES) + 1}]", rows_of(count(map(steps, of), range(5)) for of in by_class))
     table("PORTAL_CLASSES_EUR", "Bounds of the classes of price of the next table, EUR.",
           f"[u32; {len(PORTAL_PRICES)}]", PORTAL_PRICES)
-    table("FIRST_PORTAL", "Share of adverts of the first portal, SeLoger.", f"[f64; {len(PORTAL_PRICES) + 1}]", floats(
-        statistics.mean(row["portal"] == "seloger.com" for row in rows if band(row["price"], PORTAL_PRICES) == rank)
-        for rank in range(len(PORTAL_PRICES) + 1)))
+    def first_portal(is_dear, rank):
+        seen = [row["portal"] == "seloger.com" for row in rows if band(row["price"], PORTAL_PRICES) == rank
+                and (row["price"] >= DEAR_PER_M2 * row["surface"]) == is_dear]
+        return statistics.mean(seen) if seen else 1.0
+
+    table("DEAR_PER_M2", "Price from which a home counts as dear in the next table, EUR per square metre.", "f64",
+          f"{DEAR_PER_M2:.1f}")
+    table("FIRST_PORTAL", "Share of adverts of the first portal, SeLoger, of other and of dear homes.",
+          f"[[f64; {len(PORTAL_PRICES) + 1}]; 2]", "[" + ", ".join(
+              floats(first_portal(is_dear, rank) for rank in range(len(PORTAL_PRICES) + 1)) for is_dear in (False, True)) + "]")
     table("DISTRICT_UNKNOWN", "Share of adverts without a district.", "f64",
           f"{statistics.mean(not row['district'] for row in rows):.3f}")
     table("PAIRS_PER_ADVERT", "Pairs of adverts of one home, per advert.", "f64", f"{pairs_per_advert:.3f}")
@@ -271,7 +280,7 @@ def main():
           "again within 3 %.", "[[f64; 3]; 2]",
           "[" + ", ".join(floats(value / sum(line) for value in line) for line in surfaces) + "]")
     for field, about in (("rooms", "other rooms"), ("bedrooms", "other bedrooms"), ("district", "another district"),
-                         ("energy", "another energy class"), ("portal", "another portal")):
+                         ("energy", "another energy class")):
         table(f"COPY_{field.upper()}", f"Share of copies with {about}, where both are known.", "f64", f"{shares[field]:.3f}")
     for field in lone:
         table(f"COPY_{field.upper()}_LONE", f"Share of copies of which only one shows the {field}.", "f64", f"{lone[field]:.3f}")

@@ -47,7 +47,7 @@ pub struct DedupArgs {
     /// Run one noise level instead of all
     #[arg(long, value_enum, value_name = "LEVEL")]
     level: Option<NoiseLevel>,
-    /// Also print N wrong decisions of each level, with their evidence
+    /// Also print N wrong decisions of each level, with their evidence: wrong joins first
     #[arg(long, value_name = "N", default_value_t = 0)]
     mistakes: usize,
     /// Run the full ingestion of every sighting into a temporary store, instead of the scorer alone
@@ -196,7 +196,7 @@ fn scored(arguments: &DedupArgs, level: DistortionLevel) -> DedupMeasurement {
         &mut market,
         compared,
     );
-    let mistakes = market.mistakes().iter().take(arguments.mistakes);
+    let mistakes = market.mistakes().take(arguments.mistakes);
     DedupMeasurement::Scorer {
         outcome: Box::new(market.outcome()),
         mistakes: mistakes.cloned().collect(),

@@ -387,10 +387,20 @@ pub(super) const STEPS: [[u16; 5]; 3] = [
     [4977, 30, 46, 30, 19],
 ];
 /// Bounds of the classes of price of the next table, EUR.
-pub(super) const PORTAL_CLASSES_EUR: [u32; 7] =
-    [400000, 600000, 800000, 950000, 1200000, 1600000, 2500000];
-/// Share of adverts of the first portal, SeLoger.
-pub(super) const FIRST_PORTAL: [f64; 8] = [0.996, 0.971, 0.940, 0.801, 0.530, 0.455, 0.362, 0.307];
+pub(super) const PORTAL_CLASSES_EUR: [u32; 8] = [
+    400000, 800000, 850000, 900000, 950000, 1200000, 1600000, 2500000,
+];
+/// Price from which a home counts as dear in the next table, EUR per square metre.
+pub(super) const DEAR_PER_M2: f64 = 15000.0;
+/// Share of adverts of the first portal, SeLoger, of other and of dear homes.
+pub(super) const FIRST_PORTAL: [[f64; 9]; 2] = [
+    [
+        1.000, 1.000, 1.000, 0.847, 0.652, 0.557, 0.497, 0.391, 0.362,
+    ],
+    [
+        0.913, 0.522, 0.536, 0.423, 0.468, 0.408, 0.351, 0.322, 0.285,
+    ],
+];
 /// Share of adverts without a district.
 pub(super) const DISTRICT_UNKNOWN: f64 = 0.152;
 /// Pairs of adverts of one home, per advert.
@@ -407,8 +417,6 @@ pub(super) const COPY_BEDROOMS: f64 = 0.146;
 pub(super) const COPY_DISTRICT: f64 = 0.155;
 /// Share of copies with another energy class, where both are known.
 pub(super) const COPY_ENERGY: f64 = 0.067;
-/// Share of copies with another portal, where both are known.
-pub(super) const COPY_PORTAL: f64 = 0.119;
 /// Share of copies of which only one shows the bedrooms.
 pub(super) const COPY_BEDROOMS_LONE: f64 = 0.020;
 /// Share of copies of which only one shows the district.

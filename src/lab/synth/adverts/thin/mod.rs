@@ -156,9 +156,7 @@ impl ThinHome {
             bedrooms: (bedrooms + 1 < BEDROOMS[0].len()).then_some(bedrooms as u32),
             energy: (energy < CLASSES.len()).then_some(energy),
             price_eur,
-            portal: usize::from(
-                !stream.chance(FIRST_PORTAL[class_of(&PORTAL_CLASSES_EUR, price_eur)]),
-            ),
+            portal: portal(stream, price_eur, surface_dm),
         }
     }
 
@@ -227,9 +225,7 @@ impl ThinHome {
         if stream.chance(COPY_DISTRICT) {
             other.district = stream.below(DISTRICTS[self.place].len());
         }
-        if stream.chance(COPY_PORTAL) {
-            other.portal = 1 - self.portal;
-        }
+        other.portal = portal(stream, other.price_eur, other.surface_dm);
         other
     }
 
@@ -361,6 +357,14 @@ fn surface_dm(stream: &mut Stream, band: usize) -> u32 {
     } else {
         10 * whole
     }
+}
+
+/// Draws the portal of an advert, for each advert of a home again: twelve percent of the sure pairs are of both portals,
+/// as many as this gives.
+fn portal(stream: &mut Stream, price_eur: u32, surface_dm: u32) -> usize {
+    let is_dear = f64::from(price_eur) >= DEAR_PER_M2 * f64::from(surface_dm) / 10.0;
+    let first = FIRST_PORTAL[usize::from(is_dear)][class_of(&PORTAL_CLASSES_EUR, price_eur)];
+    usize::from(!stream.chance(first))
 }
 
 /// How far the logarithm of a price per square metre is from what place and surface suggest.
