@@ -8,6 +8,10 @@
 //! Groups of [`ADVERTS_PER_GROUP`] adverts are derived from the seed. An advert is found by drawing its group again, which
 //! costs some microseconds.
 
+#[allow(
+    clippy::approx_constant,
+    reason = "measured shares may resemble mathematical constants"
+)]
 mod measured;
 
 use super::lifecycle::SynthSighting;
