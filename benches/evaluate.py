@@ -27,6 +27,7 @@ NOISE = {
     "clean": "clean: portals copy", "light": "light: rounded, some blurred",
     "middle": "middle: rewritten, recompressed, late prices, second agencies", "heavy": "heavy: half missing or wrong",
     "market": "market: several agencies a portal, thin, lots alike",
+    "thin": "thin: one dense city, price, surface, rooms, district and energy class alone",
 }
 
 

@@ -60,7 +60,7 @@ pub struct DedupArgs {
     /// Run one noise level instead of all
     #[arg(long, value_enum, value_name = "LEVEL", requires = "synthetic")]
     level: Option<NoiseLevel>,
-    /// Also print N wrong decisions, with their evidence
+    /// Also print N wrong decisions, with their evidence: wrong joins first
     #[arg(long, value_name = "N", default_value_t = 0)]
     mistakes: usize,
     /// Run the full ingestion of every sighting into a temporary store, instead of the scorer alone
@@ -92,6 +92,8 @@ pub enum NoiseLevel {
     Heavy,
     /// As on real portals: several agencies on one portal, thin adverts, towns for positions, lots alike
     Market,
+    /// One dense city, adverts of price, surface, rooms, district and energy class alone, as measured on real ones
+    Thin,
 }
 
 impl From<NoiseLevel> for DistortionLevel {
@@ -102,6 +104,7 @@ impl From<NoiseLevel> for DistortionLevel {
             NoiseLevel::Middle => DistortionLevel::Middle,
             NoiseLevel::Heavy => DistortionLevel::Heavy,
             NoiseLevel::Market => DistortionLevel::Market,
+            NoiseLevel::Thin => DistortionLevel::Thin,
         }
     }
 }
@@ -198,7 +201,7 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
 fn scored(arguments: &DedupArgs, level: DistortionLevel) -> DedupMeasurement {
     let mut market = dedup::DedupSimulation::default();
     observe(arguments.adverts, arguments.seed, level, &mut market);
-    let mistakes = market.mistakes().iter().take(arguments.mistakes);
+    let mistakes = market.mistakes().take(arguments.mistakes);
     DedupMeasurement::Scorer {
         outcome: Box::new(market.outcome()),
         mistakes: mistakes.cloned().collect(),

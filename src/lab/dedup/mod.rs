@@ -78,7 +78,7 @@ pub struct Mistake {
     pub comparison: Comparison,
 }
 
-/// Maximum number of recorded mistakes.
+/// Maximum number of recorded mistakes of each kind.
 const MISTAKES_MAX: usize = 200;
 
 struct SeenAdvert {
@@ -103,7 +103,8 @@ pub struct DedupSimulation {
     missed: MissedJoins,
     wrongly_joined: u64,
     likely: u64,
-    mistakes: Vec<Mistake>,
+    /// Wrong joins, and missed ones.
+    mistakes: [Vec<Mistake>; 2],
     compared: u64,
     compared_max: u64,
     encoded_bytes: u64,
@@ -250,14 +251,17 @@ impl DedupSimulation {
                 same,
                 comparison,
             });
-        let free = MISTAKES_MAX - self.mistakes.len();
-        let mistakes: Vec<Mistake> = mistakes.take(free).collect();
-        self.mistakes.extend(mistakes);
+        for mistake in mistakes {
+            let of_kind = &mut self.mistakes[usize::from(mistake.same)];
+            if of_kind.len() < MISTAKES_MAX {
+                of_kind.push(mistake);
+            }
+        }
     }
 
-    /// The first wrong decisions, at most `MISTAKES_MAX`.
-    pub fn mistakes(&self) -> &[Mistake] {
-        &self.mistakes
+    /// The first wrong decisions, at most `MISTAKES_MAX` of each kind: wrong joins first, which are the worse ones.
+    pub fn mistakes(&self) -> impl Iterator<Item = &Mistake> {
+        self.mistakes.iter().flatten()
     }
 
     /// The result so far.

@@ -19,16 +19,20 @@ pub enum DistortionLevel {
     /// are the town's centre, texts are mostly the agency's own, pictures cannot be compared, and flats of one building
     /// or programme are shown alike.
     Market,
+    /// A dense city whose adverts show price, surface, rooms, district and energy class alone, drawn from what was
+    /// measured on real ones; no noise is added.
+    Thin,
 }
 
 impl DistortionLevel {
-    /// All levels, mildest first.
-    pub const ALL: [DistortionLevel; 5] = [
+    /// All levels, mildest first; thin adverts last.
+    pub const ALL: [DistortionLevel; 6] = [
         DistortionLevel::Clean,
         DistortionLevel::Light,
         DistortionLevel::Middle,
         DistortionLevel::Heavy,
         DistortionLevel::Market,
+        DistortionLevel::Thin,
     ];
 
     /// Name of the level on the command line.
@@ -39,13 +43,14 @@ impl DistortionLevel {
             DistortionLevel::Middle => "middle",
             DistortionLevel::Heavy => "heavy",
             DistortionLevel::Market => "market",
+            DistortionLevel::Thin => "thin",
         }
     }
 
     /// Noise parameters of the level.
     pub const fn noise(self) -> Noise {
         match self {
-            DistortionLevel::Clean => CLEAN,
+            DistortionLevel::Clean | DistortionLevel::Thin => CLEAN,
             DistortionLevel::Light => LIGHT,
             DistortionLevel::Middle => MIDDLE,
             DistortionLevel::Heavy => HEAVY,

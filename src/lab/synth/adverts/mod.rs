@@ -6,6 +6,8 @@
 //! [`seller`] its seller, `lifecycle` when it is seen and at what price, [`portal`] and [`descriptions`] what a portal shows;
 //! [`level`] sets the noise, and `files` writes the result.
 //!
+//! The level `thin` shares none of this: it is one city, drawn from measured tables by `thin`.
+//!
 //! Order: the sightings of a block of 2,048 adverts are in time order, and blocks are ordered by when their assets come
 //! to the market. The sightings of one asset are therefore in time order, and the whole file approximately. Everything
 //! is derived from the seed, with any number of threads; memory is limited to a few blocks.
@@ -18,6 +20,7 @@ mod lifecycle;
 pub mod portal;
 mod presentation;
 pub mod seller;
+mod thin;
 
 use asset::SynthAsset;
 pub use files::{documents, labels};
@@ -143,6 +146,9 @@ impl MarketGenerator {
     pub fn block(&self, block: u64) -> Vec<Observation> {
         let from = block * BLOCK_ITEMS;
         let to = (from + BLOCK_ITEMS).min(self.request.adverts);
+        if self.request.level == DistortionLevel::Thin {
+            return thin::sightings(&self.request, from, to);
+        }
         let mut observed = Vec::with_capacity(2 * BLOCK_ITEMS as usize);
         for group in from / ADVERTS_PER_GROUP..to.div_ceil(ADVERTS_PER_GROUP) {
             self.group(group, &mut observed);
