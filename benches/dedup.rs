@@ -68,7 +68,7 @@ fn dedup(criterion: &mut Criterion) {
             evaluate::DedupSimulation::default,
             |mut market| {
                 for one in &observations {
-                    market.observe(&one.advert, one.asset, |_, _| {});
+                    market.observe(&one.advert, one.asset);
                 }
                 market.outcome()
             },

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure thin adverts of Paris and write what was measured as the tables of the synthetic level `thin`.
 
-    python3 thin.py OUT/paris.ndjson SALES.csv.gz DIAGNOSTICS.csv.gz > src/lab/synth/adverts/thin/measured.rs
+    python3 thin.py OUT/paris.ndjson SALES.csv.gz DIAGNOSTICS.csv.gz > src/synth/adverts/thin/measured.rs
 
 OUT/paris.ndjson is what paris.py writes; SALES is the geolocated DVF of Paris, 2020 to 2023; DIAGNOSTICS are energy
 diagnostics of a department (Lozère) with the older column names. The tables hold counts and quantiles, no advert.

@@ -234,7 +234,7 @@ fn observe(adverts: u64, seed: u64, level: DistortionLevel, judge: &mut dedup::D
     for block in 0..synth.blocks() {
         for mut observation in synth.block(block) {
             complete(&mut observation.advert);
-            judge.observe(&observation.advert, observation.asset, |_, _| {});
+            judge.observe(&observation.advert, observation.asset);
         }
         bar.inc(1);
     }
@@ -414,9 +414,10 @@ fn print_fitted(fitted: &FittedWeights) {
     align(&mut table);
     println!("{table}");
     println!(
-        "{:.0} pairs of one asset are expected, {:.0} of two; the prior of each pair changes by {:+.1} bits.\n\
-         ratio: binary logarithm of the ratio of both frequencies; fitted: without what other fields say already.",
-        fitted.same, fitted.different, fitted.prior_bits
+        "{:.0} pairs of one asset are expected, {:.0} of two.\n\
+         ratio: binary logarithm of the ratio of both frequencies, the right weight if fields were independent; fitted: the \
+         same, at most two bits from the weight in use.",
+        fitted.same, fitted.different
     );
 }
 

@@ -37,6 +37,7 @@ use toise_collect::portals::Portals;
 use toise_geocode::live::LiveGeocoder;
 use toise_listings::Listings;
 use toise_listings::load::ingest::GROUP_MAX;
+use toise_listings::placement::quality::MergeCounter;
 use toise_opendata::import::iso;
 use toise_store::Store;
 
@@ -153,6 +154,7 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
         .with_contours(contours::kept(&common.data))
         .with_addresses(LiveGeocoder::open(&common.data))
         .with_identity(portals.identity());
+    let counter = MergeCounter::from_now(&listings)?;
     let mut seen = arguments.snapshot.then(|| SnapshotRows::new(&clock));
     plan.read_all(&sources, &progress, &mut report, |batch, report| {
         if let Some(seen) = &mut seen {
@@ -163,6 +165,8 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     if let Some(seen) = seen {
         report.gone(&listings.take_offline_unseen(&seen.finish()?)?);
     }
+    let before = counter.adverts_before();
+    report.merges(listings.merge_counts_since(counter)?, before);
     report.seconds = started.elapsed().as_secs_f64();
     let path = report.write(&common.data)?;
     if let Some(copy) = &arguments.report {

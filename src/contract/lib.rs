@@ -26,6 +26,7 @@ pub mod listings;
 pub mod position;
 pub mod query;
 pub mod read;
+pub mod sample;
 pub mod walk;
 
 pub use fault::Fault;

@@ -21,7 +21,6 @@ pub mod body_budget;
 pub mod call;
 mod connection;
 pub mod console_page;
-pub mod cors;
 pub mod endpoint;
 pub mod error;
 mod files;
@@ -40,12 +39,10 @@ mod readiness;
 pub mod refused_acts;
 pub mod replica;
 mod reports;
-pub mod request_line;
 mod request_trace;
 pub mod resources;
 pub mod response;
 pub mod router;
-mod sample;
 pub mod server;
 pub mod sessions;
 pub mod settings;
@@ -55,5 +52,7 @@ mod vendor_sources;
 
 pub use app::App;
 pub use readiness::Readiness;
-pub use toise_transport::{client_address, listener, pace, paid_reads, refused_keys, tls};
+pub use toise_transport::{
+    client_address, cors, listener, pace, paid_reads, refused_keys, request_line, tls,
+};
 use toise_transport::{coding, connections_by_address, pieces};

@@ -4,6 +4,5 @@
 pub(crate) const COMPARABLES: usize = 5;
 /// Maximum adverts of a property that one call checks.
 pub(crate) const CHECKED_MAX: usize = 10;
-
 /// Maximum requests of a geocoding batch.
 pub const BATCH_MAX: usize = 100;

@@ -10,4 +10,5 @@ pub mod estimate;
 pub mod geocode;
 pub mod letters;
 pub mod matching;
-pub mod synth;
+
+pub use toise_synth as synth;

@@ -13,12 +13,13 @@
 
 #![forbid(unsafe_code)]
 
-pub mod adverts;
 pub mod columns;
 pub mod load;
 pub mod placement;
 pub mod properties;
 pub mod records;
 pub mod search;
+
+pub use toise_adverts as adverts;
 
 pub use records::{Error, Listings, OrderRefused, Result};

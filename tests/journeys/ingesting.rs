@@ -475,3 +475,58 @@ fn a_person_decides_pairs_that_are_perhaps_one_home() {
         errors(&again)
     );
 }
+
+#[test]
+fn merges_are_measured_and_decided_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let advert = |portal: &str, home: u32, surface: f64| {
+        json!({
+            "url": format!("https://{portal}.example/annonce/{home}"), "source": format!("{portal}.example"),
+            "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 187_430 + 41_210 * home},
+            "lastSeenAt": "2026-03-01T08:00:00Z", "location": {"city": "Paris", "postalCode": "75011"},
+            "habitation": {"surface": {"total": surface}, "roomCount": 2},
+        })
+    };
+    let adverts = [
+        advert("a", 1, 41.37),
+        advert("b", 1, 41.37),
+        advert("a", 2, 52.91),
+    ];
+    let lines = adverts.map(|advert| advert.to_string()).join("\n");
+    assert!(
+        feed(data, &["ingest", "-"], lines.as_bytes())
+            .status
+            .success()
+    );
+    let measured = run(data, &["evaluate", "dedup"]);
+    assert_eq!(measured["adverts"], 3);
+    assert_eq!(measured["properties"], 2);
+    assert_eq!(measured["mergedPairs"], 1);
+    assert_eq!(measured["contradictingPairs"], 0);
+    assert_eq!(measured["sample"].as_array().unwrap().len(), 1);
+
+    // What a person merges stays merged, and is counted where it contradicts itself.
+    let property = |portal: &str, home: u32| {
+        let url = format!("https://{portal}.example/annonce/{home}");
+        let explained = run(data, &["explain", &url, &url]);
+        explained["adverts"][0]["propertyFlxId"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let kept = run(
+        data,
+        &["properties", "merge", &property("a", 1), &property("a", 2)],
+    );
+    let measured = run(data, &["evaluate", "dedup"]);
+    assert_eq!(measured["contradictingPairs"], 2);
+    let rebuilt = run(data, &["properties", "rebuild", "--dry-run"]);
+    assert_eq!(rebuilt["propertiesSplit"], 0);
+    let rebuilt = run(data, &["properties", "rebuild"]);
+    assert_eq!(rebuilt["changes"], json!([]));
+    assert!(Path::new(rebuilt["report"].as_str().unwrap()).is_file());
+    assert_eq!(json!(property("a", 2)), kept["propertyFlxId"]);
+    let audit = run(data, &["audit"]);
+    assert!(audit.to_string().contains("properties rebuild"), "{audit}");
+}

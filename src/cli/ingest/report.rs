@@ -14,11 +14,14 @@ use toise_contract::Fault;
 use toise_contract::enums::WireEnum;
 use toise_listings::adverts::left_out::LeftOut;
 use toise_listings::load::ingest::{IngestOutcome, IngestReceipt};
+use toise_listings::placement::quality::MergeCounts;
 
 /// Maximum examples stored per reason.
 const EXAMPLES_MAX: usize = 3;
 /// Maximum distinct reasons; further ones are counted together.
 const REASONS_MAX: usize = 200;
+/// Adverts created from which it is worth to decide merges again.
+const DOUBLED_MIN: u64 = 1_000;
 /// Label under which further reasons are counted.
 const OTHER_REASONS: &str = "other reasons";
 
@@ -77,6 +80,11 @@ pub struct IngestReport {
     warnings: BTreeMap<String, IngestTally>,
     /// Fields of a file that look copied from another, in words.
     copied: Vec<String>,
+    /// The properties that were written, and how many of their merges contradict themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merges: Option<MergeCounts>,
+    /// Whether the store more than doubled, so that its first adverts were compared with few others.
+    has_doubled: bool,
     /// Columns that map to no field, in the order they were found.
     unknown_columns: Vec<String>,
     #[serde(skip)]
@@ -122,6 +130,30 @@ impl IngestReport {
             reason,
             IngestExample { value, ..example },
         );
+    }
+
+    /// Keeps the counts of the properties that were written to a store that held `adverts_before`.
+    pub fn merges(&mut self, counts: MergeCounts, adverts_before: u64) {
+        self.has_doubled = self.created >= DOUBLED_MIN && self.created > adverts_before;
+        self.merges = Some(counts);
+    }
+
+    /// What to say of the merges; `None` if all is as usual.
+    fn remark_on_merges(&self) -> Option<String> {
+        let counts = self.merges.as_ref()?;
+        if counts.is_unusual() {
+            return Some(format!(
+                "warning: {} of {} merged pairs of adverts contradict each other ({:.1} %), more than usual. Is a column mapped \
+                 wrongly? `toise evaluate dedup` shows in what they differ",
+                counts.contradicting_pairs,
+                counts.merged_pairs,
+                100.0 * counts.contradicting_share()
+            ));
+        }
+        self.has_doubled.then(|| {
+            "the store has more than doubled: `toise properties rebuild` decides the merges again, among all adverts"
+                .to_owned()
+        })
     }
 
     /// Counts rows without any value.
@@ -336,6 +368,9 @@ impl IngestReport {
         }
         for warning in &self.copied {
             let _ = writeln!(text, "warning: {warning}");
+        }
+        if let Some(remark) = self.remark_on_merges() {
+            let _ = writeln!(text, "{remark}");
         }
         if !self.unknown_columns.is_empty() {
             let _ = writeln!(

@@ -8,12 +8,12 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
 
-use super::super::sample::Sample;
 use super::reference;
 use toise_alerts::delivery::Delivery;
 use toise_contract::listings::deliveries::{AdvertDelivery, PropertyDelivery};
 use toise_contract::listings::{Advert, LiteProperty, Property};
 use toise_contract::read::read;
+use toise_contract::sample::Sample;
 
 /// Field that every record has, although requests may leave it out.
 const IDENTIFIER: &str = "flxId";

@@ -9,7 +9,7 @@ use warp::http::Method;
 use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
 use crate::openapi::{Operation, reference};
 use crate::response::ApiResponse;
-pub use crate::sample::Sample;
+pub use toise_contract::sample::Sample;
 
 /// The sample endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[

@@ -1,13 +1,11 @@
 //! Estimates match weights from compared pairs of which most are not labelled.
 //!
-//! Expectation and maximisation (Winkler, 1988): the weights say how likely each pair is one asset, the pairs weighted by
-//! that say how often each level occurs among pairs of one asset and of two, which gives new weights, and so on. A pair
-//! that a person read keeps the person's verdict.
+//! Expectation and maximisation (Winkler, 1988): the weights say how likely each pair is one asset; the pairs, weighted by
+//! that, say how often each level occurs among pairs of one asset and of two; the binary logarithm of the ratio of both is
+//! the new weight (Fellegi and Sunter, 1969); and so on. A pair that a person read keeps the person's verdict.
 //!
-//! Two estimates are computed. The log ratio of the two frequencies is the Fellegi–Sunter weight, which is correct if
-//! fields are independent. They are not: flats of one building agree in most fields. The fitted weights therefore come
-//! from a logistic regression over the levels, drawn to the weights in use, which credits a field only with what the
-//! other fields do not already explain.
+//! The ratio is the right weight if fields are independent. They are not: flats of one building agree in most fields. So in
+//! each round a weight stays within [`REACH_BITS`] of the one in use, and a person decides what to make of the rest.
 
 use serde::Serialize;
 
@@ -17,17 +15,11 @@ use toise_dedup::weights::{FIELDS, WEIGHTS};
 /// Pairs added to every count, so that unseen levels are not treated as impossible.
 const SMOOTHING: f64 = 2.0;
 /// Rounds of expectation and maximisation.
-const ROUNDS: usize = 4;
-/// Passes over the pairs in each round.
-const PASSES: usize = 4;
-/// Initial step of the descent, in bits; it decreases as one over the pass number.
-const STEP: f64 = 0.02;
-/// How strongly a level seen in a pair is drawn to its weight in use, as a share of its distance.
-const PULL: f64 = 1e-4;
+const ROUNDS: usize = 10;
+/// How far an estimate may go from the weight in use, bits.
+const REACH_BITS: f64 = 2.0;
 /// Maximum number of levels in a field.
 const LEVELS_MAX: usize = 12;
-/// Bounds of a level's weight, in bits: what the generator never produces may still happen.
-const BITS: std::ops::RangeInclusive<f64> = -8.0..=8.0;
 /// Code of a field that was not compared.
 const NOT_COMPARED: u8 = u8::MAX;
 
@@ -66,7 +58,7 @@ pub struct FittedLevel {
     pub different: f64,
     /// Binary logarithm of the ratio of the two frequencies.
     pub ratio_bits: f64,
-    /// Weight from the regression, in bits.
+    /// The weight estimated: that ratio, but no farther than [`REACH_BITS`] from the weight in use.
     pub fitted_bits: f64,
     /// Weight in the current table, in bits.
     pub bits_in_use: f32,
@@ -90,8 +82,6 @@ pub struct FittedWeights {
     pub same: f64,
     /// Expected number of pairs of two assets.
     pub different: f64,
-    /// What the regression adds to the prior of each pair, in bits.
-    pub prior_bits: f64,
     /// The compared fields.
     pub fields: Vec<FittedField>,
 }
@@ -128,41 +118,17 @@ impl WeightFitter {
 
     /// Estimates the weights. CPU-bound, on the calling thread.
     pub fn fit(mut self) -> FittedWeights {
-        let in_use = weights_in_use();
-        let (mut prior_bits, mut fitted) = (0.0, in_use);
+        let mut fitted = weights_in_use();
+        let mut counted = LevelCounts::of(&self.pairs);
         for _ in 0..ROUNDS {
-            (prior_bits, fitted) = self.maximise(&in_use, prior_bits, fitted);
+            fitted = counted.bounded_ratios();
             for pair in self.pairs.iter_mut().filter(|pair| !pair.is_labelled) {
-                pair.same = pair.probability(prior_bits, &fitted);
+                pair.same = pair.probability(&fitted);
             }
+            counted = LevelCounts::of(&self.pairs);
         }
-        let mut counts: LevelTable<[f64; 2]> = [[[[0.0; 2]; LEVELS_MAX]; 2]; FIELDS];
-        let mut totals = [0.0; 2];
-        for pair in &self.pairs {
-            let shares = [1.0 - pair.same, pair.same].map(|share| pair.weight * share);
-            for (total, share) in totals.iter_mut().zip(shares) {
-                *total += share;
-            }
-            for (field, level) in pair.present() {
-                let counted = &mut counts[field][usize::from(pair.one_seller)][level];
-                for (count, share) in counted.iter_mut().zip(shares) {
-                    *count += share;
-                }
-            }
-        }
-        let mut ratios: LevelTable<f64> = [[[0.0; LEVELS_MAX]; 2]; FIELDS];
-        for (field, weights) in WEIGHTS.iter().enumerate() {
-            for (sellers, counted) in counts[field].iter().enumerate() {
-                let known = |same: usize| {
-                    let all: f64 = counted.iter().map(|level| level[same]).sum();
-                    all + SMOOTHING * weights.levels.len() as f64
-                };
-                for (level, counted) in counted.iter().enumerate().take(weights.levels.len()) {
-                    let share = |same: usize| (counted[same] + SMOOTHING) / known(same);
-                    ratios[field][sellers][level] = (share(1) / share(0)).log2();
-                }
-            }
-        }
+        let LevelCounts { counts, totals } = &counted;
+        let ratios = counted.ratios();
         let fields = WEIGHTS
             .iter()
             .enumerate()
@@ -190,43 +156,70 @@ impl WeightFitter {
         FittedWeights {
             same: totals[1],
             different: totals[0],
-            prior_bits,
             fields: fields.collect(),
         }
     }
+}
 
-    /// Stochastic gradient descent in the order of the pairs, starting from weights and drawn to those in use, with steps
-    /// that adapt to the frequency of a level (AdaGrad).
-    fn maximise(
-        &self,
-        in_use: &LevelTable<f64>,
-        mut base: f64,
-        mut bits: LevelTable<f64>,
-    ) -> (f64, LevelTable<f64>) {
-        let (least, greatest) = (*BITS.start(), *BITS.end());
-        let mut squares: LevelTable<f64> = [[[1e-3; LEVELS_MAX]; 2]; FIELDS];
-        let mut base_squares = 1e-3;
-        for pass in 0..PASSES {
-            let step = STEP * 20.0 / (1.0 + pass as f64).sqrt();
-            for pair in &self.pairs {
-                let sellers = usize::from(pair.one_seller);
-                let error = pair.weight * (pair.same - pair.probability(base, &bits));
-                if error.abs() < 1e-4 {
-                    continue;
-                }
-                base_squares += error * error;
-                base += step * error / f64::sqrt(base_squares);
-                for (field, level) in pair.present() {
-                    let gradient = error
-                        - PULL * (bits[field][sellers][level] - in_use[field][sellers][level]);
-                    squares[field][sellers][level] += gradient * gradient;
-                    let moved = bits[field][sellers][level]
-                        + step * gradient / squares[field][sellers][level].sqrt();
-                    bits[field][sellers][level] = moved.clamp(least, greatest);
+/// How often each level occurs among pairs of two assets and of one.
+struct LevelCounts {
+    counts: LevelTable<[f64; 2]>,
+    totals: [f64; 2],
+}
+
+impl LevelCounts {
+    fn of(pairs: &[ComparedPair]) -> Self {
+        let mut counts: LevelTable<[f64; 2]> = [[[[0.0; 2]; LEVELS_MAX]; 2]; FIELDS];
+        let mut totals = [0.0; 2];
+        for pair in pairs {
+            let shares = [1.0 - pair.same, pair.same].map(|share| pair.weight * share);
+            for (total, share) in totals.iter_mut().zip(shares) {
+                *total += share;
+            }
+            for (field, level) in pair.present() {
+                let counted = &mut counts[field][usize::from(pair.one_seller)][level];
+                for (count, share) in counted.iter_mut().zip(shares) {
+                    *count += share;
                 }
             }
         }
-        (base, bits)
+        Self { counts, totals }
+    }
+
+    /// Binary logarithms of the ratios of both frequencies.
+    fn ratios(&self) -> LevelTable<f64> {
+        let mut ratios: LevelTable<f64> = [[[0.0; LEVELS_MAX]; 2]; FIELDS];
+        for (field, weights) in WEIGHTS.iter().enumerate() {
+            for (sellers, counted) in self.counts[field].iter().enumerate() {
+                let known = |same: usize| {
+                    let all: f64 = counted.iter().map(|level| level[same]).sum();
+                    all + SMOOTHING * weights.levels.len() as f64
+                };
+                for (level, counted) in counted.iter().enumerate().take(weights.levels.len()) {
+                    let share = |same: usize| (counted[same] + SMOOTHING) / known(same);
+                    ratios[field][sellers][level] = (share(1) / share(0)).log2();
+                }
+            }
+        }
+        ratios
+    }
+
+    /// The ratios, near the weights in use; levels that do not occur keep those.
+    fn bounded_ratios(&self) -> LevelTable<f64> {
+        let (in_use, mut bits) = (weights_in_use(), self.ratios());
+        for (field, sellers) in bits.iter_mut().enumerate() {
+            for (seller, levels) in sellers.iter_mut().enumerate() {
+                for (level, bits) in levels.iter_mut().enumerate() {
+                    let near = in_use[field][seller][level];
+                    let is_seen = self.counts[field][seller][level].iter().sum::<f64>() >= 1.0;
+                    *bits = match is_seen {
+                        true => bits.clamp(near - REACH_BITS, near + REACH_BITS),
+                        false => near,
+                    };
+                }
+            }
+        }
+        bits
     }
 }
 
@@ -239,13 +232,13 @@ impl ComparedPair {
     }
 
     /// Probability that it is one asset by these weights.
-    fn probability(&self, base: f64, bits: &LevelTable<f64>) -> f64 {
+    fn probability(&self, bits: &LevelTable<f64>) -> f64 {
         let of_seller = usize::from(self.one_seller);
         let sum: f64 = self
             .present()
             .map(|(field, level)| bits[field][of_seller][level])
             .sum();
-        1.0 / (1.0 + (-(base + sum + self.other_bits)).exp2())
+        1.0 / (1.0 + (-(sum + self.other_bits)).exp2())
     }
 }
 

@@ -116,13 +116,8 @@ fn id(index: usize) -> FlxId {
 
 impl DedupSimulation {
     /// Processes a sighting of an advert of `asset`: an advert with a known URL is updated, a new one is assigned to a
-    /// property. `compared` is called with each compared pair and with whether it is of one asset.
-    pub fn observe(
-        &mut self,
-        advert: &Advert,
-        asset: u64,
-        mut compared: impl FnMut(&Comparison, bool),
-    ) {
+    /// property.
+    pub fn observe(&mut self, advert: &Advert, asset: u64) {
         let url = advert.url.clone().unwrap_or_default();
         let fingerprint = Fingerprint::from_advert(advert);
         if let Some(index) = self.by_url.get(&url) {
@@ -143,13 +138,6 @@ impl DedupSimulation {
         }
         same.push(index);
         let around = self.surroundings(&fingerprint, &around);
-        for one in &met {
-            let known = &self.adverts[*one];
-            compared(
-                &compare_among(&fingerprint, &known.fingerprint, &around),
-                known.asset == asset,
-            );
-        }
         let thresholds = Thresholds::default();
         let assignment = assign(&fingerprint, &self.candidates(&met), &around, thresholds);
         self.likely += assignment.likely.len() as u64;
@@ -295,7 +283,7 @@ mod tests {
         };
         let mut market = super::DedupSimulation::default();
         for seen in crate::synth::adverts::MarketGenerator::new(request).observations() {
-            market.observe(&seen.advert, seen.asset, |_, _| {});
+            market.observe(&seen.advert, seen.asset);
         }
         let outcome = market.outcome();
         assert_eq!(outcome.grouping.adverts, 4_096);

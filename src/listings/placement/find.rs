@@ -5,7 +5,9 @@
 //! result is the same as that of a full search there. At two million properties an advert has about 130 candidates.
 //! Their outlines are read in runs of neighbours; the one in ten that remains is compared by its fingerprint.
 
-use std::collections::{BTreeSet, HashSet};
+mod around;
+
+use std::collections::BTreeSet;
 
 use rusqlite::Connection;
 use uuid::Uuid;
@@ -21,6 +23,8 @@ use toise_dedup::{
     Agreements, AssignmentCandidate, BlockKey, Fingerprint, Outline, Reassignment, Surroundings,
     Thresholds, assign, may_be_same, reassign,
 };
+
+pub(super) use around::AdvertsAround;
 
 /// Maximum candidates under one block key, latest first.
 const CANDIDATES_PER_KEY_MAX: usize = 500;
@@ -174,43 +178,6 @@ impl Placement {
             .map(|advert| property_of.query_row([advert], |row| row.get(0)))
             .collect::<rusqlite::Result<BTreeSet<i64>>>()?;
         choose_property(connection, query, &weighed, &around)
-    }
-}
-
-/// The adverts that share a block with a stored one.
-pub(super) struct AdvertsAround {
-    /// Those that their outlines do not rule out.
-    pub near: Vec<i64>,
-    /// The others.
-    pub ruled_out: Vec<i64>,
-    /// How common the values of the advert are among them.
-    pub surroundings: Surroundings,
-}
-
-impl AdvertsAround {
-    /// Finds the adverts around a stored one.
-    pub fn find(connection: &Connection, fingerprint: &Fingerprint, own: i64) -> Result<Self> {
-        let Nearby { near, met, .. } = find_nearby(connection, fingerprint)?;
-        let met = met.into_iter().filter(|(advert, _)| *advert != own);
-        let (adverts, agreements): (Vec<_>, Vec<_>) = met.unzip();
-        let is_near: HashSet<i64> = near.iter().copied().collect();
-        let (near, ruled_out) = adverts.iter().partition(|advert| is_near.contains(advert));
-        Ok(Self {
-            near,
-            ruled_out,
-            surroundings: agreements.into_iter().collect(),
-        })
-    }
-
-    /// Those that are not clearly different from the advert.
-    pub fn alike(&self, connection: &Connection, fingerprint: &Fingerprint) -> Result<Vec<i64>> {
-        let mut alike = Vec::new();
-        for advert in &self.near {
-            if may_be_same(fingerprint, &rows::fingerprint_of(connection, *advert)?) {
-                alike.push(*advert);
-            }
-        }
-        Ok(alike)
     }
 }
 

@@ -85,6 +85,8 @@ pub struct MergeCounter {
     by_field: [u64; Contradiction::ALL.len()],
     /// The sequence of the last property counted.
     last: i64,
+    /// The number of the last advert at the start.
+    last_advert: i64,
 }
 
 impl MergeCounter {
@@ -95,8 +97,14 @@ impl MergeCounter {
     pub fn from_now(listings: &Listings) -> Result<Self> {
         Ok(Self {
             last: listings.store.read(rows::last_sequence)?,
+            last_advert: listings.store.read(rows::last_advert)?,
             ..Self::default()
         })
+    }
+
+    /// The adverts that the store held when the count began.
+    pub fn adverts_before(&self) -> u64 {
+        self.last_advert.unsigned_abs()
     }
 
     /// Counts the next properties; the counts when there are no more. Blocks: milliseconds.

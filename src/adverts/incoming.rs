@@ -1,0 +1,306 @@
+//! An incoming advert: validated against the wire type, without derived fields, and merged into the stored record.
+//!
+//! Called by `load`. An absent field means "unchanged", an explicit null means "unknown now". The typed record cannot
+//! distinguish the two, so the JSON is kept with it and merged as JSON (RFC 7396): objects field by field, lists whole.
+
+use chrono::{DateTime, Duration, Utc};
+use serde_json::{Map, Value};
+
+use crate::identity::{IdentityRules, ListingUrl, URL_RULE};
+use crate::implausible::LeftOutPosition;
+use toise_contract::Fault;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::Timestamp;
+use toise_contract::read::read;
+
+/// How far in the future an observation may lie. Clocks differ, but one set to next year would block later updates.
+pub const CLOCK_SKEW_MAX: Duration = Duration::hours(24);
+
+/// Fields that toise derives. They are ignored on arrival, so that a record read from the service can be sent back.
+const DERIVED_FIELDS: [&str; 6] = [
+    "flxId",
+    "propertyFlxId",
+    "mainPropertyAdFlxId",
+    "meta",
+    "hasAnomaly",
+    "lastModifiedAt",
+];
+
+/// Fields that say which advert was seen and when; they are stored apart from its content.
+const SIGHTING: [&str; 3] = ["url", "firstSeenAt", "lastSeenAt"];
+
+/// A validated advert: one sighting, with the content it reports.
+#[derive(Clone, Debug)]
+pub struct IncomingAdvert {
+    /// The identity of the advert.
+    pub url: ListingUrl,
+    /// When it was seen: `lastSeenAt`, or the time of arrival.
+    pub observed_at: Timestamp,
+    /// The latest moment at which anything can have been observed when it arrived.
+    pub latest_at: Timestamp,
+    /// The earliest sighting the sender knows of, never after `observed_at`.
+    pub first_seen_at: Timestamp,
+    /// Whether it states a price; an explicit null (price on request) counts.
+    pub states_price: bool,
+    /// The content as JSON, nulls included.
+    pub patch: Map<String, Value>,
+    /// The content, with nulls read as unknown.
+    pub content: Advert,
+    /// Why its position was left out; `None` where it was not.
+    pub left_out_position: Option<LeftOutPosition>,
+}
+
+impl IncomingAdvert {
+    /// Validates an advert that arrives at `now`; its URL is read by the rules of its portal.
+    ///
+    /// # Errors
+    /// The first fault in document order, then a missing `url`.
+    pub fn read(value: Value, now: DateTime<Utc>, rules: &IdentityRules) -> Result<Self, Fault> {
+        let Value::Object(mut patch) = value else {
+            return Err(Fault::new("", "must be an object"));
+        };
+        patch.retain(|field, _| !DERIVED_FIELDS.contains(&field.as_str()));
+        sync_floor_names(&mut patch);
+        let left_out_position = LeftOutPosition::leave_out(&mut patch);
+        let value = Value::Object(patch);
+        let mut content: Advert = read(&value)?;
+        let url = match &content.url {
+            Some(text) => rules
+                .parse(text)
+                .ok_or_else(|| Fault::new("url", URL_RULE))?,
+            None => return Err(Fault::new("url", "is required")),
+        };
+        let now = Timestamp::new(now);
+        let observed_at = content.last_seen_at.unwrap_or(now);
+        let latest_at = Timestamp::new(now.get() + CLOCK_SKEW_MAX);
+        if observed_at > latest_at {
+            return Err(Fault::new(
+                "lastSeenAt",
+                "must not lie more than a day in the future",
+            ));
+        }
+        let first_seen_at = content
+            .first_seen_at
+            .unwrap_or(observed_at)
+            .min(observed_at);
+        content.url = None;
+        content.first_seen_at = None;
+        content.last_seen_at = None;
+        let Value::Object(mut patch) = value else {
+            return Err(Fault::new("", "must be an object"));
+        };
+        patch.retain(|field, _| !SIGHTING.contains(&field.as_str()));
+        Ok(Self {
+            url,
+            observed_at,
+            latest_at,
+            first_seen_at,
+            states_price: states_price(&patch),
+            patch,
+            content,
+            left_out_position,
+        })
+    }
+
+    /// Why the advert is refused for a fault of its content: one without a place may have had a position that cannot be.
+    pub fn refusal(&self, fault: Fault) -> Fault {
+        match &self.left_out_position {
+            Some(position) if fault.path == "location" => position.refusal(),
+            _ => fault,
+        }
+    }
+
+    /// The content after this sighting is merged into the `stored` content.
+    ///
+    /// # Errors
+    /// The merged record is invalid; the incoming part alone was validated before.
+    pub fn over(&self, stored: Map<String, Value>) -> Result<Advert, Fault> {
+        let mut merged = stored;
+        merge_patch(&mut merged, &self.patch);
+        read(&Value::Object(merged))
+    }
+}
+
+fn states_price(patch: &Map<String, Value>) -> bool {
+    match patch.get("currentPrice") {
+        Some(Value::Null) => true,
+        Some(price) => price.get("value").is_some(),
+        None => false,
+    }
+}
+
+/// Copies the floor to its other name when only one of the two is given; otherwise an update would make them differ.
+fn sync_floor_names(patch: &mut Map<String, Value>) {
+    let Some(Value::Object(habitation)) = patch.get_mut("habitation") else {
+        return;
+    };
+    let features = habitation.get("features");
+    let features_floor = features
+        .and_then(|features| features.get("propertyFloor"))
+        .cloned();
+    let floor = habitation.get("floor").cloned();
+    match (floor, features_floor) {
+        (None, Some(floor)) => {
+            habitation.insert("floor".into(), floor);
+        }
+        (Some(floor), None) => {
+            if matches!(habitation.get("features"), None | Some(Value::Null)) {
+                habitation.insert("features".into(), Value::Object(Map::new()));
+            }
+            if let Some(Value::Object(features)) = habitation.get_mut("features") {
+                features.insert("propertyFloor".into(), floor);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Applies a merge patch to an object: null removes, objects merge, everything else replaces.
+fn merge_patch(target: &mut Map<String, Value>, patch: &Map<String, Value>) {
+    for (field, value) in patch {
+        match value {
+            Value::Null => {
+                target.shift_remove(field);
+            }
+            Value::Object(inner) => {
+                let existing = target
+                    .entry(field.as_str())
+                    .or_insert_with(|| Value::Object(Map::new()));
+                if !existing.is_object() {
+                    *existing = Value::Object(Map::new());
+                }
+                if let Value::Object(existing) = existing {
+                    merge_patch(existing, inner);
+                }
+            }
+            other => {
+                target.insert(field.clone(), other.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn now() -> DateTime<Utc> {
+        "2026-11-21T12:00:00Z".parse().unwrap()
+    }
+
+    fn read_json(value: Value) -> Result<IncomingAdvert, Fault> {
+        IncomingAdvert::read(value, now(), &IdentityRules::default())
+    }
+
+    fn incoming(mut value: Value) -> IncomingAdvert {
+        value["url"] = json!("https://portail.example/1");
+        read_json(value).unwrap()
+    }
+
+    fn object(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn absent_is_unchanged_and_null_is_unknown_now() {
+        let stored = json!({
+            "title": "T3", "tags": ["cave"], "description": "Beau",
+            "habitation": {"roomCount": 3, "surface": {"total": 61, "kitchen": 8}},
+        });
+        let update = incoming(json!({
+            "description": null, "tags": null, "habitation": {"surface": {"kitchen": null, "total": 62}},
+        }));
+        let merged = serde_json::to_value(update.over(object(stored)).unwrap()).unwrap();
+        assert_eq!(merged["title"], "T3");
+        assert_eq!(merged["tags"], json!([]));
+        assert!(merged.get("description").is_none());
+        assert_eq!(merged["habitation"]["roomCount"], 3);
+        assert_eq!(merged["habitation"]["surface"], json!({"total": 62}));
+    }
+
+    #[test]
+    fn derived_fields_of_a_record_sent_back_are_ignored() {
+        let first = incoming(json!({
+            "flxId": "not even an id", "propertyFlxId": 1, "mainPropertyAdFlxId": [], "meta": 7,
+            "hasAnomaly": "x", "lastModifiedAt": 3, "title": "T3",
+            "firstSeenAt": "2026-01-01T00:00:00Z", "lastSeenAt": "2026-11-20T08:00:00+01:00",
+        }));
+        assert_eq!(Value::Object(first.patch), json!({"title": "T3"}));
+        assert_eq!(first.observed_at.to_string(), "2026-11-20T07:00:00.000Z");
+        assert_eq!(first.first_seen_at.to_string(), "2026-01-01T00:00:00.000Z");
+        assert_eq!(first.content.last_seen_at, None);
+    }
+
+    #[test]
+    fn a_sighting_defaults_to_now_and_is_never_before_the_first() {
+        let seen = incoming(json!({}));
+        assert_eq!(seen.observed_at.get(), now());
+        let seen = incoming(json!({"lastSeenAt": null, "firstSeenAt": "2026-12-01"}));
+        assert_eq!(seen.first_seen_at, seen.observed_at);
+        let fault = read_json(json!({"url": "https://p.example/1", "lastSeenAt": "2027-01-01"}))
+            .unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            "lastSeenAt: must not lie more than a day in the future"
+        );
+    }
+
+    #[test]
+    fn both_names_of_the_floor_get_the_same_value() {
+        for habitation in [
+            json!({"floor": 3}),
+            json!({"features": {"propertyFloor": 3}}),
+            json!({"floor": 3, "features": null}),
+        ] {
+            let content = incoming(json!({"habitation": habitation})).content;
+            let habitation = content.habitation.unwrap();
+            assert_eq!(habitation.floor.unwrap().get(), 3.0);
+            assert_eq!(
+                habitation.features.unwrap().property_floor.unwrap().get(),
+                3.0
+            );
+        }
+        let stored = json!({"habitation": {"floor": 2, "features": {"propertyFloor": 2}}});
+        let merged = incoming(json!({"habitation": {"floor": null}}))
+            .over(object(stored))
+            .unwrap();
+        assert_eq!(
+            merged.habitation.unwrap().features.unwrap().property_floor,
+            None
+        );
+    }
+
+    #[test]
+    fn a_price_is_stated_by_a_number_or_by_null() {
+        for (value, states) in [
+            (json!({}), false),
+            (json!({"currentPrice": {}}), false),
+            (json!({"currentPrice": null}), true),
+            (json!({"currentPrice": {"value": null}}), true),
+            (json!({"currentPrice": {"value": 1}}), true),
+        ] {
+            assert_eq!(incoming(value.clone()).states_price, states, "{value}");
+        }
+    }
+
+    #[test]
+    fn faults_name_their_path() {
+        for (value, message) in [
+            (json!([]), "body: must be an object"),
+            (json!({"title": "T3"}), "url: is required"),
+            (
+                json!({"url": "p.example/1"}),
+                "url: must be an http or https address of at most 2048 bytes, without user name",
+            ),
+            (json!({"url": 3, "type": 4}), "url: must be a string"),
+            (
+                json!({"medias": {"images": [{}]}}),
+                "medias.images[0].gaussianHash: is required",
+            ),
+        ] {
+            let text = read_json(value.clone()).unwrap_err().to_string();
+            assert!(text.starts_with(message), "{value}: {text}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! One advert: its identity, content, derived values and changes since the last sighting.
+//!
+//! The listings run the steps: [`incoming`] reads the advert, [`identity`] derives its key from the URL,
+//! [`prepare`] merges it into the stored record, completes it ([`complete`]), checks it for anomalies ([`anomaly`])
+//! and reports what changed ([`change`]), or that only moments did ([`restated`]). Pure functions: nothing here reads the store or a clock.
+
+#![forbid(unsafe_code)]
+
+pub mod anomaly;
+pub mod change;
+pub mod complete;
+pub mod derived;
+pub mod identity;
+pub mod implausible;
+pub mod incoming;
+pub mod left_out;
+pub mod locating;
+pub mod member;
+pub mod prepare;
+pub mod restated;

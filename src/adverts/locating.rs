@@ -1,0 +1,156 @@
+//! The position of an advert that gives none: from its address, else from its town or postal code, with its precision.
+//!
+//! Called by completion, before and after a place is completed from its commune: a house number lies in an IRIS and a
+//! commune that the rest follows from; the middle of a street only replaces the centre of the commune. What is not found
+//! leaves a warning for the sender, never a wrong position.
+
+use super::derived::DerivedFields;
+use toise_contract::enums::EnumLocationPrecision;
+use toise_contract::listings::codes::{InseeCode, Position, PostalCode};
+use toise_contract::listings::place::{AdCompleteLatLng, AdLocation};
+use toise_geo::iris::IrisIndex;
+use toise_geocode::Geocoder;
+use toise_geocode::address::Confidence;
+use toise_geocode::resolve::{PostalAddress, Precision, Resolved};
+
+/// Difference in degrees up to which a position is the centre of its commune: the table of places has three decimals.
+const CENTRE_ROUNDING_DEG: f64 = 0.000_51;
+
+/// What tells more of an advert's place than the advert does.
+#[derive(Clone, Copy, Default)]
+pub struct PlaceSources<'s> {
+    /// Contours that give the IRIS and commune of a position.
+    pub iris: Option<&'s IrisIndex>,
+    /// Gives the position of an address.
+    pub geocoder: Option<&'s Geocoder>,
+}
+
+impl<'s> PlaceSources<'s> {
+    /// Contours alone.
+    pub fn contours(iris: Option<&'s IrisIndex>) -> Self {
+        Self {
+            iris,
+            geocoder: None,
+        }
+    }
+}
+
+/// Whether a place has a position.
+fn has_position(location: &AdLocation) -> bool {
+    let point = location.location_coordinate.as_ref();
+    point.is_some_and(|point| point.location.is_some())
+}
+
+fn asked(location: &AdLocation) -> PostalAddress<'_> {
+    PostalAddress {
+        address: location.address.as_deref().unwrap_or_default().trim(),
+        postal_code: location.postal_code.as_ref().map_or("", PostalCode::as_str),
+        city: location.city.as_deref().unwrap_or_default(),
+        insee_code: location.insee_code.as_ref().map_or("", InseeCode::as_str),
+    }
+}
+
+/// What the address of a place without a position means, and a warning where that is not known. A house number gives its
+/// position and, surely enough, its commune.
+pub(super) fn locate(
+    location: &mut AdLocation,
+    geocoder: Option<&Geocoder>,
+    derived: &mut DerivedFields,
+) -> (Option<Resolved>, Option<String>) {
+    let asked = asked(location);
+    let Some(geocoder) = geocoder.filter(|geocoder| !geocoder.segments().is_empty()) else {
+        return (None, None);
+    };
+    if asked.address.is_empty() || has_position(location) {
+        return (None, None);
+    }
+    let found = match geocoder.locate(asked) {
+        Ok(found) => found,
+        Err(reason) => return (None, Some(format!("location.address: {reason}"))),
+    };
+    if found.precision == Precision::Town {
+        return (
+            None,
+            Some("location.address: only its town is known".into()),
+        );
+    }
+    if found.precision == Precision::Address {
+        set_position(location, &found, derived);
+    }
+    if location.insee_code.is_none() && found.confidence == Confidence::High {
+        location.insee_code = InseeCode::parse(&found.insee_code);
+        if location.insee_code.is_some() {
+            derived.add(DerivedFields::INSEE_CODE);
+        }
+    }
+    (Some(found), None)
+}
+
+/// Finishes a place that was completed from its commune: the street `found` replaces the centre of the commune, a town or
+/// postal code that names no single commune gives the one it most surely means, and the precision is told. A position
+/// that the sender gives is told to be a town's if it is the centre of the commune.
+pub(super) fn finish(
+    location: &mut AdLocation,
+    found: Option<&Resolved>,
+    geocoder: Option<&Geocoder>,
+    derived: &mut DerivedFields,
+) {
+    let is_given = has_position(location) && !derived.contains(DerivedFields::POSITION);
+    if is_given {
+        if location.precision.is_none() && is_at_centre(location) {
+            location.precision = Some(EnumLocationPrecision::Town);
+            derived.add(DerivedFields::PRECISION);
+        }
+        return;
+    }
+    if let Some(found) = found.filter(|found| found.precision == Precision::Street) {
+        set_position(location, found, derived);
+    }
+    if !has_position(location)
+        && let Some(town) = geocoder.and_then(|geocoder| town(location, geocoder))
+    {
+        set_position(location, &town, derived);
+    }
+    if has_position(location) {
+        location.precision = Some(match found.map(|found| found.precision) {
+            Some(Precision::Address) => EnumLocationPrecision::Address,
+            Some(Precision::Street) => EnumLocationPrecision::Street,
+            Some(Precision::Town) | None => EnumLocationPrecision::Town,
+        });
+        derived.add(DerivedFields::PRECISION);
+    }
+}
+
+/// Whether a position is the centre of its commune, which portals give where they hide or do not know the address.
+fn is_at_centre(location: &AdLocation) -> bool {
+    let of = |point: &Option<AdCompleteLatLng>| point.as_ref().and_then(|point| point.location);
+    let position = of(&location.location_coordinate).zip(of(&location.city_coordinate));
+    position.is_some_and(|(position, centre)| {
+        let differences = [
+            position.latitude() - centre.latitude(),
+            position.longitude() - centre.longitude(),
+        ];
+        differences
+            .iter()
+            .all(|difference| difference.abs() <= CENTRE_ROUNDING_DEG)
+    })
+}
+
+/// The commune that a place most surely means.
+fn town(location: &AdLocation, geocoder: &Geocoder) -> Option<Resolved> {
+    let asked = PostalAddress {
+        address: "",
+        ..asked(location)
+    };
+    let found = (!asked.is_empty()).then(|| geocoder.resolve(asked))??;
+    let is_sure = found.confidence == Confidence::High && found.precision == Precision::Town;
+    is_sure.then_some(found)
+}
+
+fn set_position(location: &mut AdLocation, found: &Resolved, derived: &mut DerivedFields) {
+    let position = Position::new(found.lon, found.lat);
+    if position.is_some() {
+        location.location_coordinate = Some(AdCompleteLatLng { location: position });
+        derived.add(DerivedFields::POSITION);
+    }
+}

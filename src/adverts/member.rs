@@ -1,0 +1,23 @@
+//! A member: an advert as its property is built from it, the record with its history and derived fields.
+
+use super::change::AdvertHistory;
+use super::complete::DerivedFields;
+use toise_contract::listings::Advert;
+
+/// An advert of a property.
+#[derive(Clone, Debug)]
+pub struct PropertyMember {
+    /// The advert's record, completed.
+    pub advert: Advert,
+    /// The advert's history.
+    pub history: AdvertHistory,
+    /// Which fields of the record were derived.
+    pub derived: DerivedFields,
+}
+
+impl PropertyMember {
+    /// Whether the advert is online; true when the record does not say.
+    pub fn is_online(&self) -> bool {
+        self.advert.is_online.unwrap_or(true)
+    }
+}

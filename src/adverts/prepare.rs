@@ -1,0 +1,418 @@
+//! Prepares an incoming advert: from the stored one, a record to write with its events, or nothing, or a fault.
+//!
+//! A pure function of both, so ingestion runs it on all cores before the transaction, and again inside it in the rare
+//! case that another writer came first. It has two steps. An [`AdvertState`] and a sighting give the next state; a bulk
+//! load, whose sightings follow each other in memory, repeats only this one. An [`AdvertDraft`] is then built from the
+//! last state, ready to be written.
+
+use std::borrow::Cow;
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::member::PropertyMember;
+use crate::anomaly::Anomalies;
+use crate::change::{AdvertHistory, Sighting};
+use crate::complete::{DerivedFields, complete, forget_price_per_area, names_a_town};
+use crate::identity::IdentityRules;
+use crate::incoming::IncomingAdvert;
+use crate::locating::PlaceSources;
+use crate::restated::is_restated;
+use toise_contract::Fault;
+use toise_contract::listings::Advert;
+use toise_contract::listings::codes::FlxId;
+use toise_contract::listings::deliveries::AdvertEvent;
+use toise_contract::listings::market::Meta;
+use toise_contract::read::read;
+use toise_dedup::Fingerprint;
+use toise_store::document;
+
+/// Fields of a stored record that are not content: identity, history and derived flags.
+const HISTORY_FIELDS: [&str; 7] = [
+    "flxId",
+    "url",
+    "firstSeenAt",
+    "lastSeenAt",
+    "lastModifiedAt",
+    "meta",
+    "hasAnomaly",
+];
+
+/// A stored advert.
+#[derive(Clone, Debug)]
+pub struct StoredAdvert {
+    /// The number of the advert in the store.
+    pub advert: i64,
+    /// The number of its property.
+    pub property: i64,
+    /// The sequence of its last change.
+    pub sequence: i64,
+    /// The advert's history.
+    pub history: AdvertHistory,
+    /// Which fields of the record were derived.
+    pub derived: DerivedFields,
+    /// The record as JSON text.
+    pub text: Vec<u8>,
+}
+
+impl StoredAdvert {
+    /// What a comparison needs of it, derived from its record.
+    ///
+    /// # Errors
+    /// The record is not the JSON text of an advert.
+    pub fn fingerprint(&self) -> serde_json::Result<Fingerprint> {
+        let advert: Advert = serde_json::from_slice(&self.text)?;
+        Ok(Fingerprint::from_advert(&advert).last_online(self.history.online_at))
+    }
+}
+
+/// How a sighting changed the content of an advert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentChange {
+    /// The advert is new.
+    Created,
+    /// The content changed.
+    Updated,
+    /// The content is the same as before.
+    Unchanged,
+}
+
+impl ContentChange {
+    /// The contract's spelling.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ContentChange::Created => "created",
+            ContentChange::Updated => "updated",
+            ContentChange::Unchanged => "unchanged",
+        }
+    }
+}
+
+/// A record ready to be written.
+#[derive(Clone, Debug)]
+pub struct AdvertDraft {
+    /// The record, complete except for the property's identifier, with its history and derived fields.
+    pub member: PropertyMember,
+    /// The anomalies of the record.
+    pub anomalies: Anomalies,
+    /// The fingerprint for comparisons.
+    pub fingerprint: Fingerprint,
+    /// The events that the sighting caused.
+    pub events: Vec<AdvertEvent>,
+    /// How the content changed.
+    pub change: ContentChange,
+    /// Whether the record says the same as the stored one but for its moments.
+    pub is_restated: bool,
+    /// Warnings for the sender.
+    pub warnings: Vec<Cow<'static, str>>,
+    /// The record encoded for the store.
+    pub document: Vec<u8>,
+}
+
+/// What to do with an incoming advert.
+#[derive(Clone, Debug)]
+pub enum IngestDecision {
+    /// Write this record.
+    Write(Box<AdvertDraft>),
+    /// Write nothing: everything it reports is known, or older than what is known. Holds the advert's identifier.
+    Unchanged(FlxId),
+    /// Refuse it.
+    Reject(Fault),
+}
+
+/// The content of an advert after its sightings, without derived fields, and its history.
+#[derive(Clone, Debug)]
+pub struct AdvertState {
+    flx_id: FlxId,
+    url: Option<String>,
+    content: Advert,
+    history: AdvertHistory,
+}
+
+/// The state of an advert after a sighting, and what the sighting changed.
+#[derive(Clone, Debug)]
+pub struct AdvertDelta {
+    /// The state after the sighting.
+    pub known: AdvertState,
+    /// The events that the sighting caused.
+    pub events: Vec<AdvertEvent>,
+    /// How the content changed.
+    pub change: ContentChange,
+}
+
+/// The effect of a sighting on the state of an advert.
+#[derive(Clone, Debug)]
+pub enum SightingOutcome {
+    /// It reports something new.
+    Changed(Box<AdvertDelta>),
+    /// Everything it reports is known, or older than what is known. Holds the advert's identifier.
+    Unchanged(FlxId),
+    /// It is refused.
+    Refused(Fault),
+}
+
+/// Decides what to do with an incoming advert, given the advert stored under its URL.
+///
+/// # Errors
+/// The stored record cannot be decoded, or the new one cannot be encoded.
+pub fn prepare(
+    incoming: &IncomingAdvert,
+    stored: Option<&StoredAdvert>,
+    sources: PlaceSources<'_>,
+) -> Result<IngestDecision, document::Error> {
+    let outcome = match stored {
+        None => AdvertState::begin(incoming),
+        Some(stored) => {
+            let (known, given) = AdvertState::read(stored)?;
+            known.update(given, incoming)
+        }
+    };
+    Ok(match outcome {
+        SightingOutcome::Unchanged(flx_id) => IngestDecision::Unchanged(flx_id),
+        SightingOutcome::Refused(fault) => IngestDecision::Reject(fault),
+        SightingOutcome::Changed(delta) => {
+            let mut draft = AdvertDraft::build(*delta, sources)?;
+            if let (ContentChange::Unchanged, Some(stored)) = (draft.change, stored) {
+                // The places that complete a record may have changed since it was stored.
+                draft.is_restated = is_restated(&stored.text, &document::decode(&draft.document)?);
+            }
+            IngestDecision::Write(Box::new(draft))
+        }
+    })
+}
+
+/// What an advert would become if it arrived at `now` and were not known: the completed record, and the warnings for
+/// its sender.
+///
+/// # Errors
+/// The fault for which it would be refused.
+pub fn preview(
+    value: Value,
+    now: DateTime<Utc>,
+    rules: &IdentityRules,
+    sources: PlaceSources<'_>,
+) -> Result<(Advert, Vec<Cow<'static, str>>), Fault> {
+    let incoming = IncomingAdvert::read(value, now, rules)?;
+    match prepare(&incoming, None, sources) {
+        Ok(IngestDecision::Write(draft)) => {
+            let mut advert = draft.member.advert;
+            // Identifiers are given when an advert is written.
+            advert.flx_id = None;
+            Ok((advert, draft.warnings))
+        }
+        Ok(IngestDecision::Reject(fault)) => Err(fault),
+        // Not reached: an advert that is not known is new.
+        Ok(IngestDecision::Unchanged(_)) => Ok((incoming.content, Vec::new())),
+        Err(error) => Err(Fault::new("", error.to_string())),
+    }
+}
+
+impl AdvertState {
+    /// The state after the first sighting of an advert; creates its identifier.
+    pub fn begin(incoming: &IncomingAdvert) -> SightingOutcome {
+        let mut content = incoming.content.clone();
+        content.is_online.get_or_insert(true);
+        forget_price_per_area(&mut content);
+        if let Err(fault) = require(&content) {
+            return SightingOutcome::Refused(incoming.refusal(fault));
+        }
+        if !incoming.states_price {
+            return SightingOutcome::Refused(Fault::new(
+                "currentPrice.value",
+                "is required; null for a price on request",
+            ));
+        }
+        let sighting =
+            Sighting::from_advert(&content, incoming.observed_at, incoming.first_seen_at);
+        let known = Self {
+            flx_id: FlxId(Uuid::now_v7()),
+            url: Some(incoming.url.address().to_owned()),
+            content,
+            history: AdvertHistory::begin(sighting),
+        };
+        known.delta(ContentChange::Created, Vec::new())
+    }
+
+    /// The state after a further sighting of the advert.
+    pub fn then(&self, incoming: &IncomingAdvert) -> SightingOutcome {
+        match serde_json::to_value(&self.content) {
+            Ok(Value::Object(given)) => self.update(given, incoming),
+            // Not reached: every advert serialises to an object.
+            _ => SightingOutcome::Unchanged(self.flx_id),
+        }
+    }
+
+    /// The state of a stored advert, with its content also as JSON.
+    fn read(stored: &StoredAdvert) -> Result<(Self, Map<String, Value>), document::Error> {
+        let damaged = |error: &dyn std::fmt::Display| document::Error::Damaged(error.to_string());
+        let mut given: Map<String, Value> =
+            serde_json::from_slice(&stored.text).map_err(|error| damaged(&error))?;
+        let text_of = |field: &str| given.get(field).and_then(Value::as_str);
+        let flx_id = text_of("flxId").and_then(FlxId::parse);
+        let flx_id = flx_id.ok_or_else(|| damaged(&"the record has no flxId"))?;
+        let url = text_of("url").map(str::to_owned);
+        stored.derived.remove_from(&mut given);
+        given.retain(|field, _| !HISTORY_FIELDS.contains(&field.as_str()));
+        let given = Value::Object(given);
+        let mut content: Advert = read(&given).map_err(|fault| damaged(&fault))?;
+        forget_price_per_area(&mut content);
+        let known = Self {
+            flx_id,
+            url,
+            content,
+            history: stored.history,
+        };
+        match given {
+            Value::Object(given) => Ok((known, given)),
+            _ => Err(damaged(&"the record is not an object")),
+        }
+    }
+
+    /// Does what [`AdvertState::then`] does, with the content already given as JSON.
+    fn update(&self, given: Map<String, Value>, incoming: &IncomingAdvert) -> SightingOutcome {
+        let was = &self.content;
+        // A sighting from the future was dated by a clock that was wrong: it must not outdate all others.
+        let is_outdated = self.history.is_later_than(incoming.observed_at)
+            && !self.history.is_later_than(incoming.latest_at);
+        if is_outdated {
+            let content = &incoming.content;
+            let sighting =
+                Sighting::from_advert(content, incoming.observed_at, incoming.first_seen_at);
+            let (history, events) = self.history.before(sighting, incoming.states_price);
+            if history == self.history {
+                return SightingOutcome::Unchanged(self.flx_id);
+            }
+            let known = self.with(was.clone(), history);
+            return known.delta(ContentChange::Unchanged, events);
+        }
+        let mut is = match incoming.over(given) {
+            Ok(content) => content,
+            Err(fault) => return SightingOutcome::Refused(fault),
+        };
+        forget_price_per_area(&mut is);
+        is.is_online = is.is_online.or(was.is_online).or(Some(true));
+        if let Err(fault) = require(&is) {
+            return SightingOutcome::Refused(fault);
+        }
+        let is_changed = is != *was;
+        let sighting = Sighting::from_advert(&is, incoming.observed_at, incoming.first_seen_at);
+        let (history, events) = self.history.after(was, sighting, is_changed);
+        if !is_changed && history == self.history {
+            return SightingOutcome::Unchanged(self.flx_id);
+        }
+        let change = match is_changed {
+            true => ContentChange::Updated,
+            false => ContentChange::Unchanged,
+        };
+        self.with(is, history).delta(change, events)
+    }
+
+    fn with(&self, content: Advert, history: AdvertHistory) -> Self {
+        Self {
+            flx_id: self.flx_id,
+            url: self.url.clone(),
+            content,
+            history,
+        }
+    }
+
+    fn delta(self, change: ContentChange, events: Vec<AdvertEvent>) -> SightingOutcome {
+        SightingOutcome::Changed(Box::new(AdvertDelta {
+            known: self,
+            events,
+            change,
+        }))
+    }
+}
+
+/// A record as notifications contain it: with the identifier of its property, without charges.
+pub fn notified(advert: Advert, property: FlxId) -> Advert {
+    Advert {
+        property_flx_id: Some(property),
+        main_property_ad_flx_id: Some(property),
+        charges: None,
+        ..advert
+    }
+}
+
+/// Checks the fields that every advert must have.
+fn require(content: &Advert) -> Result<(), Fault> {
+    let required = |is_present: bool, path: &str| match is_present {
+        true => Ok(()),
+        false => Err(Fault::new(path, "is required")),
+    };
+    let source = content.source.as_deref().unwrap_or_default();
+    required(!source.trim().is_empty(), "source")?;
+    required(content.class.is_some(), "type")?;
+    let offer = content.offer.as_ref();
+    required(
+        offer.is_some_and(|offer| offer.offer_type.is_some()),
+        "offer.type",
+    )?;
+    let is_placed = content.location.as_ref().is_some_and(|place| {
+        let position = place.location_coordinate.as_ref();
+        let address = place.address.as_deref().unwrap_or_default();
+        !address.trim().is_empty()
+            || place.postal_code.is_some()
+            || place.insee_code.is_some()
+            || position.is_some_and(|position| position.location.is_some())
+            || names_a_town(place)
+    });
+    if is_placed {
+        return Ok(());
+    }
+    Err(Fault::new(
+        "location",
+        "must hold postalCode, inseeCode or locationCoordinate, an address, or a city that is the only one of its name",
+    ))
+}
+
+impl AdvertDraft {
+    /// Builds the record from content and history: completed, checked for anomalies and encoded for the store.
+    ///
+    /// # Errors
+    /// The record cannot be encoded.
+    pub fn build(delta: AdvertDelta, sources: PlaceSources<'_>) -> Result<Self, document::Error> {
+        let AdvertDelta {
+            known,
+            events,
+            change,
+        } = delta;
+        let history = known.history;
+        let mut advert = known.content;
+        advert.flx_id = Some(known.flx_id);
+        advert.url = known.url;
+        let completed = complete(&mut advert, sources);
+        let anomalies = Anomalies::detect(&advert);
+        advert.has_anomaly = Some(!anomalies.is_empty());
+        advert.first_seen_at = Some(history.first_seen_at);
+        advert.last_seen_at = Some(history.observed_at);
+        advert.last_modified_at = Some(history.modified_at);
+        let is_offline = advert.is_online == Some(false);
+        advert.meta = Some(Meta {
+            first_seen_at: Some(history.first_seen_at),
+            is_totally_offline: Some(is_offline),
+            last_published_at: Some(history.published_at),
+            last_seen_at: Some(history.observed_at),
+            last_updated_at: Some(history.modified_at),
+            totally_offline_at: history.offline_at.filter(|_| is_offline),
+        });
+        let mut warnings = completed.warnings;
+        warnings.extend(anomalies.reasons().map(Cow::Borrowed));
+        Ok(Self {
+            document: document::encode(&advert)?,
+            fingerprint: Fingerprint::from_advert(&advert).last_online(history.online_at),
+            member: PropertyMember {
+                advert,
+                history,
+                derived: completed.derived,
+            },
+            anomalies,
+            events,
+            change,
+            is_restated: false,
+            warnings,
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! The adverts around a stored one, for decisions about the whole store.
+
+use std::collections::HashSet;
+
+use rusqlite::Connection;
+
+use super::{Nearby, find_nearby};
+use crate::Result;
+use crate::records::rows;
+use toise_dedup::{Fingerprint, Surroundings, may_be_same};
+
+/// The adverts that share a block with a stored one.
+pub(in crate::placement) struct AdvertsAround {
+    /// Those that their outlines do not rule out.
+    pub near: Vec<i64>,
+    /// The others.
+    pub ruled_out: Vec<i64>,
+    /// How common the values of the advert are among them.
+    pub surroundings: Surroundings,
+}
+
+impl AdvertsAround {
+    /// Finds the adverts around a stored one.
+    pub fn find(connection: &Connection, fingerprint: &Fingerprint, own: i64) -> Result<Self> {
+        let Nearby { near, met, .. } = find_nearby(connection, fingerprint)?;
+        let met = met.into_iter().filter(|(advert, _)| *advert != own);
+        let (adverts, agreements): (Vec<_>, Vec<_>) = met.unzip();
+        let is_near: HashSet<i64> = near.iter().copied().collect();
+        let (near, ruled_out) = adverts.iter().partition(|advert| is_near.contains(advert));
+        Ok(Self {
+            near,
+            ruled_out,
+            surroundings: agreements.into_iter().collect(),
+        })
+    }
+
+    /// Those that are not clearly different from the advert.
+    pub fn alike(&self, connection: &Connection, fingerprint: &Fingerprint) -> Result<Vec<i64>> {
+        let mut alike = Vec::new();
+        for advert in &self.near {
+            if may_be_same(fingerprint, &rows::fingerprint_of(connection, *advert)?) {
+                alike.push(*advert);
+            }
+        }
+        Ok(alike)
+    }
+}
