@@ -63,7 +63,8 @@ enum PropertiesAction {
     /// Decide all merges again with the present weights, and write what changed
     ///
     /// Repairs wrong merges of earlier versions without ingesting again. An identifier stays with most of its adverts;
-    /// what a person merged, split or kept apart stays; alerts are told nothing. The report lists every change.
+    /// what a person merged, split or kept apart stays. Alerts are told of whole properties that became one, and of nothing
+    /// else. The report lists every change.
     Rebuild {
         /// Report what would change, without changing a property
         #[arg(long)]

@@ -1,5 +1,4 @@
-//! The laboratory: synthetic data in the official formats, and evaluations of matching, deduplication, estimates and the
-//! geocoder.
+//! The laboratory: evaluations of matching, deduplication, estimates and the geocoder, on the data of [`synth`].
 //!
 //! Only the executable depends on it; no code that serves requests does.
 

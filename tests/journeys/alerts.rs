@@ -178,3 +178,72 @@ async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
         );
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rebuild_that_takes_a_property_apart_tells_receivers_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let receiver = Receiver::start(|_, _| Act::Status(200)).await;
+    let made = run(data, &["keys", "create", "--scopes", "search,alerts,admin"]);
+    let lenient = [
+        "--allow-webhook-hosts",
+        "127.0.0.1",
+        "--set",
+        "dedup.same_probability=0.5",
+    ];
+    let server = Server::start_with(data, "serve", &lenient, Stdio::null());
+    let client = Client {
+        http: crate::support::http_client(),
+        address: server.address.clone(),
+        key: made["key"].as_str().unwrap().to_owned(),
+    };
+    for (listing, kind, events) in [
+        (
+            ListingKind::Advert,
+            "adverts",
+            ["ALERT_MATCH_CREATED", "ALERT_MATCH_ADVERT_EVENT"],
+        ),
+        (
+            ListingKind::Property,
+            "properties",
+            ["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"],
+        ),
+    ] {
+        let alert = body(listing, &json!({"type": ["CLASS_FLAT"]}), &events);
+        let alert = with(alert, json!({"webhook_url": receiver.url()}));
+        client
+            .ask(Method::PUT, &format!("{kind}/search/alerts"), alert)
+            .await;
+    }
+    let thin = |number: u32| {
+        json!({
+            "url": format!("https://thin.example/annonce/{number}"), "source": "thin.example", "type": "CLASS_FLAT",
+            "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 310_000}, "lastSeenAt": "2026-11-01T08:00:00Z",
+            "location": {"city": "Paris", "postalCode": "75011", "inseeCode": "75111"},
+            "habitation": {"surface": {"total": 31}, "roomCount": 2},
+        })
+    };
+    let adverts = json!({"adverts": [thin(1), thin(2)]});
+    let taken = client.ask(Method::POST, "admin/adverts", adverts).await;
+    assert_eq!(taken[0]["propertyFlxId"], taken[1]["propertyFlxId"]);
+    until("both kinds of alert are told", async || {
+        receiver.count() >= 2
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let before = receiver.count();
+
+    let rebuilt = run(data, &["properties", "rebuild"]);
+    assert_eq!(rebuilt["propertiesSplit"], 1);
+    let adverts = json!({"adverts": [flat("a", 1, 1)]});
+    let next = client.ask(Method::POST, "admin/adverts", adverts).await;
+    let next = next[0]["propertyFlxId"].as_str().unwrap();
+    until("the next advert is told", async || {
+        receiver.count() >= before + 2
+    })
+    .await;
+    for told in &receiver.received()[before..] {
+        let told = told.json().to_string();
+        assert!(told.contains(next), "{told}");
+    }
+}

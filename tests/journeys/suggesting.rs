@@ -50,7 +50,7 @@ fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
         (&report["created"], &report["rejected"]),
         (&json!(40), &json!(0))
     );
-    assert_eq!(report["unknown_columns"], json!(["Page"]));
+    assert_eq!(report["unknown_columns"], json!(["Page", "Floor"]));
     assert_eq!(report["copied"], json!([]));
 
     // The built-in mapping for French headers reads it too, and takes the storey at its word.
@@ -76,6 +76,14 @@ fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
         "url=url",
         "--map",
         "habitation.climate.epcEnergy=Energy_Class",
+        "--map",
+        "location.postalCode=postal code",
+        "--set",
+        "source=bienici.com",
+        "--set",
+        "type=CLASS_FLAT",
+        "--set",
+        "offer.type=OFFER_BUY",
     ];
     let report = run(data, &[&["ingest", file, "--dry-run"], &map[..]].concat());
     let first = &report["dry_run"]["rows"][0]["advert"];

@@ -30,9 +30,6 @@ pub fn run(common: &Common, arguments: &IngestArgs, portals: &Portals) -> Comman
     let source = source.as_deref();
     let name = name_of(source);
     let file = sampled(source, arguments).map_err(|fault| format!("{name}: {fault}"))?;
-    if file.rows.is_empty() {
-        return Err(format!("{name}: no rows to suggest a mapping from").into());
-    }
     if file.has_no_header() {
         return Err(format!(
             "{name}: the first line looks like an advert, not like the names of columns: {}; add a first line of names, \
@@ -40,6 +37,9 @@ pub fn run(common: &Common, arguments: &IngestArgs, portals: &Portals) -> Comman
             file.header.join(", ")
         )
         .into());
+    }
+    if file.rows.is_empty() {
+        return Err(format!("{name}: no rows to suggest a mapping from").into());
     }
     let suggestion = file.suggest()?;
     let tried = TriedRows::new(&suggestion, &file.rows, portals);

@@ -5,7 +5,8 @@
 //! them, but in memory and with the whole store around them (`regroup`); then the properties whose adverts are grouped
 //! otherwise than before are written (`apply`). What a person merged or kept apart is kept.
 //!
-//! Alerts are told nothing: a receiver has seen the facts, only their grouping changes. Works beside a running server and
+//! Alerts are told that whole properties became one, as by any merge. Of a property taken apart they are told nothing: a
+//! receiver has seen its adverts, only their grouping changes. Works beside a running server and
 //! beside ingestion; a property that changes between decision and write is left alone and counted. A rebuild that is
 //! stopped leaves every property whole, and can be run again.
 //!

@@ -4,6 +4,7 @@
 //! with most adverts there keeps its identifier, and the others redirect to it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use rusqlite::Connection;
 
@@ -23,7 +24,7 @@ const CHANGES_PER_GROUP: usize = 100;
 const PAIRS_PER_GROUP: usize = 10_000;
 
 /// Properties and groups that share adverts, and so are written together.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 struct Change {
     /// The adverts of each property.
     properties: BTreeMap<i64, Vec<i64>>,
@@ -52,32 +53,21 @@ pub(super) fn apply(
         Result::Ok(count.unsigned_abs())
     };
     report.properties_before = count(listings)?;
-    let mut changes = changes.into_iter();
-    loop {
-        let group: Vec<Change> = changes.by_ref().take(CHANGES_PER_GROUP).collect();
-        if group.is_empty() {
-            break;
-        }
-        bar.inc(group.len() as u64);
-        let written = match is_dry_run {
-            true => listings.store.read_with(|connection| {
-                group
-                    .iter()
-                    .map(|change| change.planned(connection))
-                    .collect()
-            }),
-            false => listings
-                .store
-                .write_with(move |transaction| -> Result<Vec<_>> {
-                    let mut tables = ListingsWriter::begin(transaction, PercolationBuffer::none())?;
-                    let written = group.iter().map(|change| change.write(&mut tables));
-                    let written = written.collect::<Result<_>>()?;
-                    tables.end()?;
-                    Ok(written)
-                }),
-        };
-        for one in written? {
-            report.add(one);
+    // That two properties are one is new to a receiver. What was told of one home, now known to be two, is not.
+    let (merges, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(Change::only_merges);
+    for (changes, is_told) in [(merges, true), (others, false)] {
+        for group in changes.chunks(CHANGES_PER_GROUP) {
+            let written = match is_dry_run {
+                true => listings.store.read_with(|connection| {
+                    let planned = group.iter().map(|change| change.planned(connection));
+                    planned.collect::<Result<Vec<_>>>()
+                })?,
+                false => write(listings, group.to_vec(), is_told)?,
+            };
+            for one in written {
+                report.add(one);
+            }
+            bar.inc(group.len() as u64);
         }
     }
     bar.finish_and_clear();
@@ -89,6 +79,35 @@ pub(super) fn apply(
         replace_likely_pairs(listings, grouping)?;
     }
     Ok(())
+}
+
+/// Writes changes, and tests them against the alerts if they are told.
+fn write(
+    listings: &Listings,
+    changes: Vec<Change>,
+    is_told: bool,
+) -> Result<Vec<Option<WrittenChange>>> {
+    let percolator = Arc::clone(&listings.percolator);
+    let now_ms = listings.clock.now().timestamp_millis();
+    listings.load_alerts()?;
+    let written = listings
+        .store
+        .write_with(move |transaction| -> Result<Vec<_>> {
+            let percolation = match is_told {
+                true => PercolationBuffer::begin(&percolator, transaction, None, now_ms)?,
+                false => PercolationBuffer::none(),
+            };
+            let mut tables = ListingsWriter::begin(transaction, percolation)?;
+            let written = changes.iter().map(|change| change.write(&mut tables));
+            let written = written.collect::<Result<_>>()?;
+            tables.percolate_moved(None)?;
+            tables.end()?;
+            Ok(written)
+        });
+    if written.is_err() {
+        listings.percolator.forget();
+    }
+    written
 }
 
 /// Replaces the likely pairs of adverts that are stored by those of the grouping.
@@ -173,6 +192,11 @@ impl Change {
         changes
     }
 
+    /// Whether whole properties become one.
+    fn only_merges(&self) -> bool {
+        self.groups.len() == 1
+    }
+
     /// The group in which each property goes on: that of most of its adverts, of equals that of its first.
     fn successors(&self) -> BTreeMap<i64, usize> {
         let successor = |adverts: &[i64]| {
@@ -251,8 +275,12 @@ impl Change {
                 tables.redirect(*property, home)?;
             }
         }
+        let trigger = match self.only_merges() {
+            true => PropertyTrigger::AdvertJoined,
+            false => PropertyTrigger::AdvertChanged,
+        };
         for home in homes.into_iter().flatten() {
-            tables.rebuild(home, PropertyTrigger::AdvertChanged)?;
+            tables.rebuild(home, trigger)?;
         }
         Ok(Some(written))
     }
