@@ -78,6 +78,8 @@ fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
         "habitation.climate.epcEnergy=Energy_Class",
         "--map",
         "location.postalCode=postal code",
+        "--map",
+        "currentPrice.value=price",
         "--set",
         "source=bienici.com",
         "--set",
