@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::error::Result;
 use super::files::{DatabaseFiles, OpenFiles};
@@ -36,6 +36,23 @@ pub(super) fn connect_again(files: &OpenFiles) -> Result<Connection> {
     Ok(connection)
 }
 
+/// Switches to a log of writes. The first connections to a new file need it to themselves for that, and SQLite asks no busy
+/// handler when two of them wait for each other.
+fn use_log(connection: &Connection) -> Result<()> {
+    let since = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && since.elapsed() < BUSY_TIMEOUT =>
+            {
+                std::thread::sleep(BUSY_PAUSE);
+            }
+            result => return Ok(result?),
+        }
+    }
+}
+
 /// Opens a connection that waits for other writers and whose commits are synced to disk.
 pub(super) fn connect(files: &DatabaseFiles) -> Result<Connection> {
     // Never creates the file, and takes its name as it is rather than as a URI.
@@ -53,7 +70,7 @@ pub(super) fn connect(files: &DatabaseFiles) -> Result<Connection> {
     // Plans must not depend on bound values; otherwise statements on tables with partial indexes are planned at
     // each use.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    use_log(&connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     master_key::register_functions(&connection, files.sealing())?;

@@ -199,7 +199,9 @@ fn filling_at_once_comes_to_what_ingesting_every_sighting_comes_to() {
             ("events", EVENTS),
         ] {
             let rows = filled.rows(sql);
-            assert!(!rows.is_empty());
+            // Thin adverts are seen once, so nothing happens to them.
+            let is_eventless = request.level == DistortionLevel::Thin && name == "events";
+            assert!(!rows.is_empty() || is_eventless);
             assert!(rows == ingested.rows(sql), "{name} of {request:?}");
         }
         let same_but_for_ids = |mut advert: Value| {

@@ -465,7 +465,7 @@ fn a_split_is_permanent_and_identifiers_stay() {
     ] {
         assert!(matches!(
             fixture.listings.split(property, &adverts),
-            Err(crate::Error::Refused(_))
+            Err(crate::Error::Order(_))
         ));
     }
 }
