@@ -5,7 +5,7 @@
 //! the new weight (Fellegi and Sunter, 1969); and so on. A pair that a person read keeps the person's verdict.
 //!
 //! The ratio is the right weight if fields are independent. They are not: flats of one building agree in most fields. So in
-//! each round a weight stays within [`REACH_BITS`] of the one in use, and a person decides what to make of the rest.
+//! each round a weight stays within two bits of the one in use, and a person decides what to make of the rest.
 
 use serde::Serialize;
 
@@ -58,7 +58,7 @@ pub struct FittedLevel {
     pub different: f64,
     /// Binary logarithm of the ratio of the two frequencies.
     pub ratio_bits: f64,
-    /// The weight estimated: that ratio, but no farther than [`REACH_BITS`] from the weight in use.
+    /// The weight estimated: that ratio, but no farther than two bits from the weight in use.
     pub fitted_bits: f64,
     /// Weight in the current table, in bits.
     pub bits_in_use: f32,

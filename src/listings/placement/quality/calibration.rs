@@ -213,7 +213,7 @@ impl Tallies {
 }
 
 impl Listings {
-    /// Checks the probabilities of this store against hidden fields. Blocks: a minute for [`ADVERTS_MAX`] adverts.
+    /// Checks the probabilities of this store against hidden fields. Blocks: a minute for 30,000 adverts, the most that are compared.
     ///
     /// # Errors
     /// The store cannot be read.
