@@ -139,7 +139,8 @@ class Types:
         if "const" in schema:
             return f"Literal[{json.dumps(schema['const'])}]"
         if "enum" in schema:
-            return "Literal[" + ", ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"]) + "]"
+            values = ("None" if value is None else json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+            return "Literal[" + ", ".join(values) + "]"
         kind = schema.get("type")
         if isinstance(kind, list):
             parts = [self.type_of(name, {**schema, "type": one}) if one != "null" else "None" for one in kind]

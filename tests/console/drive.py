@@ -1,9 +1,9 @@
 """Drives the console of a demo in a real browser: drive.py CHROMIUM READY_JSON [FOLDER_FOR_SCREENSHOTS]
 
 Gets in by the demo's link, finds a sale, opens and values a home, makes an alert and sees a delivery arrive, asks
-SQL, reads an advert that tries to run a script, makes and revokes keys and decides pairs as an operator, and is thrown out when the key
-is revoked. Every screen must fit 360 pixels and have no serious violation of accessibility in either theme; that
-needs the file of axe-core named by TOISE_AXE, and is skipped with a line that says so without it.
+SQL, reads an advert that tries to run a script, makes and revokes keys and decides pairs as an operator, and is thrown
+out when the key is revoked. Every screen must fit 360 pixels and have no serious violation of accessibility in either
+theme; that needs the file of axe-core named by TOISE_AXE, and is skipped with a line that says so without it.
 """
 
 import http.server
@@ -64,7 +64,8 @@ def advert(nth, price, title):
 def thin(nth, price):
     """An advert that says too little to be merged with another like it."""
     return {
-        "url": f"https://thin.example/ads/{nth}", "source": "thin.example", "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"},
+        "url": f"https://thin.example/ads/{nth}", "source": "thin.example", "type": "CLASS_FLAT",
+        "offer": {"type": "OFFER_BUY"},
         "location": {"postalCode": "75011", "city": "Paris"}, "currentPrice": {"value": price},
         "habitation": {"surface": {"total": 31}, "roomCount": 2},
     }
@@ -236,7 +237,8 @@ with sync_playwright() as playwright:
     look(desk, "operations", faults)
 
     # Two pairs that are perhaps one home: one is decided by a button, the other by a key; the next is there at once.
-    ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": [thin(nth, 300_000 + nth // 2) for nth in range(4)]})
+    adverts = [thin(nth, 300_000 + nth // 2) for nth in range(4)]
+    ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": adverts})
     desk.goto(address + "/console/#/pairs")
     expect(desk.locator("p[role=status]")).to_contain_text("wait for a decision")
     expect(desk.get_by_role("cell", name="75011 Paris").first).to_be_visible()

@@ -2838,7 +2838,7 @@ class AdvertComparison(TypedDict):
     """The part of it that is known before anything is compared."""
     lookalikeBits: float
     """The part of it that other homes of the same price and surface take away."""
-    bar: Literal["kind", "programme", null]
+    bar: Literal["kind", "programme", None]
     """The rule that keeps them apart whatever else agrees; null: none."""
     oneSeller: bool
     """Whether both are by the same seller."""

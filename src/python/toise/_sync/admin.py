@@ -21,7 +21,7 @@ PAGE_MAX: Final = 100
 
 
 class Admin:
-    """Adverts in; which are of one home; accounts, keys, usage, deliveries that were given up; reports, the model, jobs."""
+    """Adverts in; which are of one home; accounts, keys, usage; deliveries given up; reports, the model, jobs."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
