@@ -6,9 +6,9 @@
 //! otherwise than before are written (`apply`). What a person merged or kept apart is kept.
 //!
 //! Alerts are told that whole properties became one, as by any merge. Of a property taken apart they are told nothing: a
-//! receiver has seen its adverts, only their grouping changes. Works beside a running server and
-//! beside ingestion; a property that changes between decision and write is left alone and counted. A rebuild that is
-//! stopped leaves every property whole, and can be run again.
+//! receiver has seen its adverts, only their grouping changes. The server and ingestion may run
+//! meanwhile: a property that changes between decision and write is left alone and counted. A rebuild that is stopped leaves
+//! every property whole, and can be run again.
 //!
 //! Memory: about 100 bytes for each advert.
 
@@ -47,7 +47,7 @@ pub struct RebuildReport {
     pub adverts_moved: u64,
     /// Pairs of adverts in two properties that are perhaps one home.
     pub possible_pairs: u64,
-    /// Changes left out because an advert of them changed meanwhile; another rebuild decides them.
+    /// Changes that were not written because one of their adverts changed meanwhile; the next rebuild decides them.
     pub skipped: u64,
     /// Every change: which adverts made which properties before, and now.
     pub changes: Vec<RebuildChange>,

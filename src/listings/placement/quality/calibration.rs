@@ -213,28 +213,16 @@ impl Tallies {
 }
 
 impl Listings {
-    /// Checks the probabilities of this store against hidden fields. Blocks: a minute for 30,000 adverts, the most that are compared.
+    /// Checks the probabilities of this store against hidden fields. At most 30,000 adverts are compared. Blocks: a minute
+    /// for so many.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn calibration(&self, progress: Progress) -> Result<CalibrationReport> {
-        let total = self.store.read(rows::last_advert)?.unsigned_abs();
-        let step = total.div_ceil(ADVERTS_MAX).max(1);
-        let bar = progress.rows("checking probabilities", total);
         let mut tallies = [Tallies::default(); HiddenField::ALL.len()];
-        let (mut last, mut adverts) = (0, 0);
-        loop {
-            let group = self.store.read_with(|connection| {
-                rows::fingerprints_after(connection, last, ADVERTS_PER_GROUP)
-            })?;
-            let Some((end, _)) = group.last() else {
-                break;
-            };
-            bar.inc((end - last).unsigned_abs());
-            last = *end;
-            let chosen = group.into_par_iter();
-            let chosen = chosen.filter(|(advert, _)| advert.unsigned_abs().is_multiple_of(step));
-            let counted = chosen.map(|(advert, fingerprint)| {
+        let mut adverts = 0;
+        self.for_each_sample(ADVERTS_MAX, "checking probabilities", progress, |sample| {
+            let counted = sample.into_par_iter().map(|(advert, fingerprint)| {
                 self.store.read_with(|connection| {
                     let mut counted = [Tallies::default(); HiddenField::ALL.len()];
                     for (field, tallies) in HiddenField::ALL.into_iter().zip(&mut counted) {
@@ -253,8 +241,8 @@ impl Listings {
             })?;
             adverts += count;
             tallies = std::array::from_fn(|field| tallies[field].join(counted[field]));
-        }
-        bar.finish_and_clear();
+            Ok(())
+        })?;
         let fields = HiddenField::ALL.into_iter().zip(tallies);
         let fields = fields.filter(|(_, tallies)| tallies.merges.pairs > 0);
         Ok(CalibrationReport {
@@ -274,12 +262,46 @@ impl Listings {
         progress: Progress,
         mut each: impl FnMut(&Comparison),
     ) -> Result<()> {
+        self.for_each_sample(
+            FITTED_ADVERTS_MAX,
+            "comparing adverts",
+            progress,
+            |sample| {
+                let compared = sample.into_par_iter().map(|(advert, fingerprint)| {
+                    self.store.read_with(|connection| {
+                        let around = AdvertsAround::find(connection, &fingerprint, advert)?;
+                        let others = around.near.iter().chain(&around.ruled_out);
+                        let others = others.filter(|other| **other < advert);
+                        others
+                            .map(|other| {
+                                let other = rows::fingerprint_of(connection, *other)?;
+                                Ok(compare_among(&fingerprint, &other, &around.surroundings))
+                            })
+                            .collect::<Result<Vec<_>>>()
+                    })
+                });
+                for comparison in compared.collect::<Result<Vec<_>>>()?.iter().flatten() {
+                    each(comparison);
+                }
+                Ok(())
+            },
+        )
+    }
+
+    /// Calls `each` with groups of adverts that are evenly spread over the store, about `most` in all.
+    fn for_each_sample(
+        &self,
+        most: u64,
+        name: &str,
+        progress: Progress,
+        mut each: impl FnMut(Vec<(i64, Fingerprint)>) -> Result<()>,
+    ) -> Result<()> {
         let total = self.store.read(rows::last_advert)?.unsigned_abs();
-        let step = total.div_ceil(FITTED_ADVERTS_MAX).max(1);
-        let bar = progress.rows("comparing adverts", total);
+        let step = total.div_ceil(most).max(1);
+        let bar = progress.rows(name, total);
         let mut last = 0;
         loop {
-            let group = self.store.read_with(|connection| {
+            let mut group = self.store.read_with(|connection| {
                 rows::fingerprints_after(connection, last, ADVERTS_PER_GROUP)
             })?;
             let Some((end, _)) = group.last() else {
@@ -287,24 +309,8 @@ impl Listings {
             };
             bar.inc((end - last).unsigned_abs());
             last = *end;
-            let chosen = group.into_par_iter();
-            let chosen = chosen.filter(|(advert, _)| advert.unsigned_abs().is_multiple_of(step));
-            let compared = chosen.map(|(advert, fingerprint)| {
-                self.store.read_with(|connection| {
-                    let around = AdvertsAround::find(connection, &fingerprint, advert)?;
-                    let others = around.near.iter().chain(&around.ruled_out);
-                    let others = others.filter(|other| **other < advert);
-                    others
-                        .map(|other| {
-                            let other = rows::fingerprint_of(connection, *other)?;
-                            Ok(compare_among(&fingerprint, &other, &around.surroundings))
-                        })
-                        .collect::<Result<Vec<_>>>()
-                })
-            });
-            for comparison in compared.collect::<Result<Vec<_>>>()?.iter().flatten() {
-                each(comparison);
-            }
+            group.retain(|(advert, _)| advert.unsigned_abs().is_multiple_of(step));
+            each(group)?;
         }
         bar.finish_and_clear();
         Ok(())
