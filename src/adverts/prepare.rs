@@ -63,7 +63,9 @@ impl StoredAdvert {
     /// The record is not the JSON text of an advert.
     pub fn fingerprint(&self) -> serde_json::Result<Fingerprint> {
         let advert: Advert = serde_json::from_slice(&self.text)?;
-        Ok(Fingerprint::from_advert(&advert).last_online(self.history.online_at))
+        let history = &self.history;
+        Ok(Fingerprint::from_advert(&advert)
+            .with_history(history.previous_price, history.online_at))
     }
 }
 
@@ -402,7 +404,8 @@ impl AdvertDraft {
         warnings.extend(anomalies.reasons().map(Cow::Borrowed));
         Ok(Self {
             document: document::encode(&advert)?,
-            fingerprint: Fingerprint::from_advert(&advert).last_online(history.online_at),
+            fingerprint: Fingerprint::from_advert(&advert)
+                .with_history(history.previous_price, history.online_at),
             member: PropertyMember {
                 advert,
                 history,

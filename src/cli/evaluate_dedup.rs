@@ -15,6 +15,7 @@ use comfy_table::{CellAlignment, Table};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
+use self::ingestion::IngestedGroupings;
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -63,7 +64,7 @@ pub struct DedupArgs {
     /// Also print N wrong decisions, with their evidence: wrong joins first
     #[arg(long, value_name = "N", default_value_t = 0)]
     mistakes: usize,
-    /// Run the full ingestion of every sighting into a temporary store, instead of the scorer alone
+    /// Run the full ingestion of every sighting into a temporary store and rebuild its properties, instead of the scorer alone
     #[arg(long, conflicts_with = "mistakes", requires = "synthetic")]
     ingested: bool,
     /// Judge the adverts of the data folder by pairs that people read: columns left, right (first 24 digits of the
@@ -132,14 +133,14 @@ enum DedupMeasurement {
         mistakes: Vec<Mistake>,
     },
     /// The full ingestion.
-    Ingestion(Grouping),
+    Ingestion(IngestedGroupings),
 }
 
 impl DedupMeasurement {
     fn grouping(&self) -> &Grouping {
         match self {
             Self::Scorer { outcome, .. } => &outcome.grouping,
-            Self::Ingestion(grouping) => grouping,
+            Self::Ingestion(groupings) => &groupings.ingested,
         }
     }
 }
@@ -214,9 +215,9 @@ fn ingested(
     level: DistortionLevel,
 ) -> Result<DedupMeasurement, BoxedError> {
     let (synth, bar) = market(adverts, seed, level);
-    let grouping = ingestion::grouping(&synth, || bar.inc(1))?;
+    let groupings = ingestion::grouping(&synth, || bar.inc(1))?;
     bar.finish_and_clear();
-    Ok(DedupMeasurement::Ingestion(grouping))
+    Ok(DedupMeasurement::Ingestion(groupings))
 }
 
 /// The adverts of a level, and a progress bar for their blocks.
@@ -302,10 +303,9 @@ fn table_of(report: &DedupReport) -> Table {
         "s",
     ]);
     let percent = |share: f64| format!("{:.2}", 100.0 * share);
-    for level in &report.levels {
-        let grouping = level.judged.grouping();
-        let mut row = vec![
-            level.level.name().to_owned(),
+    let of_grouping = |name: String, grouping: &Grouping| {
+        vec![
+            name,
             grouping.adverts.to_string(),
             grouping.assets.to_string(),
             grouping.properties.to_string(),
@@ -313,7 +313,10 @@ fn table_of(report: &DedupReport) -> Table {
             percent(grouping.recall),
             percent(grouping.purity),
             percent(grouping.pure_properties),
-        ];
+        ]
+    };
+    for level in &report.levels {
+        let mut row = of_grouping(level.level.name().to_owned(), level.judged.grouping());
         row.extend(match &level.judged {
             DedupMeasurement::Scorer { outcome, .. } => [
                 percent(outcome.blocking_recall),
@@ -325,6 +328,10 @@ fn table_of(report: &DedupReport) -> Table {
         });
         row.push(format!("{:.1}", level.seconds));
         table.add_row(row);
+        if let DedupMeasurement::Ingestion(groupings) = &level.judged {
+            let name = format!("{}, rebuilt", level.level.name());
+            table.add_row(of_grouping(name, &groupings.rebuilt));
+        }
     }
     align(&mut table);
     table

@@ -6,13 +6,13 @@ const FIELDS = {
   en: {
     place: "Place", surface: "Surface", land: "Land", rooms: "Rooms", bedrooms: "Bedrooms", floor: "Storey", building: "Building", price: "Price",
     energy: "Energy", amenities: "Amenities", text: "Description", figures: "Figures in the description", photos: "Pictures", seller: "Seller",
-    reference: "Seller’s reference", portal: "Portal", identifier: "Number in the address", condominium: "Condominium", district: "District", kind: "Type",
+    reference: "Seller’s reference", portal: "Portal", identifier: "Number in the address", condominium: "Condominium", district: "District", kind: "Type", previousPrice: "Price change",
     commune: "Commune",
   },
   fr: {
     place: "Lieu", surface: "Surface", land: "Terrain", rooms: "Pièces", bedrooms: "Chambres", floor: "Étage", building: "Immeuble", price: "Prix",
     energy: "Énergie", amenities: "Équipements", text: "Description", figures: "Chiffres de la description", photos: "Photos", seller: "Vendeur",
-    reference: "Référence du vendeur", portal: "Portail", identifier: "Numéro dans l’adresse", condominium: "Copropriété", district: "Quartier", kind: "Type",
+    reference: "Référence du vendeur", portal: "Portail", identifier: "Numéro dans l’adresse", condominium: "Copropriété", district: "Quartier", kind: "Type", previousPrice: "Changement de prix",
     commune: "Commune",
   },
 };
@@ -44,6 +44,7 @@ const FOUND = {
   "one apart": "un d’écart",
   "year and storeys equal": "même année et même nombre d’étages",
   "one of them equal": "l’un des deux identique",
+  "both prices changed alike": "les deux prix ont changé de la même façon",
   "within 1 %": "à 1 % près",
   "within 4 %": "à 4 % près",
   "within 10 %": "à 10 % près",

@@ -11,9 +11,9 @@ use super::seller::SellerKind;
 use super::text::{LANES, Sketch};
 
 /// Version of the encoding; another version has another layout or other digests.
-const VERSION: u8 = 2;
-/// The former version, which ends before the district.
-const FORMER_VERSION: u8 = 1;
+const VERSION: u8 = 3;
+/// Former versions, which have other digests of sellers; the first ends before the names of pictures.
+const FORMER_VERSIONS: [u8; 2] = [1, 2];
 /// Bytes before the fields: version and checksum.
 const HEAD_BYTES: usize = 5;
 
@@ -60,6 +60,7 @@ const NEW_BUILD_BIT: u32 = ONLINE_BIT << 1;
 const DISTRICT_BIT: u32 = NEW_BUILD_BIT << 1;
 const ADDRESS_NUMBER_BIT: u32 = DISTRICT_BIT << 1;
 const LOT_SERIES_BIT: u32 = ADDRESS_NUMBER_BIT << 1;
+const PREVIOUS_PRICE_BIT: u32 = LOT_SERIES_BIT << 1;
 
 impl Fingerprint {
     /// Encodes the fingerprint.
@@ -123,15 +124,16 @@ impl Fingerprint {
             out.extend_from_slice(&period.first_s.to_le_bytes());
             out.extend_from_slice(&period.last_s.to_le_bytes());
         }
-        let digests = [
+        let numbers = [
             (DISTRICT_BIT, self.district),
             (ADDRESS_NUMBER_BIT, self.address_number),
             (LOT_SERIES_BIT, self.lot_series),
+            (PREVIOUS_PRICE_BIT, self.previous_price_eur),
         ];
-        for (bit, digest) in digests {
-            if let Some(digest) = digest {
+        for (bit, number) in numbers {
+            if let Some(number) = number {
                 given |= bit;
-                out.extend_from_slice(&digest.to_le_bytes());
+                out.extend_from_slice(&number.to_le_bytes());
             }
         }
         out.push(self.picture_names.len() as u8);
@@ -167,9 +169,8 @@ impl Fingerprint {
     /// # Errors
     /// The bytes are of another version, damaged, or not a fingerprint.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let is_former = match bytes.first() {
-            Some(&VERSION) => false,
-            Some(&FORMER_VERSION) => true,
+        let version = match bytes.first() {
+            Some(version) if *version == VERSION || FORMER_VERSIONS.contains(version) => *version,
             Some(&version) => return Err(DecodeError::Version(version)),
             None => return Err(DecodeError::Malformed),
         };
@@ -180,7 +181,7 @@ impl Fingerprint {
             return Err(DecodeError::Checksum);
         }
         let mut rest = ByteReader(fields);
-        let fingerprint = read(&mut rest, is_former).ok_or(DecodeError::Malformed)?;
+        let fingerprint = read(&mut rest, version).ok_or(DecodeError::Malformed)?;
         if rest.0.is_empty() {
             Ok(fingerprint)
         } else {
@@ -240,7 +241,7 @@ macro_rules! optional_numbers_struct {
 }
 optional_numbers!(optional_numbers_struct);
 
-fn read(rest: &mut ByteReader<'_>, is_former: bool) -> Option<Fingerprint> {
+fn read(rest: &mut ByteReader<'_>, version: u8) -> Option<Fingerprint> {
     let given = u32::from_le_bytes(rest.take()?);
     let has = |bit: u32| given & bit != 0;
     let class = value_at(rest.byte()?)?;
@@ -294,7 +295,10 @@ fn read(rest: &mut ByteReader<'_>, is_former: bool) -> Option<Fingerprint> {
     } else {
         None
     };
-    let seller = rest.digests()?;
+    let mut seller = rest.digests()?;
+    if version != VERSION {
+        seller = InlineVec::default();
+    }
     let references = rest.digests()?;
     let portal = u32::from_le_bytes(rest.take()?);
     let period = if has(PERIOD_BIT) {
@@ -306,15 +310,20 @@ fn read(rest: &mut ByteReader<'_>, is_former: bool) -> Option<Fingerprint> {
     } else {
         None
     };
-    let mut digest_if = |bit: u32| match has(bit) {
+    let mut number_if = |bit: u32| match has(bit) {
         true => Some(Some(u32::from_le_bytes(rest.take()?))),
         false => Some(None),
     };
-    let district = digest_if(DISTRICT_BIT)?;
-    let address_number = digest_if(ADDRESS_NUMBER_BIT)?;
-    let lot_series = digest_if(LOT_SERIES_BIT)?;
+    let district = number_if(DISTRICT_BIT)?;
+    let address_number = number_if(ADDRESS_NUMBER_BIT)?;
+    let lot_series = number_if(LOT_SERIES_BIT)?;
+    let previous_price_eur = number_if(PREVIOUS_PRICE_BIT)?;
     let mut picture_names = InlineVec::default();
-    let names = if is_former { 0 } else { rest.byte()? };
+    let names = if version == FORMER_VERSIONS[0] {
+        0
+    } else {
+        rest.byte()?
+    };
     for _ in 0..names {
         if !picture_names.push(u32::from_le_bytes(rest.take()?)) {
             return None;
@@ -334,6 +343,7 @@ fn read(rest: &mut ByteReader<'_>, is_former: bool) -> Option<Fingerprint> {
         floors: numbers.floors,
         year: numbers.year,
         price_eur: numbers.price_eur,
+        previous_price_eur,
         energy_class: numbers.energy_class,
         climate_class: numbers.climate_class,
         energy_score: numbers.energy_score,

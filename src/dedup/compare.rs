@@ -8,8 +8,9 @@ use super::inline_vec::InlineVec;
 use super::levels::{
     ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, amenities, bedrooms, building,
     condominium, count_difference, description, district, energy, figures, floor, identifier, kind,
-    land, photos, place, portal, price, reference, seller, surface,
+    land, photos, place, portal, previous_price, price, reference, seller, surface,
 };
+use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
 use super::thresholds::{DedupVerdict, Thresholds};
 use super::weights::{ComparedField, FIELDS, WEIGHED_BITS, WEIGHTS};
@@ -72,7 +73,8 @@ impl Serialize for FieldEvidence {
 pub struct Comparison {
     /// Binary logarithm of the odds that both are the same asset.
     pub bits: f32,
-    /// The part of it that is known before anything is compared: the more adverts around, the lower.
+    /// The part of it that is known before anything is compared: the more adverts around, the lower. It depends on the
+    /// pair of portals too.
     pub prior_bits: f32,
     /// The part of it that other homes of the same price and surface take away; 0 or less.
     pub lookalike_bits: f32,
@@ -166,7 +168,7 @@ pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
 
 /// Compares an advert with another of those around it: what is common there shows less.
 pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundings) -> Comparison {
-    let prior_bits = around.prior_bits();
+    let prior_bits = around.prior_bits() + around.portal_bits(other);
     let lookalike_bits = around.lookalike_bits(one, other);
     let mut comparison = Comparison {
         bits: prior_bits + lookalike_bits,
@@ -209,6 +211,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         (ComparedField::Condominium, condominium(one, other)),
         (ComparedField::District, district(one, other)),
         (ComparedField::Kind, kind(one, other)),
+        (ComparedField::PreviousPrice, previous_price(one, other)),
     ];
     comparison.programme |= shown_as_lots(&levels);
     for (field, level) in levels {
@@ -234,7 +237,7 @@ pub fn may_be_same(one: &Fingerprint, other: &Fingerprint) -> bool {
     let comparison = compare(one, other);
     let rarity = comparison.evidence.iter().filter_map(|one| one.rarity_bits);
     let room: f32 = rarity.map(|bits| RARITY_BITS_MAX - bits).sum();
-    comparison.bar.is_none() && comparison.bits + room > WEIGHED_BITS
+    comparison.bar.is_none() && comparison.bits + room + RATE_BITS_MAX > WEIGHED_BITS
 }
 
 /// The weight of a level of a field, bits.

@@ -18,6 +18,7 @@ use toise_contract::enums::{
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::{Position, Timestamp};
 use toise_contract::listings::habitation::{Characteristics, TypeHabitation};
+use toise_contract::listings::scalars::Eur;
 use toise_geo::distance::planar_distance_m;
 
 /// A position within this distance of the centre of its commune stands for the commune, metres.
@@ -58,6 +59,8 @@ pub struct Fingerprint {
     pub year: Option<u16>,
     /// Price, EUR; per month for rentals.
     pub price_eur: Option<u32>,
+    /// Price before the last change, EUR.
+    pub previous_price_eur: Option<u32>,
     /// Energy class, 1 for A to 7 for G.
     pub energy_class: Option<u8>,
     /// Climate class, 1 for A to 7 for G.
@@ -196,6 +199,7 @@ impl Fingerprint {
                 .and_then(|condition| condition.construction_year)
                 .map(|year| year.get() as u16),
             price_eur: price.and_then(|price| positive(price.get())),
+            previous_price_eur: None,
             net_price_eur: current_price
                 .and_then(|price| price.net_value)
                 .and_then(|price| positive(price.get())),
@@ -249,10 +253,16 @@ impl Fingerprint {
         !self.photos.is_empty() || !self.picture_names.is_empty()
     }
 
-    /// Sets the end of the period of an advert that is offline now to its last sighting online; `None` if it was
-    /// never seen online. It left its portal at some time after that, which the sighting that missed it does not
-    /// give.
-    pub fn last_online(mut self, online_at: Option<Timestamp>) -> Self {
+    /// Sets what the record alone does not give: the price before the last change, and the end of the period of an
+    /// advert that is offline now. That is its last sighting online, `None` if it was never seen online. It left its
+    /// portal at some time after that, which the sighting that missed it does not give.
+    #[must_use]
+    pub fn with_history(
+        mut self,
+        previous_price: Option<Eur>,
+        online_at: Option<Timestamp>,
+    ) -> Self {
+        self.previous_price_eur = previous_price.and_then(|price| positive(price.get()));
         if let Some(period) = &mut self.period
             && !period.online
         {

@@ -215,6 +215,14 @@ pub fn price(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     Some(band(gap, &[0.0, 0.01, 0.04, 0.1, 0.2, 0.35]))
 }
 
+/// The price before the last change, of adverts that ask the same price now.
+pub fn previous_price(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let is_one_price = one.price_eur.is_some() && one.price_eur == other.price_eur;
+    let was_one_price = one.previous_price_eur? == other.previous_price_eur?;
+    let is_changed = one.previous_price_eur != one.price_eur;
+    (is_one_price && was_one_price && is_changed).then_some(0)
+}
+
 /// How far apart the closest prices of two adverts are, with or without fees, as a share of the greater.
 pub(super) fn price_gap(one: &Fingerprint, other: &Fingerprint) -> Option<f64> {
     // One portal shows the price with fees, another the net price.

@@ -5,7 +5,7 @@
 //! those by which it looks up others, so that its candidates are the adverts close to it in place, class, offer and
 //! surface. The [`Outline`] stored with each key rules out most candidates. [`compare()`] compares two fingerprints
 //! field by field with the table in [`weights`], and [`assign()`] chooses between the properties of the candidates.
-//! `text` and `images` sketch descriptions and pictures. The laboratory measures all of it on adverts with known
+//! What many homes show is left out before that ([`Fingerprint::without`]). `text` and `images` sketch descriptions and pictures. The laboratory measures all of it on adverts with known
 //! assets.
 //!
 //! Everything here is a pure function of its arguments: the order of candidates, the clock and threads do not affect
@@ -24,7 +24,9 @@ mod identifiers;
 mod images;
 mod inline_vec;
 mod levels;
+mod marks;
 mod outline;
+mod portals;
 mod rarity;
 mod seller;
 pub mod settings;
@@ -42,7 +44,9 @@ pub use contradiction::{Contradiction, contradictions};
 pub use fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 pub use images::{ImageHash, Photos};
 pub use inline_vec::InlineVec;
+pub use marks::{COMMON_HOMES, Mark};
 pub use outline::Outline;
+pub use portals::{LearnedRate, PortalRates, RATES_MAX, RateLearner};
 pub use rarity::{Agreements, Surroundings};
 pub use seller::SellerKind;
 pub use text::Sketch;

@@ -14,13 +14,14 @@ use super::levels::{
     NEIGHBOURING_COMMUNE, amenities, bedrooms, building, condominium, count_difference, district,
     energy, floor, kind, land, place, price, surface,
 };
+use super::portals::RATE_BITS_MAX;
 use super::rarity::{Agreements, RARITY_BITS_MAX, Surroundings, is_equality};
 use super::seller::SELLER_KEYS_MAX;
 use super::text::TextFigures;
 use super::weights::{ComparedField, WEIGHED_BITS, WEIGHTS};
 
 /// Version of the encoding; an outline of another version rules nothing out.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// The bits of what is not a plain number follow those of the numbers.
 const SPOT_BIT: u32 = 1 << 16;
 const NEW_BUILD_BIT: u32 = SPOT_BIT << 1;
@@ -154,13 +155,17 @@ impl Fingerprint {
             (ComparedField::Reference, !self.references.is_empty()),
             (ComparedField::Portal, true),
             (ComparedField::Identifier, self.address_number.is_some()),
+            (
+                ComparedField::PreviousPrice,
+                self.previous_price_eur.is_some(),
+            ),
         ];
         let open_bits = open
             .into_iter()
             .filter(|(_, is_compared)| *is_compared)
             .map(|(field, _)| at_most(field, programme));
-        Surroundings::default().prior_bits() + known_bits.sum::<f32>() + open_bits.sum::<f32>()
-            < WEIGHED_BITS - ROUNDING_BITS
+        let most = known_bits.sum::<f32>() + open_bits.sum::<f32>() + RATE_BITS_MAX;
+        Surroundings::default().prior_bits() + most < WEIGHED_BITS - ROUNDING_BITS
     }
 }
 
@@ -228,6 +233,7 @@ impl Outline {
                 floors: numbers.floors,
                 year: numbers.year,
                 price_eur: numbers.price_eur,
+                previous_price_eur: None,
                 energy_class: numbers.energy_class,
                 climate_class: numbers.climate_class,
                 energy_score: numbers.energy_score,

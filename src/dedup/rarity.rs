@@ -15,6 +15,7 @@
 
 use super::fingerprint::Fingerprint;
 use super::levels::{self, energy, relative_gap, surface};
+use super::portals::PortalRates;
 use super::weights::{ADVERTS_AROUND, ComparedField, EXPECTED_COPIES};
 use toise_contract::enums::EnumPropertyClass as Class;
 
@@ -97,11 +98,12 @@ struct ValueCount {
 }
 
 /// How common the values of an advert are among the adverts around it: those it shares a block with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Surroundings {
     adverts: u32,
     values: [ValueCount; COUNTED],
     lookalikes: u32,
+    portals: PortalRates,
 }
 
 /// What one advert adds to [`Surroundings`]: how each counted value agrees, and whether others contradict.
@@ -214,6 +216,17 @@ impl Surroundings {
     /// expected, spread over the adverts around.
     pub fn prior_bits(&self) -> f32 {
         EXPECTED_COPIES.log2() - self.adverts_counted().log2()
+    }
+
+    /// Sets how often the advert's portal and others show one home.
+    #[must_use]
+    pub fn with_portals(self, portals: PortalRates) -> Self {
+        Self { portals, ..self }
+    }
+
+    /// What the pair of portals adds to the odds before anything is compared, bits.
+    pub fn portal_bits(&self, other: &Fingerprint) -> f32 {
+        self.portals.with(other.portal)
     }
 
     /// Adverts around, at least the fewest that count.

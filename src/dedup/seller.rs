@@ -36,18 +36,49 @@ impl SellerKind {
     ];
 }
 
+/// What an identity of a seller is: the lowest bits of its digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdentityKind {
+    /// SIREN.
+    Siren = 1,
+    /// Identifier.
+    Id = 2,
+    /// Name.
+    Name = 3,
+    /// Telephone number.
+    Telephone = 4,
+    /// Mail address.
+    Mail = 5,
+}
+
+/// Bits of a digest that hold its kind.
+const KIND_BITS: u64 = 7;
+
+impl IdentityKind {
+    /// The kind of a digest.
+    pub fn of(key: u64) -> Self {
+        match key & KIND_BITS {
+            1 => Self::Siren,
+            2 => Self::Id,
+            4 => Self::Telephone,
+            5 => Self::Mail,
+            _ => Self::Name,
+        }
+    }
+}
+
 /// Kind of the seller and digests of what identifies it.
 pub fn seller(advert: &Advert) -> (Option<SellerKind>, InlineVec<u64, SELLER_KEYS_MAX>) {
     let mut keys = InlineVec::default();
-    let mut add = |kind: u64, text: Option<&str>| {
+    let mut add = |kind: IdentityKind, text: Option<&str>| {
         let digest = FoldedText::from_text(text.unwrap_or_default()).digest();
         if digest != digest::EMPTY {
-            keys.push(digest::with(digest, kind));
+            keys.push((digest::mix(digest) & !KIND_BITS) | kind as u64);
         }
     };
     let seller = advert.seller.as_ref();
     add(
-        1,
+        IdentityKind::Siren,
         seller
             .and_then(|seller| seller.siren.as_ref())
             .map(|siren| siren.as_str()),
@@ -55,12 +86,15 @@ pub fn seller(advert: &Advert) -> (Option<SellerKind>, InlineVec<u64, SELLER_KEY
     let id = seller
         .and_then(|seller| seller.flx_id)
         .map(|id| id.to_string());
-    add(2, id.as_deref());
-    add(3, seller.and_then(|seller| seller.name.as_deref()));
+    add(IdentityKind::Id, id.as_deref());
+    add(
+        IdentityKind::Name,
+        seller.and_then(|seller| seller.name.as_deref()),
+    );
     if let Some(contact) = &advert.contact_in_charge {
         let telephone = contact.phone_number.as_deref().map(national);
-        add(4, telephone.as_deref());
-        add(5, contact.email.as_deref());
+        add(IdentityKind::Telephone, telephone.as_deref());
+        add(IdentityKind::Mail, contact.email.as_deref());
     }
     let kind = match (advert.is_pro, seller.and_then(|seller| seller.seller_type)) {
         (_, Some(EnumSellerType::Agency)) => Some(SellerKind::Agency),

@@ -55,10 +55,12 @@ pub enum ComparedField {
     District,
     /// Classes that differ.
     Kind,
+    /// Price before the last change.
+    PreviousPrice,
 }
 
 /// Number of fields.
-pub const FIELDS: usize = 20;
+pub const FIELDS: usize = 21;
 
 /// One level of agreement.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +91,7 @@ const fn level(about: &'static str, other_sellers: f32, same_seller: f32) -> Agr
 }
 
 /// Copies of an advert to expect among those around it, before anything is compared.
-pub const EXPECTED_COPIES: f32 = 1.3;
+pub const EXPECTED_COPIES: f32 = 1.45;
 /// Fewest adverts that count as around an advert: a store that holds few of a town's adverts is not a town of few homes.
 pub const ADVERTS_AROUND: f32 = 12.0;
 /// Bits that a comparison must be able to reach for its property to be weighed at all.
@@ -132,7 +134,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
             level("equal to the decimetre", 5.0, 1.8),
             level("equal", 3.6, 2.3),
             level("equal when rounded", 3.0, 2.0),
-            level("within 2.5 %", 0.3, -1.5),
+            level("within 2.5 %", 0.2, -1.5),
             level("within 6 %", -1.8, -3.5),
             level("within 12 %", -4.5, -4.5),
             level("different", -6.5, -7.0),
@@ -225,7 +227,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Text,
-        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets: only nearly equal texts are evidence for one asset.",
+        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets: only nearly equal texts are evidence for one asset. Texts that stand on many homes are not compared.",
         levels: &[
             level("nine tenths in common", 5.0, 2.6),
             level("six tenths in common", 1.3, 0.2),
@@ -304,7 +306,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
         levels: &[
             level("equal", 1.8, 1.4),
             level("different, on one portal", -2.7, -2.7),
-            level("different", -0.4, -0.4),
+            level("different", -1.2, -1.2),
         ],
     },
     FieldWeights {
@@ -315,5 +317,11 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
             level("house and flat", -3.5, -3.5),
             level("lot of a programme", -1.0, -1.0),
         ],
+    },
+    FieldWeights {
+        field: ComparedField::PreviousPrice,
+        why: "A seller changes the price on all portals within days. Two homes that ask the same price rarely came from \
+              the same one, unless both prices are round.",
+        levels: &[level("both prices changed alike", 2.5, 2.0)],
     },
 ];

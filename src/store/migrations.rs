@@ -10,7 +10,7 @@ use super::row_digests;
 pub(super) type Steps<'s> = [&'s str];
 
 /// Migrations of the store.
-pub(super) const STORE: [&str; 11] = [
+pub(super) const STORE: [&str; 12] = [
     include_str!("migrations/store_0001.sql"),
     include_str!("migrations/store_0002.sql"),
     include_str!("migrations/store_0003.sql"),
@@ -22,6 +22,7 @@ pub(super) const STORE: [&str; 11] = [
     include_str!("migrations/store_0009_shares_and_waits.sql"),
     include_str!("migrations/store_0010_row_digests.sql"),
     include_str!("migrations/store_0011_likely_pairs.sql"),
+    include_str!("migrations/store_0012_marks_and_portals.sql"),
 ];
 
 /// Migrations of the ledger.

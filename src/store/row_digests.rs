@@ -16,7 +16,14 @@ use super::checksum::checksum;
 /// The table of digests.
 const DIGESTS: &str = "row_digests";
 /// Tables without a digest: those of the matching of adverts, which can be made again from the documents.
-const DERIVED: [&str; 3] = ["blocks", "fingerprints", "likely_pairs"];
+const DERIVED: [&str; 6] = [
+    "blocks",
+    "fingerprints",
+    "likely_pairs",
+    "marks",
+    "common_marks",
+    "portal_rates",
+];
 /// Beginning of the names of triggers.
 const TRIGGER: &str = "row_digest_";
 

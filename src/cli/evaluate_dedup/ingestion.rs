@@ -1,4 +1,4 @@
-//! Runs the full ingestion of every sighting of the synthetic adverts, into a temporary store.
+//! Runs the full ingestion of every sighting of the synthetic adverts into a temporary store, and rebuilds the properties.
 //!
 //! This covers what the scorer alone does not: completion, later changes of adverts, merges of properties that a new
 //! advert connects, and groups prepared in parallel.
@@ -6,11 +6,12 @@
 use std::collections::HashMap;
 
 use chrono::DateTime;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::BoxedError;
 use toise_base::clock::Clock;
+use toise_base::progress::Progress;
 use toise_contract::listings::codes::FlxId;
 use toise_lab::dedup::Grouping;
 use toise_lab::synth::adverts::{MarketGenerator, UNTIL_S};
@@ -29,8 +30,18 @@ struct StoredPropertyId {
     property_flx_id: FlxId,
 }
 
-/// Ingests all sightings of a market and compares the resulting properties with its assets. `block_done` is called
-/// after each block.
+/// The properties of a market compared with its assets.
+#[derive(Debug, Serialize)]
+pub(super) struct IngestedGroupings {
+    /// After ingestion.
+    #[serde(flatten)]
+    pub ingested: Grouping,
+    /// After `properties rebuild`.
+    pub rebuilt: Grouping,
+}
+
+/// Ingests all sightings of a market and compares the resulting properties with its assets, before and after a rebuild.
+/// `block_done` is called after each block.
 ///
 /// # Errors
 /// A folder that cannot be written, or an advert that ingestion rejects; the market generates no invalid
@@ -38,7 +49,7 @@ struct StoredPropertyId {
 pub(super) fn grouping(
     market: &MarketGenerator,
     mut block_done: impl FnMut(),
-) -> Result<Grouping, BoxedError> {
+) -> Result<IngestedGroupings, BoxedError> {
     let folder = tempfile::tempdir()?;
     let clock = Clock::steered(DateTime::from_timestamp(UNTIL_S, 0).unwrap_or_default());
     let listings = Listings::new(Store::open(folder.path())?, clock);
@@ -55,11 +66,22 @@ pub(super) fn grouping(
         }
         block_done();
     }
-    let (ids, assets): (Vec<FlxId>, Vec<u64>) = assets.into_iter().unzip();
+    let assets: Vec<(FlxId, u64)> = assets.into_iter().collect();
+    let ingested = measure(&listings, &assets)?;
+    listings.rebuild_properties(false, Progress::silent())?;
+    Ok(IngestedGroupings {
+        ingested,
+        rebuilt: measure(&listings, &assets)?,
+    })
+}
+
+/// Compares the properties of a store with the assets of its adverts.
+fn measure(listings: &Listings, assets: &[(FlxId, u64)]) -> Result<Grouping, BoxedError> {
     let mut numbers: HashMap<FlxId, u64> = HashMap::new();
-    let mut placed = Vec::with_capacity(ids.len());
-    for (ids, assets) in ids.chunks(READ_TOGETHER).zip(assets.chunks(READ_TOGETHER)) {
-        for (record, asset) in listings.adverts(ids)?.into_iter().zip(assets) {
+    let mut placed = Vec::with_capacity(assets.len());
+    for together in assets.chunks(READ_TOGETHER) {
+        let ids: Vec<FlxId> = together.iter().map(|(id, _)| *id).collect();
+        for (record, (_, asset)) in listings.adverts(&ids)?.into_iter().zip(together) {
             let record = record.ok_or("an ingested advert is missing from the store")?;
             let StoredPropertyId { property_flx_id } = serde_json::from_slice(&record)?;
             let next = numbers.len() as u64;
@@ -80,9 +102,11 @@ mod tests {
             spread: MarketDensity::Dense,
             ..AdvertsRequest::new(2_048, 11, DistortionLevel::Middle)
         });
-        let grouping = grouping(&market, || ()).unwrap();
-        assert_eq!(grouping.adverts, 2_048);
-        assert!(grouping.precision > 0.99, "{grouping:?}");
-        assert!(grouping.recall > 0.9, "{grouping:?}");
+        let IngestedGroupings { ingested, rebuilt } = grouping(&market, || ()).unwrap();
+        for grouping in [ingested, rebuilt] {
+            assert_eq!(grouping.adverts, 2_048);
+            assert!(grouping.precision > 0.99, "{grouping:?}");
+            assert!(grouping.recall > 0.9, "{grouping:?}");
+        }
     }
 }

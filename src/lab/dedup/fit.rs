@@ -276,6 +276,7 @@ fn name(field: usize) -> &'static str {
         "condominium",
         "district",
         "kind",
+        "previous price",
     ];
     NAMES[field]
 }

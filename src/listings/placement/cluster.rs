@@ -15,7 +15,7 @@ use crate::placement::find::{
     Placement, PlacementQuery, PlacementTarget, PlannedPlacement, is_reconsidered, own_property,
 };
 use crate::properties::made::BuiltProperty;
-use crate::records::rows::{self, fingerprints_of, is_marked_distinct};
+use crate::records::rows::{self, fingerprints_of, is_marked_distinct, without_common_marks};
 use crate::records::tables::ListingsWriter;
 use crate::{Error, Result};
 use toise_alerts::percolate::PropertyTrigger;
@@ -203,7 +203,8 @@ impl ListingsWriter<'_> {
             if is_marked_distinct(self.connection(), *advert, other)? {
                 return Ok(false);
             }
-            let contradicts = |(_, other): &(i64, Fingerprint)| !may_share(fingerprint, other);
+            let compared = without_common_marks(self.connection(), fingerprint)?;
+            let contradicts = |(_, other): &(i64, Fingerprint)| !may_share(&compared, other);
             if others.iter().any(contradicts) {
                 return Ok(false);
             }

@@ -5,7 +5,9 @@ use rusqlite::types::ToSql;
 use serde::Serialize;
 
 use crate::placement::find::surroundings;
-use crate::records::rows::{blob, fingerprint, fingerprints_of, first_row, flx_id, held_of};
+use crate::records::rows::{
+    blob, fingerprint, fingerprints_of, first_row, flx_id, held_of, without_common_marks,
+};
 use crate::{Error, Listings, Result};
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::{FlxId, Timestamp};
@@ -211,8 +213,9 @@ pub(super) fn explanation(
     thresholds: Thresholds,
 ) -> Result<Explanation> {
     let [one, other] = adverts;
-    let around = surroundings(connection, &one.fingerprint, Some(one.number))?;
-    let comparison = compare_among(&one.fingerprint, &other.fingerprint, &around);
+    let compared = without_common_marks(connection, &one.fingerprint)?;
+    let around = surroundings(connection, &compared, Some(one.number))?;
+    let comparison = compare_among(&compared, &other.fingerprint, &around);
     let together = one.property == other.property;
     let mut dissenters = Vec::new();
     if !together {
@@ -241,11 +244,12 @@ fn dissenting(
     second: &ExplainedAdvert,
 ) -> Result<Vec<Dissenter>> {
     let held = held_of(connection, first.property)?;
+    let compared = without_common_marks(connection, &second.fingerprint)?;
     let is_vouched = |advert: &i64| held.contains(&first.number) && held.contains(advert);
     let mut found = Vec::new();
     for (advert, member) in fingerprints_of(connection, first.property)? {
         let is_other = advert != first.number && !is_vouched(&advert);
-        if !is_other || may_share(&second.fingerprint, &member) {
+        if !is_other || may_share(&compared, &member) {
             continue;
         }
         let Some(dissenter) = explained(connection, "advert", advert)? else {

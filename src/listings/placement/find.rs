@@ -74,6 +74,10 @@ pub(crate) fn is_reconsidered(
 pub(crate) struct Placement {
     /// Where the advert belongs.
     pub found: PlacementTarget,
+    /// What was compared: the fingerprint without common marks.
+    compared: Fingerprint,
+    /// The mark that had become common last.
+    last_common_mark: i64,
     /// Candidates that are not clearly different.
     alike: Vec<i64>,
     /// The properties of those candidates, which were compared in full.
@@ -89,16 +93,21 @@ pub(crate) struct Placement {
 impl Placement {
     /// Searches for the property an advert belongs to.
     pub fn find(connection: &Connection, query: PlacementQuery<'_>) -> Result<Self> {
-        let PlacementQuery {
-            fingerprint, own, ..
-        } = query;
+        let own = query.own;
+        let compared = rows::without_common_marks(connection, query.fingerprint)?;
+        let fingerprint = &compared;
+        let query = PlacementQuery {
+            fingerprint,
+            ..query
+        };
         let Nearby { near, met, fullest } = find_nearby(connection, fingerprint)?;
         let own_advert = own.map(|(advert, _)| advert);
         let met: Vec<_> = met
             .into_iter()
             .filter(|(advert, _)| Some(*advert) != own_advert)
             .collect();
-        let around: Surroundings = met.iter().map(|(_, agreements)| *agreements).collect();
+        let agreements = met.iter().map(|(_, agreements)| *agreements);
+        let around = surroundings_of(connection, fingerprint, agreements)?;
         let mut statement = connection
             .prepare_cached("SELECT property, fingerprint FROM fingerprints WHERE advert = ?1")?;
         let mut alike = Vec::new();
@@ -120,6 +129,8 @@ impl Placement {
         Ok(Self {
             is_shared: !companions.is_empty(),
             found: choose_property(connection, query, &weighed, &around)?,
+            compared,
+            last_common_mark: rows::last_common_mark(connection)?,
             alike,
             weighed: weighed.into_iter().collect(),
             met,
@@ -134,7 +145,18 @@ impl Placement {
         query: PlacementQuery<'_>,
         recent: &RecentChanges,
     ) -> Result<PlacementTarget> {
-        let fingerprint = query.fingerprint;
+        let compared = match rows::last_common_mark(connection)? == self.last_common_mark {
+            true => self.compared,
+            false => rows::without_common_marks(connection, query.fingerprint)?,
+        };
+        if compared != self.compared {
+            return Ok(Self::find(connection, query)?.found);
+        }
+        let fingerprint = &compared;
+        let query = PlacementQuery {
+            fingerprint,
+            ..query
+        };
         let around_since = recent.under(&fingerprint.probes());
         let exact_since = recent.under(&fingerprint.exact_probes());
         let is_around = |advert: &i64| around_since.iter().any(|(around, _)| around == advert);
@@ -166,10 +188,8 @@ impl Placement {
         let since = around_since
             .iter()
             .map(|(_, other)| Agreements::between(fingerprint, other));
-        let around = still
-            .map(|(_, agreements)| *agreements)
-            .chain(since)
-            .collect();
+        let agreements = still.map(|(_, agreements)| *agreements).chain(since);
+        let around = surroundings_of(connection, fingerprint, agreements)?;
         let unchanged = self.alike.iter().filter(|advert| !is_gone(advert));
         let mut property_of =
             connection.prepare_cached("SELECT property FROM fingerprints WHERE advert = ?1")?;
@@ -199,7 +219,21 @@ pub(crate) fn surroundings(
 ) -> Result<Surroundings> {
     let met = find_nearby(connection, fingerprint)?.met;
     let others = met.into_iter().filter(|(advert, _)| Some(*advert) != own);
-    Ok(others.map(|(_, agreements)| agreements).collect())
+    surroundings_of(
+        connection,
+        fingerprint,
+        others.map(|(_, agreements)| agreements),
+    )
+}
+
+/// What is common around an advert, and how often its portal and others show one home.
+fn surroundings_of(
+    connection: &Connection,
+    fingerprint: &Fingerprint,
+    agreements: impl Iterator<Item = Agreements>,
+) -> Result<Surroundings> {
+    let rates = rows::portal_rates(connection, fingerprint.portal)?;
+    Ok(agreements.collect::<Surroundings>().with_portals(rates))
 }
 
 /// Adverts under any block key that the fingerprint looks up, each once.

@@ -89,6 +89,7 @@ impl Listings {
             ..RebuildReport::default()
         };
         (report.adverts, report.refreshed) = refresh::refresh(self, progress)?;
+        self.learn_portal_rates(progress)?;
         let grouping = Grouping::decide(self, report.adverts, progress)?;
         report.possible_pairs = grouping.likely_pairs().count() as u64;
         apply::apply(self, &grouping, &mut report, progress)?;

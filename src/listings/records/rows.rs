@@ -20,7 +20,7 @@ use toise_alerts::percolate::FormerRecord;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::scalars::Eur;
-use toise_dedup::{BlockKey, Fingerprint};
+use toise_dedup::{BlockKey, Fingerprint, PortalRates, RATES_MAX};
 use toise_store::document;
 
 /// Columns that [`stored`] and [`history`] read, in their order.
@@ -357,6 +357,50 @@ pub(crate) fn is_outline_stored(
         }
     }
     Ok(true)
+}
+
+/// Whether the marks of a fingerprint are counted.
+pub(crate) fn are_marks_counted(
+    connection: &Connection,
+    fingerprint: &Fingerprint,
+) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT homes FROM marks WHERE mark = ?1")?;
+    for mark in fingerprint.marks() {
+        let homes: Option<u32> = statement
+            .query_row([mark.digest], |row| row.get(0))
+            .optional()?;
+        if homes.unwrap_or_default() & mark.home != mark.home {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A fingerprint without what many homes of the store show, as it is compared.
+pub(crate) fn without_common_marks(
+    connection: &Connection,
+    fingerprint: &Fingerprint,
+) -> rusqlite::Result<Fingerprint> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM common_marks WHERE mark = ?1)";
+    let mut statement = connection.prepare_cached(sql)?;
+    fingerprint.without(|mark| statement.query_row([mark.digest], |row| row.get(0)))
+}
+
+/// The number of the mark that became common last; 0 without any.
+pub(crate) fn last_common_mark(connection: &Connection) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("SELECT coalesce(max(number), 0) FROM common_marks")?
+        .query_row([], |row| row.get(0))
+}
+
+/// How often a portal and others show one home.
+pub(crate) fn portal_rates(connection: &Connection, portal: u32) -> rusqlite::Result<PortalRates> {
+    let sql = "SELECT other, bits FROM portal_rates WHERE portal = ?1 ORDER BY pairs DESC LIMIT ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map((portal, RATES_MAX as i64), |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })?;
+    rows.collect()
 }
 
 /// Whether a person put an advert into its property.

@@ -4,13 +4,15 @@ use std::collections::HashSet;
 
 use rusqlite::Connection;
 
-use super::{Nearby, find_nearby};
+use super::{Nearby, find_nearby, surroundings_of};
 use crate::Result;
 use crate::records::rows;
 use toise_dedup::{Fingerprint, Surroundings, may_be_same};
 
 /// The adverts that share a block with a stored one.
 pub(in crate::placement) struct AdvertsAround {
+    /// What is compared: the fingerprint of the stored one without common marks.
+    pub compared: Fingerprint,
     /// Those that their outlines do not rule out.
     pub near: Vec<i64>,
     /// The others.
@@ -22,23 +24,25 @@ pub(in crate::placement) struct AdvertsAround {
 impl AdvertsAround {
     /// Finds the adverts around a stored one.
     pub fn find(connection: &Connection, fingerprint: &Fingerprint, own: i64) -> Result<Self> {
-        let Nearby { near, met, .. } = find_nearby(connection, fingerprint)?;
+        let compared = rows::without_common_marks(connection, fingerprint)?;
+        let Nearby { near, met, .. } = find_nearby(connection, &compared)?;
         let met = met.into_iter().filter(|(advert, _)| *advert != own);
         let (adverts, agreements): (Vec<_>, Vec<_>) = met.unzip();
         let is_near: HashSet<i64> = near.iter().copied().collect();
         let (near, ruled_out) = adverts.iter().partition(|advert| is_near.contains(advert));
         Ok(Self {
+            surroundings: surroundings_of(connection, &compared, agreements.into_iter())?,
+            compared,
             near,
             ruled_out,
-            surroundings: agreements.into_iter().collect(),
         })
     }
 
     /// Those that are not clearly different from the advert.
-    pub fn alike(&self, connection: &Connection, fingerprint: &Fingerprint) -> Result<Vec<i64>> {
+    pub fn alike(&self, connection: &Connection) -> Result<Vec<i64>> {
         let mut alike = Vec::new();
         for advert in &self.near {
-            if may_be_same(fingerprint, &rows::fingerprint_of(connection, *advert)?) {
+            if may_be_same(&self.compared, &rows::fingerprint_of(connection, *advert)?) {
                 alike.push(*advert);
             }
         }

@@ -231,6 +231,8 @@ fn only_later_changes_are_checked_unless_they_displace_candidates() {
     };
     let placement = |fullest: usize| Placement {
         found: found.clone(),
+        compared: one,
+        last_common_mark: 0,
         alike: Vec::new(),
         weighed: vec![7, 8, 9],
         met: Vec::new(),

@@ -9,6 +9,10 @@
 //! `chance` is the share that agrees among pairs that are surely of two homes, `usual` among those that pictures, a
 //! reference or a number identify. If pairs that are given a probability of 0.9 are right in nine of ten cases by this
 //! measure, the probabilities are calibrated.
+//!
+//! The same counts tell how often each pair of portals shows one home ([`Listings::learn_portal_rates`]).
+
+use std::collections::BTreeMap;
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rusqlite::Connection;
@@ -18,7 +22,9 @@ use crate::placement::find::AdvertsAround;
 use crate::records::rows;
 use crate::{Listings, Result};
 use toise_base::progress::Progress;
-use toise_dedup::{Comparison, Fingerprint, compare_among, contradictions};
+use toise_dedup::{
+    Comparison, Fingerprint, LearnedRate, RateLearner, compare_among, contradictions,
+};
 
 /// Lower bounds of the probabilities that are counted together.
 const BOUNDS: [f64; 9] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.98, 0.995, 0.9995];
@@ -32,6 +38,8 @@ const ADVERTS_MAX: u64 = 30_000;
 const FITTED_ADVERTS_MAX: u64 = 5_000;
 /// Adverts compared at once.
 const ADVERTS_PER_GROUP: usize = 1_000;
+/// Pairs of two homes from which chance is known well enough to learn rates.
+const CHANCE_PAIRS_MIN: u64 = 200;
 /// Identified pairs from which the share that agrees is taken from the store.
 const IDENTIFIED_MIN: u64 = 100;
 
@@ -192,23 +200,75 @@ impl Tally {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Tallies {
     bins: [Tally; BOUNDS.len()],
     two_homes: Tally,
     identified: Tally,
     merges: Tally,
+    rates: RateLearner,
 }
 
 impl Tallies {
-    fn join(mut self, other: Self) -> Self {
+    fn join(&mut self, other: Self) {
         for (bin, more) in self.bins.iter_mut().zip(other.bins) {
             bin.join(more);
         }
         self.two_homes.join(other.two_homes);
         self.identified.join(other.identified);
         self.merges.join(other.merges);
+        self.rates.join(other.rates);
+    }
+
+    /// The share of pairs of two homes that agree in the field.
+    fn chance(&self) -> f64 {
+        self.two_homes.share()
+    }
+
+    /// The share of pairs of one home that agree in the field, and whether it was measured in this store.
+    fn usual(&self, field: HiddenField) -> (f64, bool) {
+        match self.identified.pairs >= IDENTIFIED_MIN {
+            true => (self.identified.share(), true),
+            false => (field.usual_agreement(), false),
+        }
+    }
+}
+
+/// The tallies of each field, in the order of [`HiddenField::ALL`], and the adverts compared.
+#[derive(Clone, Debug, Default)]
+struct StoreTallies {
+    adverts: u64,
+    fields: [Tallies; HiddenField::ALL.len()],
+}
+
+impl StoreTallies {
+    fn join(mut self, other: Self) -> Self {
+        self.adverts += other.adverts;
+        for (field, more) in self.fields.iter_mut().zip(other.fields) {
+            field.join(more);
+        }
         self
+    }
+
+    fn by_field(&self) -> impl Iterator<Item = (HiddenField, &Tallies)> {
+        HiddenField::ALL.into_iter().zip(&self.fields)
+    }
+
+    /// The rates of pairs of portals that are not the usual one, bits, with the pairs of adverts from which each was learned.
+    fn portal_rates(&self) -> Vec<((u32, u32), f32, u32)> {
+        let mut learned: BTreeMap<(u32, u32), Vec<LearnedRate>> = BTreeMap::new();
+        let known = |tallies: &Tallies| tallies.two_homes.pairs >= CHANCE_PAIRS_MIN;
+        for (field, tallies) in self.by_field().filter(|(_, tallies)| known(tallies)) {
+            let (usual, _) = tallies.usual(field);
+            for (portals, rate) in tallies.rates.rates(tallies.chance(), usual) {
+                learned.entry(portals).or_default().push(rate);
+            }
+        }
+        let rates = learned.into_iter().filter_map(|(portals, fields)| {
+            let pairs = fields.iter().map(|field| field.pairs).sum();
+            Some((portals, LearnedRate::joined(&fields)?, pairs))
+        });
+        rates.collect()
     }
 }
 
@@ -219,38 +279,63 @@ impl Listings {
     /// # Errors
     /// The store cannot be read.
     pub fn calibration(&self, progress: Progress) -> Result<CalibrationReport> {
-        let mut tallies = [Tallies::default(); HiddenField::ALL.len()];
-        let mut adverts = 0;
-        self.for_each_sample(ADVERTS_MAX, "checking probabilities", progress, |sample| {
+        let counted = self.tallies("checking probabilities", progress)?;
+        let fields = counted.by_field();
+        let fields = fields.filter(|(_, tallies)| tallies.merges.pairs > 0);
+        Ok(CalibrationReport {
+            adverts: counted.adverts,
+            fields: fields
+                .map(|(field, tallies)| calibration(field, tallies))
+                .collect(),
+        })
+    }
+
+    /// Learns how often each pair of portals shows one home, and stores it for all later comparisons. Returns once
+    /// durable. Blocks: a minute.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub(crate) fn learn_portal_rates(&self, progress: Progress) -> Result<()> {
+        let rates = self.tallies("comparing portals", progress)?.portal_rates();
+        self.store.write_with(move |transaction| -> Result<()> {
+            transaction.execute("DELETE FROM portal_rates", [])?;
+            let mut insert = transaction.prepare_cached(
+                "INSERT OR IGNORE INTO portal_rates (portal, other, bits, pairs) VALUES (?1, ?2, ?3, ?4)",
+            )?;
+            for ((one, other), bits, pairs) in rates {
+                insert.execute((one, other, bits, pairs))?;
+                insert.execute((other, one, bits, pairs))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Compares adverts without each field, and counts.
+    fn tallies(&self, name: &str, progress: Progress) -> Result<StoreTallies> {
+        let mut total = StoreTallies::default();
+        self.for_each_sample(ADVERTS_MAX, name, progress, |sample| {
             let counted = sample.into_par_iter().map(|(advert, fingerprint)| {
                 self.store.read_with(|connection| {
-                    let mut counted = [Tallies::default(); HiddenField::ALL.len()];
-                    for (field, tallies) in HiddenField::ALL.into_iter().zip(&mut counted) {
+                    let mut counted = StoreTallies {
+                        adverts: 1,
+                        ..StoreTallies::default()
+                    };
+                    for (field, tallies) in HiddenField::ALL.into_iter().zip(&mut counted.fields) {
                         if let Some(hidden) = field.hidden_from(&fingerprint) {
                             let pair = (advert, &fingerprint, &hidden);
                             self.compare_hidden(connection, field, pair, tallies)?;
                         }
                     }
-                    Ok((1u64, counted))
+                    Ok(counted)
                 })
             });
-            let none = || (0, [Tallies::default(); HiddenField::ALL.len()]);
-            let (count, counted) = counted.try_reduce(none, |one, other| {
-                let fields = std::array::from_fn(|field| one.1[field].join(other.1[field]));
-                Result::Ok((one.0 + other.0, fields))
+            let joined = counted.try_reduce(StoreTallies::default, |one, other| {
+                Result::Ok(one.join(other))
             })?;
-            adverts += count;
-            tallies = std::array::from_fn(|field| tallies[field].join(counted[field]));
+            total = std::mem::take(&mut total).join(joined);
             Ok(())
         })?;
-        let fields = HiddenField::ALL.into_iter().zip(tallies);
-        let fields = fields.filter(|(_, tallies)| tallies.merges.pairs > 0);
-        Ok(CalibrationReport {
-            adverts,
-            fields: fields
-                .map(|(field, tallies)| calibration(field, &tallies))
-                .collect(),
-        })
+        Ok(total)
     }
 
     /// Calls `each` with the comparison of every pair around adverts that are evenly spread over the store. Blocks.
@@ -275,7 +360,8 @@ impl Listings {
                         others
                             .map(|other| {
                                 let other = rows::fingerprint_of(connection, *other)?;
-                                Ok(compare_among(&fingerprint, &other, &around.surroundings))
+                                let (compared, common) = (&around.compared, &around.surroundings);
+                                Ok(compare_among(compared, &other, common))
                             })
                             .collect::<Result<Vec<_>>>()
                     })
@@ -325,6 +411,7 @@ impl Listings {
         tallies: &mut Tallies,
     ) -> Result<()> {
         let AdvertsAround {
+            compared,
             near,
             ruled_out,
             surroundings,
@@ -340,12 +427,15 @@ impl Listings {
             let Some(agrees) = field.agrees(whole, &other) else {
                 continue;
             };
-            let comparison = compare_among(hidden, &other, &surroundings);
+            let comparison = compare_among(&compared, &other, &surroundings);
             let is_contradicted = contradictions(hidden, &other).next().is_some();
             let probability = comparison.probability();
             if comparison.bar.is_some() || is_contradicted {
                 continue;
             }
+            let usual_bits = comparison.bits - surroundings.portal_bits(&other);
+            let portals = (hidden.portal, other.portal);
+            tallies.rates.add(portals, usual_bits, agrees);
             if probability < SURELY_TWO {
                 tallies.two_homes.add(agrees, probability);
                 continue;
@@ -364,12 +454,8 @@ impl Listings {
 }
 
 fn calibration(field: HiddenField, tallies: &Tallies) -> FieldCalibration {
-    let usual_is_measured = tallies.identified.pairs >= IDENTIFIED_MIN;
-    let usual = match usual_is_measured {
-        true => tallies.identified.share(),
-        false => field.usual_agreement(),
-    };
-    let chance = tallies.two_homes.share();
+    let (usual, usual_is_measured) = tallies.usual(field);
+    let chance = tallies.chance();
     let spread = (usual - chance).max(f64::EPSILON);
     let right = |tally: &Tally| ((tally.share() - chance) / spread).clamp(0.0, 1.0);
     let error = |tally: &Tally| {

@@ -53,7 +53,8 @@ fn stale(listings: &Listings, stored: &StoredAdvert) -> Result<Option<(i64, i64,
     let is_stored = listings.store.read_with(|connection| -> Result<bool> {
         Ok(
             rows::is_fingerprint_stored(connection, stored.advert, &fingerprint)?
-                && rows::is_outline_stored(connection, stored.advert, &fingerprint)?,
+                && rows::is_outline_stored(connection, stored.advert, &fingerprint)?
+                && rows::are_marks_counted(connection, &fingerprint)?,
         )
     })?;
     Ok((!is_stored).then_some((stored.advert, stored.sequence, fingerprint)))

@@ -56,15 +56,14 @@ impl Grouping {
             };
             last = *end;
             let searched = group.into_par_iter().map(|(advert, fingerprint)| {
-                let (alike, around) = listings.store.read_with(|connection| -> Result<_> {
+                listings.store.read_with(|connection| {
                     let around = AdvertsAround::find(connection, &fingerprint, advert)?;
-                    Ok((around.alike(connection, &fingerprint)?, around.surroundings))
-                })?;
-                Ok(SearchedAdvert {
-                    advert,
-                    fingerprint,
-                    alike,
-                    around,
+                    Ok(SearchedAdvert {
+                        advert,
+                        alike: around.alike(connection)?,
+                        fingerprint: around.compared,
+                        around: around.surroundings,
+                    })
                 })
             });
             let searched = searched.collect::<Result<Vec<_>>>()?;
@@ -210,6 +209,7 @@ impl Grouping {
             .collect::<Result<Vec<_>>>()?;
         for one in ones {
             let fingerprint = rows::fingerprint_of(connection, *one)?;
+            let fingerprint = rows::without_common_marks(connection, &fingerprint)?;
             for (other, of_other) in &others {
                 if self.apart.contains(&(*one, *other)) || !may_share(&fingerprint, of_other) {
                     return Ok(());

@@ -1,7 +1,7 @@
 //! Writes of advert rows and of the keys by which adverts are found, inside a transaction.
 
-use rusqlite::params_from_iter;
 use rusqlite::types::ToSql;
+use rusqlite::{OptionalExtension, params_from_iter};
 
 use super::ListingsWriter;
 use crate::adverts::identity::UrlDigest;
@@ -12,7 +12,7 @@ use toise_contract::enums::WireEnum;
 use toise_contract::listings::codes::Timestamp;
 use toise_contract::listings::deliveries::AdvertEvent;
 use toise_contract::listings::scalars::Eur;
-use toise_dedup::{BlockKey, Fingerprint};
+use toise_dedup::{BlockKey, COMMON_HOMES, Fingerprint};
 
 impl ListingsWriter<'_> {
     /// Moves an advert to another property.
@@ -70,6 +70,7 @@ impl ListingsWriter<'_> {
             "INSERT INTO fingerprints (advert, property, keys, fingerprint) VALUES (?1, ?2, ?3, ?4)",
             (advert, property, key_bytes(&keys), draft.fingerprint.encode()),
         )?;
+        self.count_marks(&draft.fingerprint)?;
         Ok((advert, keys))
     }
 
@@ -118,6 +119,27 @@ impl ListingsWriter<'_> {
             )?;
         }
         self.insert_keys(advert, &keys, &fingerprint.outline())?;
+        self.count_marks(fingerprint)?;
+        Ok(())
+    }
+
+    /// Counts the home of an advert for each of its marks. A mark that was once common stays so.
+    pub(crate) fn count_marks(&self, fingerprint: &Fingerprint) -> rusqlite::Result<()> {
+        // A home that is counted already writes nothing, and gives no row.
+        let mut count = self.transaction.prepare_cached(
+            "INSERT INTO marks (mark, homes) VALUES (?1, ?2)
+             ON CONFLICT (mark) DO UPDATE SET homes = homes | excluded.homes WHERE homes & excluded.homes = 0
+             RETURNING homes",
+        )?;
+        for mark in fingerprint.marks() {
+            let homes: Option<u32> = count
+                .query_row((mark.digest, mark.home), |row| row.get(0))
+                .optional()?;
+            if homes.is_some_and(|homes| homes.count_ones() == COMMON_HOMES) {
+                let sql = "INSERT OR IGNORE INTO common_marks (mark) VALUES (?1)";
+                self.execute(sql, [mark.digest])?;
+            }
+        }
         Ok(())
     }
 
