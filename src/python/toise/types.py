@@ -2851,7 +2851,7 @@ class AdvertComparison(TypedDict):
 class AdvertComparisonEvidenceItem(TypedDict):
     """`AdvertComparisonEvidenceItem` of the contract."""
 
-    field: Literal["place", "surface", "land", "rooms", "bedrooms", "floor", "building", "price", "energy", "amenities", "text", "figures", "photos", "seller", "reference", "portal", "identifier", "condominium", "district", "kind"]
+    field: Literal["place", "surface", "land", "rooms", "bedrooms", "floor", "building", "price", "energy", "amenities", "text", "figures", "photos", "seller", "reference", "portal", "identifier", "condominium", "district", "kind", "previousPrice"]
     """What was compared."""
     found: str
     """What was found, in words."""
