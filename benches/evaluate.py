@@ -50,16 +50,23 @@ def dedup(toise):
     ) for level in report["levels"]]
     sizes = {"adverts": report["adverts"], "seed": report["seed"]}
     results.write("dedup", f"toise evaluate dedup --synthetic --seed {DEDUP_SEED}", rows, sizes)
-    levels = []
-    for seed in INGESTED_SEEDS:
-        arguments = ["evaluate", "dedup", "--synthetic", "--ingested", "--level", "middle", "--seed", str(seed)]
-        levels += report_of(toise, *arguments)["levels"]
-    # Pairs of all seeds together.
-    joined, true, right = (sum(level[key] for level in levels) for key in ("joinedPairs", "truePairs", "rightPairs"))
-    label = f"middle, seeds {INGESTED_SEEDS[0]} to {INGESTED_SEEDS[-1]}"
-    row = results.row(label, percent(right / joined, "pair precision"), percent(right / true, "pair recall"))
-    results.write("dedup-ingested", "toise evaluate dedup --synthetic --ingested --level middle --seed SEED", [row],
+    rows = []
+    for level in ("middle", "thin"):
+        ingested = []
+        for seed in INGESTED_SEEDS:
+            arguments = ["evaluate", "dedup", "--synthetic", "--ingested", "--level", level, "--seed", str(seed)]
+            ingested += report_of(toise, *arguments)["levels"]
+        seeds = f"seeds {INGESTED_SEEDS[0]} to {INGESTED_SEEDS[-1]}"
+        rows.append(pairs_of_all(f"{level}, {seeds}", ingested))
+        rows.append(pairs_of_all(f"{level}, {seeds}, rebuilt", [one["rebuilt"] for one in ingested]))
+    results.write("dedup-ingested", "toise evaluate dedup --synthetic --ingested --level LEVEL --seed SEED", rows,
                   {"adverts": report["adverts"]})
+
+
+def pairs_of_all(label, groupings):
+    """The pairs of several groupings together."""
+    joined, true, right = (sum(one[key] for one in groupings) for key in ("joinedPairs", "truePairs", "rightPairs"))
+    return results.row(label, percent(right / joined, "pair precision"), percent(right / true, "pair recall"))
 
 
 def estimate(toise, cases):

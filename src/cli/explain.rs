@@ -132,6 +132,20 @@ fn print(explanation: &Explanation) {
         "before any comparison: {:+.1} bits for {} adverts around",
         comparison.prior_bits, explanation.adverts_around
     );
+    if explanation.portal_bits != 0.0 {
+        println!(
+            "of it for how often these portals show one home: {:+.1} bits",
+            explanation.portal_bits
+        );
+    }
+    if !explanation.common.is_empty() {
+        let names = explanation.common.iter().map(|field| format!("{field:?}"));
+        let names: Vec<String> = names.collect();
+        println!(
+            "not compared, because many homes show it: {}",
+            names.join(", ")
+        );
+    }
     if comparison.lookalike_bits < 0.0 {
         println!(
             "other homes of this price and surface: {:+.1} bits for {}",

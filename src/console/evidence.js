@@ -61,6 +61,7 @@ const FOUND = {
   "a few, all alike": "quelques-uns, tous pareils",
   "one unlike": "un seul diffère",
   "several unlike": "plusieurs diffèrent",
+  "the same text": "le même texte",
   "nine tenths in common": "neuf dixièmes en commun",
   "six tenths in common": "six dixièmes en commun",
   "three tenths in common": "trois dixièmes en commun",

@@ -45,7 +45,7 @@ const WORDS = {
     pairs: "Pairs", pairsTitle: "One home or two?", pairsHint: "Pairs of properties that are perhaps one home, the likeliest first. One bit doubles the odds.",
     pairsWaiting: "pairs of adverts wait for a decision", sameHome: "Same home", differentHomes: "Different homes", later: "Later", noPairs: "No pair waits for a decision.",
     merged: "One home now", keptApart: "Kept apart", probability: "Probability", bits: "bits", agrees: "What agrees", differs: "What differs", field: "What was compared",
-    found: "Found", contradicts: "Cannot be true of one home", dissents: "Another advert of its property does not go with advert", littleInCommon: "too little in common",
+    found: "Found", contradicts: "Cannot be true of one home", dissents: "Another advert of its property does not go with advert", littleInCommon: "too little in common", common: "Not compared, because many homes show it",
     beforehand: "Before any comparison, for the adverts around", advert: "Advert", portal: "Portal", place: "Place", lastSeen: "Last seen", pictures: "Pictures",
   },
   fr: {
@@ -93,7 +93,7 @@ const WORDS = {
     pairs: "Doublons", pairsTitle: "Un bien ou deux ?", pairsHint: "Paires de biens qui n’en font peut-être qu’un, les plus probables d’abord. Un bit double les chances.",
     pairsWaiting: "paires d’annonces attendent une décision", sameHome: "Même bien", differentHomes: "Biens différents", later: "Plus tard", noPairs: "Aucune paire n’attend de décision.",
     merged: "Un seul bien désormais", keptApart: "Séparés", probability: "Probabilité", bits: "bits", agrees: "Ce qui concorde", differs: "Ce qui diffère", field: "Critère",
-    found: "Constat", contradicts: "Impossible pour un même bien", dissents: "Une autre annonce du bien ne va pas avec l’annonce", littleInCommon: "trop peu en commun",
+    found: "Constat", contradicts: "Impossible pour un même bien", dissents: "Une autre annonce du bien ne va pas avec l’annonce", littleInCommon: "trop peu en commun", common: "Non comparé, car de nombreux biens le montrent",
     beforehand: "Avant toute comparaison, pour les annonces alentour", advert: "Annonce", portal: "Portail", place: "Lieu", lastSeen: "Vue le", pictures: "Photos",
   },
 };

@@ -31,11 +31,12 @@ const MEANINGS: &[(&str, &str)] = &[
     ("type", "type_bien type_de_bien property_type type_local type_logement estate_type real_estate_type housing_type categorie_bien categorie category type"),
     ("offer.type", "type_transaction transaction transaction_type type_offre offer_type type_annonce listing_type type_vente"),
     ("currentPrice.value", "prix price loyer rent prix_eur price_eur prix_euros prix_vente prix_de_vente asking_price sale_price \
-        list_price loyer_mensuel monthly_rent rent_per_month loyer_cc prix_fai prix_total prix_affiche montant valeur_fonciere"),
+        list_price loyer_mensuel monthly_rent rent_per_month loyer_cc prix_fai prix_total prix_affiche montant \
+        valeur_fonciere price_value price_amount current_price"),
     ("currentPrice.valuePerArea", "prix_m2 prix_au_m2 prix_par_m2 prix_metre_carre price_m2 price_per_m2 price_per_sqm price_sqm sqm_price"),
     ("habitation.surface.total", "surface surface_m2 surface_habitable superficie superficie_m2 surface_totale surface_reelle_bati \
         surface_interieure area area_m2 size size_sqm size_m2 living_area living_surface floor_area property_size surface_area \
-        square_meters m2 sqm metre_carre metres_carres"),
+        square_meters m2 sqm metre_carre metres_carres living_space habitable_area superficie_habitable"),
     ("land.surface", "surface_terrain superficie_terrain terrain terrain_m2 surface_terrain_m2 land_surface land_surface_m2 land_area land_size plot_area plot_size"),
     ("habitation.roomCount", "nb_pieces pieces nombre_pieces nombre_de_pieces nombre_pieces_principales nbr_pieces nbre_pieces \
         nb_piece piece nb_rooms rooms room_count number_of_rooms total_rooms rooms_quantity rooms_count piec"),

@@ -6,9 +6,10 @@ use super::blocks::{classes_differ, compatible};
 use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
-    ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, amenities, bedrooms, building,
-    condominium, count_difference, description, district, energy, figures, floor, identifier, kind,
-    land, photos, place, portal, previous_price, price, reference, seller, surface,
+    NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, amenities, bedrooms,
+    building, condominium, count_difference, description, district, energy, figures, floor,
+    identifier, kind, land, photos, place, portal, previous_price, price, reference, seller,
+    surface,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
@@ -129,7 +130,7 @@ impl Comparison {
     /// is then likelier than a second home.
     pub fn is_one_text(&self) -> bool {
         !self.programme
-            && self.is_at_most(ComparedField::Text, 0)
+            && self.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT)
             && self.is_at_most(ComparedField::Figures, 0)
             && self.is_at_most(ComparedField::Price, 0)
     }
@@ -286,7 +287,7 @@ fn shown_as_lots(levels: &[(ComparedField, Option<u8>); FIELDS]) -> bool {
         found.and_then(|(_, level)| *level)
     };
     level(ComparedField::Portal) == Some(ONLINE_TOGETHER)
-        && level(ComparedField::Text) == Some(0)
+        && level(ComparedField::Text).is_some_and(|level| level <= NEARLY_ONE_TEXT)
         && level(ComparedField::Price).is_some_and(|level| level > 0)
         && level(ComparedField::Surface).is_some_and(|level| level > 2)
 }

@@ -300,11 +300,17 @@ pub fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
+/// Level of the descriptions: nine tenths in common.
+pub const NEARLY_ONE_TEXT: u8 = 1;
+
 /// Share of the shorter description that the other contains.
 pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS: [f64; 4] = [0.1, 0.4, 0.7, 0.9];
-    let common = one.text.as_ref()?.containment(other.text.as_ref()?);
-    Some(4 - band(common, &LIMITS))
+    let (one, other) = one.text.as_ref().zip(other.text.as_ref())?;
+    if one == other {
+        return Some(0);
+    }
+    Some(5 - band(one.containment(other), &LIMITS))
 }
 
 /// Figures in the descriptions.

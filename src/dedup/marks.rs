@@ -14,6 +14,7 @@ use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::seller::{IdentityKind, SellerKind};
 use super::text::{LANES, TextFigures};
+use super::weights::ComparedField;
 
 /// Homes that must show a mark before it shows nothing; for a telephone number or mail of professionals, sellers.
 pub const COMMON_HOMES: u32 = 6;
@@ -46,6 +47,29 @@ enum Part {
 }
 
 impl Fingerprint {
+    /// The fields of which [`Fingerprint::without`] left something out to make `compared`.
+    pub fn common_fields(&self, compared: &Self) -> Vec<ComparedField> {
+        let has_common_picture = self.photos.len() > compared.photos.len()
+            || self.picture_names.len() > compared.picture_names.len();
+        let fields = [
+            (ComparedField::Photos, has_common_picture),
+            (
+                ComparedField::Text,
+                self.text.is_some() && compared.text.is_none(),
+            ),
+            (
+                ComparedField::Seller,
+                self.seller.len() > compared.seller.len(),
+            ),
+            (
+                ComparedField::Reference,
+                self.references.len() > compared.references.len(),
+            ),
+        ];
+        let common = fields.into_iter().filter(|(_, is_common)| *is_common);
+        common.map(|(field, _)| field).collect()
+    }
+
     /// The marks of the advert that a home or a seller can be counted for.
     pub fn marks(&self) -> impl Iterator<Item = Mark> + '_ {
         let marks = self.parts().map(|(_, mark)| mark);
@@ -223,11 +247,13 @@ mod tests {
             et découvrir les 250 autres offres de notre réseau dans toute la région";
         let adverts = adverts(|number, advert| {
             advert["description"] = json!(format!("{text}, quartier {number}."));
+            advert["medias"] = Value::Null;
         });
         let kept = last_without_common(&adverts);
         assert_eq!((kept.text, kept.figures.len()), (None, 0));
+        assert_eq!(adverts[11].common_fields(&kept), [ComparedField::Text]);
         let own = compare(&kept, &adverts[11]);
-        assert!(own.level(crate::weights::ComparedField::Text).is_none());
+        assert!(own.level(ComparedField::Text).is_none());
     }
 
     #[test]

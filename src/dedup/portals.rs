@@ -88,16 +88,15 @@ impl RateLearner {
         }
     }
 
-    /// The rates by pairs of portals, those with most pairs first. `chance` is the share of pairs of two homes that
-    /// agree in the hidden field, `usual` that of pairs of one home.
-    pub fn rates(&self, chance: f64, usual: f64) -> Vec<((u32, u32), LearnedRate)> {
-        let mut rates: Vec<_> = self
-            .counts
-            .iter()
-            .map(|(pair, histogram)| (*pair, learned(histogram, chance, usual)))
-            .collect();
-        rates.sort_by_key(|(pair, rate)| (std::cmp::Reverse(rate.pairs), *pair));
-        rates
+    /// The rates of all pairs of portals, in no order. `chance` is the share of pairs of two homes that agree in the
+    /// hidden field, `usual` that of pairs of one home, which must be greater.
+    pub fn rates(
+        &self,
+        chance: f64,
+        usual: f64,
+    ) -> impl Iterator<Item = ((u32, u32), LearnedRate)> + '_ {
+        let counts = self.counts.iter();
+        counts.map(move |(pair, histogram)| (*pair, learned(histogram, chance, usual)))
     }
 }
 
@@ -158,9 +157,9 @@ mod tests {
         for number in 0..pairs {
             learner.add((2, 1), 4.0, number < agreeing);
         }
-        let rates = learner.rates(0.3, 0.9);
-        assert_eq!(rates[0].0, (1, 2));
-        rates[0].1.bits
+        let (pair, rate) = learner.rates(0.3, 0.9).next().unwrap();
+        assert_eq!(pair, (1, 2));
+        rate.bits
     }
 
     #[test]

@@ -227,8 +227,9 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Text,
-        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets: only nearly equal texts are evidence for one asset. Texts that stand on many homes are not compared.",
+        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets, and the same text only for one: it changes a word at least. Texts that stand on many homes are not compared.",
         levels: &[
+            level("the same text", 5.5, 6.0),
             level("nine tenths in common", 5.0, 2.6),
             level("six tenths in common", 1.3, 0.2),
             level("three tenths in common", 1.3, 0.0),

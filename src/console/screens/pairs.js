@@ -34,7 +34,7 @@ const Evidence = ({ title, rows }) => html`<${Table} caption=${title} rows=${row
 
 /** The pair itself: both adverts, what agrees, what differs, and what keeps them apart. */
 function Pair({ pair }) {
-  const { comparison, adverts, contradictions, dissenters } = pair;
+  const { comparison, adverts, contradictions, dissenters, common } = pair;
   const shown = comparison.evidence.filter((one) => Math.abs(one.bits) >= SHOWN_BITS).sort((one, other) => Math.abs(other.bits) - Math.abs(one.bits));
   const names = (kinds) => kinds.map(fieldName).join(", ");
   return html`
@@ -47,6 +47,7 @@ function Pair({ pair }) {
       <${Evidence} title=${word("agrees")} rows=${shown.filter((one) => one.bits > 0)} />
       <${Evidence} title=${word("differs")} rows=${shown.filter((one) => one.bits < 0)} />
     </div>
+    ${common.length > 0 && html`<p class="quiet">${word("common")}: ${names(common)}</p>`}
     <p class="quiet">${word("beforehand")}: ${signed(comparison.priorBits + comparison.lookalikeBits)} ${word("bits")}</p>`;
 }
 

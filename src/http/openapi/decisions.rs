@@ -84,11 +84,13 @@ fn candidate_pair() -> Value {
         "verdict": {"type": "string", "enum": ["same", "possible", "different"],
             "description": "What follows from the probability of these two alone; the other adverts may still keep them apart"},
         "comparison": reference("AdvertComparison"),
+        "common": list(compared_field(), "Fields of which something is not compared, because many homes show it"),
         "contradictions": contradictions("What cannot be true of one home at once"),
         "dissenters": list(reference("Dissenter"),
             "Other adverts of the two properties that do not go with one of these, and so keep them apart"),
         "advertsAround": count("Adverts around the first one: each is a chance to agree by accident"),
         "lookalikes": count("Those of them that share its price and surface but differ otherwise"),
+        "portalBits": typed("number", "What the pair of portals adds to the odds before any comparison, in bits"),
     }))
 }
 
@@ -126,10 +128,14 @@ fn dissenter() -> Value {
     }))
 }
 
-fn comparison() -> Value {
+fn compared_field() -> Value {
     let fields: Vec<Value> = WEIGHTS.iter().map(|field| json!(field.field)).collect();
+    json!({"type": "string", "enum": fields, "description": "What was compared"})
+}
+
+fn comparison() -> Value {
     let evidence = whole(json!({
-        "field": {"type": "string", "enum": fields, "description": "What was compared"},
+        "field": compared_field(),
         "found": typed("string", "What was found, in words"),
         "bits": typed("number", "Its weight: +1 doubles the odds that both are one home, -1 halves them"),
         "rarityBits": {"type": ["number", "null"],

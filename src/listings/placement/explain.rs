@@ -13,6 +13,7 @@ use toise_contract::listings::Advert;
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::place::AdLocation;
 use toise_contract::listings::scalars::{Count, Eur, SquareMetres};
+use toise_dedup::weights::ComparedField;
 use toise_dedup::{
     Comparison, Contradiction, DedupVerdict, Fingerprint, Thresholds, compare_among,
     contradictions, may_share,
@@ -92,6 +93,8 @@ pub struct Explanation {
     pub verdict: DedupVerdict,
     /// The comparison of these two alone.
     pub comparison: Comparison,
+    /// Fields of which something is not compared, because many homes show it.
+    pub common: Vec<ComparedField>,
     /// What cannot be true of one home at once.
     pub contradictions: Vec<Contradiction>,
     /// Other adverts of their properties that do not go with one of these two, and so keep them apart whatever these say;
@@ -101,6 +104,8 @@ pub struct Explanation {
     pub adverts_around: u32,
     /// Those of them that share its price and surface but differ otherwise.
     pub lookalikes: u32,
+    /// What the pair of portals adds to the odds before anything is compared, bits; learned by a rebuild.
+    pub portal_bits: f32,
 }
 
 impl Listings {
@@ -232,6 +237,8 @@ pub(super) fn explanation(
         dissenters,
         adverts_around: around.adverts(),
         lookalikes: around.lookalikes(),
+        portal_bits: around.portal_bits(&other.fingerprint),
+        common: one.fingerprint.common_fields(&compared),
         adverts: [one, other],
     })
 }

@@ -24,7 +24,8 @@ use toise_dedup::{
     Thresholds, assign, may_be_same, reassign,
 };
 
-pub(super) use around::AdvertsAround;
+use around::surroundings_of;
+pub(super) use around::{AdvertsAround, surroundings};
 
 /// Maximum candidates under one block key, latest first.
 const CANDIDATES_PER_KEY_MAX: usize = 500;
@@ -209,31 +210,6 @@ struct Nearby {
     met: Vec<(i64, Agreements)>,
     /// Number under the fullest key.
     fullest: usize,
-}
-
-/// How common the values of an advert are among the adverts around it, without itself.
-pub(crate) fn surroundings(
-    connection: &Connection,
-    fingerprint: &Fingerprint,
-    own: Option<i64>,
-) -> Result<Surroundings> {
-    let met = find_nearby(connection, fingerprint)?.met;
-    let others = met.into_iter().filter(|(advert, _)| Some(*advert) != own);
-    surroundings_of(
-        connection,
-        fingerprint,
-        others.map(|(_, agreements)| agreements),
-    )
-}
-
-/// What is common around an advert, and how often its portal and others show one home.
-fn surroundings_of(
-    connection: &Connection,
-    fingerprint: &Fingerprint,
-    agreements: impl Iterator<Item = Agreements>,
-) -> Result<Surroundings> {
-    let rates = rows::portal_rates(connection, fingerprint.portal)?;
-    Ok(agreements.collect::<Surroundings>().with_portals(rates))
 }
 
 /// Adverts under any block key that the fingerprint looks up, each once.

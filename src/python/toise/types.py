@@ -2771,6 +2771,8 @@ class CandidatePair(TypedDict):
     verdict: Literal["same", "possible", "different"]
     """What follows from the probability of these two alone; the other adverts may still keep them apart."""
     comparison: AdvertComparison
+    common: list[Literal["place", "surface", "land", "rooms", "bedrooms", "floor", "building", "price", "energy", "amenities", "text", "figures", "photos", "seller", "reference", "portal", "identifier", "condominium", "district", "kind", "previousPrice"]]
+    """Fields of which something is not compared, because many homes show it."""
     contradictions: list[Literal["commune", "surface", "price", "floor", "energy", "land"]]
     """What cannot be true of one home at once."""
     dissenters: list[Dissenter]
@@ -2779,6 +2781,8 @@ class CandidatePair(TypedDict):
     """Adverts around the first one: each is a chance to agree by accident."""
     lookalikes: int
     """Those of them that share its price and surface but differ otherwise."""
+    portalBits: float
+    """What the pair of portals adds to the odds before any comparison, in bits."""
 
 
 class CandidateAdvert(TypedDict):

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use rusqlite::Connection;
 
-use super::{Nearby, find_nearby, surroundings_of};
+use super::{Nearby, find_nearby};
 use crate::Result;
 use crate::records::rows;
-use toise_dedup::{Fingerprint, Surroundings, may_be_same};
+use toise_dedup::{Agreements, Fingerprint, Surroundings, may_be_same};
 
 /// The adverts that share a block with a stored one.
 pub(in crate::placement) struct AdvertsAround {
@@ -48,4 +48,29 @@ impl AdvertsAround {
         }
         Ok(alike)
     }
+}
+
+/// How common the values of an advert are among the adverts around it, without itself.
+pub(in crate::placement) fn surroundings(
+    connection: &Connection,
+    fingerprint: &Fingerprint,
+    own: Option<i64>,
+) -> Result<Surroundings> {
+    let met = find_nearby(connection, fingerprint)?.met;
+    let others = met.into_iter().filter(|(advert, _)| Some(*advert) != own);
+    surroundings_of(
+        connection,
+        fingerprint,
+        others.map(|(_, agreements)| agreements),
+    )
+}
+
+/// What is common around an advert, and how often its portal and others show one home.
+pub(super) fn surroundings_of(
+    connection: &Connection,
+    fingerprint: &Fingerprint,
+    agreements: impl Iterator<Item = Agreements>,
+) -> Result<Surroundings> {
+    let rates = rows::portal_rates(connection, fingerprint.portal)?;
+    Ok(agreements.collect::<Surroundings>().with_portals(rates))
 }

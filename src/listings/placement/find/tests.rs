@@ -10,6 +10,7 @@ use super::*;
 use crate::Listings;
 use crate::records::recent_changes::ChangeBaseline;
 use toise_base::clock::Clock;
+use toise_base::progress::Progress;
 use toise_lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
 use toise_store::{Store, document};
 
@@ -272,4 +273,58 @@ fn only_later_changes_are_checked_unless_they_displace_candidates() {
     let left = |recent: &mut RecentChanges| recent.add_advert(0, &[BlockKey(0)], &one);
     assert!(stands(&few, &left), "it was no similar candidate");
     assert!(!stands(&full, &left), "it may have made room for another");
+}
+
+/// A flat of an agency, whose logo and text all its adverts show.
+fn with_logo(portal: &str, number: u32, surface: u32) -> Value {
+    serde_json::json!({
+        "url": format!("https://{portal}.example/annonce/{number}"), "source": format!("{portal}.example"),
+        "type": "CLASS_FLAT", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 5_000 * surface + 8_000 * number},
+        "lastSeenAt": "2026-03-01T08:00:00Z",
+        "description": "Votre agence du port vous accompagne dans tous vos projets : estimation offerte, honoraires à la \
+            charge du vendeur, plus de 250 biens en ligne, une équipe à votre écoute du lundi au samedi.",
+        "location": {"city": "Paris", "postalCode": "75011", "inseeCode": "75111"},
+        "habitation": {"surface": {"total": surface}},
+        "medias": {"images": [{
+            "imageId": "1", "gaussianHash": "b9b0b2f131b82769", "meanHash": "0dd9a1cb4b27de72",
+            "perceptualHash": "e4097545c922a10e",
+        }]},
+    })
+}
+
+#[test]
+fn a_logo_and_a_text_on_many_homes_are_no_evidence() {
+    let pair = [with_logo("a", 1, 50), with_logo("b", 2, 50)];
+    let properties = |fixture: &PlacementFixture| -> i64 {
+        let sql = "SELECT count(DISTINCT property) FROM adverts";
+        fixture.read(|connection| Ok(connection.query_row(sql, [], |row| row.get(0))?))
+    };
+    let alone = PlacementFixture::open();
+    alone.ingest(&pair);
+    assert_eq!(properties(&alone), 1, "only these two show them");
+
+    let many = |order: &mut dyn FnMut(&[Value])| {
+        let homes: Vec<Value> = (10..22)
+            .map(|number| with_logo("a", number, 9 * number))
+            .collect();
+        order(&homes);
+        order(&pair);
+    };
+    let one_by_one = PlacementFixture::open();
+    many(&mut |adverts| {
+        adverts
+            .iter()
+            .for_each(|one| one_by_one.ingest(std::slice::from_ref(one)))
+    });
+    assert_eq!(properties(&one_by_one), 14);
+    let mut all = Vec::new();
+    many(&mut |adverts| all.extend_from_slice(adverts));
+    let at_once = PlacementFixture::open();
+    at_once.ingest(&all);
+    assert_eq!(at_once.clusters(), one_by_one.clusters());
+    at_once
+        .listings
+        .rebuild_properties(false, Progress::silent())
+        .unwrap();
+    assert_eq!(properties(&at_once), 14);
 }

@@ -40,6 +40,8 @@ const FITTED_ADVERTS_MAX: u64 = 5_000;
 const ADVERTS_PER_GROUP: usize = 1_000;
 /// Pairs of two homes from which chance is known well enough to learn rates.
 const CHANCE_PAIRS_MIN: u64 = 200;
+/// By how much pairs of one home must agree oftener than those of two in a field that is to tell anything.
+const SPREAD_MIN: f64 = 0.2;
 /// Identified pairs from which the share that agrees is taken from the store.
 const IDENTIFIED_MIN: u64 = 100;
 
@@ -257,10 +259,12 @@ impl StoreTallies {
     /// The rates of pairs of portals that are not the usual one, bits, with the pairs of adverts from which each was learned.
     fn portal_rates(&self) -> Vec<((u32, u32), f32, u32)> {
         let mut learned: BTreeMap<(u32, u32), Vec<LearnedRate>> = BTreeMap::new();
-        let known = |tallies: &Tallies| tallies.two_homes.pairs >= CHANCE_PAIRS_MIN;
-        for (field, tallies) in self.by_field().filter(|(_, tallies)| known(tallies)) {
-            let (usual, _) = tallies.usual(field);
-            for (portals, rate) in tallies.rates.rates(tallies.chance(), usual) {
+        for (field, tallies) in self.by_field() {
+            let (chance, (usual, _)) = (tallies.chance(), tallies.usual(field));
+            if tallies.two_homes.pairs < CHANCE_PAIRS_MIN || usual - chance < SPREAD_MIN {
+                continue;
+            }
+            for (portals, rate) in tallies.rates.rates(chance, usual) {
                 learned.entry(portals).or_default().push(rate);
             }
         }

@@ -114,3 +114,41 @@ fn a_hidden_field_that_agrees_by_chance_only_shows_that_merges_are_wrong() {
     let found = by_energy(|home| (home as usize / 3 + home as usize) % 4);
     assert!(found.wrong_without > 0.8, "{found:?}");
 }
+
+/// An advert with a round price and surface, of which other homes have the same.
+fn round(portal: &str, home: u32) -> Value {
+    let mut advert = advert(
+        portal,
+        home,
+        (digest(7, home.into(), portal.len() as i64) % 4) as usize,
+    );
+    advert["currentPrice"]["value"] = json!(200_000 + 10_000 * (home % 12));
+    advert["habitation"]["surface"]["total"] = json!(40 + home % 10);
+    advert
+}
+
+#[test]
+fn two_portals_that_share_no_home_are_learned_to_share_few() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    for home in 0..150 {
+        let outcomes = listings
+            .ingest(vec![round("a", home), round("bb", home)])
+            .unwrap();
+        assert!(outcomes.iter().all(|one| one.is_ok()), "{outcomes:?}");
+    }
+    let [one, other] = [
+        "https://a.example/annonce/7",
+        "https://bb.example/annonce/7",
+    ];
+    let prior = || listings.explain(one, other).unwrap().comparison.prior_bits;
+    let usual = prior();
+    listings.learn_portal_rates(Progress::silent()).unwrap();
+    assert!(prior() < usual - 1.0, "{usual} before, {} after", prior());
+    let sql = "SELECT count(*) FROM portal_rates WHERE portal = other";
+    let of_one_portal: i64 = listings
+        .store
+        .read(|connection| connection.query_row(sql, [], |row| row.get(0)))
+        .unwrap();
+    assert_eq!(of_one_portal, 0);
+}
