@@ -125,17 +125,25 @@ impl ListingsWriter<'_> {
 
     /// Counts the home of an advert for each of its marks. A mark that was once common stays so.
     pub(crate) fn count_marks(&self, fingerprint: &Fingerprint) -> rusqlite::Result<()> {
-        // A home that is counted already writes nothing, and gives no row.
-        let mut count = self.transaction.prepare_cached(
+        let mut known = self
+            .transaction
+            .prepare_cached("SELECT homes FROM marks WHERE mark = ?1")?;
+        // A read first: most marks of a later sighting are counted already, and RETURNING costs twice as much.
+        let mut write = self.transaction.prepare_cached(
             "INSERT INTO marks (mark, homes) VALUES (?1, ?2)
-             ON CONFLICT (mark) DO UPDATE SET homes = homes | excluded.homes WHERE homes & excluded.homes = 0
-             RETURNING homes",
+             ON CONFLICT (mark) DO UPDATE SET homes = excluded.homes",
         )?;
         for mark in fingerprint.marks() {
-            let homes: Option<u32> = count
-                .query_row((mark.digest, mark.home), |row| row.get(0))
+            let counted: Option<u32> = known
+                .query_row([mark.digest], |row| row.get(0))
                 .optional()?;
-            if homes.is_some_and(|homes| homes.count_ones() == COMMON_HOMES) {
+            let counted = counted.unwrap_or_default();
+            let homes = counted | mark.home;
+            if homes == counted {
+                continue;
+            }
+            write.execute((mark.digest, homes))?;
+            if homes.count_ones() == COMMON_HOMES {
                 let sql = "INSERT OR IGNORE INTO common_marks (mark) VALUES (?1)";
                 self.execute(sql, [mark.digest])?;
             }
