@@ -1,8 +1,9 @@
 //! Texts of records: how they are analysed, and whether those of one record match the texts of a search.
 //!
 //! The text index of properties analyses texts with [`analyzer`]; percolation tests single records with a
-//! [`TextPredicate`], which finds what the index finds. Texts are split at everything but letters and digits, converted
-//! to lower case and stripped of accents. Keywords match exactly: all of them must occur, the words of each next to each
+//! [`TextPredicate`], which finds what the index finds. Texts are normalised (however their accents are encoded, without
+//! characters that are not shown), split at everything but letters and digits, converted to lower case and stripped of
+//! accents. Keywords match exactly: all of them must occur, the words of each next to each
 //! other in one text. Full texts match by French stem and with tolerance: any one of them must match, with all of its
 //! words; a word of four letters may have one typing error, a word of eight letters two.
 //!
@@ -13,9 +14,11 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 
 use tantivy::tokenizer::{
-    AsciiFoldingFilter, Language, LowerCaser, RemoveLongFilter, SimpleTokenizer, Stemmer,
-    TextAnalyzer, TokenStream,
+    AsciiFoldingFilter, Language, LowerCaser, RemoveLongFilter, SimpleTokenStream, SimpleTokenizer,
+    Stemmer, TextAnalyzer, TokenStream, Tokenizer,
 };
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 /// Maximum length of a word, bytes; longer ones cannot be found.
 const WORD_BYTES_MAX: usize = 40;
@@ -25,7 +28,7 @@ const TYPO_LENGTHS: [usize; 2] = [4, 8];
 /// The tokeniser of texts, into words or into their stems. Accents are removed before stemming, so that a text written
 /// without them has the same stems.
 pub fn analyzer(is_stemmed: bool) -> TextAnalyzer {
-    let words = TextAnalyzer::builder(SimpleTokenizer::default())
+    let words = TextAnalyzer::builder(NormalizingTokenizer::default())
         .filter(RemoveLongFilter::limit(WORD_BYTES_MAX))
         .filter(LowerCaser)
         .filter(AsciiFoldingFilter);
@@ -33,6 +36,51 @@ pub fn analyzer(is_stemmed: bool) -> TextAnalyzer {
         true => words.filter(Stemmer::new(Language::French)).build(),
         false => words.build(),
     }
+}
+
+/// Splits texts at everything but letters and digits, after normalising them: compatibility forms are decomposed, and
+/// combining marks and characters that are not shown are removed. So "dégagée" is one word however its accents are
+/// encoded, and so is a word with a soft hyphen inside. The offsets of tokens are those of the normalised text.
+#[derive(Clone, Default)]
+struct NormalizingTokenizer {
+    words: SimpleTokenizer,
+    normalized: String,
+}
+
+impl Tokenizer for NormalizingTokenizer {
+    type TokenStream<'a> = SimpleTokenStream<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> SimpleTokenStream<'a> {
+        if text.is_ascii() {
+            return self.words.token_stream(text);
+        }
+        self.normalized.clear();
+        let shown = text.nfkd().filter(|sign| !is_combining_mark(*sign));
+        let shown = shown.filter(|sign| !is_default_ignorable(*sign));
+        self.normalized.extend(shown);
+        self.words.token_stream(&self.normalized)
+    }
+}
+
+/// Whether a character is not shown: those of the Unicode property `Default_Ignorable_Code_Point` that are not combining
+/// marks, and those that set the direction of writing.
+fn is_default_ignorable(sign: char) -> bool {
+    matches!(
+        sign,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// The tokens of a text, in order.
@@ -252,6 +300,18 @@ mod tests {
         assert!(matches(&[], &["jardins chemniée", "studio"], &house));
         assert!(!matches(&[], &["jardin piscine"], &house));
         assert!(!matches(&["studio"], &["jardin"], &house));
+        let encoded = [
+            "Vue de\u{301}gage\u{301}e, jar\u{ad}din cl\u{200b}os",
+            "Villa İzmirli",
+        ];
+        assert!(matches(&["dégagée", "jardin clos"], &["jardins"], &encoded));
+        assert!(matches(&["izmirli"], &[], &encoded));
+        assert!(matches(&["de\u{301}gage\u{301}e"], &[], &["VUE DÉGAGÉE"]));
+        assert!(matches(
+            &["İzmirli", "ﬁnitions"],
+            &[],
+            &["izmirli, finitions"]
+        ));
         let long = format!("clos {} jardin", "x".repeat(50));
         assert!(
             !matches(&["clos jardin"], &[], &[&long]),

@@ -35,8 +35,10 @@ use toise_engine::texts::{analyzer, tokens};
 const WRITER_BYTES: usize = 32 << 20;
 /// Name of the field with the number of a property.
 pub(super) const NUMBER: &str = "number";
-const WORDS: &str = "words";
-const STEMS: &str = "stems";
+/// Name of the tokeniser into words. The schema of an index has it, so that an index of a former tokeniser is rebuilt.
+const WORDS: &str = "words-2";
+/// Name of the tokeniser into stems.
+const STEMS: &str = "stems-2";
 
 /// The fields of a property's document in the index.
 #[derive(Clone, Copy)]
