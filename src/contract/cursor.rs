@@ -18,7 +18,7 @@ const SIGNATURE_BYTES: usize = 16;
 /// Maximum length of a cursor, in characters; ids and sort values are far shorter.
 const CURSOR_CHARS_MAX: usize = 2_048;
 /// Separates these signatures from other uses of the key, and gives the version of the layout.
-const CONTEXT: &[u8] = b"toise cursor 3";
+const CONTEXT: &[u8] = b"toise cursor 4";
 
 /// Digest of a query: equal queries have equal digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

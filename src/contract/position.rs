@@ -7,7 +7,8 @@ pub struct CursorPosition {
     pub value: Option<SortValue>,
     /// Identifier of the row.
     pub id: String,
-    /// Number of the search snapshot that the page was read from; `None` if none is kept for further pages.
+    /// The state of the data that the page was read from, which the next page must show too; `None` if records never
+    /// change.
     pub state: Option<u64>,
 }
 

@@ -1,22 +1,43 @@
 //! Parsing of query strings.
 
-/// The percent-encoding of a query string is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("query: percent-encoding is broken")]
-pub struct BrokenQuery;
+use std::collections::HashSet;
 
-/// Decodes a query string to pairs of name and value, in order.
-pub fn pairs(query: &str) -> Result<Vec<(String, String)>, BrokenQuery> {
+use super::fault::Fault;
+
+/// A query string cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// The percent-encoding is invalid.
+    #[error("query: percent-encoding is broken")]
+    Encoding,
+    /// A parameter is given more than once.
+    #[error(transparent)]
+    Repeated(Fault),
+}
+
+/// Decodes a query string to pairs of name and value, in order. Each name occurs once.
+///
+/// # Errors
+/// The percent-encoding is invalid, or a name is repeated.
+pub fn pairs(query: &str) -> Result<Vec<(String, String)>, QueryError> {
     let is_sound = query.split('%').skip(1).all(|after| {
         let bytes = after.as_bytes();
         bytes.len() >= 2 && bytes[..2].iter().all(u8::is_ascii_hexdigit)
     });
     if !is_sound {
-        return Err(BrokenQuery);
+        return Err(QueryError::Encoding);
     }
-    Ok(url::form_urlencoded::parse(query.as_bytes())
+    let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
         .into_owned()
-        .collect())
+        .collect();
+    let mut seen = HashSet::new();
+    match pairs.iter().find(|(name, _)| !seen.insert(name.as_str())) {
+        Some((name, _)) => Err(QueryError::Repeated(Fault::new(
+            name.as_str(),
+            "must be given once",
+        ))),
+        None => Ok(pairs),
+    }
 }
 
 #[cfg(test)]
@@ -31,6 +52,12 @@ mod tests {
             Ok(vec![pair("a", "1 2"), pair("b", "é")])
         );
         assert_eq!(pairs(""), Ok(Vec::new()));
-        assert_eq!(pairs("a=%zz"), Err(BrokenQuery));
+        assert_eq!(pairs("a=%zz"), Err(QueryError::Encoding));
+    }
+
+    #[test]
+    fn a_repeated_parameter_is_refused_by_its_name() {
+        let repeated = pairs("limit=1&q=a&limit=1").unwrap_err();
+        assert_eq!(repeated.to_string(), "limit: must be given once");
     }
 }

@@ -129,14 +129,18 @@ pub fn number_between(
         .ok_or_else(|| at.fault(format!("must be {kind} between {least} and {greatest}")))
 }
 
-/// The words for the order of a list, which clients write in either case.
+/// The directions of a sorted list; they are also read in capitals.
 const ORDERS: [&str; 2] = ["asc", "desc"];
 
 /// The word of a closed set that a text is.
 pub fn word_of(text: &str, allowed: &[&'static str]) -> Option<&'static str> {
-    let is_order = allowed == ORDERS;
+    let is_in_capitals = |known: &str| {
+        allowed == ORDERS
+            && text.eq_ignore_ascii_case(known)
+            && text.bytes().all(|letter| letter.is_ascii_uppercase())
+    };
     let mut known = allowed.iter().copied();
-    known.find(|known| *known == text || (is_order && known.eq_ignore_ascii_case(text)))
+    known.find(|known| *known == text || is_in_capitals(known))
 }
 
 /// Reads one of a closed set of strings.

@@ -14,7 +14,7 @@ use toise_accounts::meter::LimitExceeded;
 use toise_accounts::operators::BeyondBounds;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
-use toise_contract::query::BrokenQuery;
+use toise_contract::query::QueryError;
 use toise_engine::pool::PoolError;
 use toise_sql::SqlError;
 use toise_store as store;
@@ -103,9 +103,9 @@ pub enum ApiError {
     /// No such record, or it belongs to another account.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// The query string cannot be decoded.
+    /// The query string cannot be read.
     #[error(transparent)]
-    BrokenQuery(#[from] BrokenQuery),
+    Query(#[from] QueryError),
     /// No such route.
     #[error("no such route")]
     NoRoute,
@@ -144,6 +144,9 @@ pub enum ApiError {
     /// Only the writer does this, and this is a replica.
     #[error("this is a replica, and only the writer does this{}", at_writer(.0.as_deref()))]
     WriterOnly(Option<String>),
+    /// The rows changed since the page that a cursor belongs to, and are not kept as they were.
+    #[error("cursor expired, start the search again")]
+    CursorExpired,
     /// The request exceeded its time limit.
     #[error("the request took too long")]
     TimedOut,
@@ -178,9 +181,11 @@ impl ApiError {
         match self {
             ApiError::NotJson(_)
             | ApiError::BrokenEncoding
-            | ApiError::BrokenQuery(_)
+            | ApiError::Query(QueryError::Encoding)
             | ApiError::Malformed(_) => (StatusCode::BAD_REQUEST, 10002),
-            ApiError::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, 10002),
+            ApiError::Invalid(_) | ApiError::Query(QueryError::Repeated(_)) => {
+                (StatusCode::UNPROCESSABLE_ENTITY, 10002)
+            }
             ApiError::Unauthorised(_) => (StatusCode::UNAUTHORIZED, 10001),
             ApiError::Forbidden { .. } | ApiError::WrongAddress | ApiError::BeyondBounds(_) => {
                 (StatusCode::FORBIDDEN, 10004)
@@ -195,7 +200,8 @@ impl ApiError {
             ApiError::IdempotencyConflict
             | ApiError::AnswerNotKept { .. }
             | ApiError::WrongState(_) => (StatusCode::CONFLICT, 10008),
-            ApiError::WriterOnly(_) => (StatusCode::MISDIRECTED_REQUEST, 10009),
+            ApiError::CursorExpired => (StatusCode::UNPROCESSABLE_ENTITY, 10009),
+            ApiError::WriterOnly(_) => (StatusCode::MISDIRECTED_REQUEST, 10010),
             ApiError::HeadTooLarge { status, .. } => (*status, 10007),
             ApiError::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, 10007),
             ApiError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 10007),

@@ -319,6 +319,86 @@ async fn texts_are_found_with_tolerance_and_sorted_by_relevance() {
     );
 }
 
+/// Takes houses by number and price, and waits until searches find as many.
+async fn take_houses(service: &Service, houses: &[(usize, u64)], found: u64) {
+    let adverts: Vec<Value> = houses
+        .iter()
+        .map(|(number, price)| {
+            json!({
+                "url": format!("https://portal.example/{number}"), "source": "portal.example",
+                "type": "CLASS_HOUSE", "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": price},
+                "location": {"postalCode": "48000"}, "habitation": {"surface": {"total": 40 * number}},
+            })
+        })
+        .collect();
+    let taken = service
+        .ask(Method::POST, "/v2/protected/admin/adverts")
+        .header("x-api-key", service.key_with("admin"))
+        .body(json!({ "adverts": adverts }).to_string());
+    assert_eq!(taken.send().await.unwrap().status(), 200);
+    shown(service, found).await;
+}
+
+#[tokio::test]
+async fn a_page_whose_snapshot_is_gone_is_refused_if_properties_changed() {
+    const SIX_MINUTES_MS: i64 = 6 * 60_000;
+    let service = Service::start().await;
+    let houses: Vec<_> = (1..=5)
+        .map(|number| (number, 100_000 * number as u64))
+        .collect();
+    take_houses(&service, &houses, 5).await;
+    let prices = |page: &Value| -> Vec<f64> {
+        let items = page["items"].as_array().unwrap().iter();
+        items
+            .map(|item| number(item, "/price/latest/value").unwrap())
+            .collect()
+    };
+    let mut page = body(json!({}), 2);
+    let first = asked(&service, SEARCH, &page).await;
+    assert_eq!(prices(&first), [100_000.0, 200_000.0]);
+    page["searchAfterHash"] = first["searchAfterHash"].clone();
+
+    // Nothing changed: the next page is exact, however long the pause.
+    service.clock.advance_ms(SIX_MINUTES_MS);
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert_eq!(
+        prices(&asked(&service, SEARCH, &page).await),
+        [300_000.0, 400_000.0]
+    );
+
+    // The cheapest becomes the dearest: pages of the sequence go on without it.
+    let first = asked(&service, SEARCH, &body(json!({}), 2)).await;
+    page["searchAfterHash"] = first["searchAfterHash"].clone();
+    take_houses(&service, &[(1, 900_000)], 5).await;
+    let until = Instant::now() + Duration::from_secs(20);
+    while prices(&asked(&service, SEARCH, &body(json!({}), 2)).await)[0] != 200_000.0 {
+        assert!(Instant::now() < until, "the new price is not found");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(
+        prices(&asked(&service, SEARCH, &page).await),
+        [300_000.0, 400_000.0]
+    );
+
+    // Once the old state is gone, the page is refused.
+    service.clock.advance_ms(SIX_MINUTES_MS);
+    loop {
+        let answer = service.post(SEARCH, page.to_string()).await;
+        if answer.status() == 422 {
+            let (_, code, message) = error_of(answer).await;
+            assert_eq!(
+                (code, message.as_str()),
+                (10009, "cursor expired, start the search again")
+            );
+            break;
+        }
+        // Asking for the page keeps its state for another five minutes.
+        service.clock.advance_ms(SIX_MINUTES_MS);
+        assert!(Instant::now() < until, "the page is not refused");
+        tokio::time::sleep(Duration::from_millis(600)).await;
+    }
+}
+
 #[tokio::test]
 async fn a_fault_in_a_search_is_reported_with_its_path() {
     let service = Service::start().await;

@@ -8,7 +8,7 @@ use warp::http::Method;
 
 use crate::App;
 use crate::call::{Call, read_json};
-use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Failure, Operation, enveloped, reference};
@@ -37,6 +37,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/properties/search",
         access: Access::scoped(Scope::Search, "properties.search"),
         counting: Counting::As(Consumption::PropertiesSearch),
+        effect: Effect::Reads,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| search(call, FieldSubset::Whole).boxed(),
@@ -54,6 +55,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/properties/search/lite",
         access: Access::scoped(Scope::Search, "properties.search.lite"),
         counting: Counting::As(Consumption::PropertiesSearchLite),
+        effect: Effect::Reads,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| search(call, FieldSubset::Lite).boxed(),
@@ -71,6 +73,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/properties/search/count",
         access: Access::scoped(Scope::Search, "properties.count"),
         counting: Counting::As(Consumption::PropertiesSearch),
+        effect: Effect::Reads,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| count(call).boxed(),
@@ -89,6 +92,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/properties/similars",
         access: Access::scoped(Scope::Search, "properties.similars"),
         counting: Counting::As(Consumption::PropertiesSearch),
+        effect: Effect::Reads,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| similars(call).boxed(),
@@ -222,6 +226,7 @@ impl From<projection::Error> for ApiError {
             projection::Error::Behind | projection::Error::TextIndexUnavailable => {
                 ApiError::Overloaded
             }
+            projection::Error::CursorExpired => ApiError::CursorExpired,
             projection::Error::TooManyTexts => Fault::new("search_query", error.to_string()).into(),
             error => ApiError::internal(error),
         }

@@ -102,11 +102,11 @@ impl Projection {
         Ok(view.scan(engine, &prepared.predicate, interrupt, start, in_matches)?)
     }
 
-    /// Returns one page of a search. It is cut from the snapshot of the previous page while that is cached, else from
-    /// the current one. Ties are ordered by identifier, ascending. CPU work on the calling thread and its rayon pool.
+    /// Returns one page of a search. Pages after the first show the rows of the snapshot of the first. Ties are ordered by identifier, ascending. CPU work on the calling thread and its rayon pool.
     ///
     /// # Errors
-    /// A column or the text index cannot be read, or the query is cancelled.
+    /// A column or the text index cannot be read, or the query is cancelled; [`projection::Error::CursorExpired`] if the
+    /// snapshot of the previous page is gone.
     pub fn search(
         &self,
         request: &PropertySearchRequest,
@@ -114,7 +114,7 @@ impl Projection {
     ) -> Result<PropertyPage> {
         let is_by_relevance = request.sort_by == EnumSearchRequestSortBy::Relevance;
         let after = request.after.as_ref();
-        let state = self.state_of(after.and_then(|position| position.state));
+        let state = self.state_after(after)?;
         let prepared =
             self.prepare_search_on(state, &request.search, is_by_relevance, interrupt)?;
         let fits = prepared.fits.as_ref().filter(|_| is_by_relevance);
@@ -157,7 +157,7 @@ impl Projection {
             self.keep(&prepared.state);
         }
         let value = |last: &Hit| self.sort_value(&prepared, fits, sort, last);
-        let next = page.next(Some(prepared.state.number()), value)?;
+        let next = page.next(Some(prepared.state.cursor_state(is_by_relevance)), value)?;
         let items = page.hits.iter();
         let items = items.filter_map(|hit| self.found(&prepared.state.view, hit).transpose());
         Ok(PropertyPage {

@@ -163,6 +163,8 @@ mod tests {
                 let request = parse_search(dataset, &body, &CursorKey::new([7; 32])).unwrap();
                 assert_eq!(request.descending, descending, "{order}");
             }
+            let mixed = json!({"sortOrder": "Asc"});
+            assert!(parse_search(dataset, &mixed, &CursorKey::new([7; 32])).is_err());
         }
     }
 

@@ -3325,8 +3325,9 @@ class SearchPropertiesPayload(TypedDict):
     """What is asked: all of it must hold."""
     searchAfterHash: NotRequired[str]
     """That of a previous answer to the same search and order; the size may differ. The page is cut from the same state
-    of the properties as the one before, so that what changes in between is neither skipped nor given twice; five
-    minutes after the last page, or sooner while very much is asked, from the present state.
+    of the properties as the one before, so that what changes in between is neither skipped nor given twice. If
+    properties changed and that state is gone, five minutes after the last page or later, the answer is 422 with the
+    code 10009.
     """
 
 
@@ -3425,8 +3426,9 @@ class SearchPropertiesLitePayload(TypedDict):
     """What is asked: all of it must hold."""
     searchAfterHash: NotRequired[str]
     """That of a previous answer to the same search and order; the size may differ. The page is cut from the same state
-    of the properties as the one before, so that what changes in between is neither skipped nor given twice; five
-    minutes after the last page, or sooner while very much is asked, from the present state.
+    of the properties as the one before, so that what changes in between is neither skipped nor given twice. If
+    properties changed and that state is gone, five minutes after the last page or later, the answer is 422 with the
+    code 10009.
     """
 
 

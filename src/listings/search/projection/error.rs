@@ -58,6 +58,9 @@ pub enum Error {
         ADVERTS_READ_MAX
     )]
     TooManyTexts,
+    /// The snapshot of the page before is gone, so the next page could repeat or skip rows.
+    #[error("cursor expired, start the search again")]
+    CursorExpired,
     /// Too many adverts changed since the last compaction: the next one has to finish first.
     #[error("the table of adverts is being written")]
     Behind,

@@ -38,6 +38,7 @@ use memtable::Memtable;
 use snapshot::{SearchSnapshot, SnapshotCache};
 use toise_base::supervise::{Supervisor, Worker};
 use toise_contract::listings::filters::ListingKind;
+use toise_contract::position::CursorPosition;
 use toise_engine::Engine;
 use toise_engine::priority;
 use toise_lake::Lake;
@@ -151,10 +152,21 @@ impl Projection {
         Arc::clone(&self.state.load().view)
     }
 
-    /// The search snapshot with a number while it is cached, else the current one.
-    pub(crate) fn state_of(&self, number: Option<u64>) -> Arc<SearchSnapshot> {
-        let kept = number.and_then(|number| self.kept.find(number));
-        kept.unwrap_or_else(|| self.state())
+    /// The search snapshot for a page after a position; the current one for the first page.
+    ///
+    /// # Errors
+    /// [`Error::CursorExpired`] if rows changed since the page before and its snapshot is no longer cached.
+    pub(crate) fn state_after(
+        &self,
+        position: Option<&CursorPosition>,
+    ) -> Result<Arc<SearchSnapshot>> {
+        match position.and_then(|position| position.state) {
+            Some(state) => {
+                let found = self.kept.find(state, self.state());
+                found.ok_or(Error::CursorExpired)
+            }
+            None => Ok(self.state()),
+        }
     }
 
     /// Caches a snapshot for some minutes, for requests of the next page.
@@ -309,7 +321,7 @@ impl Projection {
             };
         if !is_shown {
             self.state.store(Arc::new(SearchSnapshot {
-                number: shown.number().wrapping_add(1),
+                number: shown.number.wrapping_add(1),
                 view: Arc::new(writer.memtable.view()),
                 words,
             }));

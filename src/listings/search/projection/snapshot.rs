@@ -20,9 +20,12 @@ const SNAPSHOT_TTL: Duration = Duration::from_secs(5 * 60);
 /// minute is sure to get the same snapshot.
 const SNAPSHOTS_MAX: usize = 128;
 
+/// Marks the state of a page by relevance in a cursor.
+const BY_RELEVANCE: u64 = 1 << 63;
+
 /// Rows and text index from the same moment.
 pub struct SearchSnapshot {
-    /// Identifies the snapshot; other processes and other runs use different numbers.
+    /// Identifies the snapshot in this run of the process; other runs use different numbers.
     pub(super) number: u64,
     /// The rows.
     pub view: Arc<ProjectionView>,
@@ -31,9 +34,20 @@ pub struct SearchSnapshot {
 }
 
 impl SearchSnapshot {
-    /// The number of the snapshot, for cursors.
-    pub fn number(&self) -> u64 {
-        self.number
+    /// What a cursor says about the snapshot of its page. Rows in the order of a column are the same in every snapshot that
+    /// holds the same changes, in another process and after a restart too. Scores also depend on the segments of the text
+    /// index, so pages by relevance need this very snapshot.
+    pub(crate) fn cursor_state(&self, is_by_relevance: bool) -> u64 {
+        if is_by_relevance {
+            self.number | BY_RELEVANCE
+        } else {
+            self.view.through().unsigned_abs() & !BY_RELEVANCE
+        }
+    }
+
+    /// Whether the next page can be cut from this snapshot, given what [`Self::cursor_state`] returned for the page before.
+    fn continues(&self, state: u64) -> bool {
+        self.cursor_state(state & BY_RELEVANCE != 0) == state
     }
 }
 
@@ -63,12 +77,14 @@ impl SnapshotCache {
         }
     }
 
-    /// The snapshot with a number, if it is still cached.
-    pub fn find(&self, number: u64) -> Option<Arc<SearchSnapshot>> {
+    /// A snapshot from which the next page can be cut: the current one, or one that is still cached.
+    pub fn find(&self, state: u64, current: Arc<SearchSnapshot>) -> Option<Arc<SearchSnapshot>> {
+        if current.continues(state) {
+            return Some(current);
+        }
         let states = self.states.lock();
-        let mut states = states.iter();
-        let found = states.find(|(_, cached)| cached.number == number);
-        found.map(|(_, state)| Arc::clone(state))
+        let found = states.iter().find(|(_, cached)| cached.continues(state));
+        found.map(|(_, cached)| Arc::clone(cached))
     }
 
     /// Evicts the snapshots that were not used lately.
