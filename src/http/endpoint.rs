@@ -25,10 +25,6 @@ pub const MANY_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Beginning of the paths of what works on records; all need a key.
 pub const PROTECTED_PREFIX: &str = "/v2/protected/";
-/// Path of the ingestion of adverts.
-const INGESTION_PATH: &str = "/v2/protected/admin/adverts";
-/// End of the paths that activate an alert.
-const ACTIVATION: &str = "/activate";
 /// Beginning of the paths of geocoding; all need a key.
 pub const GEOCODING_PREFIX: &str = "/geocoding/";
 
@@ -63,6 +59,19 @@ impl Access {
         );
         Access::Scoped(scope, grant)
     }
+}
+
+/// What a call does to what is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Reads what replicas have too.
+    Reads,
+    /// Reads what only the writer has: accounts, alerts, consumption, jobs.
+    ReadsOnWriter,
+    /// Changes something. Ingestion counts as this, too: operators' keys do it all day.
+    Writes,
+    /// Changes keys, accounts, deliveries or merges as an operator; it is audited.
+    Administers,
 }
 
 /// The consumption type of an answered call.
@@ -109,7 +118,7 @@ pub type Handler = for<'a> fn(&'a Call<'a>) -> BoxFuture<'a, Result<ApiResponse,
 /// An endpoint: a method on a path, with its rules and documentation.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// Method; GET also serves HEAD.
+    /// Method; GET also serves HEAD, if the call is free and changes nothing.
     pub method: Method,
     /// Path; a segment `{name}` matches any one segment.
     pub path: &'static str,
@@ -117,6 +126,8 @@ pub struct Endpoint {
     pub access: Access,
     /// The consumption type of an answered call.
     pub counting: Counting,
+    /// What a call does to what is stored. Idempotency, audit and what replicas refuse follow from it.
+    pub effect: Effect,
     /// The body it accepts.
     pub body: BodyRule,
     /// Its time limit.
@@ -139,6 +150,7 @@ impl Endpoint {
             path,
             access: Access::Public,
             counting: Counting::Free,
+            effect: Effect::Reads,
             body: BodyRule::None,
             time: Time::Request,
             handler,
@@ -151,38 +163,36 @@ impl Endpoint {
         self.access != Access::Public
     }
 
-    /// Whether a call is an administrative act: it changes keys, accounts or deliveries. Ingestion is none, it is what
-    /// operators' keys do all day.
-    pub fn is_administrative(&self) -> bool {
-        self.is_operators() && self.method != Method::GET && self.path != INGESTION_PATH
-    }
-
     /// Whether only operators may call it.
     pub fn is_operators(&self) -> bool {
         matches!(self.access, Access::Scoped(Scope::Admin, _))
     }
 
-    /// Whether a call that counts changes nothing, so that it can be answered anew: it asks by its address or by its body.
-    /// One that may collect a page changes something, and so does a POST without a question, which begins something: a
-    /// check of pages, the geocoding of a file.
+    /// Whether a call changes nothing that is stored.
     pub fn only_reads(&self) -> bool {
-        let counts = matches!(self.counting, Counting::As(_));
-        let asks = self.method == Method::GET || matches!(self.body, BodyRule::Json { .. });
-        counts && asks && matches!(self.time, Time::Request | Time::Query)
+        matches!(self.effect, Effect::Reads | Effect::ReadsOnWriter)
     }
 
-    /// Whether a client may send an `Idempotency-Key`: if the call changes something or may cost something. Not with a file,
-    /// which is read as it arrives.
+    /// Whether only the writer answers it, not its replicas.
+    pub fn is_for_writer(&self) -> bool {
+        self.effect != Effect::Reads
+    }
+
+    /// Whether the path answers HEAD. A HEAD request must not change or cost anything.
+    pub fn serves_head(&self) -> bool {
+        self.method == Method::GET && self.only_reads() && self.counting == Counting::Free
+    }
+
+    /// Whether a client may send an `Idempotency-Key`: if the call changes something or may cost something. Not with a
+    /// file, which is read as it arrives.
     pub fn takes_idempotency_key(&self) -> bool {
-        // The contract has this one change as GET.
-        let changes = self.method != Method::GET || self.path.ends_with(ACTIVATION);
-        let counts = matches!(self.counting, Counting::As(_));
         let is_file = matches!(self.body, BodyRule::Upload { .. } | BodyRule::Form { .. });
-        self.is_protected() && !is_file && (changes || counts)
+        let counts = self.counting != Counting::Free;
+        self.is_protected() && !is_file && (counts || !self.only_reads())
     }
 
-    /// Whether the answer under an `Idempotency-Key` is kept, if it is not too long. The rows of a query are not: the call is
-    /// only remembered, and answered anew.
+    /// Whether the answer under an `Idempotency-Key` is kept, if it is not too long. The rows of a query are not kept: the
+    /// call is only remembered, and runs again.
     pub fn keeps_answers(&self) -> bool {
         self.time != Time::Query
     }

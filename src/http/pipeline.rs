@@ -15,7 +15,7 @@ use warp::http::{Response, StatusCode};
 
 use super::body::Incoming;
 use super::call::{Call, Params};
-use super::endpoint::{BodyRule, Counting, Endpoint};
+use super::endpoint::{BodyRule, Counting, Effect, Endpoint};
 use super::error::ApiError;
 use super::head::Head;
 use super::idempotency::{self, IdempotencyClaim, Turn};
@@ -235,7 +235,7 @@ async fn handle_unbilled(
     trace: &mut RequestTrace,
 ) -> Result<UnbilledResponse, ApiError> {
     let received = Instant::now();
-    if let Err(error) = replica::refuse_writers(app.replica.as_ref(), endpoint.path) {
+    if let Err(error) = replica::refuse_writers(app.replica.as_ref(), endpoint) {
         refuse(app, head, error, trace).await?;
     }
     let now = app.clock.now();
@@ -269,9 +269,10 @@ async fn handle_unbilled(
             let hold = app.holds.hold(key.account_id, claim_key).await;
             let held = IdempotencyClaim::new(hold.map_err(ApiError::internal)?, digest);
             let held = held.sealing_with(auth::key_text(&head.headers));
-            let held = match endpoint.only_reads() {
-                true => held.repeatable(endpoint.keeps_answers()),
-                false => held,
+            let held = if endpoint.only_reads() {
+                held.repeatable(endpoint.keeps_answers())
+            } else {
+                held
             };
             held.turn(&app.ledger).await?
         }
@@ -281,7 +282,7 @@ async fn handle_unbilled(
         return Ok(given.into());
     }
     let reservation = reservation?;
-    if endpoint.is_administrative()
+    if endpoint.effect == Effect::Administers
         && let Some(key) = &trace.key
     {
         let act = acts::act(&head.method, path, trace.client, key);

@@ -73,22 +73,25 @@ impl Router {
         if decode(path).is_none() {
             return Err(ApiError::BrokenEncoding);
         }
-        let wanted = match *method {
-            Method::HEAD => &Method::GET,
-            _ => method,
-        };
+        let is_head = *method == Method::HEAD;
+        let wanted = if is_head { &Method::GET } else { method };
+        let answers = |endpoint: &Endpoint| !is_head || endpoint.serves_head();
         let Ok(found) = self.paths.at(path) else {
             return Err(ApiError::NoRoute);
         };
         if let Some(endpoint) = found.value.iter().find(|one| one.method == wanted) {
-            return Ok((endpoint, decode_params(&found.params)?));
+            return if answers(endpoint) {
+                Ok((endpoint, decode_params(&found.params)?))
+            } else {
+                Err(not_allowed(found.value))
+            };
         }
         // A path may match two patterns, such as `alerts/history/{alertId}` and `alerts/{alertId}/replay`.
         let is_literal = found.params.is_empty();
         let of_method = self.methods.get(wanted).filter(|_| !is_literal);
         match of_method.and_then(|router| router.at(path).ok()) {
-            Some(other) => Ok((other.value, decode_params(&other.params)?)),
-            None => Err(not_allowed(found.value)),
+            Some(other) if answers(other.value) => Ok((other.value, decode_params(&other.params)?)),
+            _ => Err(not_allowed(found.value)),
         }
     }
 }
@@ -115,7 +118,7 @@ fn not_allowed(endpoints: &[&'static Endpoint]) -> ApiError {
     let mut allowed = Vec::new();
     for endpoint in endpoints {
         allowed.push(endpoint.method.as_str());
-        if endpoint.method == Method::GET {
+        if endpoint.serves_head() {
             allowed.push("HEAD");
         }
     }
@@ -175,6 +178,20 @@ mod tests {
         let all = "method not allowed; must be one of: GET, HEAD, PATCH, DELETE";
         assert_eq!(refused, all);
         assert!(found(Method::HEAD, path).is_ok());
+    }
+
+    #[test]
+    fn head_is_refused_where_get_costs_or_changes_something() {
+        for path in [
+            "/v2/protected/properties/x",
+            "/v2/protected/adverts/url",
+            "/v2/protected/adverts/search/alerts/x/activate",
+            "/v2/protected/adverts/search/alerts/history/x",
+            "/geocoding/search",
+        ] {
+            let refused = found(Method::HEAD, path).unwrap_err();
+            assert_eq!(refused, "method not allowed; must be one of: GET", "{path}");
+        }
     }
 
     #[test]

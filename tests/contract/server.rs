@@ -32,11 +32,16 @@ async fn probes_and_the_document_need_no_key() {
 }
 
 #[tokio::test]
-async fn head_returns_the_same_as_get_without_a_body() {
+async fn head_returns_the_same_as_get_without_a_body_where_get_is_free() {
     let service = Service::start().await;
     let response = service.ask(Method::HEAD, "/version").send().await.unwrap();
     assert_eq!(response.status(), 200);
     assert_eq!(response.text().await.unwrap(), "");
+    // A property costs a credit, so a HEAD request for one is refused.
+    let property = "/v2/protected/properties/0190a3f0-0000-7000-8000-000000000000";
+    let refused = service.ask(Method::HEAD, property).send().await.unwrap();
+    assert_eq!(refused.status(), 405);
+    assert_eq!(refused.headers()["allow"], "GET");
 }
 
 #[tokio::test]

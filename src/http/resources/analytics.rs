@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use warp::http::Method;
 
 use crate::call::{Call, read_json};
-use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::{Operation, enveloped, reference};
 use crate::response::ApiResponse;
@@ -29,6 +29,7 @@ const SEARCH: Endpoint = Endpoint {
     path: "/v2/protected/analytics/property/search",
     access: Access::scoped(Scope::Analytics, "analytics.property.search"),
     counting: Counting::As(Consumption::Analytics),
+    effect: Effect::Reads,
     body: JSON_BODY,
     time: Time::Request,
     handler: |call| analytics(call).boxed(),
@@ -47,6 +48,7 @@ const MARKET: Endpoint = Endpoint {
     path: "/v2/protected/analytics/market",
     access: Access::scoped(Scope::Analytics, "analytics.market"),
     counting: Counting::As(Consumption::Analytics),
+    effect: Effect::Reads,
     body: JSON_BODY,
     time: Time::Request,
     handler: |call| market(call).boxed(),

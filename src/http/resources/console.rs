@@ -14,7 +14,7 @@ use warp::http::{HeaderMap, Method, Response, StatusCode};
 
 use crate::call::{Call, read_json};
 use crate::console_page::BaseMap;
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Handler, Time};
 use crate::error::ApiError;
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::response::ApiResponse;
@@ -146,6 +146,7 @@ const fn session(method: Method, body: BodyRule, handler: Handler) -> Endpoint {
         path: "/console-session",
         access: Access::Public,
         counting: Counting::Free,
+        effect: Effect::Reads,
         body,
         time: Time::Request,
         handler,

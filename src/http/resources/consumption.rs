@@ -5,7 +5,7 @@ use warp::http::Method;
 
 use crate::App;
 use crate::call::Call;
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of, period_parameters};
@@ -26,6 +26,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/consumption",
         access: Access::Keyed,
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| report(call).boxed(),
@@ -36,6 +37,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/consumption",
         access: Access::Keyed,
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| report(call).boxed(),
@@ -46,6 +48,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/consumption/days",
         access: Access::Keyed,
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| days(call).boxed(),

@@ -17,7 +17,7 @@ use warp::http::Method;
 
 use crate::App;
 use crate::call::{Call, read_json};
-use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
+use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::limits::COMPARABLES;
 use crate::openapi::estimate;
@@ -57,6 +57,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/estimate/property/lite",
         access: Access::scoped(Scope::Ai, "estimate.property.lite"),
         counting: Counting::As(Consumption::EstimatePropertyLite),
+        effect: Effect::Reads,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| lite(call).boxed(),
@@ -67,6 +68,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/estimate/property/lite/_many",
         access: Access::scoped(Scope::Ai, "estimate.property.lite.many"),
         counting: Counting::As(Consumption::EstimatePropertyLite),
+        effect: Effect::Reads,
         body: MANY_JSON_BODY,
         time: Time::Request,
         handler: |call| lite_many(call).boxed(),

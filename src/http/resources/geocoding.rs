@@ -15,7 +15,7 @@ use warp::http::Method;
 
 use crate::App;
 use crate::call::{Call, read_json};
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::limits::BATCH_MAX;
 use crate::openapi::geocoding::{
@@ -50,6 +50,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/geocoding/search",
         access: Access::scoped(Scope::Geocoding, "geocoding.search"),
         counting: Counting::As(Consumption::GeocodingSearch),
+        effect: Effect::Reads,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| search(call).boxed(),
@@ -60,6 +61,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/geocoding/reverse",
         access: Access::scoped(Scope::Geocoding, "geocoding.reverse"),
         counting: Counting::As(Consumption::GeocodingReverse),
+        effect: Effect::Reads,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| reverse(call).boxed(),
@@ -70,6 +72,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/geocoding/batch",
         access: Access::scoped(Scope::Geocoding, "geocoding.batch"),
         counting: Counting::As(Consumption::GeocodingSearch),
+        effect: Effect::Reads,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| batch(call).boxed(),

@@ -17,7 +17,7 @@ use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName};
 use crate::App;
 use crate::body_budget::BodyLease;
 use crate::call::Call;
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
 use crate::error::ApiError;
 use crate::form::{ReceivedForm, receive};
 use crate::openapi::Operation as Documented;
@@ -63,6 +63,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/geocoding/search/csv",
         access: Access::scoped(Scope::Geocoding, "geocoding.csv"),
         counting: Counting::As(Consumption::GeocodingCsv),
+        effect: Effect::Reads,
         body: BodyRule::Form {
             bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
         },
@@ -75,6 +76,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/geocoding/reverse/csv",
         access: Access::scoped(Scope::Geocoding, "geocoding.reverse_csv"),
         counting: Counting::As(Consumption::GeocodingCsv),
+        effect: Effect::Reads,
         body: BodyRule::Form {
             bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
         },

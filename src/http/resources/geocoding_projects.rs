@@ -13,7 +13,7 @@ use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use super::geocoding_files::{answer_name, place_of};
 use crate::App;
 use crate::call::{Call, read_json};
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::geocoding::{asked, file_fields};
 use crate::openapi::{Failure, Operation as Documented, enveloped};
@@ -36,6 +36,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/geocoding/async/projects",
         access: Access::scoped(Scope::Geocoding, "geocoding.projects.create"),
         counting: Counting::Free,
+        effect: Effect::Writes,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| create(call).boxed(),
@@ -46,6 +47,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/geocoding/async/projects/{id}/pipeline",
         access: Access::scoped(Scope::Geocoding, "geocoding.projects.pipeline"),
         counting: Counting::Free,
+        effect: Effect::Writes,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| set_pipeline(call).boxed(),
@@ -56,6 +58,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/geocoding/async/projects/{id}/input-file",
         access: Access::scoped(Scope::Geocoding, "geocoding.projects.input"),
         counting: Counting::Free,
+        effect: Effect::Writes,
         body: BodyRule::Upload {
             bytes_max: INPUT_BYTES_MAX,
         },
@@ -68,6 +71,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/geocoding/async/projects/{id}/start",
         access: Access::scoped(Scope::Geocoding, "geocoding.projects.start"),
         counting: Counting::As(Consumption::GeocodingCsv),
+        effect: Effect::Writes,
         body: BodyRule::None,
         time: Time::Upload,
         handler: |call| start(call).boxed(),
@@ -78,6 +82,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/geocoding/async/projects/{id}",
         access: Access::scoped(Scope::Geocoding, "geocoding.projects.get"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| get(call).boxed(),
@@ -88,6 +93,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/geocoding/async/projects/{id}/output-file/{token}",
         access: Access::scoped(Scope::Geocoding, "geocoding.projects.output"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| output(call).boxed(),
@@ -98,6 +104,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/geocoding/async/projects/{id}",
         access: Access::scoped(Scope::Geocoding, "geocoding.projects.delete"),
         counting: Counting::Free,
+        effect: Effect::Writes,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| delete(call).boxed(),

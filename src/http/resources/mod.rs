@@ -68,9 +68,10 @@ pub fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::{Access, Counting, GEOCODING_PREFIX, PROTECTED_PREFIX};
+    use crate::endpoint::{Access, Counting, Effect, GEOCODING_PREFIX, PROTECTED_PREFIX};
     use std::collections::{BTreeMap, BTreeSet};
     use toise_accounts::grants::ENDPOINTS;
+    use warp::http::Method;
 
     #[test]
     fn all_protected_paths_and_no_others_require_a_key() {
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_count_and_change_something_are_not_answered_anew() {
+    fn calls_that_count_and_change_something_keep_their_answer() {
         let remembered = endpoints().filter(|endpoint| {
             let counts = endpoint.counting != Counting::Free;
             counts && endpoint.takes_idempotency_key() && !endpoint.only_reads()
@@ -106,6 +107,50 @@ mod tests {
             "/v2/protected/properties/{flxId}/check",
         ];
         assert_eq!(paths, BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn effects_agree_with_methods_and_access() {
+        // The contract activates an alert and collects a page with GET.
+        let writing_gets = ["/activate", "/url"];
+        for endpoint in endpoints().filter(|endpoint| endpoint.is_protected()) {
+            let path = endpoint.path;
+            let is_operators_change = endpoint.is_operators() && endpoint.method != Method::GET;
+            assert_eq!(
+                endpoint.effect == Effect::Administers,
+                is_operators_change && path != "/v2/protected/admin/adverts",
+                "{path}"
+            );
+            let is_changing_method =
+                [Method::PUT, Method::PATCH, Method::DELETE].contains(&endpoint.method);
+            let is_free_post =
+                endpoint.method == Method::POST && endpoint.counting == Counting::Free;
+            let is_writing_get = writing_gets.iter().any(|end| path.ends_with(end));
+            if is_changing_method || is_free_post || is_writing_get {
+                assert!(!endpoint.only_reads(), "{} {path}", endpoint.method);
+            } else if endpoint.method == Method::GET {
+                assert!(endpoint.only_reads(), "GET {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn replicas_answer_searches_matches_estimates_and_records() {
+        for path in [
+            "/healthz",
+            "/v2/protected/opendata/dvf/search",
+            "/v2/protected/opendata/dpe/match/_many",
+            "/v2/protected/estimate/property/lite",
+            "/v2/protected/properties/search",
+            "/v2/protected/properties/{flxId}",
+            "/v2/protected/adverts/{flxId}",
+            "/v2/protected/sql",
+            "/v2/protected/tiles/{dataset}/{z}/{x}/{y}",
+            "/geocoding/search/csv",
+        ] {
+            let endpoint = endpoints().find(|endpoint| endpoint.path == path).unwrap();
+            assert!(!endpoint.is_for_writer(), "{path}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use warp::http::Method;
 
 pub use crate::backend::{AnswerError, OpenDataBackend};
 use crate::call::{Call, read_json};
-use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
+use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::schemas::match_many_request;
 use crate::openapi::{Operation, enveloped, reference, type_name};
@@ -36,6 +36,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/opendata/dpe/search",
         access: Access::scoped(Scope::Search, "opendata.dpe.search"),
         counting: Counting::As(Consumption::OpendataDpeSearch),
+        effect: Effect::Reads,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| search(call, Dataset::Dpe).boxed(),
@@ -46,6 +47,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/opendata/dpe/match",
         access: Access::scoped(Scope::Search, "opendata.dpe.match"),
         counting: Counting::As(Consumption::OpendataDpeMatch),
+        effect: Effect::Reads,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| find_matches(call, Dataset::Dpe).boxed(),
@@ -56,6 +58,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/opendata/dpe/match/_many",
         access: Access::scoped(Scope::Search, "opendata.dpe.match_many"),
         counting: Counting::As(Consumption::OpendataDpeMatch),
+        effect: Effect::Reads,
         body: MANY_JSON_BODY,
         time: Time::Request,
         handler: |call| find_matches_many(call, Dataset::Dpe).boxed(),
@@ -66,6 +69,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/opendata/dvf/search",
         access: Access::scoped(Scope::Search, "opendata.dvf.search"),
         counting: Counting::As(Consumption::OpendataDvfSearch),
+        effect: Effect::Reads,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| search(call, Dataset::Dvf).boxed(),
@@ -76,6 +80,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/opendata/dvf/match",
         access: Access::scoped(Scope::Search, "opendata.dvf.match"),
         counting: Counting::As(Consumption::OpendataDvfMatch),
+        effect: Effect::Reads,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| find_matches(call, Dataset::Dvf).boxed(),
@@ -86,6 +91,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/opendata/dvf/match/_many",
         access: Access::scoped(Scope::Search, "opendata.dvf.match_many"),
         counting: Counting::As(Consumption::OpendataDvfMatch),
+        effect: Effect::Reads,
         body: MANY_JSON_BODY,
         time: Time::Request,
         handler: |call| find_matches_many(call, Dataset::Dvf).boxed(),

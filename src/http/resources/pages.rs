@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use warp::http::{Method, StatusCode};
 
 use crate::call::{Call, read_json};
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::limits::CHECKED_MAX;
 use crate::openapi::admin::data_of;
@@ -33,6 +33,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/adverts/url",
         access: Access::scoped(Scope::Refetch, "adverts.url"),
         counting: Counting::As(Consumption::AdvertsGetByUrl),
+        effect: Effect::Writes,
         body: BodyRule::None,
         time: Time::Collection,
         handler: |call| by_url(call, ListingKind::Advert).boxed(),
@@ -43,6 +44,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/adverts/{flxId}/check",
         access: Access::scoped(Scope::Refetch, "adverts.check"),
         counting: Counting::As(Consumption::AdvertsCheck),
+        effect: Effect::Writes,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| check(call, ListingKind::Advert).boxed(),
@@ -53,6 +55,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/adverts/{flxId}/report",
         access: Access::scoped(Scope::Refetch, "adverts.report"),
         counting: Counting::Free,
+        effect: Effect::Writes,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| report(call, ListingKind::Advert).boxed(),
@@ -63,6 +66,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/properties/url",
         access: Access::scoped(Scope::Refetch, "properties.url"),
         counting: Counting::As(Consumption::PropertiesGetByUrl),
+        effect: Effect::Writes,
         body: BodyRule::None,
         time: Time::Collection,
         handler: |call| by_url(call, ListingKind::Property).boxed(),
@@ -79,6 +83,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/properties/{flxId}/check",
         access: Access::scoped(Scope::Refetch, "properties.check"),
         counting: Counting::As(Consumption::PropertiesCheck),
+        effect: Effect::Writes,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| check(call, ListingKind::Property).boxed(),
@@ -89,6 +94,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/properties/{flxId}/report",
         access: Access::scoped(Scope::Refetch, "properties.report"),
         counting: Counting::Free,
+        effect: Effect::Writes,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| report(call, ListingKind::Property).boxed(),

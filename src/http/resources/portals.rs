@@ -5,7 +5,7 @@ use serde_json::json;
 use warp::http::Method;
 
 use crate::App;
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
 use crate::openapi::{Operation, enveloped};
 use crate::response::ApiResponse;
 
@@ -15,6 +15,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     path: "/portals",
     access: Access::Public,
     counting: Counting::Free,
+    effect: Effect::Reads,
     body: BodyRule::None,
     time: Time::Request,
     handler: |call| async { Ok(portals(call.app)) }.boxed(),

@@ -10,7 +10,7 @@ use warp::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use warp::http::{Method, Response};
 
 use crate::App;
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Time};
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::{Operation, content, enveloped, reference};
 use crate::response::ApiResponse;
@@ -25,6 +25,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/healthz",
         access: Access::Public,
         counting: Counting::Free,
+        effect: Effect::Reads,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| healthz(call.app).boxed(),
@@ -43,6 +44,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/livez",
         access: Access::Public,
         counting: Counting::Free,
+        effect: Effect::Reads,
         body: BodyRule::None,
         time: Time::Request,
         handler: |_| async { Ok(Response::new(Bytes::new()).into()) }.boxed(),
@@ -53,6 +55,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/metrics",
         access: Access::Public,
         counting: Counting::Free,
+        effect: Effect::Reads,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| metrics(call.app).boxed(),
@@ -66,6 +69,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/version",
         access: Access::Public,
         counting: Counting::Free,
+        effect: Effect::Reads,
         body: BodyRule::None,
         time: Time::Request,
         handler: |_| async { Ok(version()) }.boxed(),

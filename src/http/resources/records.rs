@@ -4,7 +4,7 @@ use futures::FutureExt;
 use warp::http::Method;
 
 use crate::call::Call;
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, MANY_JSON_BODY, Time};
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, MANY_JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
@@ -22,6 +22,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/properties/{flxId}",
         access: Access::scoped(Scope::Search, "properties.get"),
         counting: Counting::As(Consumption::PropertiesGetById),
+        effect: Effect::Reads,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| property(call).boxed(),
@@ -36,6 +37,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/properties/advert/{flxId}",
         access: Access::scoped(Scope::Search, "properties.by_advert"),
         counting: Counting::As(Consumption::PropertiesGetByAdvertId),
+        effect: Effect::Reads,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| property_of_advert(call).boxed(),
@@ -49,6 +51,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/properties/_many",
         access: Access::scoped(Scope::Search, "properties.many"),
         counting: Counting::As(Consumption::PropertiesGetById),
+        effect: Effect::Reads,
         body: MANY_JSON_BODY,
         time: Time::Request,
         handler: |call| properties_many(call).boxed(),
@@ -64,6 +67,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/adverts/{flxId}",
         access: Access::scoped(Scope::Search, "adverts.get"),
         counting: Counting::As(Consumption::AdvertsGetById),
+        effect: Effect::Reads,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| advert(call).boxed(),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use warp::http::Method;
 
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, Handler, Time};
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Handler, Time};
 use crate::openapi::{Operation, reference};
 use crate::response::ApiResponse;
 pub use toise_contract::sample::Sample;
@@ -59,6 +59,7 @@ const fn endpoint(sample: Sample, handler: Handler, operation: fn() -> Operation
         path: sample.path(),
         access: Access::Public,
         counting: Counting::Free,
+        effect: Effect::Reads,
         body: BodyRule::None,
         time: Time::Request,
         handler,

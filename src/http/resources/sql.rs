@@ -14,7 +14,7 @@ use warp::http::header::{ACCEPT, CONTENT_ENCODING, HeaderName};
 use warp::http::{HeaderMap, Method};
 
 use crate::call::{Call, read_json};
-use crate::endpoint::{Access, Counting, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::pieces::{self, BodyWriter};
@@ -119,6 +119,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     path: "/v2/protected/sql",
     access: Access::scoped(Scope::Sql, "sql.query"),
     counting: Counting::As(Consumption::Sql),
+    effect: Effect::Reads,
     body: JSON_BODY,
     time: Time::Query,
     handler: |call| query(call).boxed(),

@@ -8,7 +8,7 @@ use warp::http::header::CACHE_CONTROL;
 
 use crate::App;
 use crate::call::{Call, read_json};
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, PROTECTED_PREFIX, Time};
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, PROTECTED_PREFIX, Time};
 use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::response::ApiResponse;
@@ -47,6 +47,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/tiles/{dataset}",
         access: Access::scoped(Scope::Search, "tiles.set"),
         counting: Counting::Free,
+        effect: Effect::Reads,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| async { about(call) }.boxed(),
@@ -64,6 +65,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/tiles/{dataset}/{z}/{x}/{y}",
         access: Access::scoped(Scope::Search, "tiles.get"),
         counting: Counting::Free,
+        effect: Effect::Reads,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| tile(call).boxed(),

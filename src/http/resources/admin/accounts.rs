@@ -6,7 +6,7 @@ use warp::http::Method;
 
 use super::{on_store, operator};
 use crate::call::{Call, read_json};
-use crate::endpoint::{BodyRule, Counting, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
@@ -24,6 +24,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/accounts",
         access: operator("admin.accounts.list"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| list(call).boxed(),
@@ -37,6 +38,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/accounts",
         access: operator("admin.accounts.create"),
         counting: Counting::Free,
+        effect: Effect::Administers,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| create(call).boxed(),
@@ -51,6 +53,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/accounts/{accountId}",
         access: operator("admin.accounts.get"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| get(call).boxed(),
@@ -63,6 +66,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/accounts/{accountId}/secrets/rotate",
         access: operator("admin.secrets.rotate"),
         counting: Counting::Free,
+        effect: Effect::Administers,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| rotate_secret(call).boxed(),
@@ -76,6 +80,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/accounts/{accountId}/webhook-key/rotate",
         access: operator("admin.webhook_keys.rotate"),
         counting: Counting::Free,
+        effect: Effect::Administers,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| rotate_webhook_key(call).boxed(),

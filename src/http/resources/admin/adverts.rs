@@ -9,7 +9,7 @@ use warp::http::Method;
 
 use super::operator;
 use crate::call::{Call, read_json};
-use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
+use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Operation, reference};
@@ -46,6 +46,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     path: "/v2/protected/admin/adverts",
     access: operator("admin.adverts"),
     counting: Counting::Free,
+    effect: Effect::Writes,
     body: BodyRule::Json {
         bytes_max: BODY_BYTES_MAX,
     },

@@ -6,7 +6,7 @@ use warp::http::Method;
 
 use super::{on_store, operator};
 use crate::call::Call;
-use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
+use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
@@ -25,6 +25,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/alerts",
         access: operator("admin.alerts.list"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| list(call).boxed(),
@@ -39,6 +40,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/alerts/{alertId}",
         access: operator("admin.alerts.get"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| get(call).boxed(),
@@ -55,6 +57,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/alerts/dead-letters",
         access: operator("admin.alerts.dead_letters"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| list_dead(call).boxed(),
@@ -72,6 +75,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/alerts/dead-letters/{deliveryId}/retry",
         access: operator("admin.alerts.retry"),
         counting: Counting::Free,
+        effect: Effect::Administers,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| retry(call).boxed(),

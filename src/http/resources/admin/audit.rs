@@ -6,7 +6,7 @@ use warp::http::Method;
 
 use super::{on_store, operator};
 use crate::call::Call;
-use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
+use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::openapi::admin::{audit_parameters, data_list_of};
@@ -21,6 +21,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     path: "/v2/protected/admin/audit",
     access: operator("admin.audit"),
     counting: Counting::Free,
+    effect: Effect::ReadsOnWriter,
     body: BodyRule::None,
     time: Time::Request,
     handler: |call| list(call).boxed(),

@@ -7,7 +7,7 @@ use warp::http::Method;
 use super::rights::require;
 use super::{on_store, operator};
 use crate::call::{Call, read_json};
-use crate::endpoint::{BodyRule, Counting, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::{data_list_of, data_of, key_list_parameters};
 use crate::openapi::{Operation, reference};
@@ -28,6 +28,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/keys",
         access: operator("admin.keys.list"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| list(call).boxed(),
@@ -42,6 +43,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/keys",
         access: operator("admin.keys.create"),
         counting: Counting::Free,
+        effect: Effect::Administers,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| create(call).boxed(),
@@ -56,6 +58,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/keys/{keyId}",
         access: operator("admin.keys.update"),
         counting: Counting::Free,
+        effect: Effect::Administers,
         body: JSON_BODY,
         time: Time::Request,
         handler: |call| update(call).boxed(),
@@ -70,6 +73,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/keys/{keyId}",
         access: operator("admin.keys.revoke"),
         counting: Counting::Free,
+        effect: Effect::Administers,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| revoke(call).boxed(),

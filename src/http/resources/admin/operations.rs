@@ -6,7 +6,7 @@ use warp::http::Method;
 
 use super::{on_store, operator};
 use crate::call::Call;
-use crate::endpoint::{BodyRule, Counting, Endpoint, Time};
+use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
 use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
@@ -32,6 +32,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/reports",
         access: operator("admin.reports"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| list_reports(call).boxed(),
@@ -49,6 +50,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/model",
         access: operator("admin.model"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| model(call).boxed(),
@@ -63,6 +65,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/jobs",
         access: operator("admin.jobs"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| list_jobs(call).boxed(),
@@ -80,6 +83,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/metrics",
         access: operator("admin.metrics"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| metrics(call.app).boxed(),

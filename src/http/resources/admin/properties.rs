@@ -7,7 +7,7 @@ use warp::http::Method;
 
 use super::{operator, private};
 use crate::call::{Call, read_json};
-use crate::endpoint::{BodyRule, Counting, Endpoint, Handler, JSON_BODY, Time};
+use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Handler, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::openapi::admin::data_of;
 use crate::openapi::{Failure, Operation, reference};
@@ -28,6 +28,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         path: "/v2/protected/admin/properties/candidates",
         access: operator("admin.properties.candidates"),
         counting: Counting::Free,
+        effect: Effect::ReadsOnWriter,
         body: BodyRule::None,
         time: Time::Request,
         handler: |call| candidates(call).boxed(),
@@ -103,6 +104,7 @@ const fn decision(
         path,
         access: operator(grant),
         counting: Counting::Free,
+        effect: Effect::Administers,
         body: JSON_BODY,
         time: Time::Request,
         handler,

@@ -9,7 +9,7 @@ use warp::http::{Method, StatusCode};
 use super::{address, operations};
 use crate::App;
 use crate::call::{Call, read_json};
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::error::ApiError;
 use crate::response::{ApiResponse, list};
 use toise_accounts::prices::Consumption;
@@ -32,6 +32,7 @@ macro_rules! endpoints {
                 path: concat!("/v2/protected/", $kind, "/search/alerts/history/{alertId}"),
                 access: Access::scoped(Scope::Alerts, "alerts.history"),
                 counting: Counting::As(Consumption::$history),
+                effect: Effect::ReadsOnWriter,
                 body: BodyRule::None,
                 time: Time::Request,
                 handler: |call| history(call, $listing).boxed(),
@@ -46,6 +47,7 @@ macro_rules! endpoints {
                 ),
                 access: Access::scoped(Scope::Alerts, "alerts.deliveries"),
                 counting: Counting::Free,
+                effect: Effect::ReadsOnWriter,
                 body: BodyRule::None,
                 time: Time::Request,
                 handler: |call| list_deliveries(call, $listing).boxed(),
@@ -56,6 +58,7 @@ macro_rules! endpoints {
                 path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/replay"),
                 access: Access::scoped(Scope::Alerts, "alerts.replay"),
                 counting: Counting::Free,
+                effect: Effect::Writes,
                 body: JSON_BODY,
                 time: Time::Request,
                 handler: |call| begin_replay(call, $listing).boxed(),
@@ -66,6 +69,7 @@ macro_rules! endpoints {
                 path: concat!("/v2/protected/", $kind, "/search/alerts/preview"),
                 access: Access::scoped(Scope::Alerts, "alerts.preview"),
                 counting: Counting::As(Consumption::$history),
+                effect: Effect::ReadsOnWriter,
                 body: JSON_BODY,
                 time: Time::Request,
                 handler: |call| preview(call, $listing).boxed(),

@@ -10,7 +10,9 @@ use warp::http::Method;
 use super::{address, operations};
 use crate::App;
 use crate::call::Call;
-use crate::endpoint::{Access, BodyRule, Counting, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
+use crate::endpoint::{
+    Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time,
+};
 use crate::error::ApiError;
 use crate::response::{ApiResponse, list};
 use toise_accounts::scopes::Scope;
@@ -33,6 +35,7 @@ macro_rules! endpoints {
                 path: concat!("/v2/protected/", $kind, "/search/alerts"),
                 access: Access::scoped(Scope::Alerts, "alerts.create"),
                 counting: Counting::Free,
+                effect: Effect::Writes,
                 body: JSON_BODY,
                 time: Time::Request,
                 handler: |call| create(call, $listing).boxed(),
@@ -43,6 +46,7 @@ macro_rules! endpoints {
                 path: concat!("/v2/protected/", $kind, "/search/alerts/many"),
                 access: Access::scoped(Scope::Alerts, "alerts.create_many"),
                 counting: Counting::Free,
+                effect: Effect::Writes,
                 body: MANY_JSON_BODY,
                 time: Time::Request,
                 handler: |call| create_many(call, $listing).boxed(),
@@ -53,6 +57,7 @@ macro_rules! endpoints {
                 path: concat!("/v2/protected/", $kind, "/search/alerts/all"),
                 access: Access::scoped(Scope::Alerts, "alerts.list"),
                 counting: Counting::Free,
+                effect: Effect::ReadsOnWriter,
                 body: BodyRule::None,
                 time: Time::Request,
                 handler: |call| all(call, $listing).boxed(),
@@ -63,6 +68,7 @@ macro_rules! endpoints {
                 path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
                 access: Access::scoped(Scope::Alerts, "alerts.get"),
                 counting: Counting::Free,
+                effect: Effect::ReadsOnWriter,
                 body: BodyRule::None,
                 time: Time::Request,
                 handler: |call| get(call, $listing).boxed(),
@@ -73,6 +79,7 @@ macro_rules! endpoints {
                 path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
                 access: Access::scoped(Scope::Alerts, "alerts.update"),
                 counting: Counting::Free,
+                effect: Effect::Writes,
                 body: JSON_BODY,
                 time: Time::Request,
                 handler: |call| update(call, $listing).boxed(),
@@ -83,6 +90,7 @@ macro_rules! endpoints {
                 path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
                 access: Access::scoped(Scope::Alerts, "alerts.delete"),
                 counting: Counting::Free,
+                effect: Effect::Writes,
                 body: BodyRule::None,
                 time: Time::Request,
                 handler: |call| delete(call, $listing).boxed(),
@@ -93,6 +101,7 @@ macro_rules! endpoints {
                 path: concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/activate"),
                 access: Access::scoped(Scope::Alerts, "alerts.activate"),
                 counting: Counting::Free,
+                effect: Effect::Writes,
                 body: BodyRule::None,
                 time: Time::Request,
                 handler: |call| activate(call, $listing).boxed(),
