@@ -1,7 +1,7 @@
 """What a bench measured, as a file of benches/results: the figures with the machine, the commit and the command.
 
-Used by the drivers under benches/; docs/render.py makes the tables of the documentation from these files. One file is
-one run:
+Used by the drivers under benches/; docs/tools/render.py makes the tables of the documentation from these files. One file
+is one run:
 
     {"name", "source", "date", "command", "commit", "dirty", "rustc", "machine", "parameters", "rows"}
 

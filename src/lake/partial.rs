@@ -102,6 +102,10 @@ pub fn allocated(path: &Path) -> io::Result<u64> {
 }
 
 #[cfg(test)]
+#[path = "../../tests/support/skip.rs"]
+mod skip;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -118,7 +122,7 @@ mod tests {
             Err(error)
                 if error.raw_os_error() == Some(rustix::io::Errno::OPNOTSUPP.raw_os_error()) =>
             {
-                eprintln!("skipped: this file system cannot make holes");
+                skip::skipped("this file system cannot make holes");
             }
             punched => {
                 punched.unwrap();

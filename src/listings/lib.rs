@@ -9,7 +9,7 @@
 //! The store is the source of truth; what is derived from it catches up through [`Listings::changes_since`].
 //!
 //! Folders depend on each other in one direction: search and load, then placement, records, columns, properties,
-//! adverts (`docs/modules.py --check`).
+//! adverts (`docs/tools/modules.py --check`).
 
 #![forbid(unsafe_code)]
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Dataset;
 use super::import::{ImportInput, ImportOptions, import_files, import_reader};
 use super::report::ImportReport;
+use super::skip::skipped;
 use super::source::{Error, SourceFormat};
 use toise_lake::{self as lake, RowSink};
 
@@ -613,7 +614,7 @@ fn real_rows_as_csv_and_as_parquet_are_the_same_records() {
 
 fn real(folder: &str) -> Option<Vec<PathBuf>> {
     let Some(root) = std::env::var_os("TOISE_REAL_DATA") else {
-        println!("skipped: TOISE_REAL_DATA is not set");
+        skipped("TOISE_REAL_DATA is not set");
         return None;
     };
     Some(vec![PathBuf::from(root).join(folder)])

@@ -33,6 +33,9 @@ pub mod request;
 pub mod score;
 pub mod scorer;
 pub mod search;
+#[cfg(test)]
+#[path = "../../tests/support/skip.rs"]
+mod skip;
 pub mod source;
 
 use std::path::Path;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::Dataset;
 use super::import::{ImportInput, ImportOptions, import_files};
 use super::report::ImportReport;
+use super::skip::skipped;
 use toise_lake::{ImportOutcome, Lake, RowSink};
 
 /// Two diagnostics with enough columns to be added.
@@ -166,7 +167,7 @@ fn values_outside_official_lists_are_counted_and_kept() {
 #[test]
 fn a_real_department_keeps_what_a_small_file_lacks() {
     let Some(root) = std::env::var_os("TOISE_REAL_DATA") else {
-        println!("skipped: TOISE_REAL_DATA is not set");
+        skipped("TOISE_REAL_DATA is not set");
         return;
     };
     let table = Table::new();

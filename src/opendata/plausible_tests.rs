@@ -8,6 +8,7 @@ use arrow::datatypes::Float64Type;
 
 use super::import::{ImportInput, ImportOptions, import_file};
 use super::report::ImportReport;
+use super::skip::skipped;
 use super::{Dataset, ImportTable};
 use toise_geo::plausible::{PositionFault, check_position};
 use toise_lake::{self as lake, RowSink};
@@ -56,7 +57,7 @@ fn bano(path: &Path) -> Vec<(f64, f64)> {
 #[test]
 fn real_positions_are_in_france_and_swapped_ones_are_noticed() {
     let Some(root) = std::env::var_os("TOISE_REAL_DATA").map(PathBuf::from) else {
-        println!("skipped: TOISE_REAL_DATA is not set");
+        skipped("TOISE_REAL_DATA is not set");
         return;
     };
     let mut positions = Vec::new();

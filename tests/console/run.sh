@@ -4,19 +4,16 @@
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 toise=$1
+. "$here/../support/skip.sh"
 venv=${TOISE_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/toise-console}
 chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
-if [ -z "$chromium" ]; then
-    echo "skipped: the console's test needs Chromium"
-    exit 0
-fi
+[ -n "$chromium" ] || skip "the test of the console needs Chromium"
 if ! "$venv/bin/python" -c 'import playwright' 2>/dev/null; then
     if ! python3 -m venv "$venv" || ! "$venv/bin/pip" install --quiet --disable-pip-version-check 'playwright>=1.50,<2'; then
-        echo "skipped: the console's test needs Playwright for Python (python3 with venv, and PyPI)"
-        exit 0
+        skip "the test of the console needs Playwright for Python (python3 with venv, and PyPI)"
     fi
 fi
-# axe-core, for the check of accessibility; without it that check says that it is skipped.
+# axe-core, for the check of accessibility.
 axe=axe-core-4.14.1
 if [ ! -s "$venv/$axe.js" ] && command -v npm > /dev/null; then
     packed=$(mktemp -d)
@@ -27,6 +24,8 @@ if [ ! -s "$venv/$axe.js" ] && command -v npm > /dev/null; then
 fi
 if [ -s "$venv/$axe.js" ]; then
     export TOISE_AXE="$venv/$axe.js"
+else
+    skip_part "the check of the console's accessibility needs axe-core from npm"
 fi
 . "$here/../support/demo.sh"
 start_demo "$toise" --small --allow-webhook-hosts 127.0.0.1

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use toise::store::Store;
 
 use crate::support::process::{Server, run};
+use crate::support::skip::skipped;
 
 /// Trials for each reader and signal, unless `TOISE_TRIALS` overrides it.
 const TRIALS: usize = 1;
@@ -77,7 +78,7 @@ fn assert_locked(process: u32, data: &Path, after: &str) {
 #[tokio::test]
 async fn a_server_keeps_its_locks_through_its_whole_life() {
     if !Path::new(PROC_LOCKS).exists() {
-        println!("there is no {PROC_LOCKS}: skipped");
+        skipped(&format!("there is no {PROC_LOCKS}"));
         return;
     }
     let (folder, key) = filled();
@@ -215,7 +216,7 @@ async fn a_reader_from_outside_costs_no_acknowledged_write() {
     let mut figures = Vec::new();
     for reader in READERS {
         if !is_installed(reader) {
-            println!("{reader} is not installed: its trials are skipped");
+            skipped(&format!("{reader} is not installed"));
             continue;
         }
         for signal in ["-TERM", "-KILL"] {
@@ -333,7 +334,7 @@ connection.close()";
 #[tokio::test]
 async fn a_call_waits_for_a_foreign_lock_no_longer_than_for_anything_else() {
     if !is_installed("python3") {
-        println!("skipped: python3 is not installed");
+        skipped("python3 is not installed");
         return;
     }
     let (folder, key) = filled();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support::process::{Server, run};
+use crate::support::skip::skipped;
 
 const MIB: u64 = 1 << 20;
 
@@ -53,7 +54,7 @@ impl Drop for SmallDisk {
 async fn a_full_disk_is_not_ready_by_name_and_ready_again_once_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let Some(disk) = SmallDisk::mount(folder.path(), 64) else {
-        println!("skipped: no file system can be mounted here");
+        skipped("no file system can be mounted here");
         return;
     };
     let data = folder.path().join("data");

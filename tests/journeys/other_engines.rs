@@ -9,6 +9,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::process::{Server, run, sql_number};
+use crate::support::skip::skipped;
 
 /// Runs a script of `tests/other_engines/`; `None` if its programs are not there.
 fn python(script: &str, arguments: &[&str]) -> Option<Value> {
@@ -16,12 +17,12 @@ fn python(script: &str, arguments: &[&str]) -> Option<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/other_engines");
     let mut command = Command::new(&python);
     let Ok(output) = command.arg(folder.join(script)).args(arguments).output() else {
-        println!("skipped: there is no {python}");
+        skipped(&format!("there is no {python}"));
         return None;
     };
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("ModuleNotFoundError") {
-        println!("skipped: {}", said.lines().last().unwrap_or_default());
+        skipped(said.lines().last().unwrap_or_default());
         return None;
     }
     assert!(output.status.success(), "{script}: {said}");
@@ -30,7 +31,7 @@ fn python(script: &str, arguments: &[&str]) -> Option<Value> {
 
 fn says(saw: &Value, engine: &str, expected: &[(&str, i64)]) {
     let Some(of_engine) = saw.get(engine) else {
-        println!("skipped: {engine} is not installed");
+        skipped(&format!("{engine} is not installed"));
         return;
     };
     for (what, number) in expected {

@@ -2,6 +2,9 @@
 
 The demo is the one that `TOISE_URL`, `TOISE_KEY` and `TOISE_ADMIN_KEY` name, or one that the executable in `TOISE`
 serves; without either, the tests that need it are skipped.
+
+A skip is written to the end of the file named by `TOISE_SKIPPED`, which `.ci/run` reads, and is a failure if
+`TOISE_REQUIRE=all`.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import json
 import os
 import pathlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -19,6 +22,36 @@ import pytest
 
 import toise
 from demo import served
+
+
+def _note_skip(report: Any) -> None:
+    """Handles the report of a skipped test or file; other reports stay as they are."""
+    if not report.skipped or hasattr(report, "wasxfail"):
+        return
+    reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+    line = f"skipped: {report.nodeid}: {reason}"
+    if os.environ.get("TOISE_SKIPPED"):
+        with open(os.environ["TOISE_SKIPPED"], "a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+    if os.environ.get("TOISE_REQUIRE") == "all":
+        report.outcome = "failed"
+        report.longrepr = f"TOISE_REQUIRE=all, but {line}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    """Notes a skip by a test or its fixtures."""
+    report = yield
+    _note_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, Any, Any]:
+    """Notes a skip of a whole file."""
+    report = yield
+    _note_skip(report)
+    return report
 
 
 @dataclass

@@ -8,6 +8,7 @@ toise=$1
 venv=${TOISE_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/toise-python}
 
 cd "$root"
+. tests/support/skip.sh
 # The extras of the package name what its tests need. The package itself is taken from the source tree: to install it would
 # build the executable again.
 extra=$(sed -n '/^test = \[/,/^\]/p' pyproject.toml | sed -n 's/^ *"\(.*\)",$/\1/p')
@@ -15,8 +16,7 @@ wanted=$(printf '%s\n' 'httpx>=0.27,<1' "$extra")
 if [ "$(cat "$venv/wanted" 2>/dev/null)" != "$wanted" ]; then
     if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || ! python3 -m venv "$venv" ||
         ! printf '%s\n' "$wanted" | "$venv/bin/pip" install --quiet --disable-pip-version-check -r /dev/stdin; then
-        echo "skipped: the packages that tests of Python need cannot be installed here (needs Python 3.11 with venv, and PyPI)"
-        exit 0
+        skip "the packages that the tests of Python need cannot be installed here (needs Python 3.11 with venv, and PyPI)"
     fi
     printf '%s\n' "$wanted" > "$venv/wanted"
 fi
@@ -25,9 +25,10 @@ data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 export PYTHONPATH="$root/src/python" PYTHONDONTWRITEBYTECODE=1
 PATH="$venv/bin:$PATH" "$venv/bin/python" "$here/demo.py" "$toise" "$data/demo" sh -eu -c '
+    . tests/support/skip.sh
     python -m pytest -rs tests/python
     if python -c "import nbclient, nbformat, ipykernel, matplotlib, duckdb" 2>/dev/null; then
         python tests/python/notebooks.py
     else
-        echo "skipped: the notebooks need Jupyter, matplotlib and DuckDB"
+        skip_part "the notebooks need Jupyter, matplotlib and DuckDB"
     fi'

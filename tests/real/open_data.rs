@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::support::process::{Server, run, sql_number};
+use crate::support::skip::skipped;
 
 /// The folder of real rows, where there is one.
 pub fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("TOISE_REAL_DATA");
     if folder.is_none() {
-        println!("skipped: TOISE_REAL_DATA does not name the folder of real rows");
+        skipped("TOISE_REAL_DATA is not set");
     }
     folder.map(PathBuf::from)
 }

@@ -6,13 +6,13 @@ set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 toise=$1
 examples=${2:-25}
+. "$here/../support/skip.sh"
 venv=${TOISE_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/toise-schemathesis}
 
 if ! "$venv/bin/python" -c 'import schemathesis' 2>/dev/null; then
     if ! python3 -m venv "$venv" 2>/dev/null ||
         ! "$venv/bin/pip" install --quiet --disable-pip-version-check 'schemathesis>=4,<5' 2>/dev/null; then
-        echo "skipped: schemathesis cannot be installed here (needs python3 with venv, and PyPI)"
-        exit 0
+        skip "schemathesis cannot be installed here (needs python3 with venv, and PyPI)"
     fi
 fi
 

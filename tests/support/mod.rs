@@ -15,6 +15,7 @@ pub mod reference;
 pub mod reference_listings;
 pub mod rows;
 pub mod s3;
+pub mod skip;
 pub mod sql;
 
 use std::net::SocketAddr;

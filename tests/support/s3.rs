@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+use super::skip::skipped;
+
 /// Serves on a free port until its input ends, with a bucket.
 const SERVER: &str = "
 import sys
@@ -29,17 +31,25 @@ impl S3Server {
     /// Starts the server; says that the test is skipped and returns `None` where it is not installed.
     pub fn start() -> Option<Self> {
         let python = std::env::var("TOISE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-        let mut command = Command::new(&python);
+        let server = Self::run(&python);
+        if server.is_none() {
+            skipped(&format!(
+                "{python} has no moto[server] (TOISE_PYTHON names another one)"
+            ));
+        }
+        server
+    }
+
+    fn run(python: &str) -> Option<Self> {
+        let mut command = Command::new(python);
         command.args(["-c", SERVER]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let child = command.stderr(Stdio::null()).spawn().ok();
+        let mut child = command.stderr(Stdio::null()).spawn().ok()?;
         let mut line = String::new();
-        let mut child = child?;
         BufReader::new(child.stdout.as_mut()?)
             .read_line(&mut line)
             .ok()?;
         let Ok(port) = line.trim().parse() else {
-            eprintln!("skipped: {python} has no moto[server] (TOISE_PYTHON names another one)");
             let _ = child.wait();
             return None;
         };

@@ -6,6 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::support::skip::skipped;
+
 /// Words of the steering file, in the order of `faults.c`.
 #[derive(Clone, Copy, Debug)]
 pub enum Word {
@@ -53,7 +55,9 @@ impl Faults {
         match compiled {
             Ok(status) => assert!(status.success(), "faults.c does not compile"),
             Err(error) => {
-                println!("skipped: there is no C compiler for tests/torture/faults.c ({error})");
+                skipped(&format!(
+                    "there is no C compiler for tests/torture/faults.c ({error})"
+                ));
                 return None;
             }
         }

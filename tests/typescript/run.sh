@@ -7,13 +7,13 @@ here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 toise=$(CDPATH= cd -- "$(dirname -- "$1")" && pwd)/$(basename -- "$1")
 work=${TOISE_NODE:-${XDG_CACHE_HOME:-$HOME/.cache}/toise-typescript}
 
-skip() { echo "skipped: $1"; exit 0; }
-command -v node >/dev/null && command -v npm >/dev/null || skip "node and npm are not installed here"
+. "$here/../support/skip.sh"
+command -v node >/dev/null && command -v npm >/dev/null || skip "the TypeScript client needs node and npm"
 mkdir -p "$work"
 cp "$here/package.json" "$here/tsconfig.json" "$here/client.ts" "$work/"
 cd "$work"
 npm install --no-package-lock --no-audit --no-fund --silent >/dev/null 2>&1 ||
-    skip "generator and compiler cannot be installed here (needs the npm registry)"
+    skip "the generator and compiler of TypeScript cannot be installed here (needs the npm registry)"
 
 . "$here/../support/demo.sh"
 start_demo "$toise" --adverts 100 --no-model --allow-webhook-hosts 127.0.0.1

@@ -170,4 +170,7 @@ fn parent_of(path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+#[cfg(test)]
 mod tests;

@@ -377,7 +377,7 @@ fn a_pipe_in_a_backup_is_refused_rather_than_waited_for() {
     fs::remove_file(&contours).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&contours).status();
     if !made.is_ok_and(|status| status.success()) {
-        println!("skipped: there is no mkfifo");
+        skip::skipped("there is no mkfifo");
         return;
     }
     let restored = folder.path().join("restored");

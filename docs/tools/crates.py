@@ -1,24 +1,31 @@
 #!/usr/bin/env python3
 """Prints the crates of this workspace and how they depend on one another, as a Mermaid graph.
 
-Usage: docs/crates.py [--metadata FILE] [--check]
+Usage: docs/tools/crates.py [--metadata FILE] [--check]
 
 Only members of the workspace appear, and only normal dependencies between them (neither build nor development
 dependencies). Crates are grouped by floor: a crate that depends on no other member is on floor 0, any other is one floor
 above the highest crate it depends on. Each crate shows its lines of Rust: every line of the .rs files under the folder of
 its library or executable, without the folders of other members, tests/ and benches/.
 
---check prints the crates of more than LINES_MAX lines instead, and exits 1 when there is one.
+--check prints what is wrong instead, and exits 1 when there is something: crates that depend on one another in a circle, a
+crate that depends on one of a higher floor than its own in the drawing of src/ARCHITECTURE.md, and a crate that is missing
+there. Crates of more than LINES_MAX lines are warnings.
 """
 
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
 LINES_MAX = 15_000
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ARCHITECTURE = ROOT / "src" / "ARCHITECTURE.md"
+DRAWING = re.compile(r"^## Floors$.*?^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# The root package, which is above all floors.
+ROOT_PACKAGE = "toise"
 # Targets whose sources are the crate itself.
 OWN_KINDS = {"lib", "rlib", "cdylib", "staticlib", "dylib", "proc-macro", "bin"}
 
@@ -73,6 +80,35 @@ def floors(graph):
     return known
 
 
+def drawn_floors(graph):
+    """The floor of each crate in the drawing of src/ARCHITECTURE.md: lines that start with the number of a floor, and lines
+    that continue it. Names of crates are separated by two spaces or more."""
+    drawing = DRAWING.search(ARCHITECTURE.read_text(encoding="utf-8"))
+    if not drawing:
+        sys.exit(f"error: {ARCHITECTURE.relative_to(ROOT)} has no drawing of the floors")
+    names = {short(name): name for name in graph}
+    found, floor = {}, None
+    for line in drawing.group(1).splitlines():
+        number, *words = re.split(r"\s{2,}", line)
+        floor = int(number) if number else floor
+        found.update({names[word]: floor for word in words if word in names})
+    return found
+
+
+def upward(graph):
+    """What is wrong with the dependencies between floors."""
+    floor_of = drawn_floors(graph)
+    for name in sorted(graph):
+        if name == ROOT_PACKAGE:
+            continue
+        if name not in floor_of:
+            yield f"{name} is missing in the drawing of the floors in {ARCHITECTURE.relative_to(ROOT)}"
+            continue
+        for other in graph[name]:
+            if floor_of.get(other, 0) > floor_of[name]:
+                yield f"{name} (floor {floor_of[name]}) depends on {other} (floor {floor_of[other]}), which is above it"
+
+
 def source_folders(package):
     """Folders that hold the sources of a crate's library and executables, none inside another."""
     targets = [target for target in package["targets"] if OWN_KINDS & set(target["kind"])]
@@ -119,20 +155,22 @@ def mermaid(graph, floor_of, lines):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--metadata", metavar="FILE", help="output of `cargo metadata` [default: ask cargo]")
-    parser.add_argument("--check", action="store_true", help=f"exit 1 when a crate has over {LINES_MAX:,} lines")
+    parser.add_argument("--check", action="store_true", help="exit 1 when a crate depends upwards or in a circle")
     options = parser.parse_args()
     packages = members(read_metadata(options.metadata))
     graph = dependencies(packages)
     lines = {name: lines_of_rust(name, packages) for name in graph}
-    if options.check:
-        too_long = sorted(name for name in graph if lines[name] > LINES_MAX)
-        for name in too_long:
-            print(f"{name}: {lines[name]:,} lines of Rust, {LINES_MAX:,} allowed: split it", file=sys.stderr)
-        return 1 if too_long else 0
     try:
         floor_of = floors(graph)
     except Cycle as circle:
         sys.exit(f"error: crates depend on one another in a circle: {circle}")
+    if options.check:
+        for name in sorted(name for name in graph if lines[name] > LINES_MAX):
+            print(f"warning: {name} has {lines[name]:,} lines of Rust, more than {LINES_MAX:,}", file=sys.stderr)
+        faults = list(upward(graph))
+        for fault in faults:
+            print(f"error: {fault}", file=sys.stderr)
+        return 1 if faults else 0
     print(mermaid(graph, floor_of, lines))
     return 0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints how the top-level folders and files of each crate use one another, and their circles.
 
-Usage: docs/modules.py [--metadata FILE] [--check] [CRATE...]
+Usage: docs/tools/modules.py [--metadata FILE] [--check] [CRATE...]
 
 Read are the `use` declarations and the paths in the code that start with `crate`, `super` or `self`; tests are left out.
 What the root file only re-exports counts as the folder it comes from. What the root file defines itself is named

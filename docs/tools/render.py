@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the tables of the documentation from benches/results/*.json.
 
-Usage: docs/render.py [--check]
+Usage: docs/tools/render.py [--check]
 
 What stands between `<!-- results:NAME -->` and `<!-- /results -->` in a page of docs/ is replaced by the table NAME, with
 one line on where its figures are from. --check changes nothing, names the pages that are out of date and exits 1 when
@@ -15,7 +15,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-DOCS = pathlib.Path(__file__).resolve().parent
+DOCS = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = DOCS.parent / "benches" / "results"
 BLOCK = re.compile(r"(<!-- results:([a-z0-9-]+) -->\n).*?(<!-- /results -->)", re.S)
 # From here on, seconds read better as minutes.
@@ -350,7 +350,7 @@ def block(name, folder=RESULTS):
 def rendered(text, page):
     def replaced(found):
         if found[2] not in TABLES:
-            sys.exit(f"error: {page.name} asks for results:{found[2]}, which docs/render.py does not know")
+            sys.exit(f"error: {page.name} asks for results:{found[2]}, which docs/tools/render.py does not know")
         return found[1] + block(found[2]) + found[3]
 
     if len(re.findall(r"<!-- results:", text)) != len(BLOCK.findall(text)):
@@ -371,7 +371,7 @@ def main():
             if not options.check:
                 page.write_text(wanted, encoding="utf-8")
     for page in stale:
-        told = "is out of date: run docs/render.py" if options.check else "written"
+        told = "is out of date: run docs/tools/render.py" if options.check else "written"
         print(f"docs/{page.name} {told}", file=sys.stderr)
     return 1 if stale and options.check else 0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that every link between the Markdown files of this repository leads somewhere: to a file, and in it to a heading.
 
-Usage: docs/links.py
+Usage: docs/tools/links.py
 
 Prints each link that does not, with its file and line, and exits 1 when there is one. Addresses on the web are not asked.
 """
@@ -10,8 +10,8 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ["README.md", "docs/*.md", "src/*.md"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = ["README.md", ".github/*.md", "docs/*.md", "src/*.md"]
 LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
 REFERENCE = re.compile(r"^\[[^\]]+\]:\s+(\S+)")
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
