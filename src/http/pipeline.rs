@@ -235,8 +235,11 @@ async fn handle_unbilled(
     trace: &mut RequestTrace,
 ) -> Result<UnbilledResponse, ApiError> {
     let received = Instant::now();
-    if let Err(error) = replica::refuse_writers(app.replica.as_ref(), endpoint) {
-        refuse(app, head, error, trace).await?;
+    if let Some(replica) = app.replica.as_ref()
+        && endpoint.is_for_writer()
+    {
+        let writer = replica.as_of().writer.clone();
+        refuse(app, head, ApiError::WriterOnly(writer), trace).await?;
     }
     let now = app.clock.now();
     admit(app, endpoint, head, now, trace).await?;

@@ -1,15 +1,12 @@
-//! A service that is a replica: which state it shows, and what only its writer does.
+//! The state that a replica shows.
 //!
-//! Every response carries the state in `x-toise-as-of`. Requests that change something, or need what replicas do not
-//! have, are answered 421 with the writer's address before the key is looked at.
+//! Every response of a replica carries it in `x-toise-as-of`. Endpoints state what only the writer does
+//! ([`crate::endpoint::Effect`]); the pipeline answers those with 421 and the writer's address, before it looks at the key.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use warp::http::header::{HeaderName, HeaderValue};
-
-use super::endpoint::Endpoint;
-use super::error::ApiError;
 
 /// Header with the moment that an answer is as of and the number of the snapshot, on every response of a replica.
 pub const AS_OF_HEADER: HeaderName = HeaderName::from_static("x-toise-as-of");
@@ -60,20 +57,4 @@ impl ReplicaStatus {
 /// The value of the header on an answer, if this is a replica.
 pub(crate) fn as_of_header(replica: Option<&ReplicaStatus>) -> Option<HeaderValue> {
     replica.and_then(|replica| replica.as_of().header())
-}
-
-/// Refuses on a replica what only the writer does.
-///
-/// # Errors
-/// [`ApiError::WriterOnly`], with the address of the writer.
-pub(crate) fn refuse_writers(
-    replica: Option<&ReplicaStatus>,
-    endpoint: &Endpoint,
-) -> Result<(), ApiError> {
-    match replica {
-        Some(replica) if endpoint.is_for_writer() => {
-            Err(ApiError::WriterOnly(replica.as_of().writer.clone()))
-        }
-        _ => Ok(()),
-    }
 }
