@@ -7,7 +7,7 @@ pub struct CursorPosition {
     pub value: Option<SortValue>,
     /// Identifier of the row.
     pub id: String,
-    /// Number of the search snapshot that the page was read from; `None` if none is kept for further pages.
+    /// Number of the search snapshot that the page was read from; `None` if no snapshot is kept for further pages.
     pub state: Option<u64>,
 }
 

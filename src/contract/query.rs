@@ -1,6 +1,6 @@
 //! Parsing of query strings.
 
-/// The percent-encoding of a query string is invalid.
+/// The error for a query string with invalid percent-encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("query: percent-encoding is broken")]
 pub struct BrokenQuery;

@@ -31,7 +31,7 @@ pub struct SearchSnapshot {
 }
 
 impl SearchSnapshot {
-    /// The number of the snapshot, for cursors.
+    /// Returns the number of the snapshot, for cursors.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -45,7 +45,7 @@ pub(super) struct SnapshotCache {
 }
 
 impl SnapshotCache {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -63,7 +63,7 @@ impl SnapshotCache {
         }
     }
 
-    /// The snapshot with a number, if it is still cached.
+    /// Returns the snapshot with a number, if it is still cached.
     pub fn find(&self, number: u64) -> Option<Arc<SearchSnapshot>> {
         let states = self.states.lock();
         let mut states = states.iter();
@@ -71,7 +71,7 @@ impl SnapshotCache {
         found.map(|(_, state)| Arc::clone(state))
     }
 
-    /// Evicts the snapshots that were not used lately.
+    /// Evicts the snapshots that were not used recently.
     pub fn evict_idle(&self) {
         let now = self.clock.monotonic();
         self.states
