@@ -11,18 +11,18 @@ use toise_geo::communes;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::price_levels;
 
-/// Maximum distance of a position from its commune's centre, metres; the largest commune of France reaches 30 km, but for
-/// those of Guiana.
+/// Maximum distance of a position from its commune's centre, metres. The largest commune of France reaches 30 km,
+/// except for those of Guiana.
 const COMMUNE_REACH_M: f64 = 40_000.0;
-/// The same in Guiana, whose communes reach from the coast far into the forest.
+/// The same for Guiana, where communes reach from the coast far into the forest.
 const GUIANA_REACH_M: f64 = 250_000.0;
 /// Approximate yearly rent of a dwelling as a share of its price.
 const YEARLY_YIELD: f64 = 0.05;
-/// Price level where the department is unknown, EUR per m².
+/// Price level if the department is unknown, EUR per m².
 const LEVEL_DEFAULT: f64 = 2_500.0;
-/// How many times below its department's level a dwelling's price per area may be; a ruin costs little.
+/// Maximum factor by which a dwelling's price per area may be below its department's level; a ruin costs little.
 const BELOW_LEVEL_MAX: f64 = 25.0;
-/// How many times above its department's level a dwelling's price per area may be.
+/// Maximum factor by which a dwelling's price per area may be above its department's level.
 const ABOVE_LEVEL_MAX: f64 = 8.0;
 /// Maximum habitable area of a flat, m².
 const FLAT_AREA_MAX: f64 = 1_500.0;
@@ -35,14 +35,14 @@ const AREA_PER_ROOM: (f64, f64) = (5.0, 150.0);
 /// Maximum main rooms of a dwelling.
 const ROOMS_MAX: f64 = 60.0;
 
-/// The anomalies of an advert; bit `n` stands for the `n`-th row of the table below.
+/// The anomalies of an advert; bit `n` stands for the `n`-th row of `REASONS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Anomalies(pub u32);
 
 type Check = fn(&Advert) -> bool;
 
-/// Every anomaly: its text and its check. Bits are stored: append new rows at the end. Bit 5 once stood for
-/// missing pictures: a sixth row must take bit 6.
+/// All anomalies: text and check of each. Bits are stored: append new rows at the end. Bit 5 used to stand for missing
+/// pictures: a sixth row must take bit 6.
 const REASONS: [(&str, Check); 5] = [
     (
         "price is absurd for the place and surface",
@@ -70,12 +70,12 @@ impl Anomalies {
         Self(found)
     }
 
-    /// Whether there are no anomalies.
+    /// Returns whether there are no anomalies.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The texts of the anomalies.
+    /// Returns the texts of the anomalies.
     pub fn reasons(self) -> impl Iterator<Item = &'static str> {
         let held = move |bit: &usize| self.0 & (1 << bit) != 0;
         (0..REASONS.len()).filter(held).map(|bit| REASONS[bit].0)
@@ -106,7 +106,7 @@ fn has_absurd_price(advert: &Advert) -> bool {
         (Some(EnumPropertyOfferType::Rent), Some(EnumPropertyClass::Parking)) => (5.0, 5_000.0),
         (Some(EnumPropertyOfferType::Rent), Some(EnumPropertyClass::Land)) => (1.0, 1e6),
         (Some(EnumPropertyOfferType::Rent), _) => (50.0, 1e6),
-        // Life annuities, auctions and holiday lets have price scales of their own.
+        // Life annuities, auctions and holiday lets have other price scales.
         _ => return false,
     };
     if value < total.0 || value > total.1 {

@@ -1,7 +1,7 @@
-//! The history of an advert: which timestamps a sighting moves, and which events it causes.
+//! History of an advert: which timestamps a sighting changes, and which events it causes.
 //!
-//! Called by [`super::prepare`]. The content of an advert is that of its last sighting; its [`AdvertHistory`] holds
-//! what no single sighting can show.
+//! Called by [`super::prepare`]. The content of an advert is that of its latest sighting; its [`AdvertHistory`] holds
+//! what a single sighting cannot show.
 
 use toise_contract::enums::EnumAdvertEvent;
 use toise_contract::listings::Advert;
@@ -9,7 +9,7 @@ use toise_contract::listings::codes::Timestamp;
 use toise_contract::listings::deliveries::{AdvertEvent, PreviousState};
 use toise_contract::listings::scalars::Eur;
 
-/// What is stored about an advert in addition to its content.
+/// Data that is stored about an advert in addition to its content.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdvertHistory {
     /// The latest sighting, which the content comes from.
@@ -44,7 +44,7 @@ pub struct Sighting {
 }
 
 impl Sighting {
-    /// The sighting that gave this content.
+    /// Creates the sighting that reported this content.
     pub fn from_advert(content: &Advert, observed_at: Timestamp, first_seen_at: Timestamp) -> Self {
         Self {
             observed_at,
@@ -56,7 +56,7 @@ impl Sighting {
 }
 
 impl AdvertHistory {
-    /// The history after the first sighting.
+    /// Returns the history after the first sighting.
     pub fn begin(sighting: Sighting) -> Self {
         let Sighting {
             observed_at,
@@ -76,12 +76,13 @@ impl AdvertHistory {
         }
     }
 
-    /// Whether a sighting at `observed_at` is older than the latest known one; see [`AdvertHistory::before`].
+    /// Returns whether a sighting at `observed_at` is older than the latest known one; see [`AdvertHistory::before`].
     pub fn is_later_than(&self, observed_at: Timestamp) -> bool {
         self.observed_at > observed_at
     }
 
-    /// The history after a sighting whose first sighting may be earlier than the known one.
+    /// Returns the history with `first_seen_at` if it is earlier than the known first sighting. The publication moves
+    /// with it unless the advert was republished.
     fn with_earlier(self, first_seen_at: Timestamp) -> Self {
         let is_republished = self.published_at > self.first_seen_at;
         let first_seen_at = self.first_seen_at.min(first_seen_at);
@@ -95,11 +96,12 @@ impl AdvertHistory {
         }
     }
 
-    /// The history after a sighting that is older than the latest known one, and the events it adds.
+    /// Returns the history after a sighting that is older than the latest known one, and the events it adds.
     ///
-    /// One from before everything known takes its place at the beginning: its price is the initial one, and what
-    /// changed until the sighting that was the first so far is told as of then. One between two known sightings only
-    /// moves `first_seen_at`: the prices between changes are not stored, so its own cannot be put in order.
+    /// A sighting older than all known ones becomes the first: its price is the initial price, and changes between it
+    /// and the sighting that was the first so far get events dated at that sighting. A sighting between two known ones
+    /// only moves `first_seen_at`: the prices between changes are not stored, so its price cannot be ordered among
+    /// them.
     pub fn before(self, sighting: Sighting, states_price: bool) -> (Self, Vec<AdvertEvent>) {
         let first = self.first_seen_at;
         let mut next = self.with_earlier(sighting.first_seen_at);
@@ -137,7 +139,7 @@ impl AdvertHistory {
         (next, events)
     }
 
-    /// The history after a later sighting, and the events it causes: availability first, then the price.
+    /// Returns the history after a later sighting, and the events it causes: availability first, then the price.
     ///
     /// `was` is the stored content; `is_changed` says whether the sighting changed any of it.
     pub fn after(

@@ -132,7 +132,7 @@ fn complete_place(
         DerivedFields::POSTAL_CODE,
         derived,
         || {
-            // One of several codes: it is unknown which.
+            // It is unknown which of several codes applies.
             match commune?.postal_codes.as_slice() {
                 [only] => PostalCode::parse(only),
                 _ => None,
@@ -171,7 +171,7 @@ fn complete_place(
     (!is_known && is_named).then(|| unknown_commune(location))
 }
 
-/// Fills a point; an empty one counts as missing.
+/// Fills a point; a point without a position counts as missing.
 fn fill_point(
     slot: &mut Option<AdCompleteLatLng>,
     field: DerivedFields,
@@ -202,7 +202,7 @@ fn has_communes(postal_code: Option<&PostalCode>) -> bool {
     })
 }
 
-/// Whether the town of a place, or its department and position with it, is enough to know where it is.
+/// Returns whether the town of a place, with its department and position, identifies a commune or a divided city.
 pub(super) fn names_a_town(location: &AdLocation) -> bool {
     commune_of(location, None).is_some() || city_of(location).is_some()
 }
@@ -222,7 +222,7 @@ fn commune_of(location: &AdLocation, position: Option<Position>) -> Option<&'sta
             })
         }
         (Some(postal_code), None) => {
-            // One of several communes: it is unknown which.
+            // It is unknown which of several communes is meant.
             let mut found = communes::find_by_postal_code(postal_code.as_str());
             let first = found.next()?;
             found.next().is_none().then_some(first)
@@ -238,7 +238,7 @@ fn commune_of(location: &AdLocation, position: Option<Position>) -> Option<&'sta
     }
 }
 
-/// Paris, Lyon or Marseille, where no arrondissement is told.
+/// Returns Paris, Lyon or Marseille if the place does not say which arrondissement.
 fn city_of(location: &AdLocation) -> Option<&'static Place> {
     let is_open = location.insee_code.is_none() && location.postal_code.is_none();
     let city = location.city.as_deref().filter(|_| is_open)?;
@@ -268,7 +268,7 @@ fn department_of(
     Department::parse(code)
 }
 
-/// The area a price is divided by: the plot for land, else the habitable area; m², above 0.
+/// Returns the area that a price is divided by, m², above 0: the plot for land, otherwise the habitable area.
 pub fn priced_area(advert: &Advert) -> Option<f64> {
     let habitable = || advert.habitation.as_ref()?.surface.as_ref()?.total;
     let land = || advert.land.as_ref()?.surface;
@@ -279,7 +279,7 @@ pub fn priced_area(advert: &Advert) -> Option<f64> {
     area.map(|area| area.get()).filter(|area| *area > 0.0)
 }
 
-/// Removes the sender's price per area when price and area determine it.
+/// Removes the sender's price per area if price and area determine it.
 pub fn forget_price_per_area(advert: &mut Advert) {
     if price_per_area(advert).is_some()
         && let Some(price) = &mut advert.current_price
@@ -295,7 +295,7 @@ fn price_per_area(advert: &Advert) -> Option<EurPerSquareMetre> {
     )
 }
 
-/// An amount per area, rounded to cents.
+/// Returns an amount per area, rounded to cents.
 pub fn per_area(amount: f64, area: f64) -> Option<EurPerSquareMetre> {
     EurPerSquareMetre::new((amount / area * 100.0).round() / 100.0)
 }

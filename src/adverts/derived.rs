@@ -1,8 +1,8 @@
-//! The fields of an advert that completion derived, as bits that are stored with it.
+//! Set of the fields of an advert that completion derived, stored as bits with the advert.
 
 use serde_json::{Map, Value};
 
-/// Fields of an advert that were derived; bit `n` stands for the `n`-th path of the table below.
+/// Fields of an advert that were derived; bit `n` stands for the `n`-th path of `PATHS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DerivedFields(pub u32);
 
@@ -34,7 +34,7 @@ derived! {
 }
 
 impl DerivedFields {
-    /// Whether a field was derived.
+    /// Returns whether a field was derived.
     pub fn contains(self, field: DerivedFields) -> bool {
         self.0 & field.0 != 0
     }

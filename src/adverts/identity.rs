@@ -4,8 +4,8 @@
 //! advert. Ignored: scheme, case of the host, `www.` and `m.`, the default port, tracking parameters, the order of the
 //! others, the fragment, trailing slashes, the spelling of percent-escapes. The case of the path is significant.
 //!
-//! A portal may have rules of its own: the parameters of a search that its addresses carry along ([`IdentityRules`]).
-//! They hold for every advert, whether ingested, loaded in bulk or collected.
+//! A portal may have additional rules, such as search parameters that its URLs carry along ([`IdentityRules`]). They
+//! apply to every advert, whether it is ingested, loaded in bulk or collected.
 
 use std::collections::HashMap;
 
@@ -54,7 +54,7 @@ const TRACKING_NAMES: [&str; 21] = [
 /// Stands for every parameter in [`UrlRules::ignore_parameters`].
 const EVERY_PARAMETER: &str = "*";
 
-/// What of a portal's addresses names the listing, beside what is set aside for all portals.
+/// Rules for the parameters of a portal's URLs, in addition to the rules for all portals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UrlRules {
     /// Parameters that do not identify the listing; `*` for all.
@@ -64,7 +64,7 @@ pub struct UrlRules {
 }
 
 impl UrlRules {
-    /// Whether a parameter identifies the listing.
+    /// Returns whether a parameter identifies the listing.
     pub fn keeps(&self, parameter: &str) -> bool {
         let is_in = |names: &[String]| names.iter().any(|name| name == parameter);
         let is_ignored = self
@@ -75,7 +75,7 @@ impl UrlRules {
     }
 }
 
-/// The rules of portals, by host. Empty for the rules of all portals alone.
+/// The additional rules of portals, by host; may be empty.
 #[derive(Clone, Debug, Default)]
 pub struct IdentityRules {
     by_host: HashMap<String, UrlRules>,
@@ -92,17 +92,17 @@ impl IdentityRules {
         }
     }
 
-    /// Parses a URL by the rules of its portal; `None` when it breaks [`URL_RULE`].
+    /// Parses a URL with the rules of its portal; `None` if it breaks [`URL_RULE`].
     pub fn parse(&self, text: &str) -> Option<ListingUrl> {
         ListingUrl::parse_with(text, |host| self.by_host.get(bare_host(host)))
     }
 }
 
-/// A host without leading labels such as `www.` that name the same portal.
+/// Returns a host without leading labels such as `www.`, which name the same portal.
 pub fn bare_host(host: &str) -> &str {
     let mut host = host.trim_end_matches('.');
     for prefix in HOST_PREFIXES {
-        // `m.fr` is a host, not the mobile side of `fr`.
+        // `m.fr` is a host, not the mobile version of `fr`.
         if let Some(rest) = host.strip_prefix(prefix).filter(|rest| rest.contains('.')) {
             host = rest;
         }
@@ -118,7 +118,7 @@ pub struct ListingUrl {
 }
 
 impl ListingUrl {
-    /// Parses a URL by the rules of all portals alone; `None` when it breaks [`URL_RULE`].
+    /// Parses a URL with the rules for all portals only; `None` if it breaks [`URL_RULE`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::parse_with(text, |_| None)
     }
@@ -159,17 +159,17 @@ impl ListingUrl {
         })
     }
 
-    /// The URL without tracking parameters and fragment, as records carry it.
+    /// Returns the URL without tracking parameters and fragment, as records contain it.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The identifying part: host, path, and parameters sorted by name.
+    /// Returns the identifying part: host, path, and parameters sorted by name.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Digest of [`ListingUrl::key`]; with 128 bits, two adverts never share one in practice.
+    /// Returns the digest of [`ListingUrl::key`]; with 128 bits, two adverts never share one in practice.
     pub fn digest(&self) -> UrlDigest {
         let mut digest = [0; 16];
         digest.copy_from_slice(&blake3::hash(self.key.as_bytes()).as_bytes()[..16]);
@@ -206,7 +206,7 @@ fn key(url: &Url, parameters: &[(String, String)]) -> Option<String> {
     Some(key)
 }
 
-/// The path with escapes of unreserved characters undone and the others in upper case (RFC 3986, 6.2.2).
+/// Decodes the escapes of unreserved characters and writes the others in upper case (RFC 3986, 6.2.2).
 fn normalise_escapes(path: &str) -> String {
     let mut normalised = String::with_capacity(path.len());
     let mut rest = path;

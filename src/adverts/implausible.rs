@@ -1,7 +1,7 @@
-//! Positions of adverts that cannot be: abroad, at sea, or with longitude and latitude swapped.
+//! Impossible positions of adverts: abroad, at sea, or with longitude and latitude swapped.
 //!
-//! Such a position is left out of the advert, with a warning that names it; the advert then is where its postal code or
-//! its commune says. It counts as absent: on a known advert the position stays as it was.
+//! Such a position is removed from the advert, with a warning that quotes it; the advert is then located by its postal
+//! code or commune. The position counts as absent: a known advert keeps its former position.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ const PATH: [&str; 3] = ["location", "locationCoordinate", "location"];
 /// A position that was left out of an advert.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeftOutPosition {
-    /// Why.
+    /// The reason.
     pub fault: PositionFault,
     /// Longitude as given, degrees.
     pub longitude: f64,
@@ -23,8 +23,8 @@ pub struct LeftOutPosition {
 }
 
 impl LeftOutPosition {
-    /// Removes the position of an advert if it cannot be that of a home in France. One that is no pair of degrees is left
-    /// for validation to refuse.
+    /// Removes the position of an advert if no home in France can have it. A position that is not a pair of degrees
+    /// stays, and validation refuses it.
     pub(super) fn leave_out(advert: &mut Map<String, Value>) -> Option<Self> {
         let [outer, middle, inner] = PATH;
         let location = advert.get_mut(outer)?.as_object_mut()?;
@@ -45,7 +45,7 @@ impl LeftOutPosition {
         })
     }
 
-    /// A warning for the sender.
+    /// Returns a warning for the sender.
     pub fn warning(&self) -> String {
         let Self {
             fault,
@@ -56,7 +56,7 @@ impl LeftOutPosition {
         format!("{path}: {fault}; left out: [{longitude}, {latitude}]")
     }
 
-    /// The refusal of an advert that says nothing else of its place.
+    /// Returns the fault for an advert that gives no other place.
     pub(super) fn refusal(&self) -> Fault {
         let Self {
             fault,

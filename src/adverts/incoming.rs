@@ -1,4 +1,4 @@
-//! An incoming advert: validated against the wire type, without derived fields, and merged into the stored record.
+//! Incoming adverts: validated against the wire type, without derived fields, and merged into the stored record.
 //!
 //! Called by `load`. An absent field means "unchanged", an explicit null means "unknown now". The typed record cannot
 //! distinguish the two, so the JSON is kept with it and merged as JSON (RFC 7396): objects field by field, lists whole.
@@ -13,7 +13,8 @@ use toise_contract::listings::Advert;
 use toise_contract::listings::codes::Timestamp;
 use toise_contract::read::read;
 
-/// How far in the future an observation may lie. Clocks differ, but one set to next year would block later updates.
+/// Maximum time by which an observation may be in the future. Clocks differ, but a clock set to next year would block
+/// later updates.
 pub const CLOCK_SKEW_MAX: Duration = Duration::hours(24);
 
 /// Fields that toise derives. They are ignored on arrival, so that a record read from the service can be sent back.
@@ -36,7 +37,7 @@ pub struct IncomingAdvert {
     pub url: ListingUrl,
     /// When it was seen: `lastSeenAt`, or the time of arrival.
     pub observed_at: Timestamp,
-    /// The latest moment at which anything can have been observed when it arrived.
+    /// The latest plausible time of an observation when the advert arrived.
     pub latest_at: Timestamp,
     /// The earliest sighting the sender knows of, never after `observed_at`.
     pub first_seen_at: Timestamp,
@@ -46,12 +47,12 @@ pub struct IncomingAdvert {
     pub patch: Map<String, Value>,
     /// The content, with nulls read as unknown.
     pub content: Advert,
-    /// Why its position was left out; `None` where it was not.
+    /// The position that was left out because it is impossible; `None` if none was.
     pub left_out_position: Option<LeftOutPosition>,
 }
 
 impl IncomingAdvert {
-    /// Validates an advert that arrives at `now`; its URL is read by the rules of its portal.
+    /// Validates an advert that arrives at `now`; its URL is parsed with the rules of its portal.
     ///
     /// # Errors
     /// The first fault in document order, then a missing `url`.
@@ -102,7 +103,7 @@ impl IncomingAdvert {
         })
     }
 
-    /// Why the advert is refused for a fault of its content: one without a place may have had a position that cannot be.
+    /// Returns the fault that refuses the advert: for a missing location, the position that was left out, if any.
     pub fn refusal(&self, fault: Fault) -> Fault {
         match &self.left_out_position {
             Some(position) if fault.path == "location" => position.refusal(),
@@ -110,10 +111,10 @@ impl IncomingAdvert {
         }
     }
 
-    /// The content after this sighting is merged into the `stored` content.
+    /// Returns the content after this sighting is merged into the `stored` content.
     ///
     /// # Errors
-    /// The merged record is invalid; the incoming part alone was validated before.
+    /// The merged record is invalid, although the incoming part is valid.
     pub fn over(&self, stored: Map<String, Value>) -> Result<Advert, Fault> {
         let mut merged = stored;
         merge_patch(&mut merged, &self.patch);
@@ -129,7 +130,7 @@ fn states_price(patch: &Map<String, Value>) -> bool {
     }
 }
 
-/// Copies the floor to its other name when only one of the two is given; otherwise an update would make them differ.
+/// Copies the floor to its second field if only one of the two is given; otherwise an update would make them differ.
 fn sync_floor_names(patch: &mut Map<String, Value>) {
     let Some(Value::Object(habitation)) = patch.get_mut("habitation") else {
         return;

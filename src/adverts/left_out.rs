@@ -1,7 +1,7 @@
-//! Values that an advert does without: what the contract refuses of an optional field, left out so that the rest stays.
+//! Removes invalid values of optional fields from an advert, so that the rest can be ingested.
 //!
-//! For adverts of files and of mapped bodies; a body in the shape of the contract is refused at its first fault
-//! instead. A field that is left out counts as absent: on a known advert it stays as it was.
+//! Used for adverts from files and mapped bodies; a body in the shape of the contract is refused at its first fault
+//! instead. A removed field counts as absent: a known advert keeps its former value.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,26 +10,26 @@ use toise_contract::Fault;
 use toise_contract::listings::Advert;
 use toise_contract::read::read;
 
-/// Fields that are never left out: without them another advert or another time would be meant.
+/// Fields that are never left out: without them the advert would get another identity or another time.
 const ESSENTIAL: [&str; 2] = ["url", "lastSeenAt"];
 /// Maximum values left out of one advert; an advert with more faults is refused.
 const LEFT_OUT_MAX: usize = 100;
 /// Maximum length of a value in a message, in characters.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// A value that an advert does without.
+/// A value that was left out of an advert.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// Path of its field.
     pub path: String,
-    /// Why, as in a fault: what is allowed there.
+    /// The reason, as in a fault: what is allowed there.
     pub reason: String,
     /// The value as it was given, shortened.
     pub value: String,
 }
 
 impl LeftOut {
-    /// A value left out of a field.
+    /// Creates a record of a value left out of a field.
     pub fn new(path: impl Into<String>, reason: impl Into<String>, value: &Value) -> Self {
         Self {
             path: path.into(),
@@ -38,29 +38,29 @@ impl LeftOut {
         }
     }
 
-    /// Whether the advert cannot do without the field.
+    /// Returns whether the field must not be left out.
     pub fn is_essential(&self) -> bool {
         ESSENTIAL.contains(&self.path.as_str())
     }
 
-    /// The same as a fault that refuses the advert.
+    /// Returns a fault that refuses the advert because of this value.
     pub fn fault(&self) -> Fault {
         Fault::new(&self.path, format!("{}; got {}", self.reason, self.value))
     }
 
-    /// A warning for the sender.
+    /// Returns a warning for the sender.
     pub fn warning(&self) -> String {
         format!("{}: {}; left out: {}", self.path, self.reason, self.value)
     }
 }
 
-/// The reason why an advert is refused for a field: where its value was left out, that value.
+/// Returns the fault that refuses an advert; if the value of its field was left out, the fault quotes that value.
 pub fn blame(fault: Fault, left_out: &[LeftOut]) -> Fault {
     let found = left_out.iter().find(|one| one.path == fault.path);
     found.map_or(fault, LeftOut::fault)
 }
 
-/// A value as messages show it.
+/// Shortens a value for messages.
 fn shown(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(SHOWN_CHARS_MAX) {
@@ -96,7 +96,8 @@ pub fn leave_out_faults(advert: &mut Value) -> Result<Vec<LeftOut>, Fault> {
     }
 }
 
-/// Removes the value at a path, or the innermost item or object that should hold it; `None` when there is neither.
+/// Removes and returns the value at a path, or the innermost existing item or object on the path; `None` if there is
+/// none.
 fn remove(value: &mut Value, path: &str) -> Option<Value> {
     let (step, rest) = split(path)?;
     let inner = match step {
@@ -123,7 +124,7 @@ enum Step<'p> {
     Item(usize),
 }
 
-/// The first step of a path, and the rest.
+/// Splits a path into its first step and the rest.
 fn split(path: &str) -> Option<(Step<'_>, &str)> {
     if let Some(rest) = path.strip_prefix('[') {
         let (index, rest) = rest.split_once(']')?;

@@ -1,8 +1,9 @@
 //! One advert: its identity, content, derived values and changes since the last sighting.
 //!
-//! The listings run the steps: [`incoming`] reads the advert, [`identity`] derives its key from the URL,
-//! [`prepare`] merges it into the stored record, completes it ([`complete`]), checks it for anomalies ([`anomaly`])
-//! and reports what changed ([`change`]), or that only moments did ([`restated`]). Pure functions: nothing here reads the store or a clock.
+//! `toise_listings` runs the steps: [`incoming`] reads the advert, [`identity`] derives its key from the URL,
+//! [`prepare`] merges it into the stored record, completes it ([`complete`]), checks it for anomalies ([`anomaly`]) and
+//! reports what changed ([`change`]), or that only timestamps changed ([`restated`]). All functions are pure: they read
+//! neither the store nor a clock.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! The position of an advert that gives none: from its address, else from its town or postal code, with its precision.
+//! Locates an advert without a position: by its address, otherwise by its town or postal code, with the precision.
 //!
-//! Called by completion, before and after a place is completed from its commune: a house number lies in an IRIS and a
-//! commune that the rest follows from; the middle of a street only replaces the centre of the commune. What is not found
-//! leaves a warning for the sender, never a wrong position.
+//! Called by completion, before and after a place is completed from its commune. A house number determines the IRIS and
+//! the commune, from which the other fields follow; the middle of a street only replaces the centre of the commune. If
+//! nothing is found, the sender gets a warning, and the position is never guessed.
 
 use super::derived::DerivedFields;
 use toise_contract::enums::EnumLocationPrecision;
@@ -13,10 +13,11 @@ use toise_geocode::Geocoder;
 use toise_geocode::address::Confidence;
 use toise_geocode::resolve::{PostalAddress, Precision, Resolved};
 
-/// Difference in degrees up to which a position is the centre of its commune: the table of places has three decimals.
+/// Maximum difference in degrees between a position and its commune's centre for the two to count as equal: the table
+/// of places has three decimals.
 const CENTRE_ROUNDING_DEG: f64 = 0.000_51;
 
-/// What tells more of an advert's place than the advert does.
+/// Data from which an advert's place is completed.
 #[derive(Clone, Copy, Default)]
 pub struct PlaceSources<'s> {
     /// Contours that give the IRIS and commune of a position.
@@ -26,7 +27,7 @@ pub struct PlaceSources<'s> {
 }
 
 impl<'s> PlaceSources<'s> {
-    /// Contours alone.
+    /// Creates sources with contours only.
     pub fn contours(iris: Option<&'s IrisIndex>) -> Self {
         Self {
             iris,
@@ -35,7 +36,7 @@ impl<'s> PlaceSources<'s> {
     }
 }
 
-/// Whether a place has a position.
+/// Returns whether a place has a position.
 fn has_position(location: &AdLocation) -> bool {
     let point = location.location_coordinate.as_ref();
     point.is_some_and(|point| point.location.is_some())
@@ -50,8 +51,8 @@ fn asked(location: &AdLocation) -> PostalAddress<'_> {
     }
 }
 
-/// What the address of a place without a position means, and a warning where that is not known. A house number gives its
-/// position and, surely enough, its commune.
+/// Geocodes the address of a place without a position; returns the result, or a warning if the address was not found. A
+/// house number sets the position, and the commune if the geocoder's confidence is high.
 pub(super) fn locate(
     location: &mut AdLocation,
     geocoder: Option<&Geocoder>,
@@ -86,9 +87,9 @@ pub(super) fn locate(
     (Some(found), None)
 }
 
-/// Finishes a place that was completed from its commune: the street `found` replaces the centre of the commune, a town or
-/// postal code that names no single commune gives the one it most surely means, and the precision is told. A position
-/// that the sender gives is told to be a town's if it is the centre of the commune.
+/// Finishes a place that was completed from its commune. The street `found` replaces the centre of the commune. A town
+/// or postal code that names no single commune gives the position of the commune it most probably means. The precision
+/// is set. A position from the sender gets the precision of a town if it is the centre of the commune.
 pub(super) fn finish(
     location: &mut AdLocation,
     found: Option<&Resolved>,
@@ -121,7 +122,7 @@ pub(super) fn finish(
     }
 }
 
-/// Whether a position is the centre of its commune, which portals give where they hide or do not know the address.
+/// Returns whether a position is the centre of its commune, which portals give if they hide or do not know the address.
 fn is_at_centre(location: &AdLocation) -> bool {
     let of = |point: &Option<AdCompleteLatLng>| point.as_ref().and_then(|point| point.location);
     let position = of(&location.location_coordinate).zip(of(&location.city_coordinate));
@@ -136,7 +137,7 @@ fn is_at_centre(location: &AdLocation) -> bool {
     })
 }
 
-/// The commune that a place most surely means.
+/// Returns the commune that a place most probably means, if the geocoder is sure.
 fn town(location: &AdLocation, geocoder: &Geocoder) -> Option<Resolved> {
     let asked = PostalAddress {
         address: "",

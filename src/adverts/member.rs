@@ -1,4 +1,4 @@
-//! A member: an advert as its property is built from it, the record with its history and derived fields.
+//! A member of a property: the advert's record with its history and derived fields.
 
 use super::change::AdvertHistory;
 use super::complete::DerivedFields;
@@ -16,7 +16,7 @@ pub struct PropertyMember {
 }
 
 impl PropertyMember {
-    /// Whether the advert is online; true when the record does not say.
+    /// Returns whether the advert is online; true if the record does not say.
     pub fn is_online(&self) -> bool {
         self.advert.is_online.unwrap_or(true)
     }

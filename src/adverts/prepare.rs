@@ -1,8 +1,8 @@
-//! Prepares an incoming advert: from the stored one, a record to write with its events, or nothing, or a fault.
+//! Prepares an incoming advert: decides, given the stored advert, on a record to write, on no change, or on a fault.
 //!
-//! A pure function of both, so ingestion runs it on all cores before the transaction, and again inside it in the rare
-//! case that another writer came first. It has two steps. An [`AdvertState`] and a sighting give the next state; a bulk
-//! load, whose sightings follow each other in memory, repeats only this one. An [`AdvertDraft`] is then built from the
+//! A pure function, so ingestion runs it on all cores before the transaction, and again inside it in the rare case that
+//! another writer came first. It has two steps. First, an [`AdvertState`] and a sighting give the next state; a bulk
+//! load, whose sightings follow each other in memory, repeats only this step. Then an [`AdvertDraft`] is built from the
 //! last state, ready to be written.
 
 use std::borrow::Cow;
@@ -57,7 +57,7 @@ pub struct StoredAdvert {
 }
 
 impl StoredAdvert {
-    /// What a comparison needs of it, derived from its record.
+    /// Builds the advert's fingerprint from its record.
     ///
     /// # Errors
     /// The record is not the JSON text of an advert.
@@ -69,7 +69,7 @@ impl StoredAdvert {
     }
 }
 
-/// How a sighting changed the content of an advert.
+/// The effect of a sighting on the content of an advert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentChange {
     /// The advert is new.
@@ -104,7 +104,7 @@ pub struct AdvertDraft {
     pub events: Vec<AdvertEvent>,
     /// How the content changed.
     pub change: ContentChange,
-    /// Whether the record says the same as the stored one but for its moments.
+    /// Whether the record differs from the stored one only in its timestamps.
     pub is_restated: bool,
     /// Warnings for the sender.
     pub warnings: Vec<Cow<'static, str>>,
@@ -112,12 +112,12 @@ pub struct AdvertDraft {
     pub document: Vec<u8>,
 }
 
-/// What to do with an incoming advert.
+/// The action to take for an incoming advert.
 #[derive(Clone, Debug)]
 pub enum IngestDecision {
     /// Write this record.
     Write(Box<AdvertDraft>),
-    /// Write nothing: everything it reports is known, or older than what is known. Holds the advert's identifier.
+    /// Write nothing: all it reports is known, or older than what is known. Holds the advert's identifier.
     Unchanged(FlxId),
     /// Refuse it.
     Reject(Fault),
@@ -148,7 +148,7 @@ pub struct AdvertDelta {
 pub enum SightingOutcome {
     /// It reports something new.
     Changed(Box<AdvertDelta>),
-    /// Everything it reports is known, or older than what is known. Holds the advert's identifier.
+    /// All it reports is known, or older than what is known. Holds the advert's identifier.
     Unchanged(FlxId),
     /// It is refused.
     Refused(Fault),
@@ -176,7 +176,7 @@ pub fn prepare(
         SightingOutcome::Changed(delta) => {
             let mut draft = AdvertDraft::build(*delta, sources)?;
             if let (ContentChange::Unchanged, Some(stored)) = (draft.change, stored) {
-                // The places that complete a record may have changed since it was stored.
+                // The record may differ although the content is the same: the places that complete it may have changed.
                 draft.is_restated = is_restated(&stored.text, &document::decode(&draft.document)?);
             }
             IngestDecision::Write(Box::new(draft))
@@ -184,8 +184,8 @@ pub fn prepare(
     })
 }
 
-/// What an advert would become if it arrived at `now` and were not known: the completed record, and the warnings for
-/// its sender.
+/// Returns the completed record of an advert as if it arrived at `now` and were not known, and the warnings for its
+/// sender.
 ///
 /// # Errors
 /// The fault for which it would be refused.
@@ -199,19 +199,19 @@ pub fn preview(
     match prepare(&incoming, None, sources) {
         Ok(IngestDecision::Write(draft)) => {
             let mut advert = draft.member.advert;
-            // Identifiers are given when an advert is written.
+            // The identifier is only assigned when an advert is written.
             advert.flx_id = None;
             Ok((advert, draft.warnings))
         }
         Ok(IngestDecision::Reject(fault)) => Err(fault),
-        // Not reached: an advert that is not known is new.
+        // Unreachable: an unknown advert is always new.
         Ok(IngestDecision::Unchanged(_)) => Ok((incoming.content, Vec::new())),
         Err(error) => Err(Fault::new("", error.to_string())),
     }
 }
 
 impl AdvertState {
-    /// The state after the first sighting of an advert; creates its identifier.
+    /// Returns the state after the first sighting of an advert; creates its identifier.
     pub fn begin(incoming: &IncomingAdvert) -> SightingOutcome {
         let mut content = incoming.content.clone();
         content.is_online.get_or_insert(true);
@@ -236,16 +236,16 @@ impl AdvertState {
         known.delta(ContentChange::Created, Vec::new())
     }
 
-    /// The state after a further sighting of the advert.
+    /// Returns the state after a further sighting of the advert.
     pub fn then(&self, incoming: &IncomingAdvert) -> SightingOutcome {
         match serde_json::to_value(&self.content) {
             Ok(Value::Object(given)) => self.update(given, incoming),
-            // Not reached: every advert serialises to an object.
+            // Unreachable: every advert serialises to an object.
             _ => SightingOutcome::Unchanged(self.flx_id),
         }
     }
 
-    /// The state of a stored advert, with its content also as JSON.
+    /// Returns the state of a stored advert, with its content also as JSON.
     fn read(stored: &StoredAdvert) -> Result<(Self, Map<String, Value>), document::Error> {
         let damaged = |error: &dyn std::fmt::Display| document::Error::Damaged(error.to_string());
         let mut given: Map<String, Value> =
@@ -274,7 +274,7 @@ impl AdvertState {
     /// Does what [`AdvertState::then`] does, with the content already given as JSON.
     fn update(&self, given: Map<String, Value>, incoming: &IncomingAdvert) -> SightingOutcome {
         let was = &self.content;
-        // A sighting from the future was dated by a clock that was wrong: it must not outdate all others.
+        // The clock of a sighting from the future was wrong: such a sighting must not make all others outdated.
         let is_outdated = self.history.is_later_than(incoming.observed_at)
             && !self.history.is_later_than(incoming.latest_at);
         if is_outdated {
@@ -328,7 +328,7 @@ impl AdvertState {
     }
 }
 
-/// A record as notifications contain it: with the identifier of its property, without charges.
+/// Returns a record as notifications contain it: with the identifier of its property, without charges.
 pub fn notified(advert: Advert, property: FlxId) -> Advert {
     Advert {
         property_flx_id: Some(property),

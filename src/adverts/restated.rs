@@ -1,14 +1,14 @@
-//! Whether a record says the same as before but for its moments: most sightings only move those.
+//! Detects records that differ from the stored ones only in their timestamps, as after most sightings.
 //!
-//! Called for adverts and properties that are seen again, to tell which alerts have anything to judge. Compares the JSON
-//! texts, which the same code wrote in the same order of fields, byte by byte: parsing both would cost more than all else
-//! that such a sighting needs.
+//! Called for adverts and properties that are seen again, to decide which alerts to test. Compares the JSON texts byte
+//! by byte, because the same code wrote both in the same order of fields: parsing them would cost more than the rest of
+//! such a sighting.
 
-/// Length of a moment as records write it, with its quotes.
+/// Format of a timestamp in records, with its quotes; `0` stands for any digit.
 const MOMENT: &[u8] = b"\"0000-00-00T00:00:00.000Z\"";
 
-/// Whether two JSON texts of a record are equal apart from the values of moments. A text of another version of the
-/// program may differ in its fields, and then counts as a change.
+/// Returns whether two JSON texts of a record are equal except for the values of timestamps. A text written by another
+/// version of the program may have other fields; it then counts as a change.
 pub fn is_restated(former: &[u8], present: &[u8]) -> bool {
     if former.len() != present.len() {
         return false;

@@ -1,7 +1,8 @@
-//! Jobs in the store: pages to be collected, so that none is lost when a process ends.
+//! Stores collection jobs: the pages to collect, so that none is lost when a process ends.
 //!
-//! A job waits until it is due, is leased while it runs, and ends with its outcome in one transaction. When a lease
-//! expires, or its process has died, the job is due again; its page is then fetched a second time, which is harmless.
+//! A job waits until it is due and is leased while it runs; its end and its outcome are stored in one transaction. If
+//! its lease expires or its process has died, the job is due again; its page is then fetched a second time, which is
+//! harmless.
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use serde::Serialize;
@@ -19,11 +20,11 @@ const KEPT_DAYS: i64 = 7;
 const ALIAS_DAYS: i64 = 30;
 /// Maximum number of remembered rejections and aliases; beyond it the oldest are deleted.
 const REMEMBERED_MAX: i64 = 1_000_000;
-/// How far the clocks of processes that share a store may differ, in milliseconds.
+/// Maximum difference between the clocks of processes that share a store, in milliseconds.
 const CLOCK_DIFFERENCE_MS: i64 = 60_000;
 const DAY_MS: i64 = 24 * 3_600_000;
 
-/// Why a page is collected.
+/// Reason why a page is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JobKind {
@@ -34,7 +35,7 @@ pub enum JobKind {
 }
 
 impl JobKind {
-    /// The spelling in the store.
+    /// Returns the spelling in the store.
     pub fn as_str(self) -> &'static str {
         match self {
             JobKind::Url => "url",
@@ -50,7 +51,8 @@ pub struct NewJob {
     pub id: Uuid,
     /// Account that requested it.
     pub account: Uuid,
-    /// Whether the alerts of other accounts may match what the page says in any case; otherwise the settings decide.
+    /// Whether the alerts of other accounts may match the advert of the page in any case; otherwise the settings
+    /// decide.
     pub is_shared: bool,
     /// Reason for the collection.
     pub kind: JobKind,
@@ -78,7 +80,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// The host of the next request.
+    /// Returns the host of the next request.
     pub fn host(&self) -> &str {
         self.trail.host().unwrap_or(&self.what.host)
     }
@@ -89,7 +91,7 @@ impl Job {
 pub enum JobOutcome {
     /// The advert with this digest was ingested.
     Collected(UrlDigest),
-    /// The page was no listing; why.
+    /// The URL was rejected, for this reason.
     Rejected(Rejected),
 }
 
@@ -102,10 +104,10 @@ pub enum AttemptOutcome {
         ended: JobOutcome,
         /// Origin of each field, as JSON.
         origins: Option<String>,
-        /// How long a rejection is remembered, until this time in Unix milliseconds.
+        /// Time until which a rejection is remembered, Unix milliseconds.
         remembered_until_ms: i64,
     },
-    /// The attempt continues at another host, in its turn there.
+    /// The attempt continues on another host and waits in that host's queue.
     OtherHost(RedirectTrail),
     /// The job is to be retried.
     Retry {
@@ -115,7 +117,7 @@ pub enum AttemptOutcome {
         reason: String,
         /// Whether not even a connection to the portal could be made.
         is_unreachable: bool,
-        /// Whether this service failed and not the portal: such an attempt does not count.
+        /// Whether this service failed rather than the portal; such an attempt does not count.
         is_own: bool,
     },
 }
@@ -153,8 +155,8 @@ pub fn insert(
     Ok(true)
 }
 
-/// Whether a check of a URL is already waiting. A running check does not count: it may have read the page before this
-/// request.
+/// Returns whether a check of a URL is already waiting. A running check does not count: it may have read the page
+/// before this request.
 pub fn check_waits(connection: &Connection, digest: &UrlDigest) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
@@ -164,7 +166,7 @@ pub fn check_waits(connection: &Connection, digest: &UrlDigest) -> rusqlite::Res
         .query_row([digest], |row| row.get(0))
 }
 
-/// Unfinished jobs that are like another one, of its account and for its URL, oldest first.
+/// Returns the unfinished URL jobs with the account, URL and sharing of another job, oldest first.
 pub fn waiting_like(connection: &Connection, job: &NewJob) -> rusqlite::Result<Vec<Uuid>> {
     let sql = "SELECT job_id FROM jobs WHERE url_digest = ?1 AND account_id = ?2 AND kind = 'url'
          AND is_shared = ?3 AND due_at_ms IS NOT NULL ORDER BY job";
@@ -175,7 +177,7 @@ pub fn waiting_like(connection: &Connection, job: &NewJob) -> rusqlite::Result<V
     rows.collect()
 }
 
-/// The oldest `limit` unfinished jobs after a row number.
+/// Returns the oldest `limit` unfinished jobs after a row number.
 pub fn after(connection: &Connection, number: i64, limit: usize) -> rusqlite::Result<Vec<Job>> {
     let sql =
         "SELECT job, job_id, account_id, kind, url_digest, url, host, due_at_ms, attempts, is_shared FROM jobs
@@ -206,7 +208,7 @@ pub fn after(connection: &Connection, number: i64, limit: usize) -> rusqlite::Re
     rows.collect()
 }
 
-/// Leases jobs that start. Continuing at another host is the same attempt.
+/// Leases jobs that start. Continuing on another host does not count as a new attempt.
 pub fn lease(transaction: &Transaction<'_>, jobs: &[Job], until_ms: i64) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare_cached(
         "UPDATE jobs SET lease_until_ms = ?2, attempts = attempts + ?3 WHERE job = ?1 AND due_at_ms IS NOT NULL",
@@ -287,8 +289,8 @@ pub fn record(
     Ok(())
 }
 
-/// When the next attempt at a job is due, Unix milliseconds, and whether the last one could not even connect to the portal;
-/// `None` while one is made and after its end.
+/// Returns when the next attempt at a job is due, Unix milliseconds, and whether the last attempt could not even
+/// connect to the portal; `None` during an attempt and after the end of the job.
 pub fn next_attempt(
     connection: &Connection,
     job: Uuid,
@@ -303,7 +305,7 @@ pub fn next_attempt(
     next.optional()
 }
 
-/// How a job ended; `None` if it has not ended or does not exist.
+/// Returns how a job ended; `None` if it has not ended or does not exist.
 pub fn find_outcome(connection: &Connection, job: Uuid) -> rusqlite::Result<Option<JobOutcome>> {
     let sql = "SELECT outcome, reason, coalesce(target_digest, jobs.url_digest) FROM jobs
          LEFT JOIN url_aliases ON url_aliases.url_digest = jobs.url_digest
@@ -322,7 +324,7 @@ pub fn find_outcome(connection: &Connection, job: Uuid) -> rusqlite::Result<Opti
         .optional()
 }
 
-/// The remembered rejection of a URL, and its time in Unix milliseconds.
+/// Returns the remembered rejection of a URL and its time in Unix milliseconds.
 pub fn rejection(
     connection: &Connection,
     digest: &UrlDigest,
@@ -333,14 +335,14 @@ pub fn rejection(
             "SELECT reason, rejected_at_ms FROM rejections
              WHERE url_digest = ?1 AND until_ms > ?2 AND rejected_at_ms <= ?3",
         )?
-        // One from the future was dated by a clock that was wrong, and would last until then.
+        // Ignores rejections from the future: a wrong clock dated them, and they would last until then.
         .query_row((digest, now_ms, now_ms + CLOCK_DIFFERENCE_MS), |row| {
             Ok((Rejected::stored(row.get(0)?), row.get(1)?))
         })
         .optional()
 }
 
-/// The digest that a URL leads to; its own if it is not an alias.
+/// Returns the digest that a URL leads to; its own if it is not an alias.
 pub fn target(connection: &Connection, digest: &UrlDigest) -> rusqlite::Result<UrlDigest> {
     let found = connection
         .prepare_cached("SELECT target_digest FROM url_aliases WHERE url_digest = ?1")?
@@ -349,7 +351,7 @@ pub fn target(connection: &Connection, digest: &UrlDigest) -> rusqlite::Result<U
     Ok(found.unwrap_or(*digest))
 }
 
-/// Deletes jobs that ended days ago, and expired rejections and aliases.
+/// Deletes ended jobs past their retention, and expired or excess rejections and aliases.
 pub fn prune(transaction: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<()> {
     transaction.execute(
         "DELETE FROM jobs WHERE ended_at_ms < ?1",
@@ -372,7 +374,7 @@ pub fn prune(transaction: &Transaction<'_>, now_ms: i64) -> rusqlite::Result<()>
     Ok(())
 }
 
-/// Number of unfinished jobs.
+/// Returns the number of unfinished jobs.
 pub fn waiting(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row(
         "SELECT count(*) FROM jobs WHERE due_at_ms IS NOT NULL",
@@ -408,7 +410,7 @@ pub struct JobSummary {
     pub origins: Option<serde_json::Value>,
 }
 
-/// Jobs, newest first, optionally of one status.
+/// Returns jobs, newest first, optionally of one status.
 pub fn list(
     connection: &Connection,
     status: Option<&str>,

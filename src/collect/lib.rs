@@ -1,11 +1,11 @@
 //! Collection on demand: fetches the page of a listing's URL and returns its advert and property.
 //!
 //! A call for a known and fresh URL is answered from the store. Any other call creates a job ([`jobs`]) and waits for
-//! it for a limited time; the job of a call that went away is taken over by the next call for the URL. [`runner`]
-//! starts jobs in the order of [`queue`] and [`work`] runs them: [`toise_net::fetch`] fetches the page, [`extract`]
-//! reads it by the rules of its portal ([`portals`]), and [`toise_listings`] ingests the advert. Checks of known
-//! adverts are jobs too. [`mapping`] turns rows of files and bodies into adverts. [`reports`] holds the
-//! accounts' claims that a listing is wrong. [`evaluation`] judges the reading of saved pages.
+//! it for a limited time; if the call goes away, the next call for the URL takes over its job. [`runner`] starts jobs
+//! in the order of [`queue`] and [`work`] runs them: [`toise_net::fetch`] fetches the page, [`extract`] reads it by the
+//! rules of its portal ([`portals`]), and [`toise_listings`] ingests the advert. Checks of known adverts are jobs too.
+//! [`mapping`] turns rows of files and bodies into adverts. [`reports`] stores the accounts' claims that a listing is
+//! wrong. [`evaluation`] measures extraction on saved pages.
 
 #![forbid(unsafe_code)]
 
@@ -60,12 +60,12 @@ use toise_net::fetch::Fetcher;
 use toise_store::{self as store, Store};
 use toise_telemetry::Metrics;
 
-/// Seconds after which to repeat a call whose page is being collected just now.
+/// Seconds after which to repeat a call whose page is being collected.
 pub const RETRY_AFTER_S: u64 = RETRY_AFTER.as_secs();
 const RETRY_AFTER: Duration = Duration::from_secs(5);
-/// How often a call that waits looks whether the service stops, and whether another process ended its job.
+/// How often a waiting call checks whether the service is stopping and whether another process ended its job.
 const POLL_EVERY: Duration = Duration::from_millis(500);
-/// Maximum calls that query the store at once.
+/// Maximum number of calls that query the store at once.
 const ASKING_MAX: usize = 8;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
@@ -105,17 +105,18 @@ pub enum CollectOutcome {
     Known(FlxId),
     /// The page is still being collected.
     Pending {
-        /// When to repeat the call, seconds: no attempt at the page is made before.
+        /// Seconds after which to repeat the call. An attempt at the page is running, or the next one starts no
+        /// earlier.
         retry_after_s: u64,
     },
-    /// Its page is no listing; the code of the reason, and what it means here.
+    /// The page is no listing or is not collected; the code of the reason and its details.
     Rejected(Rejected),
-    /// The account has as many jobs waiting as it may.
+    /// The account has the maximum number of waiting jobs.
     Full,
 }
 
 impl CollectOutcome {
-    /// Makes the outcome of a URL that is not collected.
+    /// Creates the outcome of a URL that is not collected.
     fn rejected(code: RejectionCode, why: impl Display) -> Self {
         CollectOutcome::Rejected(Rejected::new(code, why))
     }
@@ -126,11 +127,11 @@ impl CollectOutcome {
     }
 }
 
-/// What a call that waited for a job knows.
+/// Result of waiting for a job.
 enum Waited {
     /// How the job ended.
     Ended(JobOutcome),
-    /// When to ask again: the job goes on.
+    /// The job has not ended; the time after which to ask again.
     Until(Duration),
 }
 
@@ -146,13 +147,13 @@ pub struct Collector {
     settings: CollectSettings,
     waiting: JobWaiters,
     wake: Notifier<RunnerMessage>,
-    /// Turns of calls at the store.
+    /// Permits for queries of the store.
     asking: Arc<Semaphore>,
-    /// Until collection starts.
+    /// Messages to the runner, taken when collection starts.
     messages: Arc<Mutex<Option<Inbox<RunnerMessage>>>>,
 }
 
-/// Who asks for a page.
+/// The caller that asks for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asker {
     /// The account.
@@ -166,7 +167,7 @@ impl Collector {
     /// process.
     ///
     /// # Errors
-    /// A portal's file that is wrong, no TLS on this machine.
+    /// The file of a portal or a mapping is invalid, or there is no TLS on this machine.
     pub fn new(
         supervisor: &Supervisor,
         store: Store,
@@ -208,10 +209,10 @@ impl Collector {
         })
     }
 
-    /// Starts running jobs, once, on a thread of its own and the given runtime.
+    /// Starts running jobs, on its own thread and the given runtime. Can be called once.
     ///
     /// # Errors
-    /// It was started before; a thread or the lock's file cannot be had.
+    /// It was started before, a thread cannot be started, or the lock file cannot be opened.
     pub fn start(
         &self,
         supervisor: &Supervisor,
@@ -253,17 +254,17 @@ impl Collector {
         )?)
     }
 
-    /// Maximum time that a call waits for its page.
+    /// Returns the maximum time that a call waits for its page.
     pub fn wait(&self) -> Duration {
         Duration::from_secs(self.settings.wait_s)
     }
 
-    /// The portals with rules.
+    /// Returns the portals with rules.
     pub fn portals(&self) -> &Portals {
         &self.portals
     }
 
-    /// The mappings that bodies of rows may name.
+    /// Returns the mappings that bodies of rows may name.
     pub fn mappings(&self) -> &Mappings {
         &self.mappings
     }
@@ -328,8 +329,8 @@ impl Collector {
         }
     }
 
-    /// Runs a query of the store on a blocking thread, with a limited number at once: each takes a connection with its
-    /// memory, and hundreds of calls may wait for pages.
+    /// Runs a query of the store on a blocking thread. The number of concurrent queries is limited: each takes a
+    /// connection with its memory, and hundreds of calls may wait for pages.
     async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Self) -> Result<T> + Send + 'static,
@@ -340,7 +341,7 @@ impl Collector {
         tokio::task::spawn_blocking(move || question(&own)).await?
     }
 
-    /// What is known of a URL without a request to its portal. Blocks.
+    /// Returns what is known about a URL without a request to its portal. Blocks.
     fn look_up(&self, digest: &UrlDigest) -> Result<Option<CollectOutcome>> {
         let now_ms = self.clock.now().timestamp_millis();
         let (target, rejection) = self.store.read(|connection| {
@@ -351,7 +352,7 @@ impl Collector {
         })?;
         let known = self.listings.known(&target)?;
         let fresh_ms = self.settings.fresh_s as i64 * 1_000;
-        // One seen further in the future than senders may say was dated by a clock that was wrong.
+        // An advert observed further in the future than the accepted clock skew was dated by a wrong clock.
         let latest_ms = now_ms + CLOCK_SKEW_MAX.num_milliseconds();
         let fresh = known.filter(|known| {
             now_ms - known.observed_at_ms < fresh_ms && known.observed_at_ms <= latest_ms
@@ -368,8 +369,8 @@ impl Collector {
         })
     }
 
-    /// Takes the place at a job whose caller went away, or creates a job for this call; `None` if the account has the
-    /// maximum number of waiting jobs. Blocks.
+    /// Takes over a job whose caller went away, or creates a job for this call; `None` if the account has the maximum
+    /// number of waiting jobs. Blocks.
     fn begin(&self, job: NewJob) -> Result<Option<WaiterSlot>> {
         let left = self
             .store
@@ -377,8 +378,8 @@ impl Collector {
         if let Some(place) = left.into_iter().find_map(|left| self.waiting.take(left)) {
             return Ok(Some(place));
         }
-        // Taken before the job is inserted, so that its end cannot be missed; the identifier is new, so the place is
-        // free.
+        // The place is taken before the job is inserted, so that the end of the job cannot be missed. The identifier is
+        // new, so the place is free.
         let place = self.waiting.take(job.id);
         Ok(match self.insert(job)? {
             true => place,
@@ -392,13 +393,13 @@ impl Collector {
         let inserted = self
             .store
             .write(move |transaction| jobs::insert(transaction, &job, now_ms, waiting_max))?;
-        // A process that does not collect looks for the end in the store.
+        // If another process runs the job, the waiting call finds its end in the store.
         self.wake.notify(RunnerMessage::Added);
         Ok(inserted)
     }
 
-    /// Waits for the end of a job, but no longer than to the deadline. Who asked for a page of a portal that cannot be
-    /// reached, or whose next attempt is due after the deadline, is told at once.
+    /// Waits for the end of a job until the deadline. Returns at once if the portal cannot be reached or the next
+    /// attempt is due after the deadline.
     async fn wait_for(
         &self,
         mut place: WaiterSlot,
@@ -438,9 +439,9 @@ impl Collector {
         }
     }
 
-    /// Queues checks of known adverts by their URLs: non-public ones are left out, and those already waiting are not
-    /// queued again. Returns the number of checks; `None` if the account has the maximum number of waiting jobs.
-    /// Blocks.
+    /// Queues checks of known adverts by their URLs. URLs that are not public or not covered are skipped, and checks
+    /// that already wait are counted but not queued again. Returns the number of checks; `None` if the account has the
+    /// maximum number of waiting jobs. Blocks.
     ///
     /// # Errors
     /// The store fails.

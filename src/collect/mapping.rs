@@ -1,14 +1,15 @@
-//! Mappings: how the rows of a file or of a body become adverts.
+//! Mappings: rules that turn the rows of a file or of a request body into adverts.
 //!
 //! A mapping is a TOML file in the language of a portal's rules ([`crate::portals`]): the same fields, conversions and
 //! value maps, with a column or a JSON path in place of a selector. `toise ingest --mapping` and bodies sent over HTTP
 //! use it. Those in `data/mappings/` are compiled into the executable; a file of the same name in `<data>/mappings/`
 //! replaces one, others are added.
 //!
-//! A column that a file names otherwise is found by its meaning (`names`): one table of names serves all mappings.
+//! If a file uses another name for a column, the column is found by its meaning (`names`); one table of names serves
+//! all mappings.
 //!
-//! Rules are tried in the order of the file, and the first that gives a field its value counts. A value that the field
-//! does not take is left out and reported; the advert stays.
+//! Rules are tried in the order of the file, and each field takes its value from the first rule that finds one. A value
+//! that the field does not accept is left out and reported; the advert stays.
 
 pub mod copies;
 mod embedded;
@@ -52,10 +53,10 @@ struct MappingFile {
     field: Vec<RuleSpec>,
 }
 
-/// How rows become adverts.
+/// Rules that turn rows into adverts.
 #[derive(Clone, Debug, Default)]
 pub struct Mapping {
-    /// Name of its file; empty if it was made of single columns.
+    /// Name of its file; empty if it was made from single columns.
     pub file: String,
     /// Path of the records in a JSON document; `None` for the document itself.
     pub records: Option<RowPath>,
@@ -70,17 +71,18 @@ pub struct Mapping {
     own: Vec<String>,
 }
 
-/// What a row became.
+/// The advert made from a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MappedAdvert {
-    /// The advert, every field of which the contract accepts.
+    /// The advert; the contract accepts every field of it.
     pub advert: Value,
-    /// What was left out of it.
+    /// The values that were left out of it.
     pub left_out: Vec<LeftOut>,
 }
 
 impl MappedAdvert {
-    /// The fault of a value without which another advert or another time would be meant.
+    /// Returns the fault of an essential value that was left out: without it, the row would mean another advert or
+    /// another time.
     pub fn fault(&self) -> Option<Fault> {
         let essential = self.left_out.iter().find(|one| one.is_essential());
         essential.map(LeftOut::fault)
@@ -124,15 +126,15 @@ impl Mapping {
         Self::parse(&path.display().to_string(), &text)
     }
 
-    /// The mapping of single columns, as pairs of field and column.
+    /// Creates the mapping of single columns, given as pairs of field and column.
     ///
     /// # Errors
-    /// A field that does not exist in an advert.
+    /// A field does not exist in an advert, or a column is not a valid path.
     pub fn of_columns<'p>(
         pairs: impl IntoIterator<Item = (&'p str, &'p str)>,
     ) -> Result<Self, String> {
         let rules = pairs.into_iter().map(|(field, column)| {
-            // The fault names the fields that there are.
+            // This fault lists the existing fields.
             crate::portals::field::AdvertField::parse(field).map_err(|fault| fault.to_string())?;
             RowRule::of_column(field, column)
         });
@@ -148,11 +150,11 @@ impl Mapping {
         }
     }
 
-    /// The same mapping, which gives the rows that have no other value of a field this one. `pairs` are fields and
-    /// values, written as in a cell.
+    /// Adds constants: rows that have no other value of a field get this one. `pairs` are fields and values, written as
+    /// in a cell.
     ///
     /// # Errors
-    /// A field that does not exist in an advert, or that does not take its value.
+    /// A field does not exist in an advert, or does not accept its value.
     pub fn with_constants<'p>(
         mut self,
         pairs: impl IntoIterator<Item = (&'p str, &'p str)>,
@@ -163,7 +165,7 @@ impl Mapping {
         Ok(self)
     }
 
-    /// Gives an advert, as it is written in the contract's shape, the constants that it has no other value of.
+    /// Adds the constants to an advert in the contract's shape, for fields that have no value yet.
     pub fn fill(&self, advert: &mut Value) {
         for rule in &self.rules {
             if let Some(value) = rule.constant()
@@ -174,7 +176,7 @@ impl Mapping {
         }
     }
 
-    /// The same mapping, with the rules of another before its own.
+    /// Puts the rules of another mapping before its own.
     pub fn after(mut self, mut first: Self) -> Self {
         first.rules.append(&mut self.rules);
         first.own.append(&mut self.own);
@@ -185,22 +187,22 @@ impl Mapping {
         }
     }
 
-    /// Whether it was read from a file.
+    /// Returns whether it was read from a file.
     pub fn is_of_file(&self) -> bool {
         !self.file.is_empty()
     }
 
-    /// Whether a rule gives a field.
+    /// Returns whether a rule gives a field.
     pub fn gives(&self, field: &str) -> bool {
         self.rules.iter().any(|rule| rule.value.field.name == field)
     }
 
-    /// The columns and paths that it reads.
+    /// Returns the columns and paths that it reads.
     pub fn paths(&self) -> impl Iterator<Item = &RowPath> {
         self.rules.iter().flat_map(RowRule::paths)
     }
 
-    /// The columns of a header that it reads, under whatever names.
+    /// Returns the columns of a header that it reads, under any of their names.
     pub fn columns<'h>(&self, header: &'h [String]) -> Vec<&'h str> {
         let others = OtherNames::new(header.iter().map(String::as_str), &self.own);
         let mut read = Vec::new();
@@ -215,13 +217,14 @@ impl Mapping {
         read
     }
 
-    /// Whether every cell of a row is empty, as in rows that only separate others.
+    /// Returns whether every cell of a row is empty, as in rows that only separate others.
     pub fn is_blank(&self, row: &Row) -> bool {
         row.values().all(|value| rule::is_empty(value, &self.empty))
     }
 
-    /// The advert of a row. A row of a mapping's file is all that is shown of an advert: one without a price says that
-    /// the price is given on request. The source is the mapping's, else the portal of the URL.
+    /// Converts a row to an advert. If the mapping comes from a file and has a rule for the price, a row without a
+    /// price means that the price is given on request. If no rule gives the source, it is the name in the mapping's
+    /// file, else the portal of the URL.
     pub fn read(&self, row: &Row, portals: &Portals) -> MappedAdvert {
         let row = NamedRow::new(row, &self.own);
         let mut advert = Value::Object(Map::new());
@@ -261,10 +264,11 @@ impl Mapping {
         }
     }
 
-    /// The advert of a row of a body, as [`Mapping::read`] makes it.
+    /// Converts a row of a body to an advert, like [`Mapping::read`].
     ///
     /// # Errors
-    /// The row is no object, or a value is bad without which another advert or another time would be meant.
+    /// The row is no object, or an essential value was left out, without which the row would mean another advert or
+    /// another time.
     pub fn convert(&self, row: Value, portals: &Portals) -> Result<MappedAdvert, Fault> {
         let Value::Object(row) = row else {
             return Err(Fault::new("", "must be an object"));
@@ -282,7 +286,7 @@ impl Mapping {
     }
 }
 
-/// The mappings that a name stands for.
+/// All mappings by name.
 #[derive(Clone, Debug, Default)]
 pub struct Mappings {
     all: Vec<(String, Mapping)>,
@@ -304,10 +308,10 @@ impl Mappings {
         Ok(Self { all })
     }
 
-    /// The mapping of a name.
+    /// Returns the mapping of a name.
     ///
     /// # Errors
-    /// No mapping has it; the fault names those that there are.
+    /// No mapping has this name; the fault lists the existing names.
     pub fn get(&self, name: &str) -> Result<&Mapping, Fault> {
         let found = self.all.iter().find(|(known, _)| known == name);
         found.map(|(_, mapping)| mapping).ok_or_else(|| {
@@ -316,7 +320,7 @@ impl Mappings {
         })
     }
 
-    /// Names and files of all mappings, sorted by name.
+    /// Returns names and files of all mappings, sorted by name.
     pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
         self.all
             .iter()

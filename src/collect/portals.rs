@@ -1,5 +1,5 @@
-//! Portals as data: one TOML file per portal, with its hosts, the identifying parts of its URLs, the position of
-//! fields, and the signs of a listing's end.
+//! Portals as data: one TOML file per portal, with its hosts, the identifying parts of its URLs, the selectors of
+//! fields, and the signs that a listing is offline.
 //!
 //! The files in `data/portals/` are compiled into the executable; a file of the same name in `<data>/portals/` replaces
 //! one, others are added. Every file is validated when a command starts: a selector that cannot be parsed, an unknown
@@ -30,10 +30,10 @@ pub use value::ValueFormat;
 
 /// Folder of an operator's own portal files, in the data folder.
 pub const FOLDER: &str = "portals";
-/// Maximum size of a file of rules, bytes.
+/// Maximum size of a portal or mapping file, bytes.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 
-/// Why the file of a portal or of a mapping is invalid.
+/// Error in the file of a portal or of a mapping.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {fault}")]
 pub struct Error {
@@ -44,7 +44,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// A fault of a file.
+    /// Creates an error from a fault of a file.
     pub(crate) fn new(file: &str, fault: String) -> Self {
         Self {
             file: file.to_owned(),
@@ -69,7 +69,7 @@ struct PortalFile {
     field: Vec<value::RuleSpec>,
 }
 
-/// What of an address names the listing ([`UrlRules`]), as written in the file.
+/// The parts of a URL that identify the listing ([`UrlRules`]), as written in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct IdentitySection {
@@ -145,7 +145,7 @@ impl Portal {
         })
     }
 
-    /// Whether the file has rules for fields.
+    /// Returns whether the file has rules for fields.
     pub fn has_fields(&self) -> bool {
         !self.rules.is_empty()
     }
@@ -167,7 +167,7 @@ impl Portal {
             || self.offline_selectors.iter().any(shown)
     }
 
-    /// Whether a redirect to this path means that the listing is gone.
+    /// Returns whether a redirect to this path means that the listing is gone.
     pub fn is_gone_redirect(&self, path: &str) -> bool {
         self.redirects_to.iter().any(|end| path == end)
     }
@@ -236,24 +236,24 @@ impl Portals {
         })
     }
 
-    /// All portals, sorted by name.
+    /// Returns all portals, sorted by name.
     pub fn all(&self) -> &[Portal] {
         &self.all
     }
 
-    /// The portal of a host; `None` if it has no rules.
+    /// Returns the portal of a host; `None` if no portal file names it.
     pub fn find_by_host(&self, host: &str) -> Option<&Portal> {
         self.by_host
             .get(bare_host(host))
             .map(|place| &self.all[*place])
     }
 
-    /// The portal of a URL; `None` if it has no rules.
+    /// Returns the portal of a URL; `None` if no portal file names its host.
     pub fn find_by_url(&self, url: &str) -> Option<&Portal> {
         self.find_by_host(Url::parse(url).ok()?.host_str()?)
     }
 
-    /// A URL without the parts that do not identify a listing, by the rules of its portal.
+    /// Returns a URL without the parts that do not identify a listing, by the rules of its portal.
     pub fn canonical(&self, url: &str) -> String {
         let Ok(mut parsed) = Url::parse(url.trim()) else {
             return url.to_owned();
@@ -264,7 +264,7 @@ impl Portals {
         parsed.into()
     }
 
-    /// What of the portals' addresses names a listing, for ingestion.
+    /// Returns which parts of the portals' URLs identify a listing, for ingestion.
     pub fn identity(&self) -> IdentityRules {
         let rules = self.all.iter().flat_map(|portal| {
             let hosts = portal.hosts.iter();
@@ -273,18 +273,18 @@ impl Portals {
         IdentityRules::new(rules)
     }
 
-    /// The source of adverts from a host.
+    /// Returns the source of adverts from a host: the name of its portal, else the host.
     pub fn source(&self, host: &str) -> String {
         self.find_by_host(host)
             .map_or_else(|| bare_host(host).to_owned(), |portal| portal.name.clone())
     }
 }
 
-/// Name, file and text of the rules of the executable, compiled in from a folder, and of those of a data folder, which
-/// replace files of the same name.
+/// Loads name, file and text of the rules compiled into the executable, and of those in a data folder, which replace
+/// files of the same name. `compiled_from` is the folder that the former were compiled from.
 ///
 /// # Errors
-/// A file or folder that cannot be read, or a file that is too large.
+/// A file or folder cannot be read, or a file is too large.
 pub(crate) fn load_files(
     embedded: &[(&str, &str)],
     compiled_from: &str,

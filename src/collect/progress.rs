@@ -1,4 +1,4 @@
-//! How far a job is, as a call that waits for it asks.
+//! Progress of a job, for the call that waits for it.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use super::work::WAIT_MAX;
 use toise_base::clock::Clock;
 use toise_store::Store;
 
-/// How far a job is.
+/// Progress of a job.
 pub(crate) enum JobProgress {
     /// It has ended.
     Ended(JobOutcome),
     /// Its next attempt is due after a wait.
     Waits {
         wait: Duration,
-        /// Whether the last one could not even connect to the portal.
+        /// Whether the last attempt could not even connect to the portal.
         is_unreachable: bool,
     },
-    /// An attempt is made, or is due.
+    /// An attempt is running or due.
     Runs,
 }
 
-/// How far a job is, whichever process runs it. Blocks.
+/// Returns the progress of a job, whichever process runs it. Blocks.
 ///
 /// # Errors
 /// The store fails.
@@ -38,7 +38,7 @@ pub(crate) fn of(store: &Store, clock: &Clock, job: Uuid) -> toise_store::Result
     }
     let next = next.and_then(|(due_at_ms, is_unreachable)| {
         let wait_ms = u64::try_from(due_at_ms - now_ms).ok()?;
-        // The clock may have been set back since it was written.
+        // The clock may have been set back since the due time was written.
         let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
         (!wait.is_zero()).then_some(JobProgress::Waits {
             wait,

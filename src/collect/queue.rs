@@ -1,10 +1,11 @@
-//! Decides which job starts next: politely to each host, fairly to each account. Reads no clock; callers pass the time.
+//! Decides which job starts next, with politeness to each host and fairness to each account. Reads no clock; callers
+//! pass the time.
 //!
 //! Each host has a limit of concurrent fetches and a pause between their starts, and is not contacted while it asks to
-//! cool down. At each host accounts take turns, and among hosts that are free the account with the fewest running jobs
-//! goes first: an account with ten thousand checks does not delay one with a single check. Within an account, jobs that
-//! a call waits for go before checks. Starting a job examines every host and account with work: microseconds for
-//! hundreds.
+//! cool down. Accounts take turns at each host, and among the free hosts the account with the fewest running jobs goes
+//! first: an account with ten thousand checks does not delay one with a single check. Within an account, jobs that a
+//! call waits for go before checks. Starting a job examines every host and account with work, which takes microseconds
+//! for hundreds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -33,7 +34,7 @@ type WaitingJobs = BTreeMap<(bool, i64), Job>;
 #[derive(Debug, Default)]
 struct HostQueue {
     accounts: HashMap<Uuid, WaitingJobs>,
-    /// For each account, the number of the last of its jobs started at this host.
+    /// For each account, the sequence number of its last start at this host.
     turns: HashMap<Uuid, u64>,
     running: usize,
     /// Time from which the host may be contacted again.
@@ -70,12 +71,12 @@ impl JobQueue {
         self.later.insert((at, job.number), job);
     }
 
-    /// Number of running jobs.
+    /// Returns the number of running jobs.
     pub fn running(&self) -> usize {
         self.running
     }
 
-    /// The job that starts now; `None` if none may start.
+    /// Takes the job that starts now; `None` if none may start.
     pub fn begin(&mut self, now: Duration) -> Option<Job> {
         self.promote_due(now);
         if self.running >= self.politeness.running_max {
@@ -117,7 +118,7 @@ impl JobQueue {
         Some(job)
     }
 
-    /// Records the end of a job or of its attempt. The host may ask for a longer pause.
+    /// Records the end of a job or of its attempt. `crawl_delay` and `cool_down` are pauses that the host asks for.
     pub fn end(
         &mut self,
         job: &Job,
@@ -150,7 +151,8 @@ impl JobQueue {
         });
     }
 
-    /// The next time at which a waiting job may start; `None` if that depends on the end of another job.
+    /// Returns the next time at which a waiting job may start; `None` if no job waits, or if that depends on the end of
+    /// another job.
     pub fn next_at(&self, now: Duration) -> Option<Duration> {
         let ripe = self.later.first_key_value().map(|((at, _), _)| *at);
         if self.running >= self.politeness.running_max {

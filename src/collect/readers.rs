@@ -1,7 +1,7 @@
 //! The threads that read fetched pages and ingest their adverts, called by `work`.
 //!
-//! They have a low priority, so that searches and other work that a client waits for come first. That is why they are
-//! threads of their own and not the runtime's blocking threads, whose priority must stay normal.
+//! The threads have a low priority, so that searches and other work that a client waits for come first. They are
+//! separate from the runtime's blocking threads, whose priority must stay normal.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,11 +19,12 @@ const READERS: usize = 4;
 /// One page to read; not to be confused with the durable jobs of the queue.
 type ReaderJob = Box<dyn FnOnce() + Send>;
 
-/// Handle of the threads, which end when the last handle is dropped and all pages handed in are read. Cheap to clone.
+/// Handle of the reader threads. They end after the last handle is dropped and all queued pages are read. Cheap to
+/// clone.
 #[derive(Clone, Debug)]
 pub struct ReaderPool {
-    // Fields are dropped in this order. Dropping the workers permits the threads to end and dropping the sender makes
-    // them end; the other way round, the supervisor could take it for a failure.
+    // Fields are dropped in this order. Dropping the workers permits the threads to end, and dropping the sender makes
+    // them end. In the other order, the supervisor could take their end for a failure.
     _workers: Arc<[Worker]>,
     queue: Sender<ReaderJob>,
 }
@@ -49,8 +50,8 @@ impl ReaderPool {
     }
 
     /// Runs a blocking function on one of the threads, in the order of calls; `None` if it panicked. It runs even if
-    /// the returned future is dropped. The queue has no limit of its own: there are never more pages than running jobs,
-    /// whose number is limited.
+    /// the returned future is dropped. The queue needs no limit: there are never more pages than running jobs, whose
+    /// number is limited.
     pub async fn run<T: Send + 'static>(
         &self,
         reading: impl FnOnce() -> T + Send + 'static,

@@ -1,31 +1,31 @@
-//! Why an address is rejected: a code and what it means here, one text in the store and in answers.
+//! Rejections of URLs: a code and its details, as one text for the store and for responses.
 
 use std::fmt;
 
 use super::extract::Rejection;
 
-/// What an address is rejected for.
+/// Code of a rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RejectionCode {
-    /// The listing is off line.
+    /// The listing is offline.
     Gone,
     /// The page holds no listing, or several.
     NotAListing,
-    /// `robots.txt` forbids it.
+    /// `robots.txt` forbids the request.
     Robots,
     /// The address, or one it leads to, is not public.
     NotPublic,
-    /// Its portal is none of those covered.
+    /// The portal is not one of those covered.
     NotCovered,
-    /// The page is for those who log in.
+    /// The page requires a login.
     LoginRequired,
-    /// The portal refuses, or keeps programs out.
+    /// The portal refuses the request, or keeps programs out.
     Refused,
-    /// Redirects lead in a circle, or too far.
+    /// Redirects form a loop, or are too many.
     Redirects,
     /// The page is larger than any listing.
     TooLarge,
-    /// The answer is no page.
+    /// The response is not a page.
     Unparsable,
     /// The portal could not be reached.
     Unreachable,
@@ -47,7 +47,7 @@ impl RejectionCode {
         Self::Unreachable,
     ];
 
-    /// The word reasons begin with.
+    /// Returns the word that reasons start with.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Gone => "gone",
@@ -64,7 +64,7 @@ impl RejectionCode {
         }
     }
 
-    /// What it means, as the API's description says it.
+    /// Returns the meaning of the code, as the API's description states it.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Gone => "the listing is off line; an advert that was known is now too",
@@ -82,7 +82,7 @@ impl RejectionCode {
     }
 }
 
-/// Why an address was rejected.
+/// Reason why a URL was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
     code: Option<RejectionCode>,
@@ -90,7 +90,7 @@ pub struct Rejected {
 }
 
 impl Rejected {
-    /// A rejection and what it means here.
+    /// Creates a rejection from a code and its details.
     pub fn new(code: RejectionCode, why: impl fmt::Display) -> Self {
         Self {
             code: Some(code),
@@ -98,7 +98,7 @@ impl Rejected {
         }
     }
 
-    /// A rejection as the store has it.
+    /// Reads a rejection from its text in the store.
     pub fn stored(text: String) -> Self {
         let word = text.split_once(": ").map(|(word, _)| word);
         let mut codes = RejectionCode::ALL.into_iter();
@@ -108,12 +108,12 @@ impl Rejected {
         }
     }
 
-    /// The code; `None` where another version wrote one that is not known here.
+    /// Returns the code; `None` if another version stored a code that is not known here.
     pub fn code(&self) -> Option<RejectionCode> {
         self.code
     }
 
-    /// The code's word, a colon, and what it means here.
+    /// Returns the text: the code's word, a colon and the details.
     pub fn as_str(&self) -> &str {
         &self.text
     }

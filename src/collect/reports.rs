@@ -101,8 +101,8 @@ fn kind(listing: ListingKind) -> &'static str {
 const COLUMNS: &str =
     "report_id, account_id, kind, item, reason, comment, created_at_ms, resolved_at_ms, resolution";
 
-/// Reports, newest first. `every_reason` includes reasons that operators need not handle (they handle duplicates and
-/// wrong listings); `resolved` includes resolved reports.
+/// Returns reports, newest first. `every_reason` includes reasons that operators need not handle (they handle
+/// duplicates and wrong listings); `resolved` includes resolved reports.
 pub fn list(
     connection: &Connection,
     every_reason: bool,
@@ -118,7 +118,7 @@ pub fn list(
     rows.collect()
 }
 
-/// The report with an identifier; `None` if there is none.
+/// Returns the report with an identifier; `None` if there is none.
 pub fn get(connection: &Connection, id: Uuid) -> rusqlite::Result<Option<ListingReport>> {
     let sql = format!("SELECT {COLUMNS} FROM reports WHERE report_id = ?1");
     connection

@@ -15,7 +15,7 @@ const MAPPING_CHARS_MAX: usize = 100;
 /// The only query parameter of a call for a URL.
 pub const URL_PARAMETER: &str = "url";
 
-/// The query of a call for an address.
+/// The query of a call for a URL.
 pub static PAGE_URL: [Field; 1] = [Field::required(
     URL_PARAMETER,
     FieldKind::Address(URL_BYTES_MAX),
@@ -42,7 +42,7 @@ pub static REPORT: [Field; 2] = [
     ),
 ];
 
-/// What is wrong with a listing.
+/// Field of a report that says what is wrong with the listing.
 pub const REASON: Field = Field::required(
     "reason",
     FieldKind::OneOf(EnumAdvertReportReason::TABLE.values),

@@ -1,4 +1,4 @@
-//! The thread that runs jobs: starts those that may, stores their outcomes, and notifies waiting calls.
+//! The thread that runs jobs: it starts those that may start, stores their outcomes, and notifies waiting calls.
 //!
 //! One process per data folder collects at a time: the one that holds the lock on [`LOCK_FILE`], which the operating
 //! system releases when a process ends. It takes over all unfinished jobs. A turn is one transaction with the outcomes
@@ -22,23 +22,23 @@ use toise_telemetry::{Gauge, Metric, Metrics};
 
 /// File in the data folder whose lock the collecting process holds.
 pub const LOCK_FILE: &str = "collector.lock";
-/// Jobs of other processes are looked for at each tick. At the end, what is under way is left to the next start.
+/// Each tick looks for jobs that other processes created. Jobs that are running at a stop are left to the next start.
 const PACE: Pace = Pace {
     tick: Duration::from_millis(100),
     lock_every: Duration::from_secs(1),
     error_pause: Duration::from_secs(1),
     stop_timeout: Duration::ZERO,
 };
-/// Jobs read in one turn.
+/// Maximum number of jobs read in one turn.
 const READ_MAX: usize = 5_000;
-/// Maximum jobs started in one turn.
+/// Maximum number of jobs started in one turn.
 const BEGIN_MAX: usize = 256;
 /// Maximum duration of a job: fetching and reading its page.
 const LEASE: Duration = Duration::from_secs(PAGE_TIMEOUT.as_secs() + 30);
 /// Interval of upkeep, which deletes old jobs and pages.
 const UPKEEP_EVERY: Duration = Duration::from_secs(3_600);
 
-/// What a runner needs.
+/// Dependencies and settings of a runner.
 pub struct RunnerContext {
     /// The data folder.
     pub data: PathBuf,
@@ -72,7 +72,7 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Starts collecting on a thread of its own and a runtime for the fetches; `inbox` wakes it.
+    /// Starts collecting on its own thread, with a runtime for the fetches; `inbox` wakes it.
     ///
     /// # Errors
     /// The thread cannot be started, or the lock file cannot be opened.
@@ -186,7 +186,7 @@ impl Duty for RunnerLoop {
         self.queue.next_at(now).map(|at| at - now)
     }
 
-    /// Stores how jobs ended; those under way are taken up at the next start.
+    /// Stores how jobs ended. Running jobs are resumed at the next start.
     fn stop(&mut self) -> store::Result<Stop> {
         let now_ms = self.setup.clock.now().timestamp_millis();
         if let Err(error) = self.save(&[], now_ms, false) {
@@ -197,7 +197,7 @@ impl Duty for RunnerLoop {
 }
 
 impl RunnerLoop {
-    /// Reads jobs made since.
+    /// Reads jobs created since the last read.
     fn read_new(&mut self, now: Duration, now_ms: i64) -> store::Result<()> {
         let after = self.read_through;
         let new = self
@@ -207,7 +207,7 @@ impl RunnerLoop {
         for job in new {
             self.read_through = job.number;
             let wait_ms = u64::try_from(job.due_at_ms - now_ms).unwrap_or(0);
-            // The clock may have been set back since it was written.
+            // The clock may have been set back since the due time was written.
             let wait = Duration::from_millis(wait_ms).min(WAIT_MAX);
             self.queue.push(job, now + wait);
         }
@@ -279,7 +279,7 @@ impl RunnerLoop {
                 crawl_delay: None,
                 cool_down: None,
             });
-            // After the end of the runner nobody listens: the job is taken up at the next start.
+            // After the end of the runner nothing receives this: the job is resumed at the next start.
             back.notify(RunnerMessage::Done(Box::new((job, done))));
         });
     }

@@ -16,18 +16,18 @@ pub enum PlainHttp {
     Allowed,
 }
 
-/// Which hosts pages are fetched of.
+/// Hosts from which pages are fetched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hosts {
     /// Any public host.
     #[default]
     Any,
-    /// Hosts of portals there are rules for.
+    /// Hosts of portals that have rules.
     Portals,
 }
 
-/// Which pages that a test key asks for reach the alerts of other accounts.
+/// Which pages requested with a test key reach the alerts of other accounts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
@@ -40,7 +40,7 @@ pub enum Share {
     All,
 }
 
-/// `[collect]`
+/// The `[collect]` section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CollectSettings {
@@ -52,7 +52,7 @@ pub struct CollectSettings {
     pub hosts: Hosts,
     /// `none`, `portals` or `all`.
     pub share: Share,
-    /// Seconds.
+    /// How long an advert counts as fresh after it was last seen, in seconds.
     pub fresh_s: u64,
     /// Maximum wait of a call for its page, in seconds.
     pub wait_s: u64,
@@ -96,22 +96,22 @@ impl Default for CollectSettings {
 }
 
 impl CollectSettings {
-    /// The hosts whose pages may always be fetched. The text was validated when the settings were read.
+    /// Returns the hosts whose pages may always be fetched. The text was validated when the settings were read.
     pub fn allowed(&self) -> AllowedHosts {
         AllowedHosts::parse(&self.allow_hosts).unwrap_or_default()
     }
 
-    /// Whether pages may also be fetched over plain HTTP.
+    /// Returns whether pages may also be fetched over plain HTTP.
     pub fn plain_http(&self) -> bool {
         self.plain_http == PlainHttp::Allowed
     }
 
-    /// Whether only pages of portals with rules are fetched.
+    /// Returns whether only pages of portals with rules are fetched.
     pub fn portals_only(&self) -> bool {
         self.hosts == Hosts::Portals
     }
 
-    /// Maximum duration of fetching a page.
+    /// Returns the maximum duration of fetching a page.
     pub fn page_timeout(&self) -> Duration {
         Duration::from_secs(self.page_timeout_s)
     }

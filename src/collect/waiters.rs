@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::jobs::JobOutcome;
 
-/// A job whose attempt failed, and which waits for the next one.
+/// A job that waits for its next attempt after a failed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Postponed {
     /// When the next attempt is due.
@@ -20,7 +20,7 @@ pub struct Postponed {
     pub is_unreachable: bool,
 }
 
-/// What is told of a job.
+/// News of a job for the call that waits for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobNews {
     /// It ended.
@@ -64,7 +64,7 @@ impl JobWaiters {
         }
     }
 
-    /// Tells the call that waits for a job when it will be tried again.
+    /// Sends the time of the next attempt at a job to the call that waits for it.
     pub fn postponed(&self, job: Uuid, postponed: Postponed) {
         if let Some(sender) = self.0.lock().get(&job) {
             sender.send_replace(Some(JobNews::Postponed(postponed)));
@@ -73,7 +73,7 @@ impl JobWaiters {
 }
 
 impl WaiterSlot {
-    /// Identifier of the job.
+    /// Returns the identifier of the job.
     pub fn job(&self) -> Uuid {
         self.job
     }

@@ -26,8 +26,8 @@ const RETRY_AFTER: [Duration; 4] = [
     Duration::from_secs(120),
     Duration::from_secs(600),
 ];
-/// Pause after a failure of this service, such as of its disk. Such an attempt does not count, so that no page is rejected for
-/// it.
+/// Pause after a failure of this service, such as a disk failure. Such an attempt does not count, so no page is
+/// rejected because of it.
 const OWN_FAILURE_PAUSE: Duration = Duration::from_secs(30);
 /// Number of unfinished attempts after which a page is given up: it may have crashed the process.
 const ATTEMPTS_MAX: u32 = 10;
@@ -44,7 +44,7 @@ pub const PAGES_FOLDER: &str = "pages";
 /// Compression level (zstd) of stored pages.
 const PAGE_LEVEL: i32 = 9;
 
-/// What jobs need. Cheap to clone.
+/// Runs attempts at jobs. Cheap to clone.
 #[derive(Clone)]
 pub struct PageWorker {
     /// Fetches pages.
@@ -55,7 +55,7 @@ pub struct PageWorker {
     pub listings: Listings,
     /// The clock.
     pub clock: Clock,
-    /// Which pages that test keys ask for reach the alerts of other accounts.
+    /// Which pages requested with a test key reach the alerts of other accounts.
     pub share: Share,
     /// How long a rejection is remembered.
     pub rejected_for: Duration,
@@ -76,13 +76,13 @@ pub struct CompletedAttempt {
     pub cool_down: Option<Duration>,
 }
 
-/// A wait and some more.
+/// Extends a wait by a random share of up to [`JITTER`].
 fn jittered(wait: Duration) -> Duration {
     wait.mul_f64(1.0 + JITTER * rand::random::<f64>())
 }
 
 impl PageWorker {
-    /// Makes one attempt at a job. When it returns, the advert, if any, is on disk; the end of the job is not.
+    /// Makes one attempt at a job. When it returns, the advert, if any, is on disk; the outcome of the job is not.
     pub async fn attempt(&self, job: &Job) -> CompletedAttempt {
         if job.attempts >= ATTEMPTS_MAX {
             return CompletedAttempt {
@@ -109,7 +109,7 @@ impl PageWorker {
         }
     }
 
-    /// Reads a page and ingests its advert, on a blocking thread.
+    /// Reads a page and ingests its advert, on a reader thread.
     async fn take(&self, job: &Job, page: FetchedPage) -> AttemptOutcome {
         let (worker, own) = (self.clone(), job.clone());
         let taken = self.readers.run(move || worker.read(&own, &page)).await;
@@ -199,8 +199,8 @@ impl PageWorker {
         }
     }
 
-    /// The listings, of which what this job finds at an address reaches the alerts that it may: whoever holds a test key
-    /// may have written the page, unless it is a portal's.
+    /// Returns the listings to ingest into. Unless the page is shared, only alerts of the job's account can match its
+    /// advert: the holder of a test key may have written the page, unless it is on a portal.
     fn listings_for(&self, job: &Job, address: &str) -> Cow<'_, Listings> {
         let is_of_portal = |address: &str| self.portals.find_by_url(address).is_some();
         let is_shared = job.what.is_shared
@@ -215,7 +215,7 @@ impl PageWorker {
         }
     }
 
-    /// Makes the advert of a page that was seen online at an address.
+    /// Builds the advert of a page that was seen online at an address.
     fn advert(
         &self,
         address: &str,
@@ -283,12 +283,13 @@ impl PageWorker {
         self.reject(Rejected::new(code, failure), self.rejected_for)
     }
 
-    /// Schedules a retry, as long as it may succeed.
+    /// Schedules a retry; after the last attempt the page is rejected.
     pub(super) fn retry(&self, job: &Job, reason: String) -> AttemptOutcome {
         self.postpone(job, reason, None, false)
     }
 
-    /// Schedules a retry after the listings failed: without end if the store did, since the page may be all right.
+    /// Schedules a retry after ingestion failed. If the store failed, retries are unlimited, because the page may be
+    /// fine.
     fn not_kept(&self, job: &Job, error: &listings::Error) -> AttemptOutcome {
         match error {
             listings::Error::Store(error) => {
@@ -298,7 +299,7 @@ impl PageWorker {
         }
     }
 
-    /// Schedules a retry no earlier than the portal wants, as long as it may succeed.
+    /// Schedules a retry, no earlier than the portal asks; after the last attempt the page is rejected.
     fn postpone(
         &self,
         job: &Job,
@@ -357,7 +358,7 @@ impl PageWorker {
     }
 }
 
-/// Whether a request for a listing was redirected to the home page, as some portals do when it is gone.
+/// Returns whether a request for a listing was redirected to the home page, as some portals do when it is gone.
 fn redirected_to_home_page(asked: &str, found: &Url) -> bool {
     let was_deeper =
         Url::parse(asked).is_ok_and(|asked| asked.path() != "/" || asked.query().is_some());

@@ -1,8 +1,8 @@
-//! What the columns of other people's files mean: the one table of names, in French and in English.
+//! Table of column names, in French and English: maps the columns of customers' files to fields of an advert.
 //!
-//! Mappings of adverts, suggestions of mappings and the messages of bulk commands use it. A name is compared without
-//! regard to case, accents, blanks and underscores. A name that a program knows exactly always keeps its own meaning;
-//! the table is asked about the others only.
+//! Mappings of adverts, suggestions of mappings and the messages of bulk commands use it. The comparison of names
+//! ignores case, accents and everything except letters and digits. A name that a program knows exactly always keeps its
+//! own meaning; the table is only consulted for other names.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,19 +10,19 @@ use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// What a column of this meaning holds that is not one field of an advert: a place in words (`Lyon 3e (69003)`).
+/// Meaning of a column that is not one field of an advert: a place in words (`Lyon 3e (69003)`).
 pub const PLACE: &str = "place";
-/// See [`PLACE`]: the number of an arrondissement.
+/// Like [`PLACE`]: the number of an arrondissement.
 pub const ARRONDISSEMENT: &str = "arrondissement";
-/// See [`PLACE`]: an identifier of the advert.
+/// Like [`PLACE`]: an identifier of the advert.
 pub const IDENTIFIER: &str = "identifier";
 /// Latitude of the position, as a path of the contract.
 pub const LATITUDE: &str = "location.locationCoordinate.location[1]";
 /// Longitude of the position, as a path of the contract.
 pub const LONGITUDE: &str = "location.locationCoordinate.location[0]";
 
-/// Fields of an advert, or one of the constants above, with the names that their columns have. The first name that a
-/// file has counts.
+/// Fields of an advert, or one of the constants above, each with its column names. If a file has several of these
+/// names, the first in the list counts.
 #[rustfmt::skip]
 const MEANINGS: &[(&str, &str)] = &[
     ("url", "url lien link href url_annonce lien_annonce annonce_url property_url listing_url ad_url source_url detail_url page_url permalink urls"),
@@ -85,12 +85,12 @@ const MEANINGS: &[(&str, &str)] = &[
         collected_at extraction_date last_seen_at insert_time"),
 ];
 
-/// A meaning, and the place of a name among those of its meaning: the lower, the sooner it counts.
+/// The meaning of a name, and the rank of the name within that meaning: the lowest rank counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnMeaning {
     /// A field of an advert as a path of the contract, or one of the constants of this module.
     pub field: &'static str,
-    /// Place of the name, from 0.
+    /// Rank of the name, from 0.
     pub rank: usize,
 }
 
@@ -102,7 +102,7 @@ static BY_NAME: LazyLock<HashMap<String, ColumnMeaning>> = LazyLock::new(|| {
     all.collect()
 });
 
-/// A column's name as it is compared: its letters and digits in lower case, without accents.
+/// Normalises a column's name for comparison: its letters and digits in lower case, without accents.
 pub fn folded(name: &str) -> String {
     if name.is_ascii() {
         let kept = name.chars().filter(char::is_ascii_alphanumeric);
@@ -115,12 +115,12 @@ pub fn folded(name: &str) -> String {
         .collect()
 }
 
-/// What a column means by its [`folded`] name; `None` for a name that the table does not have.
+/// Returns the meaning of a [`folded`] column name; `None` if the table does not have the name.
 pub fn meaning(folded: &str) -> Option<ColumnMeaning> {
     BY_NAME.get(folded).copied()
 }
 
-/// Whether the table has columns of a field.
+/// Returns whether the table has names for a field.
 pub fn is_known(field: &str) -> bool {
     MEANINGS.iter().any(|(known, _)| *known == field)
 }

@@ -24,7 +24,7 @@ const CONTEXT: &[u8] = b"toise cursor 4";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct QueryDigest([u8; 32]);
 
-/// A cursor is invalid or belongs to another query.
+/// The error for a cursor that is invalid or belongs to another query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be the cursor of a previous answer to this very question")]
 pub struct CursorFault;
@@ -149,12 +149,12 @@ fn read_position(payload: &[u8]) -> Option<CursorPosition> {
     })
 }
 
-/// Digest of a query; independent of the order of filters, of alternatives and of values in a list.
+/// Returns the digest of a query; it does not depend on the order of filters, of alternatives and of values in a list.
 pub fn query_digest(table: &str, filter: &Filter, sort_by: &str, descending: bool) -> QueryDigest {
     text_query_digest(table, filter, sort_by, descending, [&[], &[]])
 }
 
-/// Digest of a query that also has texts: keywords that must all occur, and terms of which any may occur.
+/// Returns the digest of a query that also has texts: keywords that must all occur, and terms of which any may occur.
 pub fn text_query_digest(
     table: &str,
     filter: &Filter,
@@ -182,7 +182,7 @@ pub fn text_query_digest(
     QueryDigest(hasher.finalize().into())
 }
 
-/// The clauses of a filter as bytes, in a canonical order.
+/// Returns the clauses of a filter as bytes, in a canonical order.
 fn canonical(filter: &Filter) -> Vec<Vec<u8>> {
     let clause = |clause: &Clause| {
         let mut bytes = Vec::new();

@@ -27,7 +27,7 @@ pub fn parse_metres(text: &str) -> Option<f64> {
         })?;
     let (number, unit) = text.split_at(unit_start);
     let (_, metres) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    // `f64` also parses "inf" and "nan", and a sign, which is meaningless here.
+    // `f64` also parses "inf" and "nan", which are not distances.
     let plain = number
         .bytes()
         .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));

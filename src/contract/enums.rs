@@ -50,7 +50,7 @@ impl Enumeration {
         self.values.iter().find(|value| **value == written).copied()
     }
 
-    /// The schema in the OpenAPI document.
+    /// Returns the schema for the OpenAPI document.
     pub fn schema(&self) -> RefOr<Schema> {
         let mut about = self.about.trim().to_owned();
         for (accepted, written) in self.spellings {

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Fault {
     /// JSON path of the offending value (`filters.surface_m2.min`, `items[3].size`); empty for the body itself.
     pub path: String,
-    /// What is allowed there, without the path.
+    /// The values that are allowed there, without the path.
     pub message: String,
 }
 
@@ -20,7 +20,7 @@ impl Fault {
         }
     }
 
-    /// The same fault relative to an enclosing value: `prefix` is prepended to the path.
+    /// Returns the fault relative to an enclosing value: `prefix` is prepended to the path.
     pub fn within(self, prefix: &str) -> Self {
         let path = if self.path.is_empty() {
             prefix.to_owned()

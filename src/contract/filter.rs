@@ -126,7 +126,7 @@ impl Clause {
     }
 }
 
-/// Column and texts of a filter that consists of one text test only.
+/// Returns the column and texts of a filter that consists of a single text test.
 fn lone_texts(filter: &Filter) -> Option<(&str, &[String])> {
     match filter.as_slice() {
         [
@@ -139,7 +139,7 @@ fn lone_texts(filter: &Filter) -> Option<(&str, &[String])> {
     }
 }
 
-/// The columns of a position: `lat` and `lon` for `location`, otherwise prefixed with the name of the position.
+/// Returns the columns of a position: `lat` and `lon` for `location`, otherwise prefixed with the name of the position.
 pub fn position_columns(position: &str) -> [Cow<'static, str>; 2] {
     match position {
         POSITION => [LATITUDE.into(), LONGITUDE.into()],

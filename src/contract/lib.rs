@@ -1,8 +1,8 @@
-//! The contract's types at the edge: what a body may contain, and the validation that turns it into a request.
+//! Types of the contract: what a body may contain, and the validation that turns it into a request.
 //!
-//! No input or output happens here: the HTTP routes and the bulk commands call the same functions. [`listings`] holds
-//! properties and adverts as types that [`read`] fills, with the closed sets of values of [`enums`]. Requests are tables of
-//! [`fields`], each in the room that takes it: one table reads the request and writes its schema.
+//! This crate does no input or output: the HTTP routes and the bulk commands call the same functions. [`listings`]
+//! defines properties and adverts as types that [`read`] deserialises, with the enumerations of [`enums`]. Requests are
+//! tables of [`fields`], each in the crate that handles it: one table reads the request and writes its schema.
 //!
 //! Choices that the contract leaves open:
 //! - unknown keys are refused; `null` is not a value of any type, except that in a record of a listing it marks a

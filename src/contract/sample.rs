@@ -1,4 +1,4 @@
-//! The samples: texts that are compiled in, served as they are and shown as examples in the OpenAPI document.
+//! Sample bodies that are compiled in, served unchanged and shown as examples in the OpenAPI document.
 
 /// Body of `GET /v2/sample/properties`: `{data: [10 properties]}`.
 const PROPERTIES: &str = include_str!("../../data/samples/properties.json");

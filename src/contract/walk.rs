@@ -132,7 +132,7 @@ pub fn number_between(
 /// The directions of a sorted list; they are also read in capitals.
 const ORDERS: [&str; 2] = ["asc", "desc"];
 
-/// The word of a closed set that a text is.
+/// Returns the word of a closed set that equals a text; `asc` and `desc` in either case.
 pub fn word_of(text: &str, allowed: &[&'static str]) -> Option<&'static str> {
     let is_in_capitals = |known: &str| {
         allowed == ORDERS

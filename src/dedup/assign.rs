@@ -1,8 +1,8 @@
 //! Assignment of an advert to a property, based on all adverts of each candidate property.
 //!
-//! An advert joins a property only if it fits every advert of it: one that contradicts any of them stays outside, however
-//! like another it is, so that chains of near matches never form. What is likely but not sure is returned as
-//! [`LikelyPair`]s, for a person to decide.
+//! An advert joins a property only if it fits every advert of the property. An advert that contradicts any of them
+//! stays outside, however similar it is to another, so that chains of near matches never form. Likely but uncertain
+//! matches are returned as [`LikelyPair`]s for a person to decide.
 
 use super::compare::{Comparison, compare, compare_among};
 use super::contradiction::{Contradiction, contradictions};
@@ -12,7 +12,7 @@ use super::thresholds::{DedupVerdict, Thresholds};
 use super::weights::{DOUBT_SHARE, LEAVE_BITS, MEMBER_EVIDENCE_MIN, MOVE_BITS, SUPPORT_BITS};
 use toise_contract::listings::codes::FlxId;
 
-/// Maximum likely pairs that are kept of one advert: the likeliest.
+/// Maximum likely pairs kept per advert: those with the highest odds.
 const LIKELY_MAX: usize = 5;
 
 /// An advert of a property to which the new advert may belong.
@@ -24,17 +24,17 @@ pub struct AssignmentCandidate {
     pub advert: FlxId,
     /// The fingerprint of the advert.
     pub fingerprint: Fingerprint,
-    /// Whether a person put it into its property: adverts that a person put together do not keep out what fits one of
-    /// them.
+    /// Whether a person put it into its property. If the most similar advert was put there by a person too, this one
+    /// does not keep the new advert out.
     pub is_held: bool,
 }
 
-/// An advert that is perhaps of the same asset as the one that was assigned, but in another property.
+/// An advert in another property that may show the same asset as the assigned advert.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LikelyPair {
     /// Its property.
     pub property: FlxId,
-    /// The advert of that property that is most like it.
+    /// The advert of that property that is most similar.
     pub advert: FlxId,
     /// Binary logarithm of the odds.
     pub bits: f32,
@@ -43,20 +43,20 @@ pub struct LikelyPair {
 /// The property to which an advert is assigned.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Assignment {
-    /// The known property that it joins; `None` for one of its own.
+    /// The known property that it joins; `None` for a new one.
     pub property: Option<FlxId>,
-    /// Other properties that it surely belongs to as well, ordered by identifier: they and `property` are one asset.
+    /// Other properties that it certainly belongs to as well, ordered by identifier: they and `property` are one asset.
     pub bridged: Vec<FlxId>,
-    /// Properties that it perhaps belongs to, the likeliest first.
+    /// Properties that it may belong to, the likeliest first.
     pub likely: Vec<LikelyPair>,
 }
 
-/// What becomes of an advert that shares a property.
+/// The outcome of reconsidering an advert that shares a property.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reassignment {
-    /// Whether it leaves the others behind.
+    /// Whether it leaves its companions.
     pub leaves: bool,
-    /// Where it goes, or, if it stays, the properties that are one asset with its own.
+    /// The property that it moves to; if it stays, the properties that are one asset with its own.
     pub assignment: Assignment,
 }
 
@@ -73,11 +73,11 @@ pub fn assign(
     chosen(&judged(advert, candidates, around), thresholds)
 }
 
-/// Reconsiders an advert that shares its property with `companions`, now that more is known of it.
+/// Reconsiders an advert that shares its property with `companions`, after it gained information.
 ///
-/// It leaves if nothing speaks for its companions any more ([`LEAVE_BITS`]) or one of them contradicts it, or if
-/// another property fits better by [`MOVE_BITS`]; `None` then stands for a property of its own. If it stays, the
-/// properties returned surely show the same asset as its own.
+/// It leaves if it is more likely another asset than that of its companions ([`LEAVE_BITS`]), if one of them
+/// contradicts it, or if another property fits better by [`MOVE_BITS`]; `None` then stands for a new property. If it
+/// stays, the properties returned are certainly the same asset as its own.
 pub fn reassign(
     known: &Fingerprint,
     companions: &[AssignmentCandidate],
@@ -98,7 +98,7 @@ pub fn reassign(
     Reassignment { leaves, assignment }
 }
 
-/// How an advert fits a property.
+/// The fit of an advert to a property.
 #[derive(Clone, Copy, Debug)]
 struct Fit {
     property: FlxId,
@@ -106,11 +106,12 @@ struct Fit {
     advert: FlxId,
     /// Binary logarithm of the odds that it belongs there.
     bits: f32,
-    /// Whether an advert of the property rules it out, however likely the others make it.
+    /// Whether an advert of the property rules it out, even if the others make it likely.
     is_refused: bool,
 }
 
-/// How an advert fits each property of which not all adverts are vetoed, the best first; equal ones by identifier.
+/// Rates the fit of an advert to each property in which at least one advert is not vetoed, best first, ties by
+/// identifier.
 fn judged(
     new: &Fingerprint,
     candidates: &[AssignmentCandidate],
@@ -132,7 +133,7 @@ fn judged(
     fits
 }
 
-/// The properties that an advert surely and perhaps belongs to.
+/// Chooses the properties that an advert certainly and possibly belongs to.
 fn chosen(fits: &[Fit], thresholds: Thresholds) -> Assignment {
     let mut assignment = Assignment::default();
     for fit in fits {
@@ -156,7 +157,7 @@ fn chosen(fits: &[Fit], thresholds: Thresholds) -> Assignment {
     assignment
 }
 
-/// How an advert fits a whole property; `None` if a veto applies to all of its adverts.
+/// Rates the fit of an advert to a whole property; `None` if a veto applies to all of the property's adverts.
 ///
 /// The most similar advert decides. Others that agree add little, because they share its mistakes; others that disagree
 /// on balance subtract more, because what is true of a property is true of each of its adverts.
@@ -194,7 +195,7 @@ fn judge(new: &Fingerprint, cluster: &[(AssignmentCandidate, Comparison)]) -> Op
     })
 }
 
-/// Whether an advert of a property admits another to it.
+/// Returns whether an advert of a property admits another advert.
 fn admits(new: &Fingerprint, member: &Fingerprint, comparison: &Comparison) -> bool {
     if comparison.bar.is_some() || comparison.evidence_bits() < MEMBER_EVIDENCE_MIN {
         return false;
@@ -210,7 +211,7 @@ fn admits(new: &Fingerprint, member: &Fingerprint, comparison: &Comparison) -> b
     }
 }
 
-/// Whether two adverts may stand in one property, whatever is common around them.
+/// Returns whether two adverts may belong to one property, whatever is common around them.
 pub fn may_share(one: &Fingerprint, other: &Fingerprint) -> bool {
     admits(one, other, &compare(one, other))
 }

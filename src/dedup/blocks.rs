@@ -6,8 +6,8 @@
 //! - their cells of 1.2 km, if both have a position: up to 600 m apart north and east, whatever their codes;
 //! - their INSEE or postal code, if one of them has no position better than its commune;
 //! - a reference they share within a department, whatever their areas;
-//! - their price and area, if both are equal to the metre: as homes of neighbouring communes, or where one portal calls
-//!   a flat what another calls a house ([`Fingerprint::exact_probes`], which say nothing of what is common around).
+//! - their price and area, if both are equal, areas to the square metre: homes in neighbouring communes, or a flat on
+//!   one portal that is a house on another ([`Fingerprint::exact_probes`], which do not count what is common around).
 //!
 //! Areas always match if they differ by up to 6 %, and mostly up to 12 %. An advert without an area is found by all
 //! others, and looks up the areas that fit its number of rooms.
@@ -35,7 +35,7 @@ const AREA_NOT_GIVEN: i64 = i64::MIN;
 /// Habitable area per room, square metres: minimum and maximum.
 const ROOM_M2: (f64, f64) = (11.0, 42.0);
 
-/// What a key is derived from.
+/// The source of a block key.
 #[derive(Clone, Copy)]
 enum BlockKeyKind {
     /// Cell.
@@ -50,7 +50,7 @@ enum BlockKeyKind {
     Exact,
 }
 
-/// The group of classes that portals confuse; adverts of different groups are never the same asset.
+/// Returns the group of classes that portals confuse; adverts of different groups are never the same asset.
 fn class_group(class: Class) -> u8 {
     match class {
         Class::Unknown | Class::Other => 0,
@@ -65,7 +65,7 @@ fn class_group(class: Class) -> u8 {
     }
 }
 
-/// The group of offers that portals confuse.
+/// Returns the group of offers that portals confuse.
 fn offer_group(offer: OfferType) -> u8 {
     match offer {
         OfferType::Unknown
@@ -79,27 +79,27 @@ fn offer_group(offer: OfferType) -> u8 {
     }
 }
 
-/// Whether portals could use both classes and offers for the same asset.
+/// Returns whether portals could use both classes and offers for the same asset.
 pub fn compatible(one: &Fingerprint, other: &Fingerprint) -> bool {
     let (first, second) = (class_group(one.class), class_group(other.class));
     (first == second || first == 0 || second == 0 || (is_home(first) && is_home(second)))
         && offer_group(one.offer) == offer_group(other.offer)
 }
 
-/// Whether the classes of two adverts differ, both being given.
+/// Returns whether the classes of two adverts are both known and differ.
 pub(super) fn classes_differ(one: &Fingerprint, other: &Fingerprint) -> bool {
     let (first, second) = (class_group(one.class), class_group(other.class));
     first != second && first != 0 && second != 0
 }
 
-/// Whether a group is of homes: what one portal calls a flat is a house or a lot of a programme on another.
+/// Returns whether a group consists of homes: a flat on one portal may be a house or a lot of a programme on another.
 fn is_home(group: u8) -> bool {
     (1..=3).contains(&group)
 }
 
 impl Fingerprint {
-    /// The keys under which an advert is stored: 1 to 8, without duplicates; three times as many if its class is
-    /// unknown.
+    /// Returns the keys under which an advert is stored: 1 to 8, without duplicates; three times as many if its class
+    /// is unknown.
     pub fn blocks(&self) -> Vec<BlockKey> {
         let mut keys = Vec::with_capacity(8);
         let areas = [self.area_class().unwrap_or(AREA_NOT_GIVEN)];
@@ -133,8 +133,8 @@ impl Fingerprint {
         distinct(keys)
     }
 
-    /// The keys by which an advert looks up others of its price and area in its region, whatever their commune: none
-    /// or 4.
+    /// Returns the keys by which an advert looks up others of its price and area in its region, in any commune: either
+    /// 4 or none.
     pub fn exact_probes(&self) -> Vec<BlockKey> {
         distinct(
             self.exact_key([(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)])
@@ -142,7 +142,7 @@ impl Fingerprint {
         )
     }
 
-    /// The keys of price and area for regions shifted by parts of one; none where any of them is unknown.
+    /// Returns the keys of price and area for regions shifted by fractions of a region; none if one of them is unknown.
     fn exact_key<const N: usize>(
         &self,
         shifts: [(f64, f64); N],
@@ -168,7 +168,7 @@ impl Fingerprint {
         })
     }
 
-    /// The keys by which an advert looks up others: those of its own cell, codes, area and references, and of
+    /// Returns the keys by which an advert looks up others: those of its own cell, codes, area and references, and of
     /// neighbouring cells and areas.
     pub fn probes(&self) -> Vec<BlockKey> {
         let mut keys = Vec::with_capacity(32);
@@ -204,12 +204,12 @@ impl Fingerprint {
         distinct(keys)
     }
 
-    /// The position, if it is more precise than the commune.
+    /// Returns the position, if it is more precise than the commune.
     pub(super) fn precise(&self) -> Option<ApproximatePosition> {
         self.spot.filter(|spot| spot.blur_m <= USUAL_BLUR_M)
     }
 
-    /// Groups of class and offer; an unknown class also counts as house and as flat.
+    /// Returns the groups of class and offer; an unknown class also counts as house and as flat.
     fn groups(&self) -> Vec<u64> {
         let offer = u64::from(offer_group(self.offer)) << 8;
         let class = u64::from(class_group(self.class));
@@ -219,7 +219,7 @@ impl Fingerprint {
         }
     }
 
-    /// Commune and postal code, or a coarse cell if neither is given.
+    /// Returns commune and postal code, or a coarse cell if neither is given.
     fn places(&self) -> Vec<u64> {
         let mut places = Vec::with_capacity(2);
         if let Some(code) = self.commune {
@@ -257,7 +257,7 @@ impl Fingerprint {
         }
     }
 
-    /// The area that classes are derived from, square metres: habitable area, or plot area for land.
+    /// Returns the area that classes are derived from, square metres: habitable area, or plot area for land.
     fn area(&self) -> Option<f64> {
         match self.class {
             Class::Land => self.land_m2.map(f64::from),
@@ -298,7 +298,7 @@ fn area_scale(area: f64) -> f64 {
     area.max(1.0).ln() / AREA_CLASS_WIDTH
 }
 
-/// Rank of the department; 0 for both departments of Corsica, which postal codes do not distinguish.
+/// Returns the rank of the department; 0 for both departments of Corsica, which postal codes do not distinguish.
 fn department_of_commune(code: &[u8; 5]) -> u64 {
     match std::str::from_utf8(code)
         .ok()
@@ -318,7 +318,7 @@ fn department_of_postal_code(code: u32) -> u64 {
     u64::from(departments::rank(&code))
 }
 
-/// The cell of a position shifted by `north` and `east` cells.
+/// Returns the cell of a position shifted by `north` and `east` cells.
 fn cell(spot: ApproximatePosition, north: f64, east: f64) -> u64 {
     let row = (f64::from(spot.lat_e6) / 1e6 / CELL_LAT_DEGREES + north).floor() as i64;
     let band = row.div_euclid(BAND_CELLS) * BAND_CELLS + BAND_CELLS / 2;
@@ -328,7 +328,7 @@ fn cell(spot: ApproximatePosition, north: f64, east: f64) -> u64 {
     digest::with(digest::mix(row as u64), column as u64)
 }
 
-/// The four cells within half a cell of a position.
+/// Returns the four cells within half a cell of a position.
 fn near_cells(spot: ApproximatePosition) -> [u64; 4] {
     [(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)]
         .map(|(north, east)| cell(spot, north, east))

@@ -1,8 +1,8 @@
 //! Encoding of fingerprints as bytes, for a column of the store.
 //!
-//! Version, CRC-32 of the rest, one bit per optional field, then the fields in declaration order, little-endian.
-//! Nothing is guessed: another version, a wrong checksum, or a missing or extra byte is an error. An advert with a
-//! description and five pictures takes about 350 bytes.
+//! Layout: version, CRC-32 of the rest, one bit per optional field, then the fields in declaration order,
+//! little-endian. Decoding is strict: an unknown version, a wrong checksum, or a missing or extra byte is an error. An
+//! advert with a description and five pictures takes about 350 bytes.
 
 use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod, index_of, value_at};
 use super::images::ImageHash;
@@ -12,12 +12,13 @@ use super::text::{LANES, Sketch};
 
 /// Version of the encoding; another version has another layout or other digests.
 const VERSION: u8 = 3;
-/// Former versions, which have other digests of sellers; the first ends before the names of pictures.
+/// Former versions, which can still be read. Their digests of sellers differ; version 1 ends before the names of
+/// pictures.
 const FORMER_VERSIONS: [u8; 2] = [1, 2];
 /// Bytes before the fields: version and checksum.
 const HEAD_BYTES: usize = 5;
 
-/// Why bytes could not be decoded.
+/// The error of a failed decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Written by another version.
@@ -48,7 +49,7 @@ macro_rules! optional_numbers {
     };
 }
 
-/// The bits of fields that are not plain numbers follow those of the numbers.
+/// The bits of fields that are not plain numbers come after those of the numbers.
 const FIRST_OTHER_BIT: u32 = 16;
 const COMMUNE_BIT: u32 = 1 << FIRST_OTHER_BIT;
 const SPOT_BIT: u32 = COMMUNE_BIT << 1;
@@ -146,7 +147,7 @@ impl Fingerprint {
         out
     }
 
-    /// Writes the optional numbers that are given, and gives their bits.
+    /// Writes the optional numbers that are present and returns their bits.
     pub(super) fn write_numbers(&self, out: &mut Vec<u8>) -> u32 {
         let mut given = 0u32;
         let mut bit = 1u32;
@@ -190,18 +191,18 @@ impl Fingerprint {
     }
 }
 
-/// The bytes that are not read yet.
+/// Reader of the remaining bytes.
 pub(super) struct ByteReader<'a>(pub &'a [u8]);
 
 impl ByteReader<'_> {
-    /// The next `N` bytes; `None` if fewer are left.
+    /// Returns the next `N` bytes; `None` if fewer are left.
     pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*taken)
     }
 
-    /// The next byte.
+    /// Returns the next byte.
     pub fn byte(&mut self) -> Option<u8> {
         self.take().map(|[byte]| byte)
     }

@@ -34,9 +34,9 @@ pub struct FieldEvidence {
     pub field: ComparedField,
     /// Index of the level in the field's table.
     pub level: u8,
-    /// Its weight, bits, with that of its rarity.
+    /// Its weight in bits, including that of its rarity.
     pub bits: f32,
-    /// What the rarity of an equal value adds to the weight, bits; `None` where values are not equal.
+    /// Bits that the rarity of an equal value adds to the weight; `None` if the values are not equal.
     pub rarity_bits: Option<f32>,
 }
 
@@ -52,7 +52,7 @@ impl Default for FieldEvidence {
 }
 
 impl FieldEvidence {
-    /// The description of the level.
+    /// Returns the description of the level.
     pub fn about(self) -> &'static str {
         WEIGHTS[self.field as usize].levels[usize::from(self.level)].about
     }
@@ -74,23 +74,23 @@ impl Serialize for FieldEvidence {
 pub struct Comparison {
     /// Binary logarithm of the odds that both are the same asset.
     pub bits: f32,
-    /// The part of it that is known before anything is compared: the more adverts around, the lower. It depends on the
-    /// pair of portals too.
+    /// The part of `bits` that is known before anything is compared: it falls with the number of adverts around, and
+    /// also depends on the pair of portals.
     pub prior_bits: f32,
-    /// The part of it that other homes of the same price and surface take away; 0 or less.
+    /// The part of `bits` that other homes of the same price and surface take away; 0 or less.
     pub lookalike_bits: f32,
     /// The veto that keeps them apart whatever the bits, if any.
     pub bar: Option<Veto>,
-    /// Whether both are by the same seller, for which other weights apply.
+    /// Whether both are by the same seller; other weights then apply.
     pub one_seller: bool,
-    /// Whether both are of new-build programmes: what the flats of a programme share then adds no bits.
+    /// Whether both are of new-build programmes; evidence that all flats of a programme share then adds no bits.
     pub programme: bool,
     /// The evidence of each field in the order of the table, without fields that are missing in either advert.
     pub evidence: InlineVec<FieldEvidence, FIELDS>,
 }
 
 impl Comparison {
-    /// Probability that both are the same asset, 0 to 1.
+    /// Returns the probability that both are the same asset, 0 to 1.
     pub fn probability(&self) -> f64 {
         match self.bar {
             Some(_) => 0.0,
@@ -98,12 +98,12 @@ impl Comparison {
         }
     }
 
-    /// What the fields say, without the odds before any comparison, bits.
+    /// Returns the bits without the odds before any comparison.
     pub fn evidence_bits(&self) -> f32 {
         self.bits - self.prior_bits
     }
 
-    /// The verdict that follows from veto and probability.
+    /// Returns the verdict that follows from veto and probability.
     pub fn verdict(&self, thresholds: Thresholds) -> DedupVerdict {
         match self.bar {
             Some(_) => DedupVerdict::Different,
@@ -111,9 +111,9 @@ impl Comparison {
         }
     }
 
-    /// Whether something other than what the home is like shows that it is one: pictures of two sellers, a reference of
-    /// one, or a number that both addresses share. This outweighs a single contradiction. One seller shows the same
-    /// pictures for several flats of a building.
+    /// Returns whether something other than the features of the home identifies it: pictures shown by two sellers, a
+    /// reference of one seller, or a number that is in both URLs. This outweighs a single contradiction. Pictures of
+    /// one seller do not count, because a seller shows the same pictures for several flats of a building.
     pub fn is_identified(&self) -> bool {
         !self.programme
             && ((!self.one_seller && self.shares_pictures())
@@ -121,13 +121,13 @@ impl Comparison {
                 || (self.one_seller && self.is_at_most(ComparedField::Reference, 0)))
     }
 
-    /// Whether several pictures are the same, outside programmes.
+    /// Returns whether several pictures are the same, outside programmes.
     pub fn shares_pictures(&self) -> bool {
         !self.programme && self.is_at_most(ComparedField::Photos, 1)
     }
 
-    /// Whether both are one text with the same figures at one price: a mistake in the commune or the energy class of one
-    /// is then likelier than a second home.
+    /// Returns whether both have the same text with the same figures at the same price: a mistake in the commune or the
+    /// energy class of one is then likelier than a second home.
     pub fn is_one_text(&self) -> bool {
         !self.programme
             && self.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT)
@@ -139,7 +139,7 @@ impl Comparison {
         self.level(field).is_some_and(|found| found <= level)
     }
 
-    /// The level of a field; `None` if it was not compared.
+    /// Returns the level of a field; `None` if it was not compared.
     pub fn level(&self, field: ComparedField) -> Option<u8> {
         let found = self.evidence.iter().find(|one| one.field == field);
         found.map(|one| one.level)
@@ -161,13 +161,13 @@ impl Serialize for Comparison {
     }
 }
 
-/// Compares two adverts of which nothing else is known; the result does not depend on their order.
+/// Compares two adverts without knowledge of other adverts; the result does not depend on their order.
 /// Cost: `benches/dedup.rs`.
 pub fn compare(one: &Fingerprint, other: &Fingerprint) -> Comparison {
     compare_among(one, other, &Surroundings::default())
 }
 
-/// Compares an advert with another of those around it: what is common there shows less.
+/// Compares an advert with another one around it: values that are common there are weaker evidence.
 pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundings) -> Comparison {
     let prior_bits = around.prior_bits() + around.portal_bits(other);
     let lookalike_bits = around.lookalike_bits(one, other);
@@ -233,7 +233,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
     comparison
 }
 
-/// Whether two adverts could be of one asset whatever is common around them.
+/// Returns whether two adverts could be one asset, whatever is common around them.
 pub fn may_be_same(one: &Fingerprint, other: &Fingerprint) -> bool {
     let comparison = compare(one, other);
     let rarity = comparison.evidence.iter().filter_map(|one| one.rarity_bits);
@@ -241,7 +241,7 @@ pub fn may_be_same(one: &Fingerprint, other: &Fingerprint) -> bool {
     comparison.bar.is_none() && comparison.bits + room + RATE_BITS_MAX > WEIGHED_BITS
 }
 
-/// The weight of a level of a field, bits.
+/// Returns the weight of a level of a field, bits.
 pub(super) fn worth(field: ComparedField, level: u8, one_seller: bool, programme: bool) -> f32 {
     let entry = &WEIGHTS[field as usize].levels[usize::from(level)];
     let bits = entry.bits[usize::from(one_seller)];
@@ -270,17 +270,18 @@ fn bar(comparison: &Comparison) -> Option<Veto> {
     None
 }
 
-/// Whether both are of a new-build programme, or lots of one sale: texts, figures and pictures are then the programme's,
-/// and only what is a flat's own (price with area or floor) distinguishes it from the others.
+/// Returns whether both are of a new-build programme, or lots of one sale. Texts, figures and pictures are then those
+/// of the programme, and only features of a single flat (price with area or floor) distinguish it from the others.
 pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     let is = |advert: &Fingerprint| advert.new_build || advert.class == Class::Program;
     let is_series = one.lot_series.is_some() && one.lot_series == other.lot_series;
-    // What is a programme on one portal and a flat or a house on another is a lot of it.
+    // If one portal says programme and the other flat or house, the advert is a lot of the programme.
     let is_lot = classes_differ(one, other) && (is(one) || is(other));
     is_series || is_lot || (is(one) && is(other))
 }
 
-/// Whether one portal shows two homes at once with one text, at different prices and surfaces: a seller's lots.
+/// Returns whether one portal shows two homes at once with one text, at different prices and surfaces: lots of a
+/// seller.
 fn shown_as_lots(levels: &[(ComparedField, Option<u8>); FIELDS]) -> bool {
     let level = |wanted: ComparedField| {
         let found = levels.iter().find(|(field, _)| *field == wanted);

@@ -1,32 +1,33 @@
-//! What cannot be true of one home at once: the definition that both the decision and its measurement use.
+//! Contradictions: facts that cannot both be true of one home. Decisions and their measurement share this definition.
 //!
-//! A contradiction keeps an advert out of a property whatever else agrees, unless something identifies the home
-//! ([`Comparison::is_identified`](super::Comparison::is_identified)). `toise evaluate dedup` counts the merged pairs that
-//! have one.
+//! A contradiction keeps an advert out of a property, unless it is the only one and something identifies the home
+//! ([`Comparison::is_identified`](super::Comparison::is_identified)); for commune, energy and price, shared pictures or
+//! the same text are enough. `toise evaluate dedup` counts the merged pairs that have a contradiction.
 
 use serde::Serialize;
 
 use super::fingerprint::Fingerprint;
 use super::levels::{self, metres, relative_gap, together};
 
-/// Surfaces may differ by this share of the greater: measured by two agencies.
+/// Maximum difference of surfaces, as a share of the greater: two agencies measure differently.
 const SURFACE_GAP: f64 = 0.03;
-/// Prices of one moment may differ by this share of the greater: with and without fees, or before and after a cut.
+/// Maximum difference of prices at one moment, as a share of the greater: with and without fees, or before and after a
+/// cut.
 const PRICE_GAP: f64 = 0.15;
-/// Energy scores may differ by this share of the greater.
+/// Maximum difference of energy scores, as a share of the greater.
 const ENERGY_GAP: f64 = 0.15;
-/// Energy scores this close are no contradiction whatever their share, kWh per square metre and year.
+/// Energy scores within this difference never contradict, kWh per square metre and year.
 const ENERGY_GAP_KWH: u16 = 10;
-/// Plots may differ by this share of the greater.
+/// Maximum difference of plots, as a share of the greater.
 const LAND_GAP: f64 = 0.12;
-/// Communes contradict each other, but not where both positions are known and this close, metres.
+/// Different communes do not contradict if both positions are known and within this distance, metres.
 const BORDER_M: f64 = 350.0;
 
 /// A field in which two adverts contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Contradiction {
-    /// They lie in different communes.
+    /// They are in different communes.
     Commune,
     /// Their surfaces differ by more than 3 %.
     Surface,
@@ -51,7 +52,7 @@ impl Contradiction {
         Self::Land,
     ];
 
-    /// Its name in tables and metrics.
+    /// Returns its name in tables and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Commune => "commune",
@@ -89,7 +90,7 @@ impl Contradiction {
     }
 }
 
-/// The fields in which two adverts contradict each other, none of them in most pairs of one home.
+/// Returns the fields in which two adverts contradict each other. Most pairs of one home have none.
 pub fn contradictions(
     one: &Fingerprint,
     other: &Fingerprint,

@@ -11,7 +11,7 @@ pub fn step(digest: u64, byte: u8) -> u64 {
     (digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
 }
 
-/// The digest of some bytes.
+/// Returns the digest of some bytes.
 pub fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(EMPTY, |digest, byte| step(digest, *byte))
 }

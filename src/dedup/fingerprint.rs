@@ -1,4 +1,4 @@
-//! Fingerprints: what a comparison needs of an advert, in about 450 bytes, without references to the advert.
+//! Fingerprints: the data of an advert that a comparison needs, in about 450 bytes, without references to the advert.
 //!
 //! Numbers are rounded to the precision that adverts have (decimetres, whole euros, seconds), texts become digests and
 //! sketches. A field that is missing in the advert is missing here, and a comparison skips it.
@@ -30,7 +30,7 @@ pub const USUAL_BLUR_M: u16 = 300;
 /// Uncertainty of the middle of a street, metres.
 const STREET_BLUR_M: u16 = 1_000;
 
-/// What a comparison needs of an advert.
+/// The data of an advert that a comparison needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fingerprint {
     /// Class of asset.
@@ -89,15 +89,15 @@ pub struct Fingerprint {
     pub photos: Photos,
     /// Digests of the names of pictures.
     pub picture_names: PictureNames,
-    /// Digest of the number in its address.
+    /// Digest of the number in its URL.
     pub address_number: Option<u32>,
     /// Kind of seller.
     pub seller_kind: Option<SellerKind>,
-    /// Digests of what identifies the seller.
+    /// Digests of the identities of the seller.
     pub seller: InlineVec<u64, SELLER_KEYS_MAX>,
     /// Digests of the references given in title, description and tags.
     pub references: InlineVec<u64, REFERENCES_MAX>,
-    /// Digest of the reference that it shares with the other lots of a sale, but for the number of the lot.
+    /// Digest of its reference without the number of the lot; all lots of one sale share it.
     pub lot_series: Option<u32>,
     /// Whether it is off plan or newly built.
     pub new_build: bool,
@@ -108,8 +108,8 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Whether this has a field that an earlier fingerprint of the advert lacked: the property it joined then may no
-    /// longer fit. A changed value, such as a lower price, adds no information.
+    /// Returns whether this has a field that an earlier fingerprint of the advert lacked: the property it joined then
+    /// may no longer fit. A changed value, such as a lower price, adds no information.
     pub fn adds_information_to(&self, former: &Self) -> bool {
         let gained = [
             self.precise().is_some() && former.precise().is_none(),
@@ -248,14 +248,14 @@ impl Fingerprint {
         }
     }
 
-    /// Whether anything is known of its pictures.
+    /// Returns whether any of its pictures is known.
     pub(super) fn has_pictures(&self) -> bool {
         !self.photos.is_empty() || !self.picture_names.is_empty()
     }
 
-    /// Sets what the record alone does not give: the price before the last change, and the end of the period of an
-    /// advert that is offline now. That is its last sighting online, `None` if it was never seen online. It left its
-    /// portal at some time after that, which the sighting that missed it does not give.
+    /// Sets what the record alone does not contain: the price before the last change, and the end of the period of an
+    /// advert that is offline now. That end is its last sighting online, `None` if it was never seen online. The advert
+    /// left its portal at some time after that; the sighting that missed it does not show when.
     #[must_use]
     pub fn with_history(
         mut self,
@@ -289,7 +289,7 @@ fn score_of(number: f64) -> Option<u16> {
     (whole > 0).then_some(whole)
 }
 
-/// Digest of the name of a district; `None` if it names nothing.
+/// Returns the digest of the name of a district; `None` if the name has no letters or digits.
 fn district(name: &str) -> Option<u32> {
     let digest = FoldedText::from_text(name).digest();
     (digest != digest::EMPTY).then_some(digest as u32)
@@ -321,7 +321,7 @@ fn climate_class(class: Greenhouse) -> Option<u8> {
     }
 }
 
-/// Bits of the amenities that are mentioned, and of those that are present.
+/// Returns the bits of the amenities that are mentioned, and of those that are present.
 fn amenity_bits(has: &Characteristics) -> (u32, u32) {
     let flags = [
         has.has_balcony,
@@ -379,7 +379,8 @@ fn metres(one: Position, other: Position) -> f64 {
     )
 }
 
-/// Uncertainty of a position by its decimals alone: a degree is 111 km, and rounding moves by up to half a step.
+/// Estimates the uncertainty of a position from its decimals: a degree is 111 km, and rounding moves by up to half a
+/// step.
 fn blur_m(position: Position) -> u16 {
     let has = |decimals: i32| {
         let scale = 10f64.powi(decimals);
@@ -395,7 +396,7 @@ fn blur_m(position: Position) -> u16 {
     }
 }
 
-/// Digest of the portal's name, without `www.`.
+/// Returns the digest of the portal's name, without `www.`.
 fn portal(advert: &Advert) -> u32 {
     let name = advert.source.as_deref().unwrap_or_default();
     let name = name.trim().to_ascii_lowercase();
@@ -426,12 +427,12 @@ fn seconds(moment: Timestamp) -> u32 {
     seconds.clamp(0, i64::from(u32::MAX)) as u32
 }
 
-/// The enum value at an index of the contract's list.
+/// Returns the enum value at an index of the contract's list.
 pub(super) fn value_at<E: WireEnum>(index: u8) -> Option<E> {
     E::ALL.get(usize::from(index)).copied()
 }
 
-/// The index of an enum value in the contract's list.
+/// Returns the index of an enum value in the contract's list.
 pub(super) fn index_of<E: WireEnum>(value: E) -> u8 {
     let index = E::ALL.iter().position(|one| *one == value);
     index.unwrap_or_default() as u8

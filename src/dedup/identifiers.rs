@@ -1,24 +1,24 @@
-//! Identifiers that survive a change of portal: names of picture files and numbers in addresses.
+//! Identifiers that adverts keep across portals: names of picture files and numbers in URLs.
 //!
-//! Portals that belong together, and software that sends adverts to several portals, keep the file names of pictures and
-//! often the number of the advert. Sizes and versions are no part of a name.
+//! Portals of one group, and software that sends adverts to several portals, keep the file names of pictures and often
+//! the number of the advert. Size, extension and query string are not part of a name.
 
 use super::digest;
 use super::inline_vec::InlineVec;
 use super::text::FoldedText;
 use toise_contract::listings::Advert;
 
-/// Maximum names of pictures per advert: the first ones.
+/// Maximum names of pictures per advert; the first ones are kept.
 pub const PICTURE_NAMES_MAX: usize = 8;
-/// Characters that a name must have to be unlikely to occur twice: `photo1` and `IMG_0012` do not.
+/// Minimum letters and digits of a name that is unlikely to occur twice: `photo1` and `IMG_0012` have fewer.
 const NAME_CHARS_MIN: usize = 12;
-/// Digits that a number of an address must have.
+/// Minimum digits of a number in a URL.
 const NUMBER_DIGITS_MIN: usize = 7;
 
 /// Digests of the names of pictures, without duplicates.
 pub type PictureNames = InlineVec<u32, PICTURE_NAMES_MAX>;
 
-/// The names of the first pictures that are long enough to be their own.
+/// Returns the digests of the first pictures' names that are long enough to be unique.
 pub fn picture_names(advert: &Advert) -> PictureNames {
     let mut found = PictureNames::default();
     let pictures = advert.medias.iter().flat_map(|medias| &medias.images);
@@ -30,13 +30,13 @@ pub fn picture_names(advert: &Advert) -> PictureNames {
     found
 }
 
-/// Digest of the number that the advert has in its address.
+/// Returns the digest of the number in the advert's URL.
 pub fn address_number(advert: &Advert) -> Option<u32> {
     let number = number_of_address(advert.url.as_deref()?)?;
     Some(digest::hash(number.as_bytes()) as u32)
 }
 
-/// Digest of the name of a picture's file, if it is long enough to be its own.
+/// Returns the digest of a picture's file name, if it has a digit and is long enough to be unique.
 fn picture_name(address: &str) -> Option<u32> {
     let path = address.split(['?', '#']).next()?;
     let file = path.rsplit('/').next()?;
@@ -48,7 +48,7 @@ fn picture_name(address: &str) -> Option<u32> {
     is_own.then(|| FoldedText::from_text(name).digest() as u32)
 }
 
-/// `kitchen-4812_800x600` → `kitchen-4812`.
+/// Removes the size: `kitchen-4812_800x600` → `kitchen-4812`.
 fn without_size(stem: &str) -> &str {
     let Some((name, last)) = stem.rsplit_once(['-', '_']) else {
         return stem;
@@ -61,7 +61,7 @@ fn without_size(stem: &str) -> &str {
     if is_size { name } else { stem }
 }
 
-/// The last long number in the path of an address.
+/// Returns the last long number in the path of a URL.
 fn number_of_address(address: &str) -> Option<&str> {
     let path = address.split(['?', '#']).next()?;
     let mut numbers = path.split(|character: char| !character.is_ascii_digit());

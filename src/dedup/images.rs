@@ -1,4 +1,4 @@
-//! Pictures by their perceptual hashes: hashes of one picture differ in few bits, whatever a portal did to it.
+//! Pictures compared by perceptual hashes: hashes of one picture differ in few bits, whatever a portal did to it.
 //!
 //! Cost of a comparison: one XOR and one bit count for most pairs of pictures, with a maximum of 100 pairs.
 
@@ -56,7 +56,7 @@ impl ImageHash {
         })
     }
 
-    /// Whether both are hashes of the same picture.
+    /// Returns whether both are hashes of the same picture.
     pub fn is_same_picture(self, other: Self) -> bool {
         let perceptual = (self.perceptual ^ other.perceptual).count_ones();
         if perceptual > PERCEPTUAL_BITS_MAX {
@@ -76,7 +76,7 @@ fn bits(hash: &str) -> Option<u64> {
     u64::from_str_radix(hash.get(..HASH_DIGITS)?, 16).ok()
 }
 
-/// The first pictures with readable hashes.
+/// Returns the first pictures with readable hashes.
 pub fn photos(medias: &Medias) -> Photos {
     let mut photos = Photos::default();
     for hash in medias.images.iter().filter_map(ImageHash::of) {
@@ -94,7 +94,7 @@ pub fn shared(one: &Photos, other: &Photos) -> SharedPhotos {
             .filter(|hash| to.iter().any(|known| hash.is_same_picture(*known)))
             .count()
     };
-    // A picture that one side shows twice would count twice there. The minimum of both directions is symmetric.
+    // A picture that one side shows twice would count twice there; the minimum of both directions is symmetric.
     SharedPhotos {
         matched: matched_in(one, other).min(matched_in(other, one)),
         of: one.len().min(other.len()),

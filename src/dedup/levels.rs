@@ -11,30 +11,30 @@ use super::text;
 use toise_contract::enums::EnumPropertyClass as Class;
 use toise_geo::distance::planar_distance_m;
 
-/// Index of the first limit that the value does not exceed; the number of limits if it exceeds all.
+/// Returns the index of the first limit that the value does not exceed; the number of limits if it exceeds all.
 fn band(value: f64, limits: &[f64]) -> u8 {
     limits.iter().take_while(|limit| value > **limit).count() as u8
 }
 
-/// Difference as a share of the greater value.
+/// Returns the difference as a share of the greater value.
 pub(super) fn relative_gap(one: u32, other: u32) -> f64 {
     f64::from(one.abs_diff(other)) / f64::from(one.max(other).max(1))
 }
 
-/// How the communes of two adverts relate.
+/// The relation between the communes of two adverts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Communes {
     /// One commune.
     Same,
     /// One postal code, where a commune is unknown.
     SamePostalCode,
-    /// One is known by a city alone, the other by a district of it.
+    /// One is known by its city only, the other by an arrondissement of that city.
     Containing,
     /// Two communes.
     Different,
 }
 
-/// How the communes of two adverts relate, by their codes; `None` where too little is known.
+/// Compares the communes of two adverts by their codes; `None` if too little is known.
 pub(super) fn communes(one: &Fingerprint, other: &Fingerprint) -> Option<Communes> {
     if let (Some(first), Some(second)) = (one.commune, other.commune) {
         return Some(if first == second {
@@ -55,7 +55,7 @@ pub(super) fn communes(one: &Fingerprint, other: &Fingerprint) -> Option<Commune
     })
 }
 
-/// Whether the code of a city contains that of one of its arrondissements.
+/// Returns whether the code of a city contains that of one of its arrondissements.
 fn contains(city: &[u8; 5], district: &[u8; 5]) -> bool {
     match city {
         b"75056" => district.starts_with(b"751"),
@@ -65,7 +65,7 @@ fn contains(city: &[u8; 5], district: &[u8; 5]) -> bool {
     }
 }
 
-/// Whether a postal code is that of a whole city, 75000 or 69000, and the other that of a part.
+/// Returns whether a postal code is that of a whole city, 75000 or 69000, and the other that of a part of the city.
 fn is_whole_city(city: u32, district: u32) -> bool {
     city.is_multiple_of(1_000) && city / 1_000 == district / 1_000
 }
@@ -76,7 +76,7 @@ pub const NEIGHBOURING_COMMUNE: u8 = 9;
 /// Communes whose centres are farther apart do not border on each other, metres.
 const NEIGHBOURS_M: f64 = 4_000.0;
 
-/// Place: by distance, else by communes.
+/// Compares places by distance, otherwise by communes.
 pub fn place(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS_M: [f64; 5] = [40.0, 150.0, 350.0, 700.0, 1_500.0];
     if let (Some(first), Some(second)) = (one.precise(), other.precise()) {
@@ -105,7 +105,7 @@ pub(super) fn metres(one: ApproximatePosition, other: ApproximatePosition) -> f6
     planar_distance_m(parallel, 0.0, parallel + north, east)
 }
 
-/// Habitable area, or plot area for land.
+/// Compares habitable areas, or plot areas for land.
 pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.class == Class::Land {
         let gap = relative_gap(one.land_m2?, other.land_m2?);
@@ -121,7 +121,7 @@ pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if first == second {
         return Some(u8::from(whole(first)));
     }
-    // Rounded or truncated to whole square metres on one side.
+    // One side is rounded or truncated to whole square metres.
     let (lesser, greater) = (first.min(second), first.max(second));
     if (whole(first) || whole(second)) && greater - lesser < 100 {
         return Some(2);
@@ -129,10 +129,11 @@ pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     Some(3 + band(relative_gap(first, second), &[0.025, 0.06, 0.12]))
 }
 
-/// Plots of a multiple of this are rounded, square metres.
+/// Plots that are a multiple of this are rounded, square metres.
 const ROUND_LAND_M2: u32 = 50;
 
-/// Plot area of a house, or of what may be one: flats have none of their own, and some portals repeat their surface.
+/// Compares the plots of houses or possible houses: flats have no plot, and some portals repeat the surface as the
+/// plot.
 pub fn land(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let has_plot = |advert: &Fingerprint| {
         let areas = Some(advert.land_m2?.saturating_mul(100)).zip(advert.surface_dm2);
@@ -151,7 +152,7 @@ pub fn land(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     })
 }
 
-/// Storey: equal, one apart, more. A number that repeats the rooms on both sides was filled in by a program.
+/// Compares storeys: equal, one apart, more. A number that repeats the rooms on both sides was filled in by a program.
 pub fn floor(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let repeats_rooms = |advert: &Fingerprint| {
         let rooms = advert.rooms.map(i16::from);
@@ -163,7 +164,7 @@ pub fn floor(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Bedrooms follow from the rooms: equal ones show nothing more where the rooms are known.
+/// Compares bedrooms. They follow from the rooms: if the rooms are known, equal bedrooms add no evidence.
 pub fn bedrooms(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let has_rooms = one.rooms.is_some() && other.rooms.is_some();
     let apart = count_difference(one.bedrooms, other.bedrooms)?;
@@ -174,7 +175,7 @@ pub fn bedrooms(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     })
 }
 
-/// Whether two adverts of one price and surface differ in a way that makes them two homes.
+/// Returns whether two adverts of one price and surface differ in a way that shows two homes.
 pub(super) fn differs_elsewhere(one: &Fingerprint, other: &Fingerprint) -> bool {
     let clearly = |level: Option<u8>, from: u8| level.is_some_and(|level| level >= from);
     clearly(floor(one, other), 1)
@@ -185,13 +186,13 @@ pub(super) fn differs_elsewhere(one: &Fingerprint, other: &Fingerprint) -> bool 
         || one.portal == other.portal && clearly(district(one, other), 1)
 }
 
-/// Counts and storeys: equal, one apart, more.
+/// Compares counts or storeys: equal, one apart, more.
 pub fn count_difference<T: Into<i64>>(one: Option<T>, other: Option<T>) -> Option<u8> {
     let apart = (one?.into() - other?.into()).abs();
     Some(apart.min(2) as u8)
 }
 
-/// Year and storeys of the building.
+/// Compares the year and the storeys of the building.
 pub fn building(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let years = one
         .year
@@ -209,13 +210,13 @@ pub fn building(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Price.
+/// Compares prices.
 pub fn price(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let gap = price_gap(one, other)?;
     Some(band(gap, &[0.0, 0.01, 0.04, 0.1, 0.2, 0.35]))
 }
 
-/// The price before the last change, of adverts that ask the same price now.
+/// Compares the prices before the last change, of adverts that ask the same price now.
 pub fn previous_price(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let is_one_price = one.price_eur.is_some() && one.price_eur == other.price_eur;
     let was_one_price = one.previous_price_eur? == other.previous_price_eur?;
@@ -223,7 +224,7 @@ pub fn previous_price(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     (is_one_price && was_one_price && is_changed).then_some(0)
 }
 
-/// How far apart the closest prices of two adverts are, with or without fees, as a share of the greater.
+/// Returns the gap between the closest prices of two adverts, with or without fees, as a share of the greater.
 pub(super) fn price_gap(one: &Fingerprint, other: &Fingerprint) -> Option<f64> {
     // One portal shows the price with fees, another the net price.
     let prices = |advert: &Fingerprint| [advert.price_eur, advert.net_price_eur];
@@ -234,7 +235,7 @@ pub(super) fn price_gap(one: &Fingerprint, other: &Fingerprint) -> Option<f64> {
     pairs.min_by(f64::total_cmp)
 }
 
-/// Scores and classes of energy and climate.
+/// Compares scores and classes of energy and climate.
 pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let scores = one.energy_score.zip(other.energy_score);
     let gases = one.climate_score.zip(other.climate_score);
@@ -276,18 +277,18 @@ pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Level of the energy: other scores, in one class or in none that is known.
+/// Level of the energy: different scores, in one class or without known classes.
 const SCORES_DIFFERENT: u8 = 5;
 /// Level of the energy: classes two or more apart.
 const ENERGY_DIFFERENT: u8 = 6;
 
-/// Classes that differ: a house on one side and a flat on the other, or a programme.
+/// Compares classes that differ: a house on one side and a flat on the other, or a programme.
 pub fn kind(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let is_programme = |advert: &Fingerprint| advert.class == Class::Program;
     classes_differ(one, other).then(|| u8::from(is_programme(one) || is_programme(other)))
 }
 
-/// Amenities that both mention as present or absent.
+/// Compares the amenities that both mention as present or absent.
 pub fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let known = one.amenities_known & other.amenities_known;
     let unlike = (one.amenities ^ other.amenities) & known;
@@ -300,10 +301,10 @@ pub fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Level of the descriptions: nine tenths in common.
+/// Level of the descriptions: more than nine tenths in common.
 pub const NEARLY_ONE_TEXT: u8 = 1;
 
-/// Share of the shorter description that the other contains.
+/// Compares descriptions by the share of the shorter one that the other contains.
 pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS: [f64; 4] = [0.1, 0.4, 0.7, 0.9];
     let (one, other) = one.text.as_ref().zip(other.text.as_ref())?;
@@ -313,7 +314,7 @@ pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     Some(5 - band(one.containment(other), &LIMITS))
 }
 
-/// Figures in the descriptions.
+/// Compares the figures in the descriptions.
 pub fn figures(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let of = one.figures.len().min(other.figures.len());
     match (text::shared_figures(&one.figures, &other.figures), of) {
@@ -325,13 +326,13 @@ pub fn figures(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Charges are shown by the month or by the year, which rounds them; as a share of the greater.
+/// Maximum difference of charges, as a share of the greater: portals show them by month or by year, which rounds them.
 const CHARGES_GAP: f64 = 0.01;
 
 /// Minimum pictures on both sides for which sharing none is evidence.
 const PHOTOS_SIGNIFICANT_MIN: usize = 3;
 
-/// Pictures in common.
+/// Compares the pictures in common.
 pub fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let shared = images::shared(&one.photos, &other.photos);
     let named = one
@@ -348,9 +349,9 @@ pub fn photos(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
         });
     }
     match (shared.matched, shared.of) {
-        // Portals rename pictures: other names show nothing.
+        // Portals rename pictures: different names are no evidence.
         (_, 0) => None,
-        // With so few, the other may simply not show them.
+        // With so few pictures, the other advert may simply not show them.
         (0, ..PHOTOS_SIGNIFICANT_MIN) => None,
         (0, _) => Some(3),
         (1, 2..) => Some(2),
@@ -368,7 +369,7 @@ pub const ONE_PERSON: u8 = 2;
 const OTHER_PROFESSIONALS: u8 = 3;
 const PROFESSIONAL_AND_PRIVATE: u8 = 4;
 
-/// Sellers.
+/// Compares sellers.
 pub fn seller(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let shared = one.seller.iter().any(|key| other.seller.contains(key));
     let kinds = (one.seller_kind, other.seller_kind);
@@ -390,7 +391,7 @@ pub fn seller(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Mandate references.
+/// Compares mandate references.
 pub fn reference(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.references.is_empty() || other.references.is_empty() {
         return None;
@@ -402,12 +403,12 @@ pub fn reference(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     Some(u8::from(!shared))
 }
 
-/// Numbers in addresses, which portals that belong together share.
+/// Compares the numbers in URLs, which portals of one group share.
 pub fn identifier(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     (one.address_number? == other.address_number? && one.portal != other.portal).then_some(0)
 }
 
-/// Lots and charges of the condominium.
+/// Compares the lots and charges of the condominium.
 pub fn condominium(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let lots = one.condominium_lots.zip(other.condominium_lots);
     let charges = one.charges_eur.zip(other.charges_eur);
@@ -422,7 +423,7 @@ pub fn condominium(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Names of the district, which a portal gives by one rule and two portals by two.
+/// Compares the names of districts: one portal names a district consistently, two portals may name it differently.
 pub fn district(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.district? == other.district? {
         return Some(0);
@@ -433,7 +434,7 @@ pub fn district(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 /// Level of the portals: one portal shows both at the same time.
 pub const ONLINE_TOGETHER: u8 = 2;
 
-/// Portals, and whether both adverts were on the same portal at the same time.
+/// Compares portals, and whether both adverts were on the same portal at the same time.
 pub fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.portal != other.portal {
         return Some(0);
@@ -444,7 +445,8 @@ pub fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     })
 }
 
-/// Whether both were online at the same time. An advert that is online now counts as online since its first sighting.
+/// Returns whether both were online at the same time. An advert that is online now counts as online since its first
+/// sighting.
 pub(super) fn together(one: OnlinePeriod, other: OnlinePeriod) -> bool {
     let end = |period: OnlinePeriod| {
         if period.online {

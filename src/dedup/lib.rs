@@ -1,15 +1,14 @@
 //! Deduplication: decides which property an advert belongs to.
 //!
-//! Called by ingestion. [`Fingerprint::from_advert`] extracts what a comparison needs, small enough to store with
-//! each advert. [`Fingerprint::blocks`] are the keys under which an advert is stored, and [`Fingerprint::probes`]
-//! those by which it looks up others, so that its candidates are the adverts close to it in place, class, offer and
-//! surface. The [`Outline`] stored with each key rules out most candidates. [`compare()`] compares two fingerprints
-//! field by field with the table in [`weights`], and [`assign()`] chooses between the properties of the candidates.
-//! What many homes show is left out before that ([`Fingerprint::without`]). `text` and `images` sketch descriptions and pictures. The laboratory measures all of it on adverts with known
-//! assets.
+//! Called by ingestion. [`Fingerprint::from_advert`] extracts what a comparison needs, small enough to store with each
+//! advert. [`Fingerprint::blocks`] are the keys under which an advert is stored, and [`Fingerprint::probes`] are those
+//! by which it looks up others, so that its candidates are the adverts close to it in place, class, offer and surface.
+//! The [`Outline`] stored with each key rules out most candidates. Marks that many homes show are removed
+//! ([`Fingerprint::without`]), then [`compare()`] compares two fingerprints field by field with the table in
+//! [`weights`], and [`assign()`] chooses between the properties of the candidates. `text` and `images` sketch
+//! descriptions and pictures. The laboratory measures all of it on adverts with known assets.
 //!
-//! Everything here is a pure function of its arguments: the order of candidates, the clock and threads do not affect
-//! the result.
+//! All functions are pure: the order of candidates, the clock and threads do not affect the result.
 
 #![forbid(unsafe_code)]
 

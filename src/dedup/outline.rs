@@ -22,7 +22,7 @@ use super::weights::{ComparedField, WEIGHED_BITS, WEIGHTS};
 
 /// Version of the encoding; an outline of another version rules nothing out.
 const VERSION: u8 = 4;
-/// The bits of what is not a plain number follow those of the numbers.
+/// The bits of other fields come after those of the numbers.
 const SPOT_BIT: u32 = 1 << 16;
 const NEW_BUILD_BIT: u32 = SPOT_BIT << 1;
 const TEXT_BIT: u32 = NEW_BUILD_BIT << 1;
@@ -30,13 +30,13 @@ const FIGURES_BIT: u32 = TEXT_BIT << 1;
 const PHOTOS_BIT: u32 = FIGURES_BIT << 1;
 const COMMUNE_BIT: u32 = PHOTOS_BIT << 1;
 const DISTRICT_BIT: u32 = COMMUNE_BIT << 1;
-/// Tolerance for the rounding of a sum in another order, with a margin.
+/// Tolerance for the rounding of a sum that is added in another order, with a margin.
 const ROUNDING_BITS: f32 = 0.01;
 
 /// A decoded outline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outline {
-    /// The fields that the outline has, all others missing; the position only if it is precise.
+    /// The fields that the outline has; all others are missing. The position is set only if it is precise.
     known: Fingerprint,
     /// The low bits of the digests that identify the seller.
     seller: InlineVec<u16, SELLER_KEYS_MAX>,
@@ -96,7 +96,7 @@ impl Fingerprint {
         out
     }
 
-    /// Whether a comparison with the advert of an outline would certainly find different assets.
+    /// Returns whether a comparison with the advert of an outline would certainly find different assets.
     pub fn certainly_differs(&self, other: &Outline) -> bool {
         let known = &other.known;
         if !compatible(self, known) {
@@ -133,7 +133,7 @@ impl Fingerprint {
                 ComparedField::Place => level.min(NEIGHBOURING_COMMUNE),
                 _ => level,
             };
-            // How rare an equal value is depends on the adverts around.
+            // The rarity of an equal value depends on the adverts around.
             let rarity = if is_equality(field, level) {
                 RARITY_BITS_MAX
             } else {
@@ -169,7 +169,8 @@ impl Fingerprint {
     }
 }
 
-/// The maximum weight of a field between adverts of different sellers, at least 0 because the field may be missing.
+/// Returns the maximum weight of a field between adverts of different sellers, at least 0 because the field may be
+/// missing.
 fn at_most(field: ComparedField, programme: bool) -> f32 {
     let levels = 0..WEIGHTS[field as usize].levels.len() as u8;
     levels.fold(0.0, |most, level| {
@@ -178,7 +179,7 @@ fn at_most(field: ComparedField, programme: bool) -> f32 {
 }
 
 impl Outline {
-    /// How the values of an advert agree with those of the advert of the outline.
+    /// Compares the values of an advert with those of the outline's advert.
     pub fn agreements(&self, advert: &Fingerprint) -> Agreements {
         Agreements::between(advert, &self.known)
     }

@@ -1,31 +1,32 @@
-//! How often two portals show one home, learned from a store.
+//! Portal rates: how often two portals show one home, learned from a store.
 //!
-//! Two portals that all agencies use show most homes twice; two portals for different markets hardly any. So the odds
-//! before any comparison depend on the pair of portals. A store learns them from a field that is hidden from the
-//! comparison (`toise properties rebuild`): [`RateLearner`] counts, for each pair of portals, how many adverts are one
-//! home by what the comparison says, and how many by the hidden field. The difference in bits is the rate.
+//! Two portals that all agencies use have most homes in common; two portals for different markets have hardly any. So
+//! the odds before any comparison depend on the pair of portals. A store learns them from a field that is hidden from
+//! the comparison (`toise properties rebuild`). For each pair of portals, [`RateLearner`] counts how many pairs of
+//! adverts are one home according to the comparison, and how many according to the hidden field. The difference in bits
+//! is the rate.
 
 use std::collections::HashMap;
 
 use super::inline_vec::InlineVec;
 
-/// Most that a rate adds to the odds, bits. Flats of one building share an energy class too, so that agreement alone
-/// must not make merges likely.
+/// Maximum rate, bits. Flats of one building share an energy class too, so that agreement alone must not make merges
+/// likely.
 pub(super) const RATE_BITS_MAX: f32 = 1.0;
-/// Most that a rate takes from the odds, bits.
+/// Minimum rate, bits.
 const RATE_BITS_MIN: f32 = -3.0;
-/// Portals whose rates with one portal are kept: those with most pairs.
+/// Maximum rates kept per portal: those with most pairs.
 pub const RATES_MAX: usize = 16;
-/// Comparisons that count for a rate, bits: below are other homes, above is certainty.
+/// Bits of the comparisons that count for a rate: below are other homes, above is certainty.
 const COUNTED_BITS: std::ops::Range<f32> = 1.0..8.0;
-/// Steps of a bit in which comparisons are counted.
+/// Steps per bit in which comparisons are counted.
 const STEPS_PER_BIT: f32 = 4.0;
 const STEPS: usize = 28;
-/// Pairs that the usual rate counts as.
+/// Number of pairs that the usual rate counts as.
 const USUAL_PAIRS: f64 = 40.0;
-/// A rate within this many bits of the usual one is the usual one.
+/// Rates within this many bits of the usual one count as the usual one.
 const RATE_BITS_LEAST: f32 = 0.1;
-/// Halvings of the interval in which a rate is sought.
+/// Bisection steps in the search for a rate.
 const HALVINGS: u32 = 24;
 
 /// The rates of one portal with others, bits; 0 for all others.
@@ -33,7 +34,7 @@ const HALVINGS: u32 = 24;
 pub struct PortalRates(InlineVec<(u32, f32), RATES_MAX>);
 
 impl PortalRates {
-    /// The rate with another portal.
+    /// Returns the rate with another portal.
     pub fn with(&self, portal: u32) -> f32 {
         let found = self.0.iter().find(|(other, _)| *other == portal);
         found.map_or(0.0, |(_, bits)| *bits)
@@ -63,8 +64,8 @@ pub struct RateLearner {
 }
 
 impl RateLearner {
-    /// Counts a comparison made without a field, and whether the adverts agree in that field. `bits` must not contain
-    /// a rate. Two adverts of one portal are of no pair of portals.
+    /// Counts a comparison made without a field, and whether the adverts agree in that field. `bits` must not contain a
+    /// rate. Two adverts of one portal are not counted.
     pub fn add(&mut self, portals: (u32, u32), bits: f32, agrees: bool) {
         if portals.0 == portals.1 || !COUNTED_BITS.contains(&bits) {
             return;
@@ -77,7 +78,7 @@ impl RateLearner {
         *agreeing += u32::from(agrees);
     }
 
-    /// Adds what another learner counted.
+    /// Adds the counts of another learner.
     pub fn join(&mut self, other: Self) {
         for (pair, more) in other.counts {
             let histogram = self.counts.entry(pair).or_insert([(0, 0); STEPS]);
@@ -88,8 +89,8 @@ impl RateLearner {
         }
     }
 
-    /// The rates of all pairs of portals, in no order. `chance` is the share of pairs of two homes that agree in the
-    /// hidden field, `usual` that of pairs of one home, which must be greater.
+    /// Returns the rates of all pairs of portals, in no particular order. `chance` is the share of pairs of different
+    /// homes that agree in the hidden field, `usual` that of pairs of one home, which must be greater.
     pub fn rates(
         &self,
         chance: f64,
@@ -103,15 +104,15 @@ impl RateLearner {
 /// A rate, and the pairs of adverts from which it was learned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LearnedRate {
-    /// The rate before it is drawn to the usual one, bits.
+    /// The rate before it is shrunk towards the usual one, bits.
     pub bits: f32,
     /// Pairs of adverts.
     pub pairs: u32,
 }
 
 impl LearnedRate {
-    /// The rate to use, from what each hidden field says: their mean by number of pairs, drawn to the usual rate where
-    /// there are few. `None` for the usual rate.
+    /// Combines the rates from each hidden field into the rate to use: their mean weighted by pairs, shrunk towards the
+    /// usual rate if there are few pairs. `None` for the usual rate.
     pub fn joined(fields: &[Self]) -> Option<f32> {
         let pairs: f64 = fields.iter().map(|field| f64::from(field.pairs)).sum();
         let sum: f64 = fields
@@ -123,7 +124,7 @@ impl LearnedRate {
     }
 }
 
-/// The bits that make the expected number of pairs of one home equal to the number that the hidden field says.
+/// Finds the bits that make the expected number of pairs of one home equal to the number from the hidden field.
 fn learned(histogram: &Histogram, chance: f64, usual: f64) -> LearnedRate {
     let pairs: u32 = histogram.iter().map(|(pairs, _)| pairs).sum();
     let agreeing: u32 = histogram.iter().map(|(_, agreeing)| agreeing).sum();
@@ -150,7 +151,8 @@ fn learned(histogram: &Histogram, chance: f64, usual: f64) -> LearnedRate {
 mod tests {
     use super::*;
 
-    /// Pairs at 4 bits, of which a share is one home; homes agree in nine of ten cases, others in three.
+    /// Learns the rate of pairs at 4 bits, of which a share is one home. One home agrees in nine of ten cases, others
+    /// in three.
     fn rate(share_right: f64, pairs: u32) -> f32 {
         let mut learner = RateLearner::default();
         let agreeing = (f64::from(pairs) * (0.3 + 0.6 * share_right)).round() as u32;

@@ -1,7 +1,7 @@
-//! How much an equal value shows: the rarer it is around an advert, the more.
+//! Rarity: the rarer an equal value is around an advert, the stronger the evidence.
 //!
-//! Two flats at 250,000 euros in one town show little, two at 187,430 nearly everything; thirty flats of a new building
-//! share their surface. [`Surroundings`] count this among the adverts that share a block with the new one:
+//! Two flats at 250,000 euros in one town are weak evidence, two at 187,430 nearly proof; thirty flats of a new
+//! building share their surface. [`Surroundings`] counts this among the adverts that share a block with the new one:
 //!
 //! - how many there are: each is a chance to agree by accident, so the odds before any comparison fall with the number;
 //! - how often a value occurs among adverts that are *other homes* for another reason: a price among adverts of another
@@ -19,19 +19,19 @@ use super::portals::PortalRates;
 use super::weights::{ADVERTS_AROUND, ComparedField, EXPECTED_COPIES};
 use toise_contract::enums::EnumPropertyClass as Class;
 
-/// Fewest adverts that the expected chance of a value counts as.
+/// Minimum number of adverts that the expected chance of a value counts as.
 const EXPECTED_ADVERTS: f32 = 20.0;
 /// Rarity at which an equal value has the weight of the table, bits; in the order of [`CountedField`].
 const USUAL_BITS: [f32; COUNTED] = [6.0, 4.5, 7.0, 2.3, 6.0, 2.5];
-/// What a bit of rarity adds to the weight, bits: less than one where other fields of the comparison say the same again.
+/// Bits that a bit of rarity adds to the weight: less than one if other fields of the comparison repeat the evidence.
 const BITS_PER_BIT: [f32; COUNTED] = [0.9, 0.7, 0.5, 0.6, 1.0, 0.6];
-/// Most that rarity adds to a weight, bits.
+/// Maximum bits that rarity adds to a weight.
 pub(super) const RARITY_BITS_MAX: f32 = 5.0;
-/// Most that it takes from one, bits.
+/// Maximum bits that rarity takes from a weight, as a negative number.
 const RARITY_BITS_MIN: f32 = -6.0;
-/// Fewest accidental agreements in price and surface that are expected around any advert: less is not known so exactly.
+/// Minimum accidental agreements in price and surface expected around any advert: fewer cannot be estimated so exactly.
 const ACCIDENTS_MIN: f32 = 0.1;
-/// Most that other homes of the same price and surface take from an agreement in both, bits.
+/// Maximum bits that other homes of the same price and surface take from an agreement in both.
 const LOOKALIKE_BITS_MAX: f32 = 8.0;
 
 /// Prices within this share of one another are plausible for one home.
@@ -52,20 +52,20 @@ const PRICE_TO_THE_EURO: f32 = 0.01;
 const SURFACE_RANGE: f32 = 0.2;
 /// Share of surfaces that are given with decimals.
 const SURFACE_WITH_DECIMALS: f32 = 0.3;
-/// Chance that another home of its block has the plan of a home, and so its surface to the hundredth.
+/// Chance that another home of the block has the same floor plan, and so the same surface to the hundredth.
 const SAME_PLAN_CHANCE: f32 = 0.004;
-/// Chance that two diagnostics of one town have both scores alike.
+/// Chance that two diagnostics of one town have the same two scores.
 const ENERGY_CHANCE: f32 = 0.004;
-/// Chance that two flats lie on one storey.
+/// Chance that two flats are on the same storey.
 const FLOOR_CHANCE: f32 = 0.2;
-/// Chance that two homes are shown at exactly the same point, before it is seen that all homes of an agent are.
+/// Chance that two homes are shown at exactly the same point, before it is known that an agent shows all homes there.
 const POINT_CHANCE: f32 = 0.01;
-/// Chance that two homes of one block lie in a district of the same name.
+/// Chance that two homes of one block are in a district of the same name.
 const DISTRICT_CHANCE: f32 = 0.2;
-/// Prices or surfaces that differ by more, as a share of the greater, are of two homes for the purpose of counting.
+/// Prices or surfaces that differ by more than this share of the greater count as those of two homes.
 const CLEARLY_OTHER: [f64; 2] = [0.1, 0.06];
 
-/// A field whose values are counted, by its place in the tables above.
+/// A field whose values are counted; its number is the index into the tables above.
 #[derive(Clone, Copy)]
 enum CountedField {
     Price,
@@ -76,10 +76,10 @@ enum CountedField {
     District,
 }
 
-/// Fields whose values are counted.
+/// Number of fields whose values are counted.
 const COUNTED: usize = 6;
 
-/// How a value of an advert agrees with that of another; two bits in [`Agreements`].
+/// The agreement of an advert's value with that of another; two bits in [`Agreements`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Agreement {
     Unknown = 0,
@@ -88,16 +88,16 @@ enum Agreement {
     Equal = 3,
 }
 
-/// How many adverts around an advert have its value.
+/// Number of adverts around an advert that have its value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ValueCount {
     /// Adverts with the same value.
     same: u32,
-    /// Adverts with any.
+    /// Adverts with any value.
     known: u32,
 }
 
-/// How common the values of an advert are among the adverts around it: those it shares a block with.
+/// Counts of how common the values of an advert are among the adverts around it: those it shares a block with.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Surroundings {
     adverts: u32,
@@ -106,15 +106,15 @@ pub struct Surroundings {
     portals: PortalRates,
 }
 
-/// What one advert adds to [`Surroundings`]: how each counted value agrees, and whether others contradict.
+/// The contribution of one advert to [`Surroundings`]: how each counted value agrees, and whether others contradict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreements(u16);
 
-/// The bit of [`Agreements`] that says that the adverts contradict each other outside price and surface.
+/// The bit of [`Agreements`] for equal price and surface with a contradiction elsewhere.
 const CONTRADICTS_BIT: u16 = 1 << (2 * COUNTED);
 
 impl Agreements {
-    /// How the values of an advert agree with those of another around it.
+    /// Compares the values of an advert with those of another one around it.
     pub fn between(advert: &Fingerprint, other: &Fingerprint) -> Self {
         let equal = |is_equal: Option<bool>| match is_equal {
             None => Agreement::Unknown,
@@ -202,18 +202,19 @@ impl FromIterator<Agreements> for Surroundings {
 }
 
 impl Surroundings {
-    /// Number of adverts around: those that share a block.
+    /// Returns the number of adverts around: those that share a block.
     pub fn adverts(&self) -> u32 {
         self.adverts
     }
 
-    /// Number of adverts around that share price and surface but contradict elsewhere: other homes that look alike.
+    /// Returns the number of adverts around that share price and surface but contradict elsewhere: other homes that
+    /// look alike.
     pub fn lookalikes(&self) -> u32 {
         self.lookalikes
     }
 
-    /// Binary logarithm of the odds, before anything is compared, that an advert around is of the same asset: the copies
-    /// expected, spread over the adverts around.
+    /// Returns the binary logarithm of the odds, before anything is compared, that an advert around is of the same
+    /// asset: the expected copies divided by the adverts around.
     pub fn prior_bits(&self) -> f32 {
         EXPECTED_COPIES.log2() - self.adverts_counted().log2()
     }
@@ -224,17 +225,18 @@ impl Surroundings {
         Self { portals, ..self }
     }
 
-    /// What the pair of portals adds to the odds before anything is compared, bits.
+    /// Returns the bits that the pair of portals adds to the odds before anything is compared.
     pub fn portal_bits(&self, other: &Fingerprint) -> f32 {
         self.portals.with(other.portal)
     }
 
-    /// Adverts around, at least the fewest that count.
+    /// Returns the number of adverts around, or the minimum that counts.
     fn adverts_counted(&self) -> f32 {
         (self.adverts as f32).max(ADVERTS_AROUND)
     }
 
-    /// What the rarity of an equal value adds to its weight in the table, bits; `None` for a level that is not equality.
+    /// Returns the bits that the rarity of an equal value adds to its weight in the table; `None` if the level is not
+    /// equality.
     pub(super) fn rarity_bits(
         &self,
         field: ComparedField,
@@ -248,17 +250,17 @@ impl Surroundings {
         let counted = counted(field)?;
         let chance = self.chance(counted, one, other)?;
         let bits = BITS_PER_BIT[counted as usize] * (-chance.log2() - USUAL_BITS[counted as usize]);
-        // Places for cars have nothing but their price, and few prices.
+        // Parking places have no feature but their price, and few different prices.
         let is_bare = field == ComparedField::Price && surface(one, other).is_none();
         let bits = if is_bare { bits.min(0.0) } else { bits };
         Some(bits.clamp(RARITY_BITS_MIN, RARITY_BITS_MAX))
     }
 
-    /// Chance that another home around has the value that two adverts share.
+    /// Returns the chance that another home around has the value that two adverts share.
     fn chance(&self, field: CountedField, one: &Fingerprint, other: &Fingerprint) -> Option<f32> {
         let expected = match field {
             CountedField::Price => price_chance(one, other),
-            // Where one side is rounded, the agreement is as common as the rounded value.
+            // If one side is rounded, the agreement is as common as the rounded value.
             CountedField::Surface => surface_chance(one).max(surface_chance(other)),
             CountedField::Energy => ENERGY_CHANCE,
             CountedField::Point if same_point(one, other) != Some(true) => return None,
@@ -267,13 +269,13 @@ impl Surroundings {
             CountedField::District => DISTRICT_CHANCE,
         };
         let ValueCount { same, known } = self.values[field as usize];
-        // At least one accidental agreement stands for what is expected: not having met one yet shows little.
+        // The expectation stands for at least one accidental agreement: that none has occurred yet is weak evidence.
         let adverts = EXPECTED_ADVERTS.max(1.0 / expected);
         Some((same as f32 + adverts * expected) / (known as f32 + adverts))
     }
 
-    /// What other homes of the same price and surface take from an agreement in both, bits: never above 0. They are
-    /// added to the accidental agreements that the two values alone make likely.
+    /// Returns the bits that other homes of the same price and surface take from an agreement in both: never above 0.
+    /// These homes are added to the accidental agreements that the two values alone make likely.
     pub(super) fn lookalike_bits(&self, one: &Fingerprint, other: &Fingerprint) -> f32 {
         let is_alike = surface_agreement(one, other) == Agreement::Equal
             && price_agreement(one, other) == Agreement::Equal;
@@ -292,7 +294,7 @@ impl Surroundings {
     }
 }
 
-/// Whether a level says that the values are equal, so that their rarity counts.
+/// Returns whether a level means that the values are equal, so that their rarity counts.
 pub(super) fn is_equality(field: ComparedField, level: u8) -> bool {
     match field {
         ComparedField::Surface => level < 3,
@@ -312,13 +314,13 @@ fn counted(field: ComparedField) -> Option<CountedField> {
     }
 }
 
-/// Whether two adverts are shown at exactly the same point.
+/// Returns whether two adverts are shown at exactly the same point.
 fn same_point(one: &Fingerprint, other: &Fingerprint) -> Option<bool> {
     let (one, other) = (one.precise()?, other.precise()?);
     Some((one.lat_e6, one.lon_e6) == (other.lat_e6, other.lon_e6))
 }
 
-/// Chance that another home of the place asks the same price: of the plausible prices that are rounded as this is.
+/// Returns the chance that another home nearby asks the same price, among the plausible prices with the same rounding.
 fn price_chance(one: &Fingerprint, other: &Fingerprint) -> f32 {
     // The net price of one may be the price of the other.
     let ours = [one.price_eur, one.net_price_eur].into_iter().flatten();
@@ -333,7 +335,7 @@ fn price_chance(one: &Fingerprint, other: &Fingerprint) -> f32 {
     (share * step as f32 / (PRICE_RANGE * price as f32)).min(1.0)
 }
 
-/// Chance that another home of its block has the same surface.
+/// Returns the chance that another home of its block has the same surface.
 fn surface_chance(one: &Fingerprint) -> f32 {
     let (values, share) = match (one.class, one.surface_dm2, one.land_m2) {
         (Class::Land, _, Some(land)) => (SURFACE_RANGE * land as f32, 1.0),

@@ -1,4 +1,4 @@
-//! Sellers by whatever identifies them, and the mandate references of adverts.
+//! Identities of sellers, and the mandate references of adverts.
 
 use super::digest;
 use super::inline_vec::InlineVec;
@@ -36,7 +36,7 @@ impl SellerKind {
     ];
 }
 
-/// What an identity of a seller is: the lowest bits of its digest.
+/// Kind of an identity of a seller, stored in the lowest bits of its digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdentityKind {
     /// SIREN.
@@ -51,11 +51,11 @@ pub enum IdentityKind {
     Mail = 5,
 }
 
-/// Bits of a digest that hold its kind.
+/// Mask of the bits of a digest that hold its kind.
 const KIND_BITS: u64 = 7;
 
 impl IdentityKind {
-    /// The kind of a digest.
+    /// Returns the kind of a digest.
     pub fn of(key: u64) -> Self {
         match key & KIND_BITS {
             1 => Self::Siren,
@@ -67,7 +67,7 @@ impl IdentityKind {
     }
 }
 
-/// Kind of the seller and digests of what identifies it.
+/// Returns the kind of the seller and the digests of its identities.
 pub fn seller(advert: &Advert) -> (Option<SellerKind>, InlineVec<u64, SELLER_KEYS_MAX>) {
     let mut keys = InlineVec::default();
     let mut add = |kind: IdentityKind, text: Option<&str>| {
@@ -106,13 +106,13 @@ pub fn seller(advert: &Advert) -> (Option<SellerKind>, InlineVec<u64, SELLER_KEY
     (kind, keys)
 }
 
-/// The last nine digits of a telephone number, without country or trunk prefix.
+/// Returns the last nine digits of a telephone number, without country or trunk prefix.
 fn national(number: &str) -> String {
     let digits: Vec<char> = number.chars().filter(char::is_ascii_digit).collect();
     digits[digits.len().saturating_sub(9)..].iter().collect()
 }
 
-/// `1922440-19` → digest of `1922440`: agencies number the lots of one sale.
+/// Returns the digest of a reference without its lot, `1922440` for `1922440-19`: agencies number the lots of one sale.
 pub fn lot_series(reference: &str) -> Option<u32> {
     let (series, lot) = reference.trim().rsplit_once(['-', '/', '_'])?;
     let is_lot =
@@ -121,7 +121,7 @@ pub fn lot_series(reference: &str) -> Option<u32> {
     is_lot.then_some(series as u32)
 }
 
-/// Digests of the references of an advert: the one it gives, and those in description, title and tags.
+/// Returns the digests of an advert's references: the one in its own field, and those in description, title and tags.
 pub fn references(advert: &Advert, description: &FoldedText) -> InlineVec<u64, REFERENCES_MAX> {
     let title = advert.title.as_deref().unwrap_or_default();
     let texts = std::iter::once(title).chain(advert.tags.iter().map(String::as_str));

@@ -24,7 +24,7 @@ impl Default for DedupSettings {
 }
 
 impl DedupSettings {
-    /// The thresholds; `None` when the two are out of order or out of bounds ([`Thresholds::new`]).
+    /// Returns the thresholds; `None` if the two are out of order or out of bounds ([`Thresholds::new`]).
     pub fn thresholds(&self) -> Option<Thresholds> {
         Thresholds::new(self.same_probability, self.possible_probability)
     }

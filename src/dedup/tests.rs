@@ -1,5 +1,5 @@
-//! What ingestion relies on: pairs judged as a person would judge them, results independent of order, and encoded bytes
-//! that are read back or refused.
+//! Tests of what ingestion relies on: pairs judged as a person would judge them, results independent of order, and
+//! encoded bytes that are read back or refused.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -351,7 +351,7 @@ fn thin(price: u32, surface_dm2: u32, insee: &[u8; 5]) -> Fingerprint {
     }
 }
 
-/// How an advert is compared with another among many of other prices and surfaces.
+/// Compares an advert with another one among many of other prices and surfaces.
 fn among_many(one: &Fingerprint, other: &Fingerprint, lookalikes: u32) -> Comparison {
     let others = (0..200).map(|number| {
         thin(
@@ -382,7 +382,7 @@ fn studios_of_one_round_price_and_surface_in_a_dense_city_are_not_merged() {
         verdict(&thin(160_000, 1_500, b"75111"), 0),
         DedupVerdict::Same
     );
-    // In another arrondissement they are not even worth a look.
+    // In another arrondissement they are not even a possible pair.
     assert_eq!(
         verdict(&thin(160_000, 1_500, b"75115"), 0),
         DedupVerdict::Different
@@ -420,7 +420,7 @@ fn columns_that_repeat_others_are_no_evidence() {
         change(&mut changed);
         compare(&changed, &changed).level(field)
     };
-    // The surface as land, and the rooms as storey.
+    // The surface repeated as land, and the rooms repeated as storey.
     let land = |advert: &mut Fingerprint| advert.land_m2 = Some(15);
     assert_eq!(level(land, weights::ComparedField::Land), None);
     let floor = |advert: &mut Fingerprint| advert.floor = Some(1);

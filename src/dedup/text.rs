@@ -13,7 +13,7 @@ pub const LANES: usize = 64;
 const SHINGLE_WORDS: usize = 3;
 /// Maximum bytes of a text that are read: longer descriptions repeat themselves.
 const TEXT_BYTES_MAX: usize = 8_192;
-/// What only adverts of new homes say.
+/// Phrases that only adverts of new homes contain.
 const NEW_BUILD_PHRASES: [&[u8]; 8] = [
     b"programme neuf",
     b"programme immobilier neuf",
@@ -49,7 +49,7 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// The sketch of a folded text; `None` if it has too few words for a shingle.
+    /// Computes the sketch of a folded text; `None` if it has too few words for a shingle.
     pub fn from_text(folded: &FoldedText) -> Option<Self> {
         let mut least = [u64::MAX; LANES];
         let mut shingles = 0u32;
@@ -80,7 +80,7 @@ impl Sketch {
         })
     }
 
-    /// Share of the shorter text's shingles that the other contains, 0 to 1: truncation does not lower it.
+    /// Returns the share of the shorter text's shingles that the other contains, 0 to 1: truncation does not lower it.
     pub fn containment(&self, other: &Self) -> f64 {
         let equal = self.lanes.iter().zip(&other.lanes);
         let equal = equal.filter(|(one, other)| one == other).count();
@@ -91,7 +91,7 @@ impl Sketch {
     }
 }
 
-/// The value of a bin; an empty bin takes that of the next filled one, mixed with the distance.
+/// Returns the value of a bin; an empty bin takes that of the next filled one, mixed with the distance.
 fn fill(least: &[u64; LANES], lane: usize) -> u16 {
     for steps in 0..LANES {
         let value = least[(lane + steps) % LANES];
@@ -125,27 +125,27 @@ impl FoldedText {
         Self(folded)
     }
 
-    /// The words, in order.
+    /// Returns the words, in order.
     pub fn words(&self) -> impl Iterator<Item = &[u8]> {
         self.0
             .split(|byte| !byte.is_ascii_alphanumeric())
             .filter(|word| !word.is_empty())
     }
 
-    /// Digest of all letters and digits: case, accents, spaces and punctuation do not matter.
+    /// Returns the digest of all letters and digits: case, accents, spaces and punctuation do not matter.
     pub fn digest(&self) -> u64 {
         let letters = self.0.iter().filter(|byte| byte.is_ascii_alphanumeric());
         letters.fold(EMPTY, |hashed, byte| step(hashed, *byte))
     }
 
-    /// Whether it says that the home is sold off plan or newly built.
+    /// Returns whether the text says that the home is sold off plan or newly built.
     pub fn tells_new_build(&self) -> bool {
         NEW_BUILD_PHRASES
             .iter()
             .any(|phrase| memchr::memmem::find(&self.0, phrase).is_some())
     }
 
-    /// The figures of the text; if there are more than [`FIGURES_MAX`], those with the lowest digests.
+    /// Returns the figures of the text; if there are more than [`FIGURES_MAX`], those with the lowest digests.
     pub fn figures(&self) -> TextFigures {
         let text = &self.0[..];
         let mut digests = Vec::with_capacity(32);
@@ -186,7 +186,8 @@ impl FoldedText {
         figures
     }
 
-    /// Digest of the whole text as a reference, equal to that of the same reference in a text; `None` if it is none.
+    /// Returns the digest of the whole text as a reference, equal to that of the same reference inside a text; `None`
+    /// if the text is not a reference.
     pub fn as_reference(&self) -> Option<u64> {
         let characters = self.0.iter().filter(|byte| byte.is_ascii_alphanumeric());
         let is_reference =
@@ -194,7 +195,7 @@ impl FoldedText {
         is_reference.then(|| mix(self.digest()))
     }
 
-    /// Digests of the references of the advert or the mandate in the text: "Réf. VA-4812".
+    /// Returns the digests of the references of the advert or the mandate in the text: "Réf. VA-4812".
     pub fn references(&self) -> impl Iterator<Item = u64> {
         let mut rest = &self.0[..];
         std::iter::from_fn(move || {
@@ -224,7 +225,7 @@ fn without_end_zeros(mut decimals: &[u8]) -> &[u8] {
     decimals
 }
 
-/// The number of figures that two texts share.
+/// Counts the figures that two texts share.
 pub fn shared_figures(one: &TextFigures, other: &TextFigures) -> usize {
     one.iter().filter(|figure| other.contains(figure)).count()
 }
@@ -239,7 +240,7 @@ fn next_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some(text.split_at(end))
 }
 
-/// The reference that follows, possibly after a few filler words; words joined by one of `-_/` are one reference.
+/// Returns the reference that follows, possibly after filler words; words joined by one of `-_/` are one reference.
 fn reference_after(mut text: &[u8]) -> Option<(u64, &[u8])> {
     for _ in 0..REFERENCE_WORDS_MAX {
         let (word, mut after) = next_word(text)?;

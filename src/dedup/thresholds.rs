@@ -1,4 +1,4 @@
-//! The three outcomes of a comparison, and the probabilities between them.
+//! The three verdicts of a comparison, and the probabilities that separate them.
 
 use std::ops::Range;
 
@@ -31,13 +31,13 @@ impl Thresholds {
     pub const SAME_PROBABILITY: f64 = 0.98;
     /// Default probability from which a pair is listed as possibly the same.
     pub const POSSIBLE_PROBABILITY: f64 = 0.5;
-    /// The lowest probability that may be asked for: comparisons that cannot reach it are not made.
+    /// Minimum probability that may be set: comparisons that cannot reach it are not made.
     pub const PROBABILITY_MIN: f64 = 0.25;
 
-    /// The probabilities that may be asked for: nothing is certain, so 1 is none of them.
+    /// Probabilities that may be set: nothing is certain, so 1 is excluded.
     pub const ALLOWED: Range<f64> = Self::PROBABILITY_MIN..1.0;
 
-    /// Thresholds from probabilities; `None` unless both are in [`Thresholds::ALLOWED`] and `possible <= same`.
+    /// Creates thresholds from probabilities; `None` unless both are in [`Thresholds::ALLOWED`] and `possible <= same`.
     pub fn new(same: f64, possible: f64) -> Option<Self> {
         let are_allowed = [same, possible]
             .iter()
@@ -48,12 +48,12 @@ impl Thresholds {
         })
     }
 
-    /// Whether a comparison of these bits merges.
+    /// Returns whether a comparison of these bits leads to a merge.
     pub fn is_merge(self, bits: f32) -> bool {
         self.verdict(bits) == DedupVerdict::Same
     }
 
-    /// The outcome for a comparison of these bits.
+    /// Returns the verdict for a comparison of these bits.
     pub fn verdict(self, bits: f32) -> DedupVerdict {
         if bits >= self.same_bits {
             DedupVerdict::Same
@@ -74,7 +74,7 @@ impl Default for Thresholds {
     }
 }
 
-/// The binary logarithm of the odds of a probability.
+/// Returns the binary logarithm of the odds of a probability.
 fn bits(probability: f64) -> f32 {
     (probability / (1.0 - probability)).log2() as f32
 }

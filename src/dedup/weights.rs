@@ -90,20 +90,20 @@ const fn level(about: &'static str, other_sellers: f32, same_seller: f32) -> Agr
     }
 }
 
-/// Copies of an advert to expect among those around it, before anything is compared.
+/// Expected copies of an advert among those around it, before anything is compared.
 pub const EXPECTED_COPIES: f32 = 1.45;
-/// Fewest adverts that count as around an advert: a store that holds few of a town's adverts is not a town of few homes.
+/// Minimum number of adverts that count as around an advert: few adverts of a town in the store do not mean few homes.
 pub const ADVERTS_AROUND: f32 = 12.0;
-/// Bits that a comparison must be able to reach for its property to be weighed at all.
+/// Bits that a comparison must be able to reach; otherwise its property is not weighed.
 pub const WEIGHED_BITS: f32 = -2.0;
-/// Evidence below which an advert of a property keeps another out, bits without the prior: they disagree more than they
-/// agree, so that what joins them is a third advert between them.
+/// Evidence below which an advert of a property keeps another out, bits without the prior: the two disagree more than
+/// they agree, so only a third advert between them would join them.
 pub const MEMBER_EVIDENCE_MIN: f32 = -1.0;
-/// Bits below which an advert leaves a property that it joined when less was known of it: as likely another asset.
+/// Bits below which an advert leaves a property that it joined when less was known: another asset is then likelier.
 pub const LEAVE_BITS: f32 = 0.0;
-/// By how many bits another property must fit an advert better than its own before it moves there.
+/// Bits by which another property must fit an advert better than its own before it moves there.
 pub const MOVE_BITS: f32 = 3.0;
-/// What each further advert of a property adds if it supports the match, and the maximum for all together.
+/// Bits that each further advert of a property adds if it supports the match, and the maximum for all together.
 pub const SUPPORT_BITS: (f32, f32) = (0.75, 1.5);
 /// Share of the bits against one asset that each further advert subtracts.
 pub const DOUBT_SHARE: f32 = 0.5;

@@ -1,4 +1,4 @@
-//! A batch of rows in memory that predicates run over: arriving rows, and rows that are not in the data files yet.
+//! A batch of rows in memory over which predicates run: arriving rows, and rows that are not in the data files yet.
 //!
 //! Each column is decoded once, when the first predicate needs it, and then shared by all predicates: one alert among a
 //! hundred thousand costs only the evaluation of its own clauses.
@@ -50,7 +50,7 @@ impl DecodedBatch {
         })
     }
 
-    /// The rows.
+    /// Returns the rows.
     pub fn rows(&self) -> &RecordBatch {
         &self.rows
     }

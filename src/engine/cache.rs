@@ -14,7 +14,7 @@ pub use super::decoded::{DecodedColumn, ZONE_ROWS, ZoneMap};
 use toise_lake::data_file::DataFile;
 use toise_lake::{self as lake};
 
-/// Columns that a thread remembers; a power of two.
+/// Columns to which a thread holds references; a power of two.
 const THREAD_CACHE_SLOTS: usize = 4_096;
 /// A thread looks a remembered column up in the shared cache every 32 uses, so that the cache does not evict columns in
 /// use.
@@ -98,23 +98,24 @@ impl ColumnCache {
             })
     }
 
-    /// Current size, in bytes.
+    /// Returns the current size, in bytes.
     pub fn bytes(&self) -> u64 {
         self.columns.weighted_size()
     }
 
-    /// Number of lookups that hit since the start; uses that a thread serves from its own references are not counted.
+    /// Returns the number of lookups that hit since the start; uses that a thread serves from its own references are
+    /// not counted.
     pub fn hits(&self) -> u64 {
         self.hits.load(Ordering::Relaxed)
     }
 
-    /// Number of lookups that missed since the start.
+    /// Returns the number of lookups that missed since the start.
     pub fn misses(&self) -> u64 {
         self.misses.load(Ordering::Relaxed)
     }
 }
 
-/// Slot of a key among the columns that a thread remembers.
+/// Returns the slot of a key among the columns to which a thread holds references.
 fn slot(key: ColumnKey) -> usize {
     let packed =
         u64::from(key.data_file) << 32 | u64::from(key.group) << 16 | u64::from(key.column);

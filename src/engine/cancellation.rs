@@ -14,9 +14,9 @@ const YIELD_MAX: Duration = Duration::from_millis(20);
 /// Interval at which a resting thread checks again.
 const YIELD_STEP: Duration = Duration::from_millis(1);
 
-/// Reserves a core for the light lane after each of its queries: one thread of the heavy lane rests meanwhile. Without
-/// it, a computing thread would hold its core for milliseconds after a light query arrives, until the system's next
-/// time slice.
+/// Reserves a core for the light lane after each of its queries: one thread of the heavy lane rests during that time.
+/// Without it, a computing thread would hold its core for milliseconds after a light query arrives, until the system's
+/// next time slice.
 #[derive(Debug)]
 pub struct YieldGate {
     epoch: Instant,
@@ -80,7 +80,7 @@ impl Interrupt {
         self.is_raised.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the query is cancelled.
+    /// Returns whether the query is cancelled.
     pub fn is_raised(&self) -> bool {
         self.is_raised.load(Ordering::Relaxed)
     }

@@ -67,7 +67,7 @@ impl fmt::Display for DataFileStore {
     }
 }
 
-/// A file never changes under its name, so a fixed modification time is correct.
+/// Returns the metadata of a file. A file never changes under its name, so a fixed modification time is correct.
 fn meta(location: &Path, data_file: &OpenDataFile) -> ObjectMeta {
     ObjectMeta {
         location: location.clone(),

@@ -87,7 +87,7 @@ impl DecodedColumn {
     }
 }
 
-/// A field of structs, with nulls where the struct is null.
+/// Returns a field of structs, with nulls where the struct is null.
 pub(super) fn struct_field(structs: &StructArray, field: usize) -> ArrayRef {
     let values = structs.column(field);
     if structs.nulls().is_none() {

@@ -25,7 +25,7 @@ pub(super) enum ColumnScope<'s> {
 }
 
 impl<'s> ColumnScope<'s> {
-    /// Number and kind of a column.
+    /// Returns the number and kind of a column.
     pub(super) fn column(self, name: &str) -> Result<(usize, ColumnKind), DataFusionError> {
         let found = match self {
             ColumnScope::Table(schema) => schema.column(name),
@@ -41,7 +41,7 @@ impl<'s> ColumnScope<'s> {
         })
     }
 
-    /// The fields of a list of structs, as a namespace.
+    /// Returns the fields of a list of structs, as a namespace.
     pub(super) fn items(self, list: &'s str) -> Result<(ColumnScope<'s>, Fields), DataFusionError> {
         match (self, self.column(list)?.1) {
             (ColumnScope::Table(schema), ColumnKind::Items(fields)) => Ok((
@@ -55,12 +55,12 @@ impl<'s> ColumnScope<'s> {
     }
 }
 
-/// The expression of a whole filter; true for every row if the filter is empty.
+/// Returns the expression of a whole filter; true for every row if the filter is empty.
 pub fn filter_expr(schema: &TableSchema, filter: &Filter) -> Result<Expr, DataFusionError> {
     all_of(ColumnScope::Table(schema), filter)
 }
 
-/// The expression of one clause over the table's columns.
+/// Returns the expression of one clause over the table's columns.
 pub fn clause_expr(schema: &TableSchema, clause: &Clause) -> Result<Expr, DataFusionError> {
     scoped_expr(ColumnScope::Table(schema), clause)
 }

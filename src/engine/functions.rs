@@ -15,7 +15,8 @@ use toise_geo::distance::planar_distance_m;
 static GEO_DISTANCE: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(GeoDistance::new())));
 
-/// `geo_distance(pin_lat, pin_lon, lat, lon)`: planar distance in metres from a pin; null if a coordinate is null.
+/// Returns the function `geo_distance(pin_lat, pin_lon, lat, lon)`: planar distance in metres from a pin; null if a
+/// coordinate is null.
 pub fn geo_distance() -> &'static Arc<ScalarUDF> {
     &GEO_DISTANCE
 }

@@ -1,4 +1,4 @@
-//! The kernels of clauses: test each value of a run to one bit, under the mask of earlier clauses.
+//! The kernels of clauses: they test each value of a run to one bit, under the mask of earlier clauses.
 
 use arrow::array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};

@@ -63,10 +63,10 @@ pub enum Error {
     /// The engine was not opened with the requested table.
     #[error("no table named {0}")]
     UnknownTable(String),
-    /// A former version of a table is asked for in a way that is not understood.
+    /// A query requests a former version of a table in a form that is not understood.
     #[error("{0}")]
     Version(String),
-    /// The caller has gone away.
+    /// The caller is gone.
     #[error("interrupted")]
     Interrupted,
 }
@@ -81,7 +81,7 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// The budget of the default configuration.
+    /// Returns the budget of the default configuration.
     fn default() -> Self {
         Self::from(&EngineSettings::default())
     }
@@ -103,7 +103,7 @@ pub struct Engine {
     tables: Vec<TableHandle>,
     cache: ColumnCache,
     budget: Budget,
-    /// Whether views change in [`Engine::switch`] alone.
+    /// Whether views change only in [`Engine::switch`].
     is_held: AtomicBool,
 }
 
@@ -137,16 +137,16 @@ impl Engine {
         }
     }
 
-    /// From now on, views change in [`Engine::switch`] alone: for replicas, whose tables change together.
+    /// Lets views change only in [`Engine::switch`] from now on: for replicas, whose tables change together.
     pub fn hold(&self) {
         self.is_held.store(true, Ordering::Relaxed);
     }
 
-    /// Goes over to the latest snapshots of all tables: opens what is new first, then exchanges all views within
+    /// Switches to the latest snapshots of all tables: opens the new ones first, then exchanges all views within
     /// microseconds. Blocks.
     ///
     /// # Errors
-    /// A table cannot be opened; all views stay.
+    /// A table cannot be opened; all views then stay unchanged.
     pub fn switch(&self) -> Result<(), Error> {
         let tables = self.tables.iter();
         let newer = tables
@@ -172,22 +172,22 @@ impl Engine {
             .ok_or_else(|| Error::UnknownTable(schema.name.into()))
     }
 
-    /// The tables that the engine was opened with.
+    /// Returns the tables that the engine was opened with.
     pub fn schemas(&self) -> impl Iterator<Item = &'static TableSchema> {
         self.tables.iter().map(TableHandle::schema)
     }
 
-    /// The cache of decoded columns.
+    /// Returns the cache of decoded columns.
     pub fn cache(&self) -> &ColumnCache {
         &self.cache
     }
 
-    /// The lake that the tables are in.
+    /// Returns the lake that the tables are in.
     pub fn lake(&self) -> &Lake {
         &self.lake
     }
 
-    /// The budget the engine was opened with.
+    /// Returns the budget the engine was opened with.
     pub fn budget(&self) -> Budget {
         self.budget
     }

@@ -1,5 +1,5 @@
-//! A table with changes that are not in its data files, as a DataFusion table: the data files without hidden rows, and
-//! the rows in memory that replace them (merge on read).
+//! A DataFusion table with changes that are not in its data files: the data files without hidden rows, and the rows in
+//! memory that replace them (merge on read).
 //!
 //! Hidden rows are excluded by row number: the Parquet reader skips them, and a query reads no extra column for that.
 

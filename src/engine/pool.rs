@@ -1,8 +1,8 @@
 //! Query threads: separate from the reactor, with bounded queues and a separate lane for heavy clients.
 //!
-//! A query over HTTP runs here from start to end; its parallel iterators stay on the same threads. When every slot is
-//! taken, the caller gets an error at once instead of an unlimited queue. A caller that goes away before its job starts
-//! costs nothing; one that goes away later sets the job's [`Interrupt`].
+//! A query over HTTP runs here from start to end; its parallel iterators stay on the same threads. If every slot is
+//! taken, the caller gets an error at once instead of an unlimited queue. A caller that disconnects before its job
+//! starts costs nothing; one that disconnects later sets the job's [`Interrupt`].
 //!
 //! There are two lanes, each with one thread per core. A client that has more jobs in flight than there are threads,
 //! was busy for most of the last seconds, or sends a batch, is served in the heavy lane for a second. All other clients
@@ -139,7 +139,7 @@ impl QueryPool {
         })
     }
 
-    /// Number of jobs running or queued.
+    /// Returns the number of jobs running or queued.
     pub fn depth(&self) -> usize {
         self.clients
             .lock()
@@ -177,7 +177,7 @@ impl QueryPool {
             let outcome = catch_unwind(AssertUnwindSafe(|| job(&interrupt)));
             drop(slot);
             drop(journey);
-            // The caller may have gone away while the job ran.
+            // The caller may be gone.
             let _ = sender.send(outcome.map_err(|_| PoolError::Panicked));
         });
         receiver.await.unwrap_or(Err(PoolError::Panicked))

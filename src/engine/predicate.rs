@@ -1,4 +1,4 @@
-//! The predicate compiler: translates a filter of the contract to what runs over decoded columns.
+//! The predicate compiler: translates a filter of the contract to loops and expressions over decoded columns.
 //!
 //! [`filter_expr`] returns the logical expression, which defines the meaning of a filter everywhere (queries, SQL and
 //! alerts over arriving batches). [`Predicate`] has one compiled clause per clause of the filter, with the bounds
@@ -112,7 +112,7 @@ impl Predicate {
         Ok(Self { clauses })
     }
 
-    /// Whether a row group may contain a match, according to its footer statistics.
+    /// Returns whether a row group may contain a match, according to its footer statistics.
     pub fn may_match(&self, chunk: &RowGroup) -> bool {
         self.clauses.iter().all(|clause| clause.may_match(chunk))
     }
@@ -215,7 +215,7 @@ impl CompiledClause {
         })
     }
 
-    /// The clause as an expression over its columns, even if there is a loop for it.
+    /// Compiles the clause to an expression over its columns, even if there is a loop for it.
     #[cfg(test)]
     pub(super) fn expression(
         schema: &TableSchema,
@@ -238,7 +238,8 @@ impl CompiledClause {
         physical(fields, scoped_expr(scope, clause)?)
     }
 
-    /// Clauses of lower rank run first: places, which exclude most rows, then the cheapest.
+    /// Returns the rank of the clause. Clauses of lower rank run first: places, which exclude most rows, then the
+    /// cheapest.
     fn rank(&self) -> u8 {
         match &self.kernel {
             Kernel::Within { .. } | Kernel::InBox(_) => 0,
@@ -252,7 +253,7 @@ impl CompiledClause {
         }
     }
 
-    /// Whether a row group may contain a match for this clause.
+    /// Returns whether a row group may contain a match for this clause.
     fn may_match(&self, chunk: &RowGroup) -> bool {
         let bounds = |nth: usize| self.columns.get(nth).map(|column| &chunk.bounds[*column]);
         match (&self.kernel, &self.clause.test) {
@@ -275,7 +276,7 @@ impl CompiledClause {
         }
     }
 
-    /// Range of the n-th column's values outside which the clause cannot hold.
+    /// Returns the range of the n-th column's values outside which the clause cannot hold.
     pub fn range(&self, nth: usize) -> Option<(f64, f64)> {
         let open = |min: Option<f64>, max: Option<f64>| {
             Some((
@@ -316,7 +317,7 @@ impl CompiledClause {
         }
     }
 
-    /// For a category: whether the clause holds on each distinct value.
+    /// Returns, for a category, whether the clause holds for each distinct value.
     pub fn holds_on(&self, values: &ArrayRef) -> Result<Vec<bool>, DataFusionError> {
         match (&self.kernel, &self.clause.test) {
             (Kernel::Expression { .. }, _) => {
@@ -359,7 +360,7 @@ impl CompiledClause {
 }
 
 impl Kernel {
-    /// The loop equivalent to a clause's expression; `None` if there is none.
+    /// Returns the loop that is equivalent to a clause's expression; `None` if there is none.
     fn native(kind: ColumnKind, test: &ClauseTest) -> Option<Self> {
         match (kind, test) {
             // A range without bounds tests that the value is present; the expression does that.
@@ -389,7 +390,7 @@ impl Kernel {
     }
 }
 
-/// The column numbers of two coordinate columns.
+/// Returns the column numbers of two coordinate columns.
 fn numbers_of(
     scope: ColumnScope<'_>,
     names: &[Cow<'_, str>],

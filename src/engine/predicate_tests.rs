@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use toise_contract::filter::{Clause, ClauseTest};
 use toise_opendata::dpe;
 
-/// Evaluates a clause as expression and as loop over the same columns, under sparse and dense masks.
+/// Evaluates a clause as an expression and as a loop over the same columns, under sparse and dense masks.
 fn both_ways_agree(clause: Clause, plain: Vec<ArrayRef>, mask: &[bool]) {
     let schema = dpe::schema();
     let compiled = CompiledClause::compile(schema, &clause).unwrap();

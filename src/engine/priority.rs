@@ -1,4 +1,4 @@
-//! Low-priority threads: those of heavy clients, and those of background work.
+//! Low-priority threads, for heavy clients and for background work.
 //!
 //! The system shares the cores between all threads and gives a normal thread seven times as much of a contested core.
 //! If the system does not permit lower priorities, threads share evenly.

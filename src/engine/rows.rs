@@ -17,7 +17,7 @@ pub struct RowSet {
 }
 
 impl RowSet {
-    /// Whether the set contains a row.
+    /// Returns whether the set contains a row.
     pub fn contains(&self, data_file: u32, row: u32) -> bool {
         self.parts
             .get(data_file as usize)
@@ -25,7 +25,7 @@ impl RowSet {
             .is_some_and(|word| word & 1 << (row % 64) != 0)
     }
 
-    /// Number of rows in the set.
+    /// Returns the number of rows in the set.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -33,7 +33,7 @@ pub struct ScannedChunk<'a> {
 }
 
 impl ScannedChunk<'_> {
-    /// A column of the chunk.
+    /// Returns a column of the chunk.
     pub fn column(&self, column: usize) -> Result<Arc<DecodedColumn>, Error> {
         Ok(self.view.column(&self.engine.cache, self.chunk, column)?)
     }

@@ -24,7 +24,7 @@ use toise_geo::distance::planar_distance_m;
 
 /// A source of columns for a predicate.
 pub trait ColumnSource {
-    /// Number of rows, at most [`super::decoded::CHUNK_ROWS_MAX`].
+    /// Returns the number of rows, at most [`super::decoded::CHUNK_ROWS_MAX`].
     fn rows(&self) -> usize;
 
     /// Returns a column, or a field of a list of structs, by its number in the table.
@@ -74,7 +74,7 @@ pub fn select(source: &impl ColumnSource, predicate: &Predicate) -> Result<Selec
 struct BoundClause<'a> {
     clause: &'a CompiledClause,
     columns: Vec<Arc<DecodedColumn>>,
-    /// For a category: whether the clause holds on each distinct value.
+    /// For a category: whether the clause holds for each distinct value.
     true_codes: Option<Vec<bool>>,
     /// The nested predicates of the clause, if any.
     inner: Vec<BoundPredicate<'a>>,
@@ -173,13 +173,13 @@ fn prepare_clause<'a>(
     })
 }
 
-/// Whether a clause holds on each distinct value of a category.
+/// Returns whether a clause holds on each distinct value of a category.
 fn true_codes(clause: &CompiledClause, decoded: &DecodedColumn) -> Result<Vec<bool>, Error> {
     let values = decoded.values.as_dictionary::<Int32Type>().values();
     Ok(clause.holds_on(values)?)
 }
 
-/// The rows of a run that the mask selects and on which every clause is true; `None` if these are all rows.
+/// Returns the rows of a run that the mask selects and on which every clause is true; `None` if these are all rows.
 fn narrow_all(
     ready: &[BoundClause],
     mask: Option<BooleanBuffer>,
@@ -199,7 +199,7 @@ fn narrow_all(
 }
 
 impl BoundClause<'_> {
-    /// The rows of a run that the mask selects and on which the clause is true.
+    /// Returns the rows of a run that the mask selects and on which the clause is true.
     fn narrow(
         &self,
         mask: Option<BooleanBuffer>,
@@ -320,7 +320,7 @@ impl BoundClause<'_> {
         })
     }
 
-    /// For a clause over items, the items of each row.
+    /// Returns the items of each row, for a clause over items.
     fn items(&self) -> Option<&ListOffsets> {
         let own = self
             .columns
@@ -333,9 +333,9 @@ impl BoundClause<'_> {
     }
 }
 
-/// The rows of a run that the mask selects and on which at least one of the predicates is true.
+/// Returns the rows of a run that the mask selects and on which at least one of the predicates is true.
 ///
-/// If the predicates lie in different zones, each runs only in its own zones: hundreds of places cost little more than
+/// If the predicates hold in different zones, each runs only in its own zones: hundreds of places cost little more than
 /// one.
 fn narrow_any(
     inner: &[BoundPredicate],
@@ -369,7 +369,7 @@ fn narrow_any(
     Ok(any.finish())
 }
 
-/// The rows of a run that the mask selects and that have an item on which every clause is true.
+/// Returns the rows of a run that the mask selects and that have an item on which every clause is true.
 fn narrow_items(
     all: &[BoundClause],
     mask: Option<BooleanBuffer>,

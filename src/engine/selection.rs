@@ -23,7 +23,7 @@ pub struct RowRun {
 }
 
 impl RowRun {
-    /// Number of selected rows.
+    /// Returns the number of selected rows.
     pub fn count(&self) -> u64 {
         self.mask
             .as_ref()
@@ -75,7 +75,7 @@ impl Selection {
         self
     }
 
-    /// Number of selected rows.
+    /// Returns the number of selected rows.
     pub fn count(&self) -> u64 {
         self.runs.iter().map(RowRun::count).sum()
     }

@@ -69,8 +69,8 @@ impl Session {
         Self::over(context, engine, changed)
     }
 
-    /// Registers the tables with a context that the caller made, and keeps it. The tables in `changed` include changes
-    /// that are not in their data files.
+    /// Registers the tables with a context that the caller created, and keeps it. The tables in `changed` include
+    /// changes that are not in their data files.
     pub fn over(
         context: SessionContext,
         engine: &Engine,
@@ -106,7 +106,7 @@ impl Session {
         })
     }
 
-    /// The versions of the tables, all of which stay as they are while the session lives.
+    /// Returns the versions of the tables, which do not change while the session lives.
     pub fn versions(&self) -> &[TableVersion] {
         &self.versions
     }
@@ -145,7 +145,7 @@ impl Session {
         frame.map_err(refusal)
     }
 
-    /// Names of the tables that a query reads; empty if the query cannot be parsed.
+    /// Returns the names of the tables that a query reads; empty if the query cannot be parsed.
     pub fn tables_of(sql: &str) -> Vec<String> {
         let state = SessionContext::new().state();
         let dialect = state.config_options().sql_parser.dialect;
@@ -155,7 +155,7 @@ impl Session {
         named.map(|name| name.table().to_owned()).collect()
     }
 
-    /// The underlying DataFusion context.
+    /// Returns the underlying DataFusion context.
     pub fn context(&self) -> &SessionContext {
         &self.context
     }

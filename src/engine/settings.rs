@@ -1,8 +1,8 @@
-//! The settings of memory and query threads: section `[engine]`.
+//! Settings of memory and query threads: the section `[engine]` of the configuration.
 
 use serde::{Deserialize, Serialize};
 
-/// `[engine]`
+/// The section `[engine]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EngineSettings {
@@ -18,7 +18,7 @@ pub struct EngineSettings {
 
 impl Default for EngineSettings {
     fn default() -> Self {
-        // Together with footers and buffers this stays below 4 GiB.
+        // With footers and buffers, this stays below 4 GiB.
         Self {
             column_cache_mib: 2_048,
             sql_memory_mib: 1_024,
@@ -29,7 +29,7 @@ impl Default for EngineSettings {
 }
 
 impl EngineSettings {
-    /// Number of query threads, at least one.
+    /// Returns the number of query threads, at least one.
     pub fn threads(&self) -> usize {
         match self.query_threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),

@@ -2,7 +2,7 @@
 //!
 //! The function has no SQL name: each use has its own condition, an expression over the fields of the list's structs
 //! (or over `item`, if the list holds plain values). The condition is evaluated once over the items of all rows
-//! together. A row holds if one of its items does; a row without items never holds.
+//! together. A row matches if one of its items does; a row without items never matches.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -120,7 +120,7 @@ impl SomeItem {
     }
 }
 
-/// True where the value is true and not null.
+/// Returns a bit per value: whether it is true and not null.
 pub(super) fn truth(result: &BooleanArray) -> BooleanBuffer {
     match result.nulls() {
         None => result.values().clone(),
@@ -128,7 +128,7 @@ pub(super) fn truth(result: &BooleanArray) -> BooleanBuffer {
     }
 }
 
-/// The rows that have a matching item. `range` returns the item range of a row; ranges are in row order.
+/// Returns the rows that have a matching item. `range` returns the item range of a row; ranges are in row order.
 pub(super) fn rows_of_items(
     holding: &BooleanBuffer,
     rows: usize,

@@ -1,4 +1,4 @@
-//! Texts of records: how they are analysed, and whether those of one record match the texts of a search.
+//! Analyses the texts of records, and tests whether those of one record match the texts of a search.
 //!
 //! The text index of properties analyses texts with [`analyzer`]; percolation tests single records with a
 //! [`TextPredicate`], which finds what the index finds. Texts are normalised (however their accents are encoded, without
@@ -7,7 +7,7 @@
 //! other in one text. Full texts match by French stem and with tolerance: any one of them must match, with all of its
 //! words; a word of four letters may have one typing error, a word of eight letters two.
 //!
-//! A record is analysed when the first search asks for its texts, and each distinct word is compared with it once. Nearly
+//! A record is analysed when the first search needs its texts, and each distinct word is compared with it once. Nearly
 //! all comparisons end at the lengths or at the sets of letters.
 
 use std::cell::{OnceCell, RefCell};
@@ -20,13 +20,13 @@ use tantivy::tokenizer::{
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Maximum length of a word, bytes; longer ones cannot be found.
+/// Maximum length of a word, bytes; longer words cannot be found.
 const WORD_BYTES_MAX: usize = 40;
-/// Letters from which a word of a full text may have one typing error, and from which two.
+/// Number of letters from which a word of a full text may have one typing error, and from which two.
 const TYPO_LENGTHS: [usize; 2] = [4, 8];
 
-/// The tokeniser of texts, into words or into their stems. Accents are removed before stemming, so that a text written
-/// without them has the same stems.
+/// Returns the tokeniser of texts, into words or into their stems. Accents are removed before stemming, so that a text
+/// written without them has the same stems.
 pub fn analyzer(is_stemmed: bool) -> TextAnalyzer {
     let words = TextAnalyzer::builder(NormalizingTokenizer::default())
         .filter(RemoveLongFilter::limit(WORD_BYTES_MAX))
@@ -89,7 +89,7 @@ pub fn tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
     placed.map(|(_, token)| token).collect()
 }
 
-/// The tokens of a text, each with its position; a word that is too long leaves a gap.
+/// Returns the tokens of a text, each with its position; a word that is too long leaves a gap.
 fn placed_tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<(usize, String)> {
     let mut stream = analyzer.token_stream(text);
     let mut tokens = Vec::new();
@@ -100,7 +100,7 @@ fn placed_tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<(usize, String)
     tokens
 }
 
-/// Typing errors tolerated in a word or stem with so many letters.
+/// Returns the number of typing errors tolerated in a word or stem with so many letters.
 pub fn errors_max(letters: usize) -> u8 {
     TYPO_LENGTHS.iter().filter(|from| letters >= **from).count() as u8
 }
@@ -134,11 +134,11 @@ struct AnalysedTexts {
     texts: Vec<Vec<(usize, String)>>,
     words: Vec<ComparableWord>,
     stems: Vec<ComparableWord>,
-    /// Whether there is a word like one that was sought.
+    /// For each word searched so far, whether there is a similar word.
     found: RefCell<HashMap<String, bool>>,
 }
 
-/// A word with what tells quickly that another is not like it.
+/// A word with what is needed to exclude most other words quickly.
 #[derive(Debug)]
 struct ComparableWord {
     text: String,
@@ -148,7 +148,7 @@ struct ComparableWord {
 }
 
 impl TextPredicate {
-    /// Analyses keywords and full texts; `None` if there are none, which is no condition.
+    /// Analyses keywords and full texts; `None` if there are none, which means no condition.
     pub fn compile(keywords: &[String], full_texts: &[String]) -> Option<Self> {
         if keywords.is_empty() && full_texts.is_empty() {
             return None;
@@ -170,8 +170,8 @@ impl TextPredicate {
         })
     }
 
-    /// Whether the texts of a record match: all keywords, and any of the full texts if there are some. A keyword or full
-    /// text without words matches nothing.
+    /// Returns whether the texts of a record match: all keywords, and any of the full texts if there are some. A
+    /// keyword or full text without words matches nothing.
     pub fn matches(&self, record: &RecordTexts) -> bool {
         let analysed = record.analysed.get_or_init(|| record.analyse());
         let has_all = |words: &Vec<SoughtWord>| {
@@ -183,7 +183,7 @@ impl TextPredicate {
 }
 
 impl RecordTexts {
-    /// The texts of a record: its title, its description and its tags.
+    /// Wraps the texts of a record, not analysed yet: its title, its description and its tags.
     pub fn new(texts: Vec<String>) -> Self {
         Self {
             texts,
@@ -259,13 +259,13 @@ impl ComparableWord {
     }
 }
 
-/// Whether one of some words is like another: as many letters inserted, removed, replaced or swapped with the next as
-/// its length tolerates.
+/// Returns whether one of the words is similar to another: its length sets how many letters may be inserted, removed,
+/// replaced or swapped with the next.
 fn is_any_like(words: &[ComparableWord], sought: &str) -> bool {
     let sought = ComparableWord::new(sought);
     let errors = usize::from(errors_max(sought.letters));
     words.iter().any(|word| {
-        // An error changes the length by one at most, and two letters at most of the set.
+        // An error changes the length by at most one, and at most two letters of the set.
         word.text == sought.text
             || (errors > 0
                 && word.letters.abs_diff(sought.letters) <= errors

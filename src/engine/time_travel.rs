@@ -1,8 +1,8 @@
 //! Former versions of tables in SQL: `select … from dvf for version as of 12`, and versions set for a whole session.
 //!
-//! The parser knows the clause in other dialects only, so it is found among the tokens of the query and blanked, which
-//! leaves every later position of an error where it was. In the parsed statement the table then takes the name
-//! `dvf@12`, under which the session opens that version of it, and keeps its own name as an alias.
+//! The parser knows the clause in other dialects only. So the clause is found among the tokens of the query and
+//! replaced with blanks, which keeps the positions in later error messages correct. In the parsed statement the table
+//! then gets the name `dvf@12`, under which the session opens that version of it, and keeps its own name as an alias.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -37,7 +37,7 @@ pub(super) struct TimeTravel {
 }
 
 impl TimeTravel {
-    /// Every query reads the current versions unless it says otherwise.
+    /// Creates a state in which every query reads the current versions unless it says otherwise.
     pub(super) fn new(engine: &Engine) -> Self {
         Self {
             lake: engine.lake().clone(),
@@ -46,7 +46,7 @@ impl TimeTravel {
         }
     }
 
-    /// Reads a table as of a version wherever a query does not name another.
+    /// Makes queries read a table as of a version unless they name another.
     ///
     /// # Errors
     /// There is no such table, or the version is not kept.
@@ -104,7 +104,7 @@ impl TimeTravel {
         let (lake, schema) = (self.lake.clone(), self.schema(table)?);
         let opened = tokio::task::spawn_blocking(move || {
             match TableView::open_version(&lake, schema, version) {
-                // It was deleted in between: say which are kept.
+                // It was deleted in the meantime: the second attempt reports which versions are kept.
                 Err(lake::Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
                     TableView::open_version(&lake, schema, version)
                 }
@@ -125,7 +125,7 @@ impl TimeTravel {
     }
 }
 
-/// Name of a version of a table in the session; quoted in SQL.
+/// Returns the name of a version of a table in the session; quoted in SQL.
 fn versioned(table: &str, version: u64) -> String {
     format!("\"{table}@{version}\"")
 }
@@ -136,12 +136,12 @@ type Place = (u64, u64);
 /// A clause of a query.
 #[derive(Debug, PartialEq, Eq)]
 struct Clause {
-    /// Where the name of its table begins, or the last part of it.
+    /// Where the name of its table begins, or the last part of the name.
     table: Place,
     version: u64,
 }
 
-/// A query without its clauses, for programs that only parse it; the query itself if a clause is wrong.
+/// Returns a query without its clauses, for programs that only parse it; the query itself if a clause is wrong.
 pub(super) fn without_versions(sql: &str) -> String {
     cut_clauses(sql).map_or_else(|_| sql.to_owned(), |(text, _)| text)
 }
@@ -150,9 +150,9 @@ fn place(location: Location) -> Place {
     (location.line, location.column)
 }
 
-/// The query with every clause replaced by as many blanks, and the clauses.
+/// Returns the query with every clause replaced by as many blanks, and the clauses.
 fn cut_clauses(sql: &str) -> Result<(String, Vec<Clause>), Error> {
-    // What cannot be divided into tokens is refused by the parser, with its message.
+    // A text that cannot be tokenised is refused by the parser, with its message.
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location() else {
         return Ok((sql.to_owned(), Vec::new()));
     };
@@ -195,7 +195,7 @@ fn misplaced((line, column): Place) -> Error {
     ))
 }
 
-/// The text with blanks from and up to places, which are in their order.
+/// Returns the text with the ranges replaced by blanks. The ranges must be in order.
 fn blanked(sql: &str, ranges: &[(Place, Place)]) -> String {
     let (mut line, mut column) = (1, 1);
     let mut ranges = ranges.iter().peekable();
@@ -222,7 +222,7 @@ fn blanked(sql: &str, ranges: &[(Place, Place)]) -> String {
 
 /// Gives the tables of a statement the names of their versions.
 struct RenameTables<'t> {
-    /// Version by place of the table's name; what is found is removed.
+    /// Version by place of the table's name; entries are removed when found.
     clauses: BTreeMap<Place, u64>,
     as_of: &'t BTreeMap<String, u64>,
     /// Names that the statement itself defines by `with`.
@@ -243,7 +243,7 @@ impl RenameTables<'_> {
     }
 }
 
-/// The name that an identifier stands for.
+/// Returns the name that an identifier stands for.
 fn named(ident: &Ident) -> String {
     match ident.quote_style {
         Some(_) => ident.value.clone(),

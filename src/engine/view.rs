@@ -135,27 +135,27 @@ impl TableView {
         })
     }
 
-    /// The table.
+    /// Returns the schema of the table.
     pub fn schema(&self) -> &'static TableSchema {
         self.schema
     }
 
-    /// The snapshot behind the view.
+    /// Returns the snapshot behind the view.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// Row groups in file order.
+    /// Returns the row groups in file order.
     pub fn chunks(&self) -> &[RowGroup] {
         &self.chunks
     }
 
-    /// Data files.
+    /// Returns the data files.
     pub fn parts(&self) -> &[Arc<OpenDataFile>] {
         &self.parts
     }
 
-    /// The row group that contains a row.
+    /// Returns the row group that contains a row.
     pub fn chunk_of(&self, row: RowRef) -> Option<&RowGroup> {
         let after = self.chunks.partition_point(|chunk| {
             (chunk.data_file, chunk.first_row) <= (row.data_file, row.row)
@@ -163,7 +163,7 @@ impl TableView {
         self.chunks[..after].last()
     }
 
-    /// A decoded column of a row group, from the cache.
+    /// Returns a decoded column of a row group, from the cache.
     pub fn column(
         &self,
         cache: &ColumnCache,
@@ -179,7 +179,7 @@ impl TableView {
         cache.get(key, &open.data_file)
     }
 
-    /// The record texts of rows, in the order given.
+    /// Returns the record texts of rows, in the order given.
     pub fn records(&self, rows: &[RowRef]) -> Result<Vec<Bytes>, Error> {
         let mut records = vec![Bytes::new(); rows.len()];
         for data_file in 0..self.parts.len() as u32 {
@@ -198,7 +198,7 @@ impl TableView {
         Ok(records)
     }
 
-    /// The row with an id, found through the id indexes without a scan.
+    /// Returns the row with an id, found through the id indexes without a scan.
     pub fn row_of(&self, id: &str) -> Result<Option<RowRef>, Error> {
         let digest = id_index::digest(id);
         for (data_file, open) in self.parts.iter().enumerate() {
@@ -212,8 +212,8 @@ impl TableView {
         Ok(None)
     }
 
-    /// Rows that another row of the table supersedes; computed on first use (about 0.1 s per million rows). A row that
-    /// names itself supersedes nothing.
+    /// Returns the rows that another row of the table supersedes; computed on first use (about 0.1 s per million rows).
+    /// A row that names itself supersedes nothing.
     pub fn superseded(&self) -> Result<&RowSet, Error> {
         if let Some(rows) = self.superseded.get() {
             return Ok(rows);
@@ -235,7 +235,7 @@ impl TableView {
             .iter()
             .filter(|chunk| chunk.bounds[column] != ColumnStatistics::AllMissing)
         {
-            // Bypass the cache: these columns are used only once.
+            // Bypasses the cache: these columns are used only once.
             let data_file = &self.parts[chunk.data_file as usize].data_file;
             let values = data_file.read_column(chunk.group.into(), column)?;
             let own = data_file.read_column(chunk.group.into(), id_column)?;
@@ -347,7 +347,7 @@ pub struct TableHandle {
     checked: Mutex<RefreshState>,
 }
 
-/// A view that is opened and not shown yet.
+/// A view that is open but not current yet.
 pub(super) struct NewerView {
     view: TableView,
     stamp: Option<(SystemTime, u64)>,
@@ -374,7 +374,7 @@ impl TableHandle {
         })
     }
 
-    /// The table.
+    /// Returns the schema of the table.
     pub fn schema(&self) -> &'static TableSchema {
         self.schema
     }
@@ -396,12 +396,12 @@ impl TableHandle {
         self.refresh(lake, &mut checked)
     }
 
-    /// The current view, whatever the lake holds.
+    /// Returns the current view without checking for a newer snapshot.
     pub(super) fn held(&self) -> Arc<TableView> {
         self.view.load_full()
     }
 
-    /// Opens the latest snapshot if it is newer than the current view, and does not show it yet.
+    /// Opens the latest snapshot if it is newer than the current view, but does not make it current yet.
     pub(super) fn open_newer(&self, lake: &Lake) -> Result<Option<NewerView>, Error> {
         let stamp = Snapshot::stamp(&lake.folder(self.schema));
         if stamp == self.checked.lock().stamp {
@@ -411,7 +411,7 @@ impl TableHandle {
         Ok(Some(NewerView { view, stamp }))
     }
 
-    /// Shows a view that was opened before.
+    /// Makes a view current that was opened before.
     pub(super) fn show(&self, newer: NewerView) {
         let mut checked = self.checked.lock();
         self.view.store(Arc::new(newer.view));

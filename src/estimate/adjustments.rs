@@ -1,18 +1,18 @@
 //! Adjustments for what recorded sales do not record (balcony, lift, condition and the like): documented, bounded
 //! offsets on the logarithm of the price.
 //!
-//! A model trained on sales without these fields prices a home that has each of them as often as the average home.
-//! Something worth `e` (log) that a share `p` of homes has therefore adds `(1 - p) e` where the home has it, subtracts
-//! `p e` where it does not, and changes nothing where this is unknown. Only half of each published effect is applied
-//! ([`EFFECT_SHARE`]): the location, the sales of the building and the period of construction are correlated with it and
-//! already carry the other half. The sum is bounded by [`SUM_MAX`].
+//! A model trained on sales without these fields prices every home as if it had each characteristic as often as the
+//! average home. A characteristic that is worth `e` (in log price) and that a share `p` of homes has therefore adds
+//! `(1 - p) e` if the home has it, subtracts `p e` if it does not, and changes nothing if this is unknown. Only half of
+//! each published effect is applied ([`EFFECT_SHARE`]): the location, the sales of the building and the period of
+//! construction are correlated with it and already carry the other half. The sum is bounded by [`SUM_MAX`].
 //!
 //! Sources:
 //! - MeilleursAgents, study of 17 February 2022 on 150,000 sales since 2019 in the 51 largest cities, all else equal: a
 //!   balcony or terrace adds 9.6 % to a flat, a lift 3.5 %; a pool adds 8 % to a house, an outdoor space 4.5 %, a
 //!   parking space 3.6 %.
-//! - INSEE Méthodes 128 (2014), "Les indices Notaires-Insee de prix des logements anciens": French prices are brought
-//!   to equal quality by such offsets on the logarithm, stratum by stratum. Its coefficients are not used.
+//! - INSEE Méthodes 128 (2014), "Les indices Notaires-Insee de prix des logements anciens": adjusts French prices to
+//!   constant quality with such offsets on the logarithm, stratum by stratum. Its coefficients are not used.
 //! - Where no figure is published (cellar, condition, furniture, all shares) the value is a conservative order of
 //!   magnitude, and its row says so.
 
@@ -36,7 +36,7 @@ struct Worth {
 }
 
 impl Worth {
-    /// The offset in log price; 0 where it is unknown whether the home has it.
+    /// Returns the offset in log price; 0 if it is unknown whether the home has it.
     fn offset(&self, has: Option<bool>) -> f64 {
         let effect = EFFECT_SHARE * self.adds.ln_1p();
         match has {
@@ -96,7 +96,7 @@ pub const NAMES: [&str; 9] = [
     "furniture",
 ];
 
-/// The non-zero adjustments of a home: contract name and offset in log price. Their sum lies within ±[`SUM_MAX`].
+/// Returns the non-zero adjustments of a home: contract name and offset in log price. Their sum is within ±[`SUM_MAX`].
 pub fn of(home: &Home) -> impl Iterator<Item = (&'static str, f64)> {
     let extras = &home.extras;
     let (outside, parking) = match home.class {
@@ -130,8 +130,8 @@ pub fn of(home: &Home) -> impl Iterator<Item = (&'static str, f64)> {
         .map(move |(name, offset)| (name, scale * offset))
 }
 
-/// Combines two amenities of which the greater replaces the lesser (a terrace for a balcony, a garage for a parking
-/// space), so that the pair counts once. Returns both values with one of them cleared.
+/// Combines two amenities, where the greater replaces the lesser (a terrace replaces a balcony, a garage replaces a
+/// parking space), so that the pair counts once. Returns both values with one of them cleared.
 fn once(lesser: Option<bool>, greater: Option<bool>) -> (Option<bool>, Option<bool>) {
     match (lesser, greater) {
         (_, Some(true)) => (None, Some(true)),
@@ -141,15 +141,16 @@ fn once(lesser: Option<bool>, greater: Option<bool>) -> (Option<bool>, Option<bo
     }
 }
 
-/// Effect of a lift on a storey as a multiple of its average; 0 on the ground floor.
+/// Returns the effect of a lift at a storey as a multiple of its average; 0 on the ground floor.
 fn lift_times(floor: Option<f64>) -> f64 {
     floor.map_or(1.0, |floor| {
         (floor / LIFT_MEAN_FLOOR).clamp(0.0, LIFT_TIMES_MAX)
     })
 }
 
-/// Offset for the general condition, relative to the good condition most homes are sold in. Orders of magnitude: about
-/// half of what agencies quote, because the period of construction and the diagnostic explain part of it.
+/// Returns the offset for the general condition, relative to the good condition in which most homes are sold. Orders of
+/// magnitude: about half of what agencies quote, because the period of construction and the diagnostic explain part of
+/// it.
 fn condition_offset(condition: Condition) -> f64 {
     match condition {
         Condition::Decrepit => -0.15,
@@ -162,8 +163,8 @@ fn condition_offset(condition: Condition) -> f64 {
     }
 }
 
-/// Offset for furniture sold with the home: an order of magnitude, below the usual declared value of a twentieth of the
-/// price.
+/// Returns the offset for furniture sold with the home: an order of magnitude, below the usual declared value of a
+/// twentieth of the price.
 fn furniture_offset(furniture: Furniture) -> f64 {
     match furniture {
         Furniture::Unfurnished => 0.0,

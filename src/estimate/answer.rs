@@ -15,7 +15,7 @@ pub struct Estimate {
     pub confidence: EstimateConfidence,
     /// Which wider level replaced local sales, if any.
     pub fallback: Fallback,
-    /// Why the price is less certain than prices around known sales are; the confidence is then low.
+    /// Why the price is less certain than prices near known sales; the confidence is then low.
     pub warning: Option<EstimateWarning>,
     /// Distance of the nearest known sale of the class in metres; `None` if there is none within reach.
     pub nearest_sale_m: Option<f64>,
@@ -47,16 +47,16 @@ pub enum Fallback {
     National,
 }
 
-/// What an estimate lacks.
+/// The reason why an estimate is less certain than usual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EstimateWarning {
-    /// No sale of the class is known within reach: the price is that of an average place, its interval what places
-    /// differ by.
+    /// No sale of the class is known within reach: the price is that of an average place, and the interval reflects how
+    /// much places differ.
     NoSaleWithinReach,
-    /// Fewer sales are within reach than an estimate may rest on.
+    /// Fewer sales are within reach than a local estimate needs.
     FewSalesWithinReach,
-    /// The nearest sales are farther away than those of nearly all homes the model knows: the price is that of other
-    /// towns or districts, and the interval is wider for it.
+    /// The nearest sales are farther away than for nearly all homes the model was calibrated on: the price is that of
+    /// other towns or districts, and the interval is wider.
     SalesFarAway,
 }
 
@@ -75,7 +75,7 @@ pub struct Comparable {
     pub distance_m: f64,
 }
 
-/// What one input contributes to the price.
+/// The contribution of one input to the price.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contribution {
     /// The input, by its contract name where it has one.

@@ -4,8 +4,8 @@
 //! field table that also parses request bodies, and values each home with the same [`Valuer`] as HTTP. A row that
 //! cannot be valued gets an error message instead of a price.
 //!
-//! A row may give an address instead of a position. If only its town is found, it is valued from the town's centre, and
-//! its confidence is LOW: `address_precision` tells such rows.
+//! A row may give an address instead of a position. If only its town is found, it is valued from the town's centre with
+//! a confidence of LOW; `address_precision` identifies such rows.
 
 mod report;
 mod table;
@@ -51,14 +51,14 @@ pub struct BulkEstimateOptions {
     pub detail: Detail,
     /// Valuation date of rows that give none.
     pub today: NaiveDate,
-    /// Locates the addresses of rows; opened only if there are columns of them.
+    /// Locates the addresses of rows; opened only if the portfolio has address columns.
     pub geocoder: LazyGeocoder,
     /// Progress bar on standard error.
     pub progress: Progress,
 }
 
-/// What a bulk estimate asks of whoever answers its rows elsewhere. Together with a model and an index of addresses it
-/// decides every answer.
+/// The description of a bulk estimate that is sent to other processes, which value its rows. Together with a model and
+/// an address index it determines every answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EstimateJob {
     /// Columns of the portfolio.
@@ -67,16 +67,16 @@ pub struct EstimateJob {
     pub renames: Vec<(String, String)>,
     /// Comparables of each result.
     pub comparables: usize,
-    /// Whether each result has its contributions.
+    /// Whether each result includes its contributions.
     pub has_contributions: bool,
-    /// Whether what sales do not record adjusts prices.
+    /// Whether characteristics that sales do not record adjust the price.
     pub has_adjustments: bool,
     /// Valuation date of rows that give none.
     pub today: NaiveDate,
 }
 
 impl EstimateJob {
-    /// The options of the model's use.
+    /// Returns `has_adjustments` as an enum.
     pub fn adjustments(&self) -> Adjustments {
         match self.has_adjustments {
             true => Adjustments::On,
@@ -85,31 +85,31 @@ impl EstimateJob {
     }
 }
 
-/// What the columns of a portfolio say.
+/// The portfolio columns that a bulk estimate reads.
 struct EstimateColumns {
     /// Input column that holds the id.
     id: Option<usize>,
-    /// Input columns that say something of a home.
+    /// Input columns that describe the home.
     fields: Vec<(usize, &'static HomeField)>,
     /// Input columns of addresses; `None` if there are none.
     addresses: Option<AddressColumns>,
 }
 
-/// Values the rows of a portfolio; threads share it.
+/// A bulk estimate that values the rows of a portfolio; shared by threads.
 pub struct EstimateRun {
     valuer: Valuer,
     detail: Detail,
     today: NaiveDate,
     schema: SchemaRef,
     columns: EstimateColumns,
-    /// Locates addresses, if there are columns of them.
+    /// Locates addresses; `None` without address columns.
     geocoder: Option<Arc<Geocoder>>,
 }
 
-/// A row's estimate or why there is none, and what its address was understood as.
+/// A row's estimate or the reason it has none, and the resolved address.
 type RowAnswer = (Result<Estimate, RowFault>, Option<Resolved>);
 
-/// The portfolio that options describe.
+/// Describes a portfolio of homes: its file, the columns it may have and the renamed ones.
 fn portfolio_of(input: PathBuf, renames: Vec<(String, String)>) -> Portfolio {
     let names = columns().map(|field| field.column.to_owned());
     Portfolio {
@@ -153,12 +153,12 @@ pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimat
     Ok(report.took(started))
 }
 
-/// Like [`run`], but `answer` has the blocks answered elsewhere, by an [`EstimateRun`] of the job it is told. The model and
-/// the index of addresses are not opened here.
+/// Like [`run`], but `answer` gets the answers to the blocks from other processes, where an [`EstimateRun`] of the
+/// given job values them. Opens neither the model nor the address index here.
 ///
 /// # Errors
 ///
-/// As for [`run`], and those of `answer`.
+/// As for [`run`], and the errors of `answer`.
 pub fn run_elsewhere(
     adjustments: Adjustments,
     options: &BulkEstimateOptions,
@@ -195,7 +195,8 @@ pub fn run_elsewhere(
 }
 
 impl EstimateColumns {
-    /// The first name of the portfolio is the id, then come the fields in their order and the parts of an address.
+    /// Assigns the columns found. The names of [`portfolio_of`] are the id, then the home fields in their order, then
+    /// the parts of an address.
     fn new(found: &PortfolioColumns) -> Result<Self, Error> {
         let known: Vec<&'static HomeField> = columns().collect();
         let mut id = None;
@@ -219,7 +220,7 @@ impl EstimateColumns {
 }
 
 impl EstimateRun {
-    /// Opens the index of addresses if there are columns of them.
+    /// Prepares a run. Opens the address index only if the portfolio has address columns.
     fn new(
         valuer: &Valuer,
         detail: Detail,
@@ -241,10 +242,10 @@ impl EstimateRun {
         })
     }
 
-    /// The answers to the blocks of a job.
+    /// Prepares a run that answers the blocks of a job.
     ///
     /// # Errors
-    /// The columns of the job are not those of homes, or the index of addresses cannot be read.
+    /// The job's columns do not describe homes, or the address index cannot be read.
     pub fn of_job(
         valuer: &Valuer,
         job: &EstimateJob,
@@ -260,7 +261,7 @@ impl EstimateRun {
         Self::new(valuer, detail, job.today, columns, geocoder)
     }
 
-    /// The schema of answers.
+    /// Returns the schema of the answers.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -302,7 +303,7 @@ impl EstimateRun {
         Ok((table.finish(self)?, counts))
     }
 
-    /// The estimate of one row, or why there is none.
+    /// Returns the estimate of one row, or the reason it has none.
     fn value<'b>(
         &self,
         rows: &'b InputRows,
@@ -329,7 +330,7 @@ impl EstimateRun {
         (estimate, address)
     }
 
-    /// What the address of a row means; `None` if it has none, or a position.
+    /// Locates the address of a row; returns `None` if the row has a position or no address.
     fn locate<'b>(
         &self,
         rows: &'b InputRows,
@@ -351,7 +352,7 @@ impl EstimateRun {
     }
 }
 
-/// Checks that the portfolio has the columns that every home needs; an address stands for a position.
+/// Checks that the portfolio has the columns that every home needs; an address can replace the position.
 fn require_columns(
     fields: &[(usize, &'static HomeField)],
     addresses: AddressColumns,

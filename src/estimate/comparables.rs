@@ -1,8 +1,8 @@
 //! Finds the recorded sales nearest to a home, of the same class and before a given day.
 //!
 //! Sales are sorted along a Morton curve, so a square of nine cells is nine ranges of rows. The search starts at the
-//! smallest cell size whose central cell holds enough sales. It doubles the cell size until enough earlier sales lie
-//! nearer than any sale outside the nine cells could, so the result depends on those sales alone. In towns this
+//! smallest cell size whose central cell holds enough sales. It doubles the cell size until enough earlier sales are
+//! nearer than any sale outside the nine cells could be, so the result depends on those sales alone. In towns this
 //! examines about 1,000 sales and takes about 15 µs.
 
 use std::ops::Range;
@@ -13,8 +13,8 @@ use super::sale::SaleColumns;
 
 /// Maximum comparables per home.
 const NEIGHBOURS_MAX: usize = 128;
-/// Maximum comparables between [`NEAR_M`] and [`REACH_M`]. More sales improve the estimate only where they are close:
-/// in towns they add detail about the street, in villages they add nothing.
+/// Maximum comparables when the farthest one is beyond [`NEAR_M`]. More sales improve the estimate only where they are
+/// close: in towns they add detail about the street, in villages they add nothing.
 const FAR_NEIGHBOURS_MAX: usize = 64;
 /// Maximum distance of comparables beyond the first [`FAR_NEIGHBOURS_MAX`], metres.
 const NEAR_M: f32 = 300.0;
@@ -32,7 +32,8 @@ pub struct Neighbour {
     pub squared_m2: f32,
 }
 
-/// Sort key: distance, then row, in one integer. The bit patterns of non-negative floats order like the floats.
+/// Returns the sort key: distance, then row, in one integer. The bit patterns of non-negative floats order like the
+/// floats.
 fn order(one: &Neighbour) -> u64 {
     u64::from(one.squared_m2.to_bits()) << 32 | u64::from(one.row)
 }

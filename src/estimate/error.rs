@@ -1,15 +1,15 @@
-//! Why a model cannot be made, opened or asked.
+//! Errors of training, opening and querying models.
 
-/// Why a model cannot be opened or asked.
+/// An error of a model: it cannot be trained, opened or queried.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No model was trained yet.
+    /// No model has been trained yet.
     #[error("{folder}: no model; train one: toise train")]
     Missing {
-        /// Where it was looked for.
+        /// The folder that was searched.
         folder: String,
     },
-    /// No recorded sale was imported yet.
+    /// No recorded sale has been imported yet.
     #[error(
         "{folder}: no recorded sales; import them: toise import dvf, or look at invented ones: toise demo"
     )]
@@ -22,9 +22,9 @@ pub enum Error {
         "{sales} sales of homes to learn from, {needed} are needed; import more: toise import dvf"
     )]
     TooFew {
-        /// Sales there are.
+        /// Number of sales found.
         sales: usize,
-        /// Sales needed.
+        /// Number of sales needed.
         needed: usize,
     },
     /// No sale of a class is known at all.
@@ -43,7 +43,7 @@ pub enum Error {
         /// Day of the first sale: `YYYY-MM-DD`.
         first: String,
     },
-    /// No sale to judge a model on.
+    /// No sale to evaluate a model on.
     #[error(
         "no sale from {from} to {to} that the model did not train on; import later sales, or train until earlier"
     )]
@@ -58,10 +58,10 @@ pub enum Error {
     Io {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A file is not what was written.
+    /// The content of a file is not what was written.
     #[error("{path}: damaged: {reason}; train again: toise train")]
     Damaged {
         /// The file.
@@ -72,7 +72,7 @@ pub enum Error {
     /// The lake cannot be read.
     #[error(transparent)]
     Lake(#[from] toise_lake::Error),
-    /// The trees refused.
+    /// The tree library failed.
     #[error("trees: {0}")]
     Trees(String),
 }

@@ -68,8 +68,8 @@ pub const OWN: [(Topic, Direction); 6] = [
     (Topic::ConstructionYear, Direction::Free),
 ];
 
-/// Additional axes along which position is measured, in radians from east: trees split perpendicular to the axes they
-/// are given, and towns are not aligned with meridians.
+/// Additional axes along which the position is measured, in radians from east: trees split perpendicular to the axes
+/// they are given, and towns are not aligned with meridians.
 const AXES: [f64; 4] = [FRAC_PI_6, FRAC_PI_3, -FRAC_PI_6, -FRAC_PI_3];
 /// Length of a degree of longitude relative to a degree of latitude, in the middle of France.
 const LONGITUDE_SHARE: f64 = 0.69;
@@ -175,8 +175,8 @@ pub fn all(shown: &[f32; PLACED], around: &Surroundings, placed: f64) -> [f32; A
     row
 }
 
-/// The row of a home as it was on the day of the last known sale. The width of the error is learned and predicted from
-/// it, so that the interval widens with the horizon by what the market may do and by nothing else.
+/// Returns the row of a home as of the day of the last known sale. The width of the error is learned and predicted from
+/// this row, so that the interval widens with the horizon only by the possible drift of the market.
 pub fn at_last_sale(row: &[f32; ALL], around: &Surroundings) -> [f32; ALL] {
     let mut row = *row;
     row[PLACED + LEVEL] -= around.course as f32;
@@ -185,7 +185,7 @@ pub fn at_last_sale(row: &[f32; ALL], around: &Surroundings) -> [f32; ALL] {
     row
 }
 
-/// Places of three surroundings features in [`SURROUNDINGS`].
+/// Indices of three features in [`SURROUNDINGS`].
 const LEVEL: usize = 0;
 const AGE: usize = 14;
 const HORIZON: usize = 16;

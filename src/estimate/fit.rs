@@ -6,8 +6,9 @@
 //! blur (large flats expensive in one street, small ones in the next). Trees that use the place are extra trees, split
 //! at random thresholds: towns have few straight borders, and on splits inside the training years these trees have
 //! lower errors. For each training sale the market is computed as of a day up to a year before the sale, because sales
-//! are published late and homes are valued under the same conditions. Only the price index is that of all training
-//! sales: with the index of that day the trees would learn how prices went on in these very years, and repeat it.
+//! are published late and homes are valued under the same conditions. Only the price index uses all training sales:
+//! with the index as of that day, the trees would learn how prices moved in these particular years and predict the same
+//! again.
 
 use std::collections::BTreeMap;
 
@@ -101,7 +102,7 @@ impl RawValuation {
 /// Buffer reused from one home to the next.
 pub type Scratch = Vec<super::comparables::Neighbour>;
 
-/// Medians of the logarithm of surface.
+/// Returns the median log surface of each class.
 pub(super) fn typical_surfaces(sales: &SaleColumns) -> [f64; 2] {
     [HomeClass::Flat, HomeClass::House].map(|class| {
         let mut surfaces: Vec<f32> = sales.surface_m2[sales.rows(class)].to_vec();
@@ -114,7 +115,7 @@ pub(super) fn typical_surfaces(sales: &SaleColumns) -> [f64; 2] {
     })
 }
 
-/// Tree depth for a number of sales, at most `greatest`.
+/// Returns the tree depth for a number of sales, at most `greatest`.
 fn depth(sales: usize, greatest: usize) -> usize {
     let leaves = (sales / SALES_A_LEAF).max(4);
     (leaves.ilog2() as usize).clamp(2, greatest)
@@ -129,7 +130,7 @@ pub(super) fn hash_unit(id: &[u8; super::sale::ID_BYTES]) -> f64 {
     toise_base::splitmix::to_unit(bits)
 }
 
-/// Residuals of sales where there are no trees.
+/// Computes the residuals of sales without trees.
 fn residuals_alone(sales: &SaleColumns) -> SaleResiduals {
     let residuals = (0..sales.len()).map(|row| {
         let surface = f64::from(sales.surface_m2[row]).ln();
@@ -175,7 +176,7 @@ impl TrainingRows {
         (-f64::from(self.end - market.sales.day[row]) / DECAY_DAYS).exp() as f32
     }
 
-    /// When the market of a training row is computed, and what is known then.
+    /// Returns the day as of which the market of a training row is computed, and which sales are known then.
     fn as_of(&self, market: &Market, (row, before): (usize, i32)) -> AsOf {
         AsOf::in_hindsight(market.sales.day[row], before, self.end)
     }
@@ -258,7 +259,8 @@ impl TrainingRows {
         BoostedTrees::grow(matrix, &settings)
     }
 
-    /// Grows the residual trees over all features, against the level of the place at equal quality.
+    /// Grows the residual trees over all features, on the residuals from features and place less the level of the
+    /// place.
     fn residual_trees(&self, market: &Market, hedonic: &Hedonic) -> Result<BoostedTrees, Error> {
         let shown: Vec<([f32; ALL], f64)> = self
             .rows
@@ -296,7 +298,7 @@ impl TrainingRows {
 }
 
 impl FittedEstimator {
-    /// Fits to sales, all of which lie before `end`. Calls `step` after each of [`STEPS`] steps.
+    /// Fits to sales, all of them before `end`. Calls `step` after each of [`STEPS`] steps.
     ///
     /// # Errors
     /// Errors of the tree library.
@@ -340,8 +342,8 @@ impl FittedEstimator {
         Ok(fitted)
     }
 
-    /// The same trees over the market of other sales, all of which lie before `end`: an estimator that can be asked as
-    /// of any day of theirs, with trees that know none of the later ones.
+    /// Combines these trees with the market of other sales, all of them before `end`. The result can value homes as of
+    /// any day that these sales cover, with trees that were not trained on the later ones.
     ///
     /// # Errors
     /// Errors of the tree library.

@@ -1,9 +1,9 @@
-//! Estimates as SQL scalar functions, with the results of the routes and the bulk command.
+//! SQL scalar functions that estimate prices, with the same results as the routes and the bulk command.
 //!
 //! `estimate_price(longitude, latitude, type, surface_m2, …)` returns the price; `estimate(…)` returns a struct with
 //! the columns of a bulk result. The optional arguments are the columns of a portfolio in their order; trailing ones
-//! may be omitted, and null means unknown. Arguments are parsed like the rows of a portfolio: an invalid row has no
-//! price, and an error in the struct.
+//! may be omitted, and null means unknown. Arguments are parsed like the rows of a portfolio: an invalid row has a null
+//! price, and the struct contains an error.
 
 use std::fmt;
 use std::path::Path;
@@ -28,7 +28,7 @@ use super::{Detail, Estimate, EstimateWarning, Model};
 use crate::request::fields::{HomeField, REQUIRED_COLUMNS, columns};
 use crate::request::parse_cells;
 
-/// Why there is no estimate.
+/// The error of a query when there is no model.
 const NO_MODEL: &str = "no model to estimate with: train one with `toise train`";
 
 /// Columns of the struct.
@@ -44,7 +44,7 @@ static ANSWER: LazyLock<Fields> = LazyLock::new(|| {
     ])
 });
 
-/// The functions over the model of a data folder; the first query that calls one opens the model.
+/// Returns the functions for the model of a data folder; the first query that calls one opens the model.
 pub fn scalar_functions(data: &Path, adjustments: Adjustments, today: NaiveDate) -> Vec<ScalarUDF> {
     let folder = data.join(FOLDER);
     functions_from(
@@ -56,7 +56,7 @@ pub fn scalar_functions(data: &Path, adjustments: Adjustments, today: NaiveDate)
     )
 }
 
-/// The functions over what `open` gives to the first query that calls one.
+/// Returns the functions for the model that `open` returns; the first query that calls one runs `open`.
 pub fn functions_from(
     open: impl Fn() -> std::result::Result<Arc<Valuer>, String> + Send + Sync + 'static,
     today: NaiveDate,
@@ -68,7 +68,7 @@ pub fn functions_from(
     })
 }
 
-/// The functions over the model that a server uses now; they fail if it has none.
+/// Returns the functions for the model that a server uses now; they fail if it has none.
 pub fn live_functions(models: &LiveModel, today: NaiveDate) -> Vec<ScalarUDF> {
     let valuer = models.valuer().ok_or_else(|| NO_MODEL.to_owned());
     functions_from(move || valuer.clone(), today)
@@ -82,10 +82,10 @@ fn over(source: ValuerSource) -> Vec<ScalarUDF> {
         .collect()
 }
 
-/// A model with its options, or why there is none.
+/// A model with its options, or the reason there is none.
 type OpenValuer = std::result::Result<Arc<Valuer>, String>;
 
-/// Opens the model on first use.
+/// A model that is opened on first use.
 struct ValuerSource {
     open: Box<dyn Fn() -> OpenValuer + Send + Sync>,
     today: NaiveDate,

@@ -1,11 +1,11 @@
-//! Positions on a grid: Morton codes whose prefixes are square cells of 16 metres and its doublings.
+//! Positions on a grid: Morton codes whose prefixes are square cells with sides of 16 m, 32 m, 64 m and so on.
 //!
 //! Cells are square at the latitude of the middle of France and up to a third wider overseas. They only group sales;
 //! distances are measured on the ground ([`Ruler::squared_m2`]).
 
 /// Side of the smallest cell, metres.
 const CELL_M: f64 = 16.0;
-/// Metres of a degree of latitude.
+/// Metres per degree of latitude.
 const DEGREE_M: f64 = 111_195.08;
 /// Cosine of 46.5° north.
 const MIDDLE_COSINE: f64 = 0.688_354_575_693_754;
@@ -51,7 +51,7 @@ impl GridPosition {
         interleave(east, north)
     }
 
-    /// Shorter side of a cell of a level at this latitude, metres on the ground.
+    /// Returns the shorter side of a cell of a level at this latitude, in metres on the ground.
     pub fn least_side_m(self, level: u32) -> f32 {
         let narrowed = self.latitude().to_radians().cos() / MIDDLE_COSINE;
         (CELL_M * f64::from(1u32 << level) * narrowed.min(1.0)) as f32
@@ -89,7 +89,7 @@ impl Ruler {
         north.atan2(east)
     }
 
-    /// Metres to the east and to the north of a position.
+    /// Returns the offset to a position, in metres to the east and to the north.
     fn metres(&self, to: GridPosition) -> (f32, f32) {
         let east = to.longitude_e6.wrapping_sub(self.from.longitude_e6) as f32 * self.east_m;
         let north = to.latitude_e6.wrapping_sub(self.from.latitude_e6) as f32 * self.north_m;

@@ -1,4 +1,4 @@
-//! What features and place explain of a price before the market does: a mix of trees of own features and trees of
+//! The part of a price that features and place explain without the market: a mix of trees of own features and trees of
 //! features and place.
 
 use rayon::prelude::*;
@@ -19,7 +19,7 @@ pub const FOLDS: usize = 2;
 /// one half to one performs equally well.
 const PLACE_SHARE: f64 = 0.65;
 
-/// The log-price term in surface that is subtracted before the trees.
+/// Returns the log-price term in surface that is subtracted before the trees.
 pub(super) fn surface_term(home: &OwnFeatures) -> f64 {
     SLOPE[home.class as usize] * home.surface_m2.ln()
 }
@@ -34,13 +34,13 @@ pub(super) struct Hedonic {
 }
 
 impl Hedonic {
-    /// Log price that a home's own features explain.
+    /// Returns the log price that a home's own features explain.
     pub fn own(&self, home: &OwnFeatures) -> Result<f64, Error> {
         Ok(surface_term(home) + self.own.predict(&features::own(home))?)
     }
 
-    /// Mean prediction of the given trees of place for a row: log price above the level of the country, without the
-    /// surface term.
+    /// Returns the mean prediction of the given trees of place for a row: log price above the level of the country,
+    /// without the surface term.
     pub fn placed(row: &[f32], trees: &[BoostedTrees]) -> Result<f64, Error> {
         let mut sum = 0.0;
         for trees in trees {
@@ -49,12 +49,12 @@ impl Hedonic {
         Ok(sum / trees.len() as f64)
     }
 
-    /// What the trees of place add to `own`, the log price that the home's own features explain.
+    /// Returns the term that the trees of place add to `own`, the log price that the home's own features explain.
     pub fn place(home: &OwnFeatures, placed: f64, own: f64) -> f64 {
         PLACE_SHARE * (surface_term(home) + placed - own)
     }
 
-    /// The residuals of the sales it was grown on, out of fold for the trees of place.
+    /// Computes the residuals of sales, each with the trees of place that were grown without its fold.
     pub fn left(&self, sales: &SaleColumns) -> Result<SaleResiduals, Error> {
         let left = (0..sales.len()).into_par_iter().map(|row| {
             let home = own_features_of(sales, row);
@@ -72,7 +72,7 @@ impl Hedonic {
     }
 }
 
-/// The fold of a sale, derived from its id alone.
+/// Returns the fold of a sale, derived from its id alone.
 pub(super) fn fold(id: &[u8; super::sale::ID_BYTES]) -> usize {
     usize::from(id[super::sale::ID_BYTES - 1]) % FOLDS
 }

@@ -6,10 +6,10 @@
 //! correct the width by their own scores, weighted by how many they have, so that coverage is 80 % within each segment
 //! and not only on average.
 //!
-//! The scores are free of the market's course (`AsOf::in_hindsight`): one year of sales tells how homes differ, but it is
-//! a single sample of what a market does in a year. What the market may do after the last known sale, and how far a
-//! place lies from known sales, widen the interval by what many origins and many left-out towns showed (`drift`,
-//! [`Distances`], [`Regions`]).
+//! The scores exclude the movement of the market (`AsOf::in_hindsight`): one year of sales shows how homes differ, but
+//! it is a single sample of how a market moves in a year. The possible drift of the market after the last known sale,
+//! the distance to known sales and the spread between departments widen the interval by amounts that were measured on
+//! many origins, left-out towns and departments (`drift`, [`Distances`], [`Regions`]).
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub const COVERAGE: f64 = 0.8;
 const MARGIN: f64 = 0.005;
 /// Number of sales at which a segment's own scores weigh as much as the prior from all sales.
 const SEGMENT_PRIOR: f64 = 150.0;
-/// Rounds of fitting the segment factors to one another.
+/// Rounds of fitting the segment factors in turn.
 const ROUNDS: usize = 3;
 /// Minimum width predicted by the trees, in log price: an eighth of a typical one.
 pub const WIDTH_MIN: f64 = 0.03;
@@ -35,19 +35,19 @@ pub const SURFACE_BANDS: [f64; 5] = [25.0, 40.0, 60.0, 90.0, 130.0];
 const PRICE_BANDS: usize = 10;
 /// Cell level of place segments: 4 km.
 const CELL_LEVEL: u32 = 8;
-/// The 90 % quantile of the standard normal distribution: four values in five lie within it on both sides.
+/// The 90 % quantile of the standard normal distribution: four values in five are between plus and minus this value.
 const NORMAL_90: f64 = 1.2816;
-/// Standard deviation of the error of the price index for each month beyond the last known sale, in log price. Over 96
-/// departments and the origins from 2017 to 2025 (see `price_index`), without the noise of the medians judged on: 1.0 %
-/// after 2 months, 2.1 % after 5, 3.0 % after 8, 4.0 % after 11.
+/// Standard deviation of the error of the price index for each month beyond the last known sale, in log price. Measured
+/// on 96 departments with origins from 2017 to 2025 (see `price_index`), without the noise of the medians used for the
+/// evaluation: 1.0 % after 2 months, 2.1 % after 5, 3.0 % after 8, 4.0 % after 11.
 const DRIFT_A_MONTH: f64 = 0.0037;
 /// Mean length of a month, days.
 const MONTH_DAYS: f64 = 30.436_875;
 /// Minimum half-width of an interval based on a fallback, in log price.
 const FALLBACK_MIN: f64 = 0.4;
-/// Standard deviation of the price level between departments, in log price, and the number of departments it weighs as
-/// when it is combined with the departments of the sales. The medians per square metre of 97 departments in 2024 deviate
-/// by 0.44 for flats and by 0.47 for houses.
+/// Standard deviation of the price level between departments, in log price, and its prior weight, in departments, when
+/// it is combined with the departments of the sales. The medians per square metre of 97 departments in 2024 deviate by
+/// 0.44 for flats and by 0.47 for houses.
 const REGION_SPREAD: f64 = 0.45;
 const REGION_PRIOR: f64 = 1.0;
 /// 90 % quantiles of Student's distribution, for 1 to 10 degrees of freedom.
@@ -58,7 +58,7 @@ const STUDENT_90: [f64; 10] = [
 /// towns of 2024, each valued from the sales of its neighbours alone: 0.12 at 300 m, 0.27 at 1 km, 0.47 at 3 km.
 const FAR_SCALE: f64 = 0.25;
 const FAR_M: f64 = 500.0;
-/// Share of the calibration sales whose comparables are nearer than what counts as usual.
+/// Share of the calibration sales whose comparables are within the usual distance.
 const USUAL_SHARE: f64 = 0.95;
 
 /// The inputs that assign a home to segments.
@@ -85,9 +85,9 @@ pub struct CalibrationError {
     pub width: f64,
     /// Weight in calibration; older sales weigh less.
     pub weight: f64,
-    /// Distance within which the fewest comparables lie that an estimate may rest on, metres.
+    /// Distance within which the minimum number of comparables for a local estimate is found, metres.
     pub near_m: f64,
-    /// Which half of the sales it belongs to, so that a half can be calibrated on the other one.
+    /// Which half of the sales it belongs to; each half is evaluated with corrections fitted on the other.
     pub half: bool,
 }
 
@@ -106,7 +106,7 @@ impl IntervalSides {
         upper: 1.0,
     };
 
-    /// Both sides with an independent error added, whose interval has the half-width `half`.
+    /// Adds an independent error to both sides; `half` is the half-width of its interval.
     fn widened(self, half: f64) -> Self {
         Self {
             lower: half.hypot(self.lower),
@@ -126,7 +126,7 @@ pub struct Interval {
     departments: [IntervalSides; 2],
     /// Spread of the level between departments, by class.
     regions: [Regions; 2],
-    /// Distances at which comparables lie, by class.
+    /// Distances of comparables, by class.
     distances: [Distances; 2],
     /// Number of sales used for calibration.
     pub sales: u64,
@@ -137,14 +137,14 @@ pub struct Interval {
 pub struct Regions {
     /// Number of departments with sales.
     pub departments: u32,
-    /// Half-width in log price that holds the level of four departments in five that are not among them.
+    /// Half-width of the interval that contains the level of four in five other departments, in log price.
     pub half_width: f64,
 }
 
 impl Regions {
-    /// The predictive interval of one more department, given the deviations of the known ones from their mean (Student's
-    /// distribution, with a prior that weighs as much as one department). With a single department it is a factor of
-    /// seven on each side: one place says next to nothing about another.
+    /// Computes the predictive interval of one more department from the deviations of the known ones from their mean
+    /// (Student's distribution, with a prior that weighs as much as one department). With a single department it is a
+    /// factor of seven on each side: one place says next to nothing about another.
     pub fn new(deviations: &[f64]) -> Self {
         let count = deviations.len() as f64;
         let freedom = REGION_PRIOR + (count - 1.0).max(0.0);
@@ -158,7 +158,7 @@ impl Regions {
     }
 }
 
-/// 90 % quantile of Student's distribution; an error below 0.2 % beyond the table.
+/// Returns the 90 % quantile of Student's distribution; beyond the table the error is below 0.2 %.
 fn student_90(freedom: f64) -> f64 {
     let row = (freedom.round() as usize).max(1) - 1;
     let beyond = NORMAL_90 + 0.87 / freedom.max(1.0);
@@ -168,7 +168,7 @@ fn student_90(freedom: f64) -> f64 {
 /// The distances of comparables that the widths were learned from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distances {
-    /// Distance within which the comparables of 95 in 100 sales lie, metres.
+    /// Distance within which the comparables of 95 in 100 sales are, metres.
     pub usual_m: f64,
 }
 
@@ -181,12 +181,13 @@ impl Distances {
     }
 }
 
-/// Additional half-width for the market's course in a number of days after the last known sale, in log price.
+/// Returns the additional half-width for the drift of the market in a number of days after the last known sale, in log
+/// price.
 fn drift(horizon_days: f64) -> f64 {
     NORMAL_90 * DRIFT_A_MONTH * horizon_days / MONTH_DAYS
 }
 
-/// What level stands in for sales around a home.
+/// The level that replaces local sales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StandIn {
     /// The level of its department.
@@ -203,7 +204,7 @@ const FACTOR_BITS: u32 = 40;
 /// Segment codes, one for each factor.
 type Codes = [u64; FACTORS];
 
-/// Codes of the segments a home belongs to, one for each factor.
+/// Returns the codes of the segments a home belongs to, one for each factor.
 fn segments(placed: &SegmentFeatures, prices: &[Vec<f64>; 2]) -> Codes {
     let class = placed.class as usize;
     let surface = SURFACE_BANDS.partition_point(|end| *end <= placed.surface_m2);
@@ -216,8 +217,8 @@ fn segments(placed: &SegmentFeatures, prices: &[Vec<f64>; 2]) -> Codes {
     codes
 }
 
-/// Weighted quantile with the split conformal correction: computed as if there were one value more, so that coverage
-/// holds for new values (weights after Tibshirani and others 2019). NaN for an empty slice.
+/// Returns the weighted quantile with the split conformal correction: computed as if there were one value more, so that
+/// coverage holds for new values (weights after Tibshirani and others 2019). NaN for an empty slice.
 fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
     let total: f64 = sorted.iter().map(|(_, weight)| weight).sum();
     let wanted = share * total * (1.0 + 1.0 / sorted.len() as f64);
@@ -231,7 +232,7 @@ fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
     sorted.last().map_or(f64::NAN, |(value, _)| *value)
 }
 
-/// Lower and upper widths that exclude equal shares on each side and cover `coverage` in total.
+/// Returns the lower and upper widths that exclude equal shares on each side and cover `coverage` in total.
 fn sides(mut scores: Vec<(f64, f64)>, coverage: f64) -> IntervalSides {
     let inside = (1.0 + coverage) / 2.0;
     scores.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
@@ -248,7 +249,7 @@ fn sides(mut scores: Vec<(f64, f64)>, coverage: f64) -> IntervalSides {
 type Segments = BTreeMap<u64, IntervalSides>;
 
 impl Interval {
-    /// Calibrates on held-out errors, for fallbacks on the errors of the level of the department alone and on the
+    /// Calibrates on held-out errors. Fallbacks are calibrated on the errors of the department's level alone and on the
     /// deviations of the departments from their mean, both by class. With few sales the segments have little influence
     /// and the interval is that of all sales.
     pub fn calibrate(
@@ -309,8 +310,8 @@ impl Interval {
         interval
     }
 
-    /// Distance from the estimate to each end of the interval in log price, `horizon_days` after the last known sale and
-    /// with comparables at `near_m` metres.
+    /// Returns the distance from the estimate to each end of the interval in log price, `horizon_days` after the last
+    /// known sale and with comparables at `near_m` metres.
     pub fn around(
         &self,
         placed: &SegmentFeatures,
@@ -327,14 +328,15 @@ impl Interval {
         sides.widened(drift(horizon_days).hypot(far))
     }
 
-    /// Whether comparables at a distance are farther than those of nearly all sales the interval was calibrated on.
+    /// Returns whether comparables at `near_m` metres are farther than for nearly all sales the interval was calibrated
+    /// on, and farther than `FAR_M`.
     pub fn is_far(&self, class: HomeClass, near_m: f64) -> bool {
         let usual_m = self.distances[class as usize].usual_m;
         near_m > usual_m.max(FAR_M)
     }
 
-    /// Distance from the estimate to each end of the interval in log price, where another level stands in for local
-    /// sales, `horizon_days` after the last known sale.
+    /// Returns the distance from the estimate to each end of the interval in log price, `horizon_days` after the last
+    /// known sale, if another level replaces local sales.
     pub fn for_fallback(
         &self,
         class: HomeClass,
@@ -350,7 +352,7 @@ impl Interval {
 }
 
 impl CalibrationError {
-    /// The error in widths, relative to the segment's own widths.
+    /// Returns the error in widths, relative to the segment's own widths.
     fn score(&self, own: IntervalSides) -> f64 {
         let side = if self.error < 0.0 {
             own.lower
@@ -361,7 +363,7 @@ impl CalibrationError {
     }
 }
 
-/// Fits the corrections of the segments to one another, factor by factor, on the sales for which `takes_part` is true.
+/// Fits the corrections of the segments factor by factor, on the sales for which `takes_part` is true.
 fn fit(
     scored: &[CalibrationError],
     codes: &[Codes],
@@ -407,7 +409,7 @@ fn corrections(segments: &Segments, codes: &Codes) -> IntervalSides {
     sides
 }
 
-/// The sides of an interval around the level of a department, from the errors of that level.
+/// Returns the sides of an interval around the level of a department, from the errors of that level.
 fn of_department(errors: Vec<f64>) -> IntervalSides {
     let errors = errors.into_iter().map(|error| (error, 1.0));
     let found = sides(errors.collect(), COVERAGE);

@@ -51,7 +51,7 @@ struct Diagnostic {
     year: f32,
 }
 
-/// Joins the lake's diagnostics to `sales`, if there are any, and records in `funnel` how many sales have one.
+/// Joins the lake's diagnostics to `sales`, if the lake has any, and records in `funnel` how many sales have one.
 ///
 /// # Errors
 /// A table that cannot be read, or is damaged.

@@ -23,7 +23,7 @@ pub fn level(latitude: f64, longitude: f64, day: i32) -> f64 {
     3_500f64.ln() + 12.0 * (latitude - 43.12) - 5.0 * (longitude - 5.95) + turn
 }
 
-/// Generates sales of one town, priced by place, day, surface, energy class, and a fifth of noise.
+/// Generates sales of one town, priced by place, day, surface and energy class, with noise of about a fifth.
 pub fn made(count: usize, seed: u64) -> Vec<HomeSale> {
     let mut draw = SplitMix64::new(seed);
     (0..count)

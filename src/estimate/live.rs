@@ -28,7 +28,7 @@ struct LiveModelInner {
     folder: PathBuf,
     adjustments: Adjustments,
     current: ArcSwapOption<ModelInUse>,
-    /// Done when a model was looked for.
+    /// Completed once a model has been looked for.
     first: Once,
     /// Content of the file that named the model at the last attempt to open one.
     seen: Mutex<Option<Vec<u8>>>,
@@ -49,7 +49,7 @@ impl LiveModel {
         live
     }
 
-    /// The current model of a data folder, which is opened when it is first asked for.
+    /// Returns the model of a data folder without opening it; the first use opens it.
     pub fn on_demand(data: &Path, adjustments: Adjustments) -> Self {
         Self {
             shared: Arc::new(LiveModelInner {
@@ -67,13 +67,13 @@ impl LiveModel {
         self.shared.current.load()
     }
 
-    /// The current model; `None` if none has been trained yet.
+    /// Returns the current model; `None` if none has been trained yet.
     pub fn valuer(&self) -> Option<Arc<Valuer>> {
         let current = self.opened();
         current.as_ref().map(|current| Arc::clone(&current.valuer))
     }
 
-    /// Content of the file that named the model in use; `None` without a model.
+    /// Returns the content of the file that named the model in use; `None` without a model.
     pub fn named(&self) -> Option<Vec<u8>> {
         let current = self.opened();
         current.as_ref().map(|current| current.named.clone())
@@ -107,7 +107,7 @@ impl LiveModel {
     /// Starts a thread that checks for a new model every second, until the returned handle is dropped.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system cannot start a thread.
     pub fn watch(&self, supervisor: &Supervisor) -> std::io::Result<Watcher> {
         let live = self.clone();
         watch(supervisor, "model", move || live.reload_if_changed())

@@ -42,8 +42,8 @@ const DEPARTMENT_SALES_MIN: f64 = 10.0;
 const DEPARTMENT_RANK_MAX: u8 = 101;
 /// An area counts as inhabited if any home was sold within this distance, metres.
 const INHABITED_M: f32 = 1_000.0;
-/// Minimum number of sales that must all lie to one side of a place before it is taken to be at sea or abroad; by
-/// chance this happens once in fifty times.
+/// Minimum number of sales that must all be to one side of a place before it is taken to be at sea or abroad; by chance
+/// this happens once in fifty times.
 const ONE_SIDED_MIN: usize = 10;
 
 /// Residuals of sales: log price less what is explained without the market, one value per row.
@@ -99,7 +99,7 @@ pub struct AsOf {
 }
 
 impl AsOf {
-    /// Values on `day` with nothing but the sales before `before`.
+    /// Values on `day` with only the sales before `before`.
     pub fn known(day: i32, before: i32) -> Self {
         Self {
             day,
@@ -108,9 +108,9 @@ impl AsOf {
         }
     }
 
-    /// Values on `day` with the comparables and levels of before `before`, but with the course that prices took until
-    /// `index_before`. What is learned from such valuations is about homes and places and not about the market of the
-    /// years learned from, which does not repeat itself.
+    /// Values on `day` with the comparables and levels from before `before`, but with the price index until
+    /// `index_before`. What is learned from such valuations describes homes and places, and not the market of the
+    /// training years, which does not repeat itself.
     pub fn in_hindsight(day: i32, before: i32, index_before: i32) -> Self {
         Self {
             day,
@@ -132,8 +132,8 @@ pub struct Surroundings {
     /// Level of the department; NaN without sales.
     pub department: f64,
     /// Level used where too few sales are within reach: the department combined with the country. Without any sale
-    /// within reach it is the mean over the departments, each counted once: a place of which nothing is known is one
-    /// more of them, however many sales the others have.
+    /// within reach it is the mean over the departments, each counted once, however many sales it has: an unknown place
+    /// is one more department.
     pub fallback_level: f64,
     /// Levels of the cells, coarsest first; NaN without sales.
     pub cells: [f64; CELL_LEVELS.len()],
@@ -159,7 +159,7 @@ pub struct Surroundings {
     pub radius_m: f64,
     /// Distance of the nearest comparable, metres; NaN without any.
     pub nearest_m: f64,
-    /// Distance within which the fewest comparables lie that an estimate may rest on, metres; NaN for fewer.
+    /// Distance within which the minimum number of comparables for a local estimate is found, metres; NaN for fewer.
     pub near_m: f64,
     /// Mean age of the comparables on the valuation date, days.
     pub age: f64,
@@ -167,7 +167,7 @@ pub struct Surroundings {
     pub comparables: usize,
     /// Horizon: days from the last known sale to the valuation date.
     pub horizon: f64,
-    /// What the price index moves in these days, in log price.
+    /// Movement of the price index over the horizon, in log price.
     pub course: f64,
     /// Rank of the department; 0 if no sale is within reach.
     pub department_rank: u8,
@@ -234,15 +234,16 @@ impl Market {
         &self.quality
     }
 
-    /// Log price at equal features of a class in the country; `None` without any sale. The price index used is that of
-    /// `department`.
+    /// Returns the log price at equal features of a class in the country; `None` without any sale. Uses the price index
+    /// of `department`.
     pub fn country(&self, class: HomeClass, department: u8, as_of: AsOf) -> Option<f64> {
         let path = self.index.before(as_of.index_before, class, department);
         let level = self.levels[class as usize].own.country(as_of.before)?;
         Some(level.mean - path.at(level.day + 0.5) + path.at(f64::from(as_of.day) + 0.5))
     }
 
-    /// Log price at equal features of a class in each department with enough sales, in the order of their ranks.
+    /// Returns the log price at equal features of a class in each department with enough sales, in the order of their
+    /// ranks.
     fn departments(&self, class: HomeClass, as_of: AsOf) -> Vec<f64> {
         let levels = &self.levels[class as usize].own;
         let known = (1..=DEPARTMENT_RANK_MAX).filter_map(|department| {
@@ -255,7 +256,7 @@ impl Market {
         known.collect()
     }
 
-    /// Deviation of each department's level from their mean, in log price at equal features.
+    /// Returns the deviation of each department's level from their mean, in log price at equal features.
     pub fn deviations(&self, class: HomeClass, as_of: AsOf) -> Vec<f64> {
         let mut levels = self.departments(class, as_of);
         let mean = levels.iter().sum::<f64>() / levels.len() as f64;
@@ -268,8 +269,8 @@ impl Market {
         self.levels[class as usize].first_day()
     }
 
-    /// Whether a place lies in an inhabited area. Sales stand in for an outline of the country: a place is taken to be
-    /// at sea or abroad if no home was sold within a kilometre and the nearest sales all lie to one side.
+    /// Returns whether a place is in an inhabited area. Sales replace an outline of the country: a place is taken to be
+    /// at sea or abroad if no home was sold within a kilometre and the nearest sales are all to one side.
     fn is_inhabited_area(&self, question: &MarketQuery, found: &[Neighbour]) -> bool {
         let is_near = |found: &[Neighbour]| {
             let nearest = found.first();
@@ -304,7 +305,7 @@ impl Market {
         bearings.len() < ONE_SIDED_MIN || widest < PI
     }
 
-    /// The surroundings of a home; `found` receives the comparables, nearest first.
+    /// Computes the surroundings of a home; `found` receives the comparables, nearest first.
     pub fn around(&self, question: &MarketQuery, found: &mut Vec<Neighbour>) -> Surroundings {
         let MarketQuery { class, as_of, .. } = *question;
         let before = as_of.before;
@@ -479,7 +480,7 @@ const FAR_WEIGHT: f64 = 0.2;
 /// Shrinkage of the local slope towards zero, in sales times variance of log surface.
 const SLOPE_PRIOR: f64 = 3.0;
 
-/// The weighted median; NaN for an empty list. Narrows the range that contains it by halves, without sorting.
+/// Returns the weighted median; NaN for an empty list. Halves the range that contains it at each step, without sorting.
 fn weighted_median(mut values: Vec<(f64, f64)>) -> f64 {
     let mut left = values.as_mut_slice();
     let mut wanted = left.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;

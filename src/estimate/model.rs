@@ -31,7 +31,7 @@ const HIGH_HALF_WIDTH_MAX: f64 = 0.2;
 /// Maximum half-width of the interval for medium confidence, in log price.
 const MEDIUM_HALF_WIDTH_MAX: f64 = 0.35;
 
-/// What a model says of itself.
+/// The description of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelMetadata {
     /// Digest of the trained model: 16 hexadecimal characters.
@@ -96,7 +96,7 @@ impl Model {
         grown.chain(&self.spread)
     }
 
-    /// How prices of homes changed over time; reads the months of all sales, a few milliseconds per million.
+    /// Returns how prices of homes changed over time. Reads the months of all sales: a few milliseconds per million.
     pub fn price_paths(&self) -> PricePaths<'_> {
         PricePaths::new(self.fitted.market.index(), &self.fitted.market.sales)
     }
@@ -161,7 +161,7 @@ impl Model {
         })
     }
 
-    /// The reason why homes of a class cannot be valued.
+    /// Returns the reason why homes of a class cannot be valued.
     fn nothing_known(&self, class: HomeClass) -> Error {
         let name = match class {
             HomeClass::Flat => "flat",
@@ -206,7 +206,7 @@ impl Model {
         Ok(self.interval.around(&placed, width, horizon, near_m))
     }
 
-    /// What a reader must know before using an estimate: that it rests on few sales, on far ones, or on none there.
+    /// Returns the warning of an estimate that rests on few sales, on distant ones, or on none nearby.
     fn warning(&self, class: HomeClass, valued: &RawValuation) -> Option<EstimateWarning> {
         match fallback(valued) {
             Fallback::National => Some(EstimateWarning::NoSaleWithinReach),
@@ -218,7 +218,7 @@ impl Model {
         }
     }
 
-    /// The nearest sales; among those of one place, similar surfaces come first.
+    /// Returns the nearest sales; among those of one place, similar surfaces come first.
     fn comparables(&self, home: &Home, wanted: usize, found: &Scratch) -> Vec<Comparable> {
         if wanted == 0 {
             return Vec::new();
@@ -247,7 +247,7 @@ impl Model {
             .collect()
     }
 
-    /// What moved the price away from that of a typical home of the class in the country.
+    /// Decomposes the difference between the price and that of a typical home of the class in the country.
     ///
     /// The log price is a sum of the country's level, the attributions of place, comparables and trees (exact
     /// attributions, Lundberg 2017), and the adjustments. The logarithmic mean of the typical price and the price
@@ -290,7 +290,7 @@ impl Model {
     }
 }
 
-/// The fallback used for a valued home.
+/// Returns the fallback used for a valued home.
 fn fallback(valued: &RawValuation) -> Fallback {
     match valued.around.comparables {
         0 => Fallback::National,
@@ -317,5 +317,5 @@ pub fn days(date: chrono::NaiveDate) -> i32 {
     (date - chrono::NaiveDate::default()).num_days() as i32
 }
 
-/// Share of sales the interval is made to hold.
+/// Target coverage: share of sales inside the interval.
 pub const COVERAGE: f64 = interval::COVERAGE;

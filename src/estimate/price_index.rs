@@ -6,12 +6,12 @@
 //! first and second differences (Whittaker 1923), so that months of few sales lean on neighbouring months and on the
 //! country. For every month there is a path fitted to earlier months only, so no valuation as of a day uses later
 //! sales. Beyond its last month a path continues with its last step, damped each month: it follows a turn without
-//! extrapolating it for ever.
+//! extrapolating it forever.
 //!
-//! How far a trend is followed was chosen on the medians of 96 departments by quarter from 2014 to 2025, flats and
-//! houses apart, with every quarter from the end of 2017 as an origin, and without Paris and the Var, which were then
-//! judged. Eleven months ahead, standing still misses by 5.8 % (root mean square, weighted by sales) with a bias of
-//! -2.7 %; a damping of 0.85 by 5.1 % and -1.6 %, of 0.9 by 5.0 % and -1.3 %, of 0.95 by 5.1 % and -0.9 %.
+//! The damping was chosen on quarterly medians of 96 departments from 2014 to 2025, with flats and houses separate and
+//! every quarter from the end of 2017 as an origin. Paris and the Var were left out and then used for the evaluation.
+//! Eleven months ahead, a constant index misses by 5.8 % (root mean square, weighted by sales) with a bias of -2.7 %; a
+//! damping of 0.85 by 5.1 % and -1.6 %, of 0.9 by 5.0 % and -1.3 %, of 0.95 by 5.1 % and -0.9 %.
 
 mod change;
 
@@ -139,7 +139,7 @@ impl PriceIndex {
         }
     }
 
-    /// The path of a department and class, using only sales before `day`.
+    /// Returns the path of a department and class, using only sales before `day`.
     pub fn before(&self, day: i32, class: HomeClass, department: u8) -> IndexAsOf<'_> {
         // After the last sale every month is complete, including an unfinished one.
         let known = if day > self.last_day {
@@ -203,7 +203,7 @@ fn entries(sales: &SaleColumns, quality: &[f32], first: i32) -> Vec<CellMonth> {
     entries
 }
 
-/// The paths fitted to the first `known` months.
+/// Fits the paths to the first `known` months.
 fn paths(entries: &[CellMonth], known: usize) -> Vec<IndexPath> {
     let groups = 2 * DEPARTMENTS;
     let mut paths = vec![vec![0.0f64; known]; groups];
@@ -271,8 +271,8 @@ fn smoothed(residuals: &[Vec<(f64, f64)>], known: usize) -> Vec<Vec<f64>> {
     paths
 }
 
-/// The path that fits monthly means around `base` best, given the standard deviations of steps and bends. `residuals` holds
-/// a count and a sum per month.
+/// Computes the path that best fits monthly means around `base`, given the standard deviations of steps and bends.
+/// `residuals` holds a count and a sum per month.
 fn smooth(residuals: &[(f64, f64)], base: &[f64], step: f64, bend: f64) -> Vec<f64> {
     let counts: Vec<f64> = residuals.iter().map(|(count, _)| *count).collect();
     let right = residuals.iter().zip(base);
@@ -287,7 +287,8 @@ fn smooth(residuals: &[(f64, f64)], base: &[f64], step: f64, bend: f64) -> Vec<f
 /// A symmetric matrix of five diagonals, of which three are stored: the main one and the two above it.
 type Banded = Vec<[f64; 3]>;
 
-/// Precision of a path given the sales of each month: the matrix of the normal equations of weights, steps and bends.
+/// Returns the precision of a path given the sales of each month: the matrix of the normal equations of weights, steps
+/// and bends.
 fn precision(counts: &[f64], step: f64, bend: f64) -> Banded {
     let months = counts.len();
     let (step, bend) = (1.0 / (step * step), 1.0 / (bend * bend));

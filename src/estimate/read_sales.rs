@@ -46,8 +46,8 @@ const RULES: [&str; 8] = [
     "at 300 to 30,000 EUR per m2",
 ];
 
-/// Reads the sales before day `end` that meet the rules which need no other sale, and counts the records each rule
-/// left. `row` is called with the number of rows read.
+/// Reads the sales before day `end` that meet the rules about single records, and counts the records each rule left.
+/// `row` is called with the number of rows read.
 ///
 /// # Errors
 /// A table that cannot be read, or is damaged.
@@ -133,7 +133,7 @@ fn read_group(
     Ok((sales, passed))
 }
 
-/// The number of rules a record meets, and the sale if it meets all.
+/// Returns the number of rules a record meets, and the sale if it meets all.
 fn judge(columns: &[ArrayRef], row: usize, end: i32) -> (usize, Option<SaleWithCommune>) {
     let number = |column: usize| {
         let values = columns[column].as_primitive_opt::<Float64Type>()?;

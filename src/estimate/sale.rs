@@ -1,4 +1,4 @@
-//! Recorded sales in columns, for training and comparables: about fifty bytes a sale, so that three million fit in a
+//! Recorded sales in columns, for training and comparables: about fifty bytes per sale, so that three million fit in a
 //! server's memory.
 //!
 //! They are sorted by class, then along a Morton curve of their position, then by day and id. A square cell of any
@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::grid::GridPosition;
 use super::home::{Extras, Grade, Home, HomeClass};
 
-/// The date so many days after 1970-01-01, the last there is for what lies beyond.
+/// Returns the date that is `days` after 1970-01-01, or the last valid date if it is out of range.
 pub fn date(days: i32) -> chrono::NaiveDate {
     chrono::NaiveDate::default()
         .checked_add_signed(chrono::TimeDelta::days(i64::from(days)))
@@ -184,7 +184,7 @@ const GRADES: [Grade; 7] = [
 ];
 
 impl From<&HomeSale> for Home {
-    /// A sale as a home whose price is not known.
+    /// Converts a sale to a home without a known price.
     fn from(sale: &HomeSale) -> Self {
         let known = |value: f32| (!value.is_nan()).then(|| f64::from(value));
         Home {

@@ -1,8 +1,8 @@
 //! Models on disk: `<data>/models/<version>/` holds the sales as Parquet, the trees as XGBoost JSON and the rest as
 //! `model.json`; `<data>/models/current.json` names the current model.
 //!
-//! A model is written to a folder of its own, flushed, renamed, and then made current by renaming `current.json`. If
-//! the process stops before that, the previous model stays in use. `model.json` holds the digest of every file.
+//! A model is written to a temporary folder, flushed, renamed, and then made current by renaming `current.json`. If the
+//! process stops before that, the previous model stays in use. `model.json` holds the digest of every file.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -305,7 +305,7 @@ fn column<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b ArrayRef, String
         .ok_or_else(|| format!("no column {name}"))
 }
 
-/// Returns a column of a numeric type; `what` names in the error what it should hold.
+/// Returns a column of a numeric type; `what` describes the expected content in the error.
 fn numbers<'b, T: ArrowPrimitiveType>(
     batch: &'b RecordBatch,
     name: &str,

@@ -210,7 +210,7 @@ fn a_home_far_from_every_sale_falls_back_to_the_country() {
 
 #[test]
 fn the_interval_widens_with_the_months_after_the_last_known_sale() {
-    // Over many homes: a single one may pass from one band of prices to the next, whose homes vary less.
+    // Averaged over many homes: a single one may move to the next price band, whose homes vary less.
     let homes = homes(300);
     let width = |days: i32, north: f64| {
         let widths = homes.iter().map(|home| {
@@ -226,9 +226,9 @@ fn the_interval_widens_with_the_months_after_the_last_known_sale() {
     };
     let (today, half, year) = (width(0, 0.0), width(182, 0.0), width(365, 0.0));
     assert!(year > 1.01 * today && year > half, "{today} {half} {year}");
-    // A year of market is little beside the differences between homes.
+    // The drift of a year is small compared with the differences between homes.
     assert!(year < 1.25 * today, "{today} {year}");
-    // The same holds where another level stands in for local sales.
+    // The same holds if another level replaces local sales.
     assert!(width(365, 5.0) > width(0, 5.0));
 }
 
@@ -254,7 +254,7 @@ fn an_estimate_without_sales_around_says_so_and_its_interval_holds_other_towns()
     let near = MODEL.estimate(&home, ALL).unwrap();
     assert_eq!(near.warning, None);
     assert!(near.nearest_sale_m.unwrap() < 500.0);
-    // Inland, in no direction near the town: one town says next to nothing about another's prices.
+    // Inland, far from the town: one town says next to nothing about another's prices.
     home.latitude += 3.0;
     let far = MODEL.estimate(&home, ALL).unwrap();
     assert_eq!(far.warning, Some(EstimateWarning::NoSaleWithinReach));
@@ -291,7 +291,7 @@ fn a_district_without_sales_is_valued_from_its_neighbours_with_a_warning() {
 #[test]
 fn a_home_without_any_known_sale_is_rejected_with_the_field() {
     let mut home = homes(1).remove(0);
-    // Nothing is known on the first day or before.
+    // No sale is known before this day.
     home.date = model::date(FIRST_DAY - 400);
     let refused = MODEL.estimate(&home, ALL).unwrap_err().to_string();
     let named = "valuation_date: must be after 2021-01-0";
@@ -308,7 +308,7 @@ fn a_home_without_any_known_sale_is_rejected_with_the_field() {
 
 #[test]
 fn a_point_off_the_coast_falls_back_to_the_country_though_sales_are_within_reach() {
-    // The town lies from 43.10 to 43.14 north, its coast to the south.
+    // The town spans 43.10 to 43.14 north, with its coast to the south.
     let mut home = homes(1).remove(0);
     home.longitude = 5.95;
     let fallback = |latitude: f64, home: &mut Home| {
@@ -323,7 +323,7 @@ fn a_point_off_the_coast_falls_back_to_the_country_though_sales_are_within_reach
     ] {
         assert_eq!(fallback(latitude, &mut home), expected, "{latitude}");
     }
-    // A farm with sales on all sides stands on land, whatever the distance of the nearest.
+    // A farm with sales on all sides is on land, whatever the distance of the nearest sale.
     let ring = made(SALES, 1).into_iter().filter(|sale| {
         let (north, east) = (sale.position.latitude(), sale.position.longitude());
         (north - 43.12).hypot((east - 5.95) * 0.73) > 0.014
@@ -348,7 +348,7 @@ fn a_saved_model_gives_the_same_estimates() {
             MODEL.estimate(&home, ALL).unwrap()
         );
     }
-    // Saved again while an older model exists, it is still the current one.
+    // Saving again over an existing model keeps it current.
     MODEL.save(folder.path()).unwrap();
     assert!(Model::open(folder.path()).is_ok());
     let trees = saved.join("gap.json");
@@ -383,7 +383,7 @@ fn few_sales_give_estimates_without_trees() {
     assert!(few.unwrap_err().to_string().contains("toise import dvf"));
 }
 
-/// Predictions of the trees when this test was written: another library or version must come this close.
+/// Predictions of the trees when this test was written; another library or version must match them within `NEAR`.
 #[test]
 fn golden_predictions() {
     const GOLDEN: [[f64; 3]; 4] = [

@@ -1,6 +1,6 @@
 //! Training. The estimator is fitted twice: first without the latest sales, whose errors calibrate the interval, then
-//! on all sales. Each of the latest sales is valued as of a day of its own, up to a year before it: as many origins as
-//! there are sales, with trees that know none of them.
+//! on all sales. Each of the latest sales is valued as of its own random day, up to a year earlier, so there are as
+//! many origins as sales. The trees of this first fit were trained on none of them.
 //!
 //! The same sales give a bit-identical model, in any order and on any number of threads.
 
@@ -22,7 +22,7 @@ const CALIBRATION_SHARE: f64 = 0.33;
 const CALIBRATION_DAYS: (f64, f64) = (60.0, 365.0);
 /// Days in which the weight of a calibration error falls to 1/e: markets change.
 const DECAY_DAYS: f64 = 250.0;
-/// Factor on a sale's hash unit whose fraction draws its horizon.
+/// Factor on a sale's hash unit; the fractional part of the product sets its horizon.
 const HORIZON_DRAWS: f64 = 1_024.0;
 /// Minimum sales for training.
 pub const SALES_MIN: usize = 100;
@@ -49,12 +49,12 @@ struct HeldOutError {
     department_error: f64,
 }
 
-/// How long before their sale homes are valued for calibration.
+/// The range of horizons at which the latest sales are valued for calibration.
 #[derive(Clone, Copy)]
 struct CalibrationHorizons {
     /// Longest horizon, days.
     longest_days: f64,
-    /// First day as of which a home is valued.
+    /// Earliest day as of which a home is valued.
     lead: i32,
 }
 
@@ -115,7 +115,7 @@ pub fn train(
     step();
     let taught = taught(&sales);
     let count = sales.len() as u64;
-    // Nothing after the last sale is known, whatever `end` was requested.
+    // No sale is known after the last one, whatever `end` was requested.
     let end = end.min(last + 1);
     let fitted = FittedEstimator::new(sales, end, step)?;
     let mut model = Model {
@@ -142,7 +142,7 @@ fn too_few(sales: usize) -> Error {
     }
 }
 
-/// Errors on sales that the trees of the estimator do not know, each valued as of a day up to a year before.
+/// Computes the errors on sales that the trees were not trained on, each valued as of a day up to a year before.
 fn held_out_errors(
     fitted: &FittedEstimator,
     sales: &SaleColumns,
@@ -155,7 +155,7 @@ fn held_out_errors(
             let own = own_features_of(sales, row);
             let position = sales.position[row];
             let (id, day) = (sales.id[row], sales.day[row]);
-            // Another part of the hash than the one that tells the half.
+            // Uses other bits of the hash than `half`.
             let drawn = (hash_unit(&id) * HORIZON_DRAWS).fract();
             let before = day - (drawn * horizons.longest_days) as i32;
             let before = before.max(horizons.lead.min(day));
@@ -184,7 +184,7 @@ fn held_out_errors(
         .collect()
 }
 
-/// Trains the width of errors, and calibrates how many widths cover four in five.
+/// Trains the trees that predict the width of errors, and calibrates how many widths cover four errors in five.
 fn calibrate(
     held_out_errors: &[HeldOutError],
     deviations: &[Vec<f64>; 2],
@@ -237,13 +237,13 @@ impl HeldOutError {
         }
     }
 
-    /// Which half of the sales it belongs to.
+    /// Returns which half of the sales it belongs to.
     fn half(&self) -> bool {
         hash_unit(&self.id) < 0.5
     }
 }
 
-/// Trees that predict the distance below which four in five errors lie.
+/// Trains trees that predict the bound below which four absolute errors in five are.
 fn widths(held_out_errors: &[&HeldOutError]) -> Result<BoostedTrees, Error> {
     let mut matrix = TrainingMatrix::default();
     for one in held_out_errors {
@@ -262,7 +262,8 @@ fn widths(held_out_errors: &[&HeldOutError]) -> Result<BoostedTrees, Error> {
     BoostedTrees::grow(matrix, &settings)
 }
 
-/// Inputs known for at least [`SALES_MIN`] sales, whose effect can be learned.
+/// Returns the inputs whose effect is learned: location, class and surface, and those known for at least [`SALES_MIN`]
+/// sales.
 fn taught(sales: &SaleColumns) -> Vec<String> {
     let varies =
         |column: &[f32]| column.iter().filter(|value| !value.is_nan()).count() >= SALES_MIN;

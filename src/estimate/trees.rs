@@ -1,5 +1,5 @@
-//! Boosted trees behind our own trait, so that the library can be replaced. The golden predictions in the tests define
-//! what a replacement must reproduce.
+//! Boosted trees behind a trait of this crate, so that the library can be replaced. The golden predictions in the tests
+//! define what a replacement must reproduce.
 
 use hessboost::config::{ExtraTrees, Monotone, TreeMethod};
 use hessboost::data::DMatrix;

@@ -1,5 +1,5 @@
-//! The single entry to a model: HTTP, the bulk command and SQL all call [`Valuer::value`], so they return the same
-//! numbers.
+//! The single entry point to a model: HTTP, the bulk command and SQL all call [`Valuer::value`], so they return the
+//! same numbers.
 //!
 //! Prices are whole euros. Contributions are rounded so that they still sum to the price exactly.
 

@@ -121,7 +121,7 @@ impl TableVerification {
         for entry in &snapshot.parts {
             match DataFile::open(folder, entry, schema) {
                 Ok(data_file) => reading.files.extend(data_file.files()),
-                // What is on disk of a file with holes is checked; whether it can be opened is its server's concern.
+                // A file with holes may fail to open, which is not damage; the bytes that are on disk are checked.
                 Err(_) if partial::is_partial(folder) => reading.open_damaged(folder, entry),
                 Err(error) => {
                     reading.found.damaged.push(error.into());
@@ -156,7 +156,7 @@ impl TableVerification {
         }
     }
 
-    /// Total bytes to read.
+    /// Returns the number of bytes to read.
     pub fn bytes(&self) -> u64 {
         self.found.bytes
     }

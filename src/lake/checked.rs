@@ -21,7 +21,7 @@ use super::Error;
 use super::checksums::SpanChecksums;
 use super::partial::{self, SpanSource};
 
-/// Bytes that are fetched at once where a file has a hole, or one span: pages are small, and requests take long.
+/// Bytes that are fetched at once where a file has a hole, at least one span: pages are small, and requests are slow.
 const FETCH_BYTES: u64 = 1 << 20;
 
 /// An open file and the checksums of its spans.
@@ -32,7 +32,7 @@ pub struct CheckedFile {
     sums: SpanChecksums,
     /// Footer of a Parquet file once it is read; used to name columns in messages.
     footer: OnceLock<Arc<ParquetMetaData>>,
-    /// Where bytes come from that are not here.
+    /// Source of the bytes that are not on disk.
     source: Option<Arc<dyn SpanSource>>,
 }
 
@@ -58,17 +58,17 @@ impl CheckedFile {
         })
     }
 
-    /// Path of the file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Length of the file, in bytes.
+    /// Returns the length of the file, in bytes.
     pub fn length(&self) -> u64 {
         self.sums.length()
     }
 
-    /// The spans of the file and their checksums.
+    /// Returns the spans of the file and their checksums.
     pub fn sums(&self) -> &SpanChecksums {
         &self.sums
     }
@@ -126,7 +126,7 @@ impl CheckedFile {
         Ok(buffer.into())
     }
 
-    /// Offset of a span in a buffer that starts at byte `start` of the file.
+    /// Returns the offset of a span in a buffer that starts at byte `start` of the file.
     fn offset(&self, start: u64, span: usize) -> usize {
         (self.sums.bytes_of(&(span..span + 1)).start - start) as usize
     }
@@ -145,7 +145,7 @@ impl CheckedFile {
         Ok(fetched)
     }
 
-    /// Returns all damage of some spans. A hole is none where files may have holes.
+    /// Returns all damage of some spans. Where files may have holes, a hole is not damage.
     pub fn damage(&self, spans: &Range<usize>) -> Vec<Error> {
         let buffer = match self.unverified(spans) {
             Err(error) => return vec![error],

@@ -5,9 +5,9 @@
 //! `.sums` file itself, so everything is verified starting from the snapshot. Spans correspond to the units that
 //! readers request, so that whatever is read can be verified as a whole ([`super::checked`]).
 //!
-//! A CRC-32 detects every change within four bytes, and misses one in four thousand million others. It is what
-//! Parquet's own format uses for pages, and costs 0.2 µs per page of 4 KiB (20 GB/s); BLAKE3 costs 4 µs, and decoding
-//! the page more than that. Memory: 12 bytes per span, 2 MB for half a million diagnostics at full width.
+//! A CRC-32 detects every change within four bytes, and misses one in four billion others. It is what Parquet's own
+//! format uses for pages, and costs 0.2 µs per page of 4 KiB (20 GB/s); BLAKE3 costs 4 µs, and decoding the page more
+//! than that. Memory: 12 bytes per span, 2 MB for half a million diagnostics at full width.
 //!
 //! Little-endian: 8 bytes of magic (the last is the format version), then for each of the two files its number of
 //! spans, the end of each span, and the checksum of each.
@@ -28,24 +28,24 @@ use super::Error;
 const MAGIC: &[u8; 8] = b"TOISESM1";
 /// Bytes per span of an id index; a lookup reads three spans.
 const ID_SPAN_BYTES: u64 = 8 * 1024;
-/// Length of a Parquet footer length and magic, at the end of the file.
+/// Bytes of the footer length and the magic number at the end of a Parquet file.
 const PARQUET_END_BYTES: u64 = 8;
 /// Maximum bytes read at once while the checksums of a new file are computed.
 const RUN_BYTES_MAX: u64 = 4 << 20;
 
-/// Name of the checksum file of a Parquet file.
+/// Returns the name of the checksum file of a Parquet file.
 pub fn file_name(parquet_file: &str) -> String {
     format!("{}.sums", parquet_file.trim_end_matches(".parquet"))
 }
 
-/// Checksum of the bytes of a span.
+/// Returns the checksum of the bytes of a span.
 fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = flate2::Crc::new();
     crc.update(bytes);
     crc.sum()
 }
 
-/// Digest of a whole small file, in the form the snapshot stores: 128 bits, hexadecimal.
+/// Returns the digest of a whole small file, in the form the snapshot stores: 128 bits, hexadecimal.
 pub fn whole_digest(bytes: &[u8]) -> String {
     let mut text = blake3::hash(bytes).to_hex().to_string();
     text.truncate(32);
@@ -105,17 +105,17 @@ impl SpanChecksums {
         Ok(Self::compute(file, ends.collect())?)
     }
 
-    /// Length of the file, in bytes.
+    /// Returns the length of the file, in bytes.
     pub fn length(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Number of spans.
+    /// Returns the number of spans.
     pub fn count(&self) -> usize {
         self.ends.len()
     }
 
-    /// Byte range of one span, or of several consecutive ones.
+    /// Returns the byte range of one span, or of several consecutive ones.
     pub fn bytes_of(&self, spans: &Range<usize>) -> Range<u64> {
         let start = |span: usize| match span {
             0 => 0,
@@ -124,7 +124,7 @@ impl SpanChecksums {
         start(spans.start)..start(spans.end)
     }
 
-    /// The spans that contain a range of bytes, which must lie in the file.
+    /// Returns the spans that contain a range of bytes, which must be within the file.
     pub fn covering(&self, bytes: &Range<u64>) -> Range<usize> {
         let first = self.ends.partition_point(|end| *end <= bytes.start);
         let last = self.ends.partition_point(|end| *end < bytes.end);
@@ -137,7 +137,7 @@ impl SpanChecksums {
         spans.filter(move |span| self.sums[*span] != crc32(self.slice(buffer, start, *span)))
     }
 
-    /// All spans, divided into ranges of at most `bytes` each (or one span).
+    /// Returns all spans, divided into ranges of at most `bytes` each (or one span).
     pub fn runs(&self, bytes: u64) -> Vec<Range<usize>> {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for span in 0..self.count() {
@@ -151,14 +151,14 @@ impl SpanChecksums {
         runs
     }
 
-    /// A span and those behind it, together at most `bytes` or one span.
+    /// Returns a span and those after it, together at most `bytes`, but at least one span.
     pub fn window(&self, first: usize, bytes: u64) -> Range<usize> {
         let start = self.bytes_of(&(first..first + 1)).start;
         let end = self.ends.partition_point(|end| *end <= start + bytes);
         first..end.max(first + 1)
     }
 
-    /// Bytes of a span in a buffer that starts at offset `start` of the file.
+    /// Returns the bytes of a span in a buffer that starts at offset `start` of the file.
     fn slice<'b>(&self, buffer: &'b [u8], start: u64, span: usize) -> &'b [u8] {
         let bytes = self.bytes_of(&(span..span + 1));
         buffer
@@ -237,7 +237,7 @@ impl DataFileChecksums {
         Ok(whole_digest(&bytes))
     }
 
-    /// Reads the checksums of a part, whose file has the digest that the snapshot names.
+    /// Reads the checksums of a data file. Its checksum file must have the digest that the snapshot names.
     pub fn load(folder: &Path, parquet_file: &str, digest: &str) -> Result<Self, Error> {
         let path = folder.join(file_name(parquet_file));
         let bytes = std::fs::read(&path).map_err(|error| Error::io(&path, error))?;

@@ -12,7 +12,7 @@ use toise_geo::order;
 /// Milliseconds per day.
 const DAY_MS: i64 = 86_400_000;
 
-/// Clustering keys of the rows of a batch in the table's Arrow schema.
+/// Returns the clustering keys of the rows of a batch in the table's Arrow schema.
 pub fn keys(schema: &TableSchema, batch: &RecordBatch) -> Vec<u128> {
     let text = |name| {
         batch

@@ -1,4 +1,5 @@
-//! A table that got columns after files were written: old files are read, merged and compacted with missing values.
+//! Tests a table that got columns after files were written: old files are read, merged and compacted with missing
+//! values.
 
 use std::sync::{Arc, LazyLock};
 
@@ -32,10 +33,10 @@ static NEW: LazyLock<TableSchema> = LazyLock::new(|| {
     let more = [("kind", ColumnKind::Category), ("label", ColumnKind::Text)];
     table(&more, "department")
 });
-/// Described wrongly: its department column is none of its columns.
+/// A wrong description: its department column is not one of its columns.
 static WRONG: LazyLock<TableSchema> = LazyLock::new(|| table(&[], "dept"));
 
-/// Rows with these ids; columns the table has beyond those of the old one hold `x`.
+/// Returns rows with these ids; columns that the old table does not have hold `x`.
 fn rows(schema: &TableSchema, ids: &[&str]) -> RecordBatch {
     let texts = |value: &dyn Fn(&str) -> String| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(
@@ -59,7 +60,7 @@ fn import(lake: &Lake, schema: &'static TableSchema, ids: &[&str], slices: Vec<S
     import.publish(Vec::new(), slices).unwrap();
 }
 
-/// The ids with the new columns, null as `-`, in the order of the files.
+/// Returns the ids with the values of the new columns, null as `-`, sorted.
 fn contents(lake: &Lake) -> Vec<(String, String, String)> {
     let snapshot = lake.snapshot(&NEW).unwrap();
     let mut found = Vec::new();
@@ -115,7 +116,7 @@ fn files_written_before_a_column_was_added_stay_readable() {
         .to_vec();
     expected.push(row("h", "x"));
     assert_eq!(contents(&lake), expected);
-    // Merged into one file, with the columns of today.
+    // Merged into one file, with the current columns.
     assert_eq!(lake.compact(&NEW, &|_| {}).unwrap(), 8);
     assert_eq!(lake.snapshot(&NEW).unwrap().parts.len(), 1);
     assert_eq!(contents(&lake), expected);

@@ -3,8 +3,8 @@
 //! It can be read in three ways: one column of one row group (queries cache these decoded in memory), whole rows by
 //! number (one small page of the record column each, 20–40 µs), and all rows in order (merging). The footer is read
 //! once on opening, the positions of record pages on first use. A column that the table got after the file was written
-//! has no values in it: it is read as missing in every row, by every reader. All readers, including SQL, go through
-//! [`super::checked`]: bytes that do not match their checksums are an error that names file, column and row group.
+//! is null in every row, for every reader. All readers, including SQL, go through [`super::checked`]: bytes that do not
+//! match their checksums are an error that names file, column and row group.
 
 use std::ops::Range;
 use std::path::Path;
@@ -45,8 +45,8 @@ pub struct DataFile {
     id_index: IdIndex,
     /// Arrow schema of the table.
     table_schema: SchemaRef,
-    /// For each column of the table its place in the file and the type it is decoded to; no place for a column that the
-    /// table got after the file was written.
+    /// For each column of the table, its place in the file and the type it is decoded to. A column that the table got
+    /// after the file was written has no place.
     columns: Vec<(Option<usize>, DataType)>,
     /// Parquet leaves of the fields of lists of structs, which are numbered after the columns.
     item_leaves: Vec<usize>,
@@ -117,17 +117,17 @@ impl DataFile {
         })
     }
 
-    /// Entry of the file in the snapshot.
+    /// Returns the entry of the file in the snapshot.
     pub fn entry(&self) -> &DataFileEntry {
         &self.entry
     }
 
-    /// Path of the Parquet file.
+    /// Returns the path of the Parquet file.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// The Parquet file and its id index.
+    /// Returns the Parquet file and its id index.
     pub fn files(&self) -> [Arc<CheckedFile>; 2] {
         [Arc::clone(&self.file), Arc::clone(self.id_index.file())]
     }
@@ -137,23 +137,23 @@ impl DataFile {
         self.file.read(bytes)
     }
 
-    /// The footer.
+    /// Returns the footer.
     pub fn metadata(&self) -> &Arc<ParquetMetaData> {
         &self.metadata
     }
 
-    /// The id index.
+    /// Returns the id index.
     pub fn id_index(&self) -> &IdIndex {
         &self.id_index
     }
 
-    /// First row of each row group, and the row count at the end.
+    /// Returns the first row of each row group, and the row count at the end.
     pub fn group_starts(&self) -> &[u32] {
         &self.group_starts
     }
 
-    /// Decodes one column of one row group; categories as `Dictionary(Int32, Utf8)`. Takes about 0.3–1 ms. The number
-    /// of a field of a list of structs returns the list with this field only.
+    /// Decodes one column of one row group; categories as `Dictionary(Int32, Utf8)`. Takes about 0.3–1 ms. For the
+    /// number of a field of a list of structs, returns the list with this field only.
     pub fn read_column(&self, row_group: usize, column: usize) -> Result<ArrayRef, Error> {
         let rows = self.group_starts[row_group + 1] - self.group_starts[row_group];
         let descriptor = self.metadata.file_metadata().schema_descr();
@@ -187,13 +187,14 @@ impl DataFile {
         Ok(with_item_name(batch.column(0)))
     }
 
-    /// Whether the file holds values of a column, given by its number; `false` for one that the table got later.
+    /// Returns whether the file holds values of a column, given by its number; `false` for one that the table got
+    /// later.
     pub fn has_column(&self, column: usize) -> bool {
         let known = self.columns.get(column);
         known.is_none_or(|(place, _)| place.is_some())
     }
 
-    /// All rows in order, `batch_rows` at a time, with all columns of the table in their plain types.
+    /// Reads all rows in order, `batch_rows` at a time, with all columns of the table in their plain types.
     pub fn batches(&self, batch_rows: usize) -> Result<Batches, Error> {
         let options = ArrowReaderOptions::new();
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(&self.metadata), options)?;
@@ -211,7 +212,7 @@ impl DataFile {
         })
     }
 
-    /// Record texts of rows given by row number in the file, in the order given.
+    /// Reads the record texts of rows given by row number in the file, in the order given.
     pub fn records(&self, rows: &[u32]) -> Result<Vec<Bytes>, Error> {
         let pages = self.record_pages()?;
         let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -304,7 +305,7 @@ impl DataFile {
             .ok_or_else(|| Error::damaged(self.path(), "no record column"))
     }
 
-    /// Positions of the pages of the record column, by row group. Read on first use.
+    /// Returns the positions of the pages of the record column, by row group. Reads them on first use.
     fn record_pages(&self) -> Result<&Vec<Vec<PageLocation>>, Error> {
         if let Some(pages) = self.record_pages.get() {
             return Ok(pages);
@@ -350,7 +351,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// The columns of the table, from those of the file.
+    /// Returns the columns of the table, from those of the file.
     fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch, Error> {
         let fields = self.table_schema.fields().iter();
         let columns = fields.zip(&self.places).map(|(field, place)| match place {
@@ -375,7 +376,7 @@ impl Iterator for Batches {
     }
 }
 
-/// Index of a top-level primitive column among the Parquet leaves of the file.
+/// Returns the index of a top-level primitive column among the Parquet leaves of the file.
 pub fn leaf_of(metadata: &ParquetMetaData, name: &str) -> Option<usize> {
     metadata
         .file_metadata()
@@ -390,7 +391,7 @@ pub fn leaf_of(metadata: &ParquetMetaData, name: &str) -> Option<usize> {
         })
 }
 
-/// The n-th value of a page of plainly encoded byte arrays: four bytes of length, then the bytes.
+/// Returns the n-th value of a page of plainly encoded byte arrays: four bytes of length, then the bytes.
 fn nth_plain_value(page: &Bytes, n: usize) -> Option<Bytes> {
     let mut offset = 0usize;
     for skipped in 0..=n {
@@ -405,7 +406,7 @@ fn nth_plain_value(page: &Bytes, n: usize) -> Option<Bytes> {
     None
 }
 
-/// Index of a field of a list of structs among the Parquet leaves of the file.
+/// Returns the index of a field of a list of structs among the Parquet leaves of the file.
 pub fn item_leaf_of(metadata: &ParquetMetaData, list: &str, field: &str) -> Option<usize> {
     let descriptor = metadata.file_metadata().schema_descr();
     descriptor.columns().iter().position(|leaf| {
@@ -415,7 +416,7 @@ pub fn item_leaf_of(metadata: &ParquetMetaData, list: &str, field: &str) -> Opti
     })
 }
 
-/// For each column of the table its place among those of the file, and the type it is decoded to.
+/// Returns, for each column of the table, its place among those of the file, and the type it is decoded to.
 fn columns_in(file: &Schema, table: &TableSchema) -> Vec<(Option<usize>, DataType)> {
     let columns = table.columns.iter();
     let columns = columns.map(|column| {
@@ -425,7 +426,7 @@ fn columns_in(file: &Schema, table: &TableSchema) -> Vec<(Option<usize>, DataTyp
     columns.collect()
 }
 
-/// An array of a file as the table has it: the elements of lists, which Parquet calls `element`, are [`ITEM`]s.
+/// Returns an array of a file as the table has it: the elements of lists, which Parquet calls `element`, are [`ITEM`]s.
 fn with_item_name(array: &ArrayRef) -> ArrayRef {
     let Some(lists) = array.as_list_opt::<i32>() else {
         return Arc::clone(array);
@@ -435,7 +436,7 @@ fn with_item_name(array: &ArrayRef) -> ArrayRef {
     Arc::new(ListArray::new(Arc::new(item), offsets, values, nulls))
 }
 
-/// A type with the name that the elements of its lists have in a file.
+/// Returns a decoded type whose list elements have the name that they have in a file.
 fn with_name_of_file(decoded: DataType, file: &DataType) -> DataType {
     match (decoded, file) {
         (DataType::List(item), DataType::List(in_file)) => {
@@ -446,7 +447,8 @@ fn with_name_of_file(decoded: DataType, file: &DataType) -> DataType {
     }
 }
 
-/// The Arrow schema for decoding the columns of a file: categories as dictionaries, all other types as in the file.
+/// Returns the Arrow schema for decoding the columns of a file: categories as dictionaries, all other types as in the
+/// file.
 fn encoded_schema(file: &Schema, table: &TableSchema) -> SchemaRef {
     let known = |name: &str| {
         let mut columns = table.columns.iter().zip(table.arrow().fields());

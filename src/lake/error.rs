@@ -1,8 +1,8 @@
-//! What the lake can refuse, whatever is asked of it.
+//! The error type of the lake.
 
 use std::path::Path;
 
-/// What the lake can refuse.
+/// An error of the lake.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or folder could not be read or written.
@@ -60,7 +60,7 @@ pub enum Error {
     UnknownVersion {
         /// Name of the table.
         table: &'static str,
-        /// The version asked for.
+        /// The requested version.
         version: u64,
         /// The versions that are kept, separated by commas.
         known: String,
@@ -82,13 +82,13 @@ pub enum Error {
     /// Parquet refused an operation.
     #[error("parquet: {0}")]
     Parquet(#[from] parquet::errors::ParquetError),
-    /// A worker of an import stopped before its time.
+    /// A worker of an import stopped early.
     #[error("an import worker stopped: {0}")]
     Worker(&'static str),
 }
 
 impl Error {
-    /// An input or output error at a path.
+    /// Creates an input or output error at a path.
     pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
         Self::Io {
             path: path.display().to_string(),
@@ -96,7 +96,7 @@ impl Error {
         }
     }
 
-    /// A damaged file.
+    /// Creates the error for a damaged file.
     pub fn damaged(path: &Path, reason: impl ToString) -> Self {
         Self::Damaged {
             path: path.display().to_string(),

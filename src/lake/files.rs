@@ -1,4 +1,4 @@
-//! What the lake does with files and folders beside reading and writing them.
+//! Creates, deletes and links files and folders of the lake.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::Error;
 
-/// Makes a folder, if it does not exist.
+/// Creates a folder if it does not exist.
 pub(super) fn make(folder: &Path) -> Result<(), Error> {
     fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))
 }
@@ -19,8 +19,8 @@ pub(super) fn clear(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Gives an immutable file a second name; copies it if the file system does not allow the link. Returns once a copy is
-/// on disk.
+/// Gives an immutable file a second name, or copies it if the file system does not allow the link. Returns once a copy
+/// is on disk.
 pub(super) fn link_or_copy(from: &Path, to: &Path) -> Result<(), Error> {
     if fs::hard_link(from, to).is_ok() {
         return Ok(());

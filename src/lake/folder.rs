@@ -1,4 +1,4 @@
-//! The folder that holds all tables, and what can be done with one of them.
+//! The folder of all tables: opens it, and starts imports, compactions and checks of its tables.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ pub struct Lake {
 }
 
 impl Lake {
-    /// Opens the lake under a data folder (`<data>/lake`), making the folder if need be. Moves tables that an earlier
-    /// version of toise wrote to their present folders.
+    /// Opens the lake under a data folder (`<data>/lake`) and creates the folder if it does not exist. Moves tables
+    /// that an earlier version of toise wrote to their current folders.
     pub fn open(data: &Path) -> Result<Self, Error> {
         Self::open_with_clock(data, Clock::system())
     }
@@ -35,15 +35,15 @@ impl Lake {
         Ok(Self::at(root, clock))
     }
 
-    /// Opens the lake under a data folder where there is one, otherwise as [`Lake::open`].
+    /// Opens the lake under a data folder like [`Lake::open`], but fails if it does not exist.
     pub fn open_existing(data: &Path) -> Result<Self, Error> {
         let lake = Self::open_as_it_is(data)?;
         layout::settle(&lake.root)?;
         Ok(lake)
     }
 
-    /// Opens the lake under a data folder where there is one, and neither makes nor moves anything. A table that an
-    /// earlier version of toise wrote is empty in it.
+    /// Opens the existing lake under a data folder without creating or moving anything. A table that an earlier version
+    /// of toise wrote is empty in it.
     pub fn open_as_it_is(data: &Path) -> Result<Self, Error> {
         let root = data.join(ROOT);
         fs::metadata(&root).map_err(|source| Error::io(&root, source))?;
@@ -58,7 +58,7 @@ impl Lake {
         }
     }
 
-    /// Sets how many versions of a table its publications keep, the current one included; at least 1.
+    /// Sets how many versions of a table a publication keeps, the current one included; at least 1.
     #[must_use]
     pub fn keeping(self, versions: usize) -> Self {
         Self {
@@ -67,17 +67,18 @@ impl Lake {
         }
     }
 
-    /// A table's own folder, with its data files, their indexes and checksums, and its snapshots.
+    /// Returns a table's own folder, with its data files, their indexes and checksums, and its snapshots.
     pub fn folder(&self, schema: &TableSchema) -> PathBuf {
         layout::own_folder(&self.root, schema.name)
     }
 
-    /// A table's own folder in the lake under a data folder, whether or not it exists.
+    /// Returns a table's own folder in the lake under a data folder, whether or not it exists.
     pub fn folder_in(data: &Path, schema: &TableSchema) -> PathBuf {
         layout::own_folder(&data.join(ROOT), schema.name)
     }
 
-    /// A table's shared folder, which other programs open: the data files of the current snapshot, and a Delta log.
+    /// Returns a table's shared folder, which other programs open: the data files of the current snapshot, and a Delta
+    /// log.
     pub fn shared_folder(&self, schema: &TableSchema) -> PathBuf {
         self.root.join(schema.name)
     }
@@ -92,8 +93,8 @@ impl Lake {
         )
     }
 
-    /// Starts an import whose rows take the place of all that is in a table, which may be damaged; until it is published,
-    /// and when it never is, the table stays what it was.
+    /// Starts an import whose rows replace the whole table, which may be damaged. The table stays unchanged until the
+    /// import is published.
     pub fn import_replacing(
         &self,
         schema: &'static TableSchema,
@@ -106,12 +107,12 @@ impl Lake {
         )
     }
 
-    /// The table's present snapshot; an empty one when nothing was imported yet.
+    /// Returns the table's current snapshot, which is empty if nothing was imported yet.
     pub fn snapshot(&self, schema: &TableSchema) -> Result<snapshot::Snapshot, Error> {
         snapshot::Snapshot::load(&self.folder(schema))
     }
 
-    /// A former snapshot of the table, or the present one, by its sequence number.
+    /// Returns the current or a former snapshot of the table by its sequence number.
     ///
     /// # Errors
     /// [`Error::UnknownVersion`] if it is not kept.
@@ -123,21 +124,21 @@ impl Lake {
         versions::load(&self.folder(schema), schema.name, version)
     }
 
-    /// The snapshots of a table that are kept, oldest first; the last is the present one.
+    /// Returns the kept snapshots of a table, oldest first; the last is the current one.
     pub fn versions(&self, schema: &TableSchema) -> Result<Vec<snapshot::Snapshot>, Error> {
         versions::kept(&self.folder(schema))
     }
 
-    /// Makes the table's shared folder and its Delta log anew from the snapshots that are kept. Waits for nothing: an
-    /// import that is running on the table is an error.
+    /// Rebuilds the table's shared folder and its Delta log from the kept snapshots. Does not wait: fails if an import
+    /// is running on the table.
     pub fn rebuild_delta_log(&self, schema: &'static TableSchema) -> Result<(), Error> {
         let folder = self.folder(schema);
         import::rebuild_delta_log(&folder, schema, self.clock.clone(), self.keep_versions)
     }
 
-    /// Merges all runs of a table into one; returns the rows written, 0 when there is at most one run. Readers go on
-    /// with the snapshot they hold. Needs free space of the size of the table; `progress` is told of rows as they are
-    /// written.
+    /// Merges all runs of a table into one. Returns the number of rows written, 0 if there is at most one run. Readers
+    /// keep using the snapshot they hold. Needs free space of the size of the table; `progress` is called with the
+    /// number of rows of each batch written.
     pub fn compact(
         &self,
         schema: &'static TableSchema,
@@ -152,7 +153,7 @@ impl Lake {
         )
     }
 
-    /// Opens the present snapshot of a table to verify every byte of it; what is wrong is found, never an error.
+    /// Opens the current snapshot of a table to verify every byte of it. Damage is part of the result, never an error.
     pub fn check(&self, schema: &TableSchema) -> check::TableVerification {
         check::TableVerification::open(&self.folder(schema), schema)
     }

@@ -22,12 +22,12 @@ const HEADER_BYTES: u64 = 16;
 /// Digests first read on each side of the estimated position; multiplied by four until they bracket the digest.
 const WINDOW_ROWS: u64 = 512;
 
-/// Name of the id index of a Parquet file.
+/// Returns the name of the id index of a Parquet file.
 pub fn file_name(parquet_file: &str) -> String {
     format!("{}.ids", parquet_file.trim_end_matches(".parquet"))
 }
 
-/// Digest of a row's id.
+/// Returns the digest of a row's id.
 pub fn digest(id: &str) -> u128 {
     let hash = blake3::hash(id.as_bytes());
     let mut first = [0u8; 16];
@@ -35,7 +35,7 @@ pub fn digest(id: &str) -> u128 {
     u128::from_be_bytes(first)
 }
 
-/// Digest of a row's content.
+/// Returns the digest of a row's content.
 pub fn content_digest(record: &[u8]) -> u64 {
     let hash = blake3::hash(record);
     let mut first = [0u8; 8];
@@ -43,7 +43,7 @@ pub fn content_digest(record: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// What the index stores about a row.
+/// The entry of a row in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdEntry {
     /// Digest of the id.
@@ -114,12 +114,12 @@ impl IdIndex {
         Ok(Self { file, count })
     }
 
-    /// The open file.
+    /// Returns the open file.
     pub(super) fn file(&self) -> &Arc<CheckedFile> {
         &self.file
     }
 
-    /// Row of an id; `None` if the data file does not contain it.
+    /// Returns the row of an id; `None` if the data file does not contain it.
     pub fn row(&self, id: u128) -> Result<Option<u32>, Error> {
         let Some(position) = self.find(id)? else {
             return Ok(None);
@@ -163,7 +163,7 @@ impl IdIndex {
         }
     }
 
-    /// All entries, in digest order. Memory: 48 bytes per row.
+    /// Returns all entries, in digest order. Memory: 48 bytes per row.
     pub fn entries(&self) -> Result<Vec<IdEntry>, Error> {
         let count = self.count as usize;
         let bytes = self.read(HEADER_BYTES, self.count * 34)?;

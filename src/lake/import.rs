@@ -2,8 +2,8 @@
 //!
 //! Of two rows with the same id the later version wins, that is, the later day in the table's version column; with
 //! equal versions the row with more filled columns, then the one pushed later. In a table without a `record` column,
-//! filled columns do not count. A row equal to the existing one changes nothing. Whatever the versions, an official
-//! edition wins over existing rows, and existing rows that it does not contain are removed from the slices it covers.
+//! filled columns do not count. A row equal to the existing one changes nothing. An official edition wins over existing
+//! rows whatever their versions, and existing rows that it does not contain are removed from the slices it covers.
 //!
 //! Published files form sorted runs. A new run absorbs the preceding runs while each is no more than twice its size, so
 //! a table of n rows has about log2(n) runs however small the imports, and each row is rewritten about log2(n) times in
@@ -39,7 +39,7 @@ pub struct TableImport {
     entries: Vec<IdEntry>,
     /// Digests of the ids of rows to remove.
     removed_ids: Vec<u128>,
-    /// Last store change that the table will include; `None` leaves it as it is.
+    /// Last store change that the table will include; `None` leaves it unchanged.
     through: Option<i64>,
     /// Whether all existing rows are removed, without being read.
     replaces_table: bool,
@@ -194,7 +194,7 @@ impl RowSink for TableImport {
 }
 
 /// Merges all sorted runs of a table into one. Returns the number of rows written; 0 if there is at most one run, which
-/// then stays as it is.
+/// then stays unchanged.
 pub(super) fn compact(
     folder: &Path,
     schema: &'static TableSchema,
@@ -226,7 +226,7 @@ pub(super) fn compact(
     Ok(next.rows())
 }
 
-/// Makes the shared folder of a table anew, with a Delta log made from its kept versions.
+/// Rebuilds the shared folder of a table, with a Delta log made from its kept versions.
 pub(super) fn rebuild_delta_log(
     folder: &Path,
     schema: &'static TableSchema,
@@ -256,7 +256,7 @@ fn deduplicate_by_id(
     });
 }
 
-/// What an import does to the existing rows of a table: row numbers, by data file.
+/// The existing rows that an import affects: row numbers, by data file.
 struct ExistingRows {
     /// Rows to remove.
     dead: Vec<HashSet<u32>>,
@@ -280,7 +280,7 @@ impl ExistingRows {
         Ok(removed)
     }
 
-    /// Marks as dead the rows that lie in a slice of the edition and that it does not contain; returns their number.
+    /// Marks as dead the rows that belong to a slice of the edition but are not in it. Returns their number.
     fn mark_left_out(
         &mut self,
         slices: &[Slice],
@@ -340,8 +340,8 @@ fn join(new: &[IdEntry], old: &[IdEntry], mut found: impl FnMut(&IdEntry, &IdEnt
     }
 }
 
-/// Rows of a data file that lie in one of the slices and that the edition does not contain. Rows without a date lie in no
-/// slice of a year.
+/// Returns the rows of a data file that belong to one of the slices but are not in the edition. Rows without a date
+/// belong to no slice of a year.
 ///
 /// # Errors
 /// A column cannot be read, or the table has no department or commune column.
@@ -355,7 +355,7 @@ fn left_out_rows(
         column_index(schema, schema.department)?,
         column_index(schema, schema.commune)?,
     ];
-    // A set, because a row may lie in a slice of its department and in one of its commune.
+    // A set, because a row may belong to a slice of its department and to one of its commune.
     let mut left_out = HashSet::new();
     for group in 0..data_file.metadata().num_row_groups() {
         let years = years(data_file, group, schema)?;
@@ -385,7 +385,7 @@ fn left_out_rows(
     Ok(left_out)
 }
 
-/// Number of a column of a table.
+/// Returns the number of a column of a table.
 ///
 /// # Errors
 /// The table has no such column.
@@ -397,7 +397,7 @@ fn column_index(schema: &TableSchema, name: &str) -> Result<usize, Error> {
     })
 }
 
-/// The year of each row of a group; `None` for a table without a date column.
+/// Returns the year of each row of a group; `None` for a table without a date column.
 fn years(
     data_file: &DataFile,
     group: usize,
@@ -411,7 +411,7 @@ fn years(
     Ok(Some(days.map(|day| day.map(year_of)).collect()))
 }
 
-/// Year of a day, given in days since 1970-01-01.
+/// Returns the year of a day, given in days since 1970-01-01.
 fn year_of(day: i32) -> i32 {
     DateTime::from_timestamp(i64::from(day) * 86_400, 0).map_or(0, |date| date.year())
 }

@@ -1,9 +1,10 @@
-//! The two folders of a table, and how a lake comes to have them.
+//! The two folders of a table, and the migration from the former layout.
 //!
-//! `lake/_<table>` is the table's own folder: data files with id indexes and checksums, snapshots, and what a running
-//! import writes. `lake/<table>` is the shared folder ([`super::shared_folder`]), derived from it. Earlier versions of
-//! toise had the own folder at the place of the shared one; opening the lake moves it by one rename. It also makes a
-//! shared folder again that is behind, because a process was killed or the own folder comes from a backup.
+//! `lake/_<table>` is the table's own folder: data files with id indexes and checksums, snapshots, and the scratch
+//! files of a running import. `lake/<table>` is the shared folder ([`super::shared_folder`]), derived from it. Earlier
+//! versions of toise kept the own folder where the shared folder is now; opening the lake moves it by one rename.
+//! Opening the lake also rebuilds a shared folder that is out of date because a process was killed or the own folder
+//! comes from a backup.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
@@ -18,23 +19,24 @@ use super::snapshot;
 
 /// Lock file of the lake, held while folders are moved.
 const LAYOUT_LOCK: &str = "_layout.lock";
-/// Maximum wait for another process that moves folders, which takes it milliseconds.
+/// Maximum wait for another process that moves folders, which takes milliseconds.
 const LAYOUT_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Pause between two attempts to lock.
 const LAYOUT_EVERY: Duration = Duration::from_millis(20);
-/// Folder of earlier versions with the files of the snapshot before.
+/// Folder in which earlier versions kept the files of the previous snapshot.
 const RETIRED: &str = "retired";
 
-/// The own folder of a table.
+/// Returns the own folder of a table.
 pub(super) fn own_folder(root: &Path, table: &str) -> PathBuf {
     root.join(format!("_{table}"))
 }
 
-/// Moves the tables that an earlier version wrote to their own folders, and makes shared folders that are behind.
+/// Moves the tables that an earlier version wrote to their own folders, and rebuilds shared folders that are out of
+/// date.
 ///
 /// # Errors
 /// An import of an earlier version is running; a table is in both layouts; folders cannot be moved. A shared folder
-/// that cannot be made is left as it is: the table itself can be read, and the next publication says what is wrong.
+/// that cannot be rebuilt is no error: the table itself can be read, and the next publication reports what is wrong.
 pub(super) fn settle(root: &Path) -> Result<(), Error> {
     let entries = fs::read_dir(root).map_err(|error| Error::io(root, error))?;
     for entry in entries {
@@ -53,7 +55,7 @@ pub(super) fn settle(root: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes a shared folder, unless an import holds the table's lock, which will make it.
+/// Rebuilds a shared folder, unless an import holds the table's lock: that import will rebuild it.
 fn share_unless_locked(own: &Path) -> Result<(), Error> {
     let path = own.join(LOCK_FILE);
     let lock = File::create(&path).map_err(|error| Error::io(&path, error))?;
@@ -63,7 +65,7 @@ fn share_unless_locked(own: &Path) -> Result<(), Error> {
     }
 }
 
-/// Renames the folder of a table of the former layout to its own folder.
+/// Renames a table's folder of the former layout to its own folder.
 fn migrate(root: &Path, former: &Path, own: &Path) -> Result<(), Error> {
     let _lock = lock_layout(root)?;
     if !former.join(snapshot::FILE_NAME).exists() {

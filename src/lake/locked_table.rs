@@ -1,8 +1,8 @@
 //! A table folder locked for writing, and the rewrite that publishes a change of the table.
 //!
-//! Imports and compactions decide which rows go and which come ([`TableRewrite`]); the rewrite merges the new rows with
-//! the runs they absorb, writes the files into a scratch folder, moves them into place, publishes the snapshot, and
-//! then shows it to other programs ([`super::shared_folder`]).
+//! Imports and compactions decide which rows are removed and added ([`TableRewrite`]). The rewrite merges the new rows
+//! with the runs they absorb, writes the files into a scratch folder, moves them into place, publishes the snapshot,
+//! and then updates the folder that other programs read ([`super::shared_folder`]).
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
@@ -86,12 +86,13 @@ impl LockedTable {
         })
     }
 
-    /// Deletes files that no kept version names, which a killed import left behind.
+    /// Deletes versions that are no longer kept, and files that no kept version names, such as those of a killed
+    /// import.
     pub(super) fn sweep(&self, snapshot: &Snapshot) -> Result<(), Error> {
         versions::sweep(&self.folder, snapshot, self.keep_versions)
     }
 
-    /// Makes the shared folder of the table anew.
+    /// Rebuilds the shared folder of the table.
     pub(super) fn share(&self, log: DeltaLog) -> Result<(), Error> {
         shared_folder::refresh(&self.folder, log)
     }
@@ -206,7 +207,8 @@ impl Drop for LockedTable {
     }
 }
 
-/// Runs to merge into the new one: from the newest back, while each has at most twice the rows collected so far.
+/// Returns the runs to merge into the new one: from the newest back, while each has at most twice the rows collected so
+/// far.
 fn runs_to_absorb(
     parts: &[DataFileEntry],
     dead: &[HashSet<u32>],

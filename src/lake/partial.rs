@@ -1,10 +1,11 @@
-//! Data files of which a part is on disk, and the rest is fetched when it is read.
+//! Data files that are only partly on disk: the rest is fetched when it is read.
 //!
 //! A replica of some departments has the files of all tables at their full length, but only holes where it did not
-//! download anything. A hole reads as zeros, which do not match their checksum ([`super::checked`]); whoever registered
-//! itself as the source of the data folder is then asked for the bytes, and what it brings is verified, written into the
-//! hole and read from there the next time. Bytes that were damaged on disk are fetched again in the same way. Whoever
-//! needs the space makes a hole again ([`punch`]), at any time: a reader that finds it fetches what it needs.
+//! download anything. A hole reads as zeros, which do not match their checksum ([`super::checked`]). The bytes are then
+//! requested from the source that is registered for the data folder, verified and written into the hole, so that the
+//! next read finds them on disk. Bytes that were damaged on disk are fetched again in the same way. A file can be
+//! turned back into a hole at any time to free its space ([`punch`]): a reader that finds the hole fetches what it
+//! needs.
 //!
 //! A table with such files has the file [`MARKER`] in its own folder. Other programs cannot fill holes, so such a table
 //! has no shared folder (`shared_folder.rs`).
@@ -28,7 +29,7 @@ const STAT_BLOCK_BYTES: u64 = 512;
 /// More than a block of any file system.
 const BLOCK_BYTES_MAX: u64 = 1 << 20;
 
-/// Where the bytes of files with holes are.
+/// A source of the bytes that files with holes lack.
 pub trait SpanSource: Debug + Send + Sync {
     /// Fetches bytes of a file, all or none. Blocks for a bounded time.
     ///
@@ -40,12 +41,12 @@ pub trait SpanSource: Debug + Send + Sync {
 /// The sources of this process, by data folder.
 static SOURCES: RwLock<Vec<(PathBuf, Arc<dyn SpanSource>)>> = RwLock::new(Vec::new());
 
-/// Keeps a source registered.
+/// Keeps a source registered until it is dropped.
 #[derive(Debug)]
 pub struct Registration(PathBuf);
 
-/// Makes a source the one of all data files under a data folder that this process opens from now on, until the
-/// registration is dropped. Files that are open by then keep it.
+/// Registers the source of all data files under a data folder that this process opens from now on, until the
+/// registration is dropped. Files that are open at that time keep the source.
 pub fn register(data: &Path, source: Arc<dyn SpanSource>) -> Registration {
     let mut sources = SOURCES.write();
     sources.retain(|(folder, _)| folder != data);
@@ -59,19 +60,19 @@ impl Drop for Registration {
     }
 }
 
-/// The source of a file.
+/// Returns the source that is registered for a file.
 pub(super) fn source_of(file: &Path) -> Option<Arc<dyn SpanSource>> {
     let sources = SOURCES.read();
     let found = sources.iter().find(|(data, _)| file.starts_with(data));
     found.map(|(_, source)| Arc::clone(source))
 }
 
-/// Whether the files of a table may have holes.
+/// Returns whether the files of a table may have holes.
 pub(super) fn is_partial(own_folder: &Path) -> bool {
     own_folder.join(MARKER).exists()
 }
 
-/// Creates a file that is one hole, replacing another at once.
+/// Creates a file that is one hole. Replaces an existing file atomically.
 ///
 /// # Errors
 /// It cannot be written.
@@ -87,13 +88,13 @@ pub fn create_hole(path: &Path, length: u64) -> io::Result<()> {
 /// The file system cannot do this.
 pub fn punch(path: &Path) -> io::Result<()> {
     let file = File::options().write(true).open(path)?;
-    // Beyond the end, so that the last block goes as well.
+    // Reaches beyond the end, so that the last block is freed as well.
     let length = file.metadata()?.len() + BLOCK_BYTES_MAX;
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     Ok(fallocate(&file, flags, 0, length)?)
 }
 
-/// Space that a file takes, in bytes.
+/// Returns the disk space that a file takes, in bytes.
 ///
 /// # Errors
 /// There is no such file.

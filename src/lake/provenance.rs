@@ -1,8 +1,8 @@
-//! Where the rows of a table came from.
+//! The provenance of a table's rows.
 
 use serde::{Deserialize, Serialize};
 
-/// Where rows came from; kept in the snapshot.
+/// The source of some rows; kept in the snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Address or file name.

@@ -14,7 +14,7 @@ use super::{Error, cluster};
 /// Rows per batch; few, since a merge holds one such batch per file.
 const BATCH_ROWS: usize = 1_024;
 
-/// The rows of a data file in order, except the row numbers in `dead`.
+/// Returns the rows of a data file in order, except the row numbers in `dead`.
 pub fn data_file_stream(
     data_file: &DataFile,
     schema: &'static TableSchema,

@@ -1,4 +1,4 @@
-//! What goes into an import beside the table it is into, and what comes of it.
+//! Inputs and outputs of a table import.
 
 use arrow::array::RecordBatch;
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::stored_rows::StoredRows;
 
-/// Takes rows on their way into a table.
+/// A receiver of the rows of an import.
 pub trait RowSink {
     /// Takes a batch in the table's Arrow schema ([`super::schema::TableSchema::arrow`]), any number of rows.
     fn push(&mut self, batch: RecordBatch) -> Result<(), Error>;
 
-    /// The rows that the table holds before the rows pushed, for sources that tell only a part of a row; `None` if
-    /// there is no table behind the sink, as by default.
+    /// Returns the rows that the table holds before the import, for sources that have only a part of a row; `None`, the
+    /// default, if there is no table behind the sink.
     ///
     /// # Errors
     /// The table cannot be read.
@@ -21,7 +21,7 @@ pub trait RowSink {
     }
 }
 
-/// A part of a table that an official edition covers whole.
+/// A part of a table that an official edition covers completely.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Slice {
     /// Department code, or commune code (five characters).
@@ -31,25 +31,25 @@ pub struct Slice {
     pub year: Option<i32>,
 }
 
-/// What an import changed.
+/// Counts of the rows that an import changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportOutcome {
     /// Rows whose id was new.
     pub added: u64,
-    /// Rows that took the place of one with the same id.
+    /// Rows that replaced one with the same id.
     pub replaced: u64,
-    /// Rows equal to, or older than, the one already there.
+    /// Rows equal to, or older than, the existing one.
     pub unchanged: u64,
-    /// Rows of this import that lost to another of the same id in it.
+    /// Rows of this import that lost to another row of it with the same id.
     pub duplicates: u64,
-    /// Rows removed: by identifier, or because an edition covers their slice and no longer names them.
+    /// Rows removed: by identifier, or because an edition covers their slice and no longer contains them.
     pub removed: u64,
     /// Rows in the table afterwards.
     pub total: u64,
 }
 
 impl ImportOutcome {
-    /// Adds what a later publication of the same import changed.
+    /// Adds the counts of a later publication of the same import.
     pub fn add(&mut self, later: &ImportOutcome) {
         self.added += later.added;
         self.replaced += later.replaced;

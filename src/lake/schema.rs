@@ -1,4 +1,4 @@
-//! The schema of a lake table: its columns, which of them queries may filter on, and what orders its rows.
+//! The schema of a lake table: its columns, which of them queries may filter on, and the sort order of its rows.
 //!
 //! Readers and writers depend on this description alone: to add a table, describe it. A table whose source of truth is
 //! the lake ends in [`RECORD`]: the row as the JSON text that responses carry, so that whole rows never have to be
@@ -47,7 +47,7 @@ pub enum ColumnKind {
 }
 
 impl ColumnKind {
-    /// The Arrow type of the column in files.
+    /// Returns the Arrow type of the column in files.
     pub fn data_type(self) -> DataType {
         match self {
             ColumnKind::Text | ColumnKind::Category => DataType::Utf8,
@@ -64,7 +64,8 @@ impl ColumnKind {
         }
     }
 
-    /// The Arrow type that queries decode the column to: categories as dictionaries, all other types as in files.
+    /// Returns the Arrow type that queries decode the column to: categories as dictionaries, all other types as in
+    /// files.
     pub fn decoded_type(self) -> DataType {
         match self {
             ColumnKind::Category => category_type(),
@@ -78,12 +79,12 @@ impl ColumnKind {
     }
 }
 
-/// The Arrow type that categories are decoded to.
+/// Returns the Arrow type that categories are decoded to.
 pub fn category_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// The Arrow fields of the structs of a [`ColumnKind::Items`] column in files.
+/// Returns the Arrow fields of the structs of a [`ColumnKind::Items`] column in files.
 pub fn struct_fields(fields: &[Column]) -> Fields {
     item_fields(fields, ColumnKind::data_type)
 }
@@ -130,7 +131,7 @@ pub struct TableSchema {
     pub items: Vec<ItemColumn>,
     /// Column that identifies a row: text, never null, unique in the table.
     pub id: &'static str,
-    /// Date column that decides which of two rows with one id is the later; `None`: the later import wins.
+    /// Date column that decides which of two rows with one id is newer; `None`: the later import wins.
     pub version: Option<&'static str>,
     /// Category column with the department; the first criterion of the sort order.
     pub department: &'static str,
@@ -216,12 +217,12 @@ impl TableSchema {
         }
     }
 
-    /// The Arrow schema of the table's files and of every batch pushed into an import.
+    /// Returns the Arrow schema of the table's files and of every batch pushed into an import.
     pub fn arrow(&self) -> &SchemaRef {
         &self.arrow
     }
 
-    /// Number and description of a column, or of a field of a list of structs given as `list.field`.
+    /// Returns the number and description of a column, or of a field of a list of structs given as `list.field`.
     pub fn column(&self, name: &str) -> Option<(usize, &Column)> {
         let items = self.items.iter().map(|item| (&item.name, item.field));
         let columns = self.columns.iter().map(|column| (&column.name, column));
@@ -232,7 +233,7 @@ impl TableSchema {
             .map(|(index, (_, column))| (index, column))
     }
 
-    /// The field of a list of structs with a number; `None` for the number of a column.
+    /// Returns the field of a list of structs by its number; `None` for the number of a column.
     pub fn item(&self, index: usize) -> Option<&ItemColumn> {
         self.items.get(index.checked_sub(self.columns.len())?)
     }

@@ -8,15 +8,15 @@ pub const KEEP_VERSIONS: usize = 2;
 /// Maximum versions of a table that can be kept.
 pub const KEEP_VERSIONS_MAX: usize = 1_000;
 
-/// Seconds between two looks for something to publish, by default.
+/// Default seconds between two checks for something to publish.
 const PUBLISH_EVERY_S: u64 = 1;
-/// Seconds between two shipments of metered consumption, by default.
+/// Default seconds between two shipments of metered consumption.
 const METERING_EVERY_S: u64 = 60;
 
-/// Space for what a replica fetches of departments that it does not hold, by default, in MiB.
+/// Default space for what a replica fetches of departments that it does not hold, in MiB.
 const REPLICA_FETCHED_MIB: u64 = 4_096;
 
-/// How the lake keeps its tables.
+/// Settings of the lake, of its publication and of replicas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LakeSettings {
@@ -24,12 +24,12 @@ pub struct LakeSettings {
     pub keep_versions: usize,
     /// Object store that a server publishes its data folder to; empty for none.
     pub publish: String,
-    /// Pause between two looks for something to publish, seconds.
+    /// Pause between two checks for something to publish, in seconds.
     pub publish_every_s: u64,
-    /// Pause between two shipments of the consumption that replicas meter, and between two looks of the writer for them,
-    /// seconds.
+    /// Pause between two shipments of the consumption that replicas meter, and between two checks of the writer for
+    /// shipments, in seconds.
     pub metering_every_s: u64,
-    /// Where this server takes requests that its replicas refuse; empty if they do not say.
+    /// Address at which this server takes the requests that its replicas refuse; empty if replicas do not name it.
     pub writer_address: String,
     /// Object store whose publications a server follows as a replica; empty for a server with data of its own.
     pub replica: String,
@@ -39,7 +39,7 @@ pub struct LakeSettings {
     pub replica_fetched_mib: u64,
 }
 
-/// The codes of departments in a text that separates them by commas; `None` if one is unknown.
+/// Parses department codes that are separated by commas; `None` if one is unknown.
 pub fn departments(text: &str) -> Option<Vec<String>> {
     let codes = text
         .split(',')

@@ -1,16 +1,16 @@
 //! The folder of a table that other programs open by its name, `lake/<table>`.
 //!
-//! Directly in it are the Parquet files of the current snapshot and nothing else. Names that begin with an underscore,
+//! At its top are the Parquet files of the current snapshot and nothing else. Names that begin with an underscore,
 //! which pandas, pyarrow and Spark skip, hold the rest: `_delta_log/` is a Delta Lake log of the kept versions
-//! ([`super::delta`]), `_files/` the data files that it names, `_snapshot.json` the snapshot. Data files are hard links
-//! to those in the table's own folder, so they need no space; a file system without hard links gets copies. Those in
-//! `_files/` end in `.pq`, so that a search for `**/*.parquet` finds each row once.
+//! ([`super::delta`]), `_files/` has the data files that the log names, `_snapshot.json` is the snapshot. Data files
+//! are hard links to those in the table's own folder, so they need no space; a file system without hard links gets
+//! copies. Those in `_files/` end in `.pq`, so that a search for `**/*.parquet` finds each row once.
 //!
-//! The folder is never changed in place. A new one is made beside it and the two are exchanged by one rename, so a
-//! program that lists the folder sees one whole snapshot. A program that listed the old folder and opens its files
-//! after the exchange finds those that went missing and fails; it never reads rows of two snapshots. One that has opened
-//! the old folder and not listed it yet must not find it empty, so that folder is deleted by the next exchange only. A
-//! reader of the Delta log is not disturbed: its files keep their names for as long as their version is kept.
+//! The folder is never changed in place. A new one is built in the own folder and the two are exchanged by one rename,
+//! so a program that lists the folder sees one whole snapshot. A program that listed the old folder and opens its files
+//! after the exchange fails on those that are gone; it never reads rows of two snapshots. A program that has opened the
+//! old folder but not listed it yet must not find it empty, so the old folder is deleted only by the next exchange.
+//! Readers of the Delta log are not disturbed: its files keep their names as long as their version is kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,28 +24,28 @@ use super::snapshot::{self, Snapshot};
 use super::{Error, partial, versions};
 
 const SNAPSHOT: &str = "_snapshot.json";
-/// Name in the own folder under which a shared folder is made.
+/// Name, in the own folder, of a shared folder that is being built.
 const STAGE: &str = "shared.new";
-/// Name in the own folder of the shared folder that was there before, which is deleted by the next exchange.
+/// Name, in the own folder, of the previous shared folder, which the next exchange deletes.
 const FORMER: &str = "shared.old";
 
-/// Where the Delta log of a new shared folder comes from.
+/// Source of the Delta log of a new shared folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeltaLog {
-    /// Entries of the log that is there are kept.
+    /// Entries of the existing log are kept.
     Continued,
-    /// All entries are made again from the snapshots.
+    /// All entries are rebuilt from the snapshots.
     Rebuilt,
 }
 
-/// The shared folder of the table with an own folder.
+/// Returns the shared folder of the table whose own folder is `own`; `None` if that is not the name of an own folder.
 fn shared_folder(own: &Path) -> Option<PathBuf> {
     let name = own.file_name()?.to_str()?;
     Some(own.with_file_name(name.strip_prefix('_')?))
 }
 
-/// Whether the shared folder of a table shows its current snapshot; also if there is nothing to show. Costs three
-/// `stat` calls, or reads both snapshots where they are copies.
+/// Returns whether the shared folder of a table shows its current snapshot; `true` if there is nothing to show. Costs
+/// four `stat` calls, or reads both snapshots if they are copies.
 pub(super) fn is_current(own: &Path) -> bool {
     let Some(shared) = shared_folder(own) else {
         return true;
@@ -67,9 +67,9 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((place(one), place(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Makes the shared folder of a table from its own folder and puts it in place. Does nothing for a table without a
-/// snapshot. Call only while holding the table's lock. Takes one link per file, and reads the footers of the files
-/// that enter the Delta log.
+/// Builds the shared folder of a table from its own folder and puts it in place. Does nothing for a table without a
+/// snapshot, and deletes the shared folder of a table whose files have holes. Call only while holding the table's lock.
+/// Creates up to two links per file, and reads the footers of the files that enter the Delta log.
 ///
 /// # Errors
 /// A data file is damaged, or folders cannot be written.
@@ -91,7 +91,7 @@ pub(super) fn refresh(own: &Path, log: DeltaLog) -> Result<(), Error> {
     replaced.and(cleared)
 }
 
-/// Makes a shared folder under another name.
+/// Builds a shared folder at `stage`.
 fn make_stage(
     own: &Path,
     stage: &Path,
@@ -117,7 +117,7 @@ fn make_stage(
         folder: &folder,
         through,
     });
-    // A damaged file of a former version ends the log there.
+    // If a file of a former version is damaged, the log begins after that version.
     while let Err(error) = share_versions(own, stage, versions, former) {
         if versions.len() <= 1 {
             return Err(error);
@@ -127,7 +127,7 @@ fn make_stage(
     snapshot::sync_folder(stage)
 }
 
-/// The version that a shared folder shows; `None` if it is none of these.
+/// Returns the version that a shared folder shows; `None` if it is not one of `versions`.
 fn shown_version(shared: &Path, versions: &[Snapshot]) -> Option<u64> {
     let shown = Snapshot::read(&shared.join(SNAPSHOT)).ok()??;
     let is_shown = |version: &&Snapshot| version.checksum == shown.checksum;
@@ -157,7 +157,7 @@ fn share_versions(
     snapshot::sync_folder(&log)
 }
 
-/// Puts a complete folder at the place of the shared folder, which is then at the place of former ones.
+/// Replaces the shared folder with a complete new one and keeps the previous one under its own name.
 fn replace(own: &Path, stage: &Path, shared: &Path) -> Result<(), Error> {
     let former = own.join(FORMER);
     clear(&former)?;
@@ -177,7 +177,8 @@ fn replace(own: &Path, stage: &Path, shared: &Path) -> Result<(), Error> {
     }
 }
 
-/// For file systems that cannot exchange two folders: between the renames there is none of this name.
+/// Replaces the shared folder on a file system that cannot exchange two folders. Between the two renames there is no
+/// shared folder.
 fn rename_twice(former: &Path, stage: &Path, shared: &Path) -> Result<(), Error> {
     fs::rename(shared, former).map_err(|error| Error::io(shared, error))?;
     fs::rename(stage, shared).map_err(|error| Error::io(shared, error))
@@ -213,7 +214,7 @@ mod tests {
             }
             assert_eq!(only_name(&shared), number.to_string());
             assert!(!stage.exists());
-            // Whoever opened the folder before finds in it what was there then.
+            // A process that opened the folder before still finds its old contents.
             match number {
                 0 => assert!(!former.exists()),
                 _ => assert_eq!(only_name(&former), (number - 1).to_string()),

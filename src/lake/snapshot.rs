@@ -40,7 +40,7 @@ pub struct DataFileEntry {
 }
 
 impl DataFileEntry {
-    /// Names of the files in the table's folder: rows, id index, checksums.
+    /// Returns the names of the files in the table's folder: rows, id index, checksums.
     pub fn files(&self) -> [String; 3] {
         [
             self.file.clone(),
@@ -49,7 +49,8 @@ impl DataFileEntry {
         ]
     }
 
-    /// Whether the file may hold rows of one of some departments. Rows that are in no department belong to all.
+    /// Returns whether the file may hold rows of one of these departments. Rows without a department count for all of
+    /// them.
     pub fn concerns(&self, departments: &[String]) -> bool {
         let place = |key: &str| u64::from_str_radix(key.get(..PLACE_DIGITS)?, 16).ok();
         let (first, last) = (place(&self.key_range.0), place(&self.key_range.1));
@@ -153,13 +154,14 @@ impl Snapshot {
         Ok(super::checksums::whole_digest(&serde_json::to_vec(&bare)?))
     }
 
-    /// A value that changes whenever the snapshot does: modification time and length of its file. Costs one `stat`.
+    /// Returns a value that changes whenever the snapshot does: modification time and length of its file. Costs one
+    /// `stat`.
     pub fn stamp(folder: &Path) -> Option<(std::time::SystemTime, u64)> {
         let metadata = fs::metadata(folder.join(FILE_NAME)).ok()?;
         Some((metadata.modified().ok()?, metadata.len()))
     }
 
-    /// Rows in the table.
+    /// Returns the number of rows in the table.
     pub fn rows(&self) -> u64 {
         self.parts.iter().map(|data_file| data_file.rows).sum()
     }

@@ -56,7 +56,7 @@ impl SurvivorSet {
         }
     }
 
-    /// Whether a row survives.
+    /// Returns whether a row survives.
     pub fn contains(&self, sequence: u32) -> bool {
         self.words
             .get(sequence as usize / 64)
@@ -141,7 +141,7 @@ impl Sorter {
         }
     }
 
-    /// All surviving rows as sorted streams for merging; `contents` are the content digests of all rows pushed.
+    /// Returns all surviving rows as sorted streams for merging; `contents` are the content digests of all rows pushed.
     pub fn streams(
         mut self,
         alive: &Arc<SurvivorSet>,
@@ -239,10 +239,10 @@ fn gather(
     Ok((rows, UInt32Array::from(sequence)))
 }
 
-/// Size of the batches of the n-th spill, counted from 0, in bytes. Large batches cost less per row, since each of some
-/// 700 column buffers is compressed separately. But merging holds one batch of every spill, so later spills have
-/// smaller batches: 64 MiB in total with four spills, 0.35 GiB with 170, which is five million diagnostics at full
-/// width.
+/// Returns the size of the batches of the n-th spill, counted from 0, in bytes. Large batches cost less per row, since
+/// each of some 700 column buffers is compressed separately. But merging holds one batch of every spill, so later
+/// spills have smaller batches: 64 MiB in total with four spills, 0.35 GiB with 170, which is five million diagnostics
+/// at full width.
 fn spill_batch_bytes(nth: usize) -> usize {
     (SPILL_BATCHES_BYTES / (nth + 1)).clamp(SPILL_BATCH_BYTES_MIN, SPILL_BATCH_BYTES_MAX)
 }

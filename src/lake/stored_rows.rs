@@ -1,6 +1,6 @@
-//! The rows of a table by id, for an import whose source tells only some columns of a row.
+//! Looks up the rows of a table by id, for an import whose source has only some columns of a row.
 //!
-//! A lookup costs about 5 µs per data file and 20 to 40 µs per row found, less where rows of one page are asked for
+//! A lookup costs about 5 µs per data file and 20 to 40 µs per row found, less if rows of one page are requested
 //! together: pass the ids of a whole block.
 
 use bytes::Bytes;
@@ -16,17 +16,18 @@ pub struct StoredRows {
 }
 
 impl StoredRows {
-    /// The rows of these data files, in which an id occurs once.
+    /// Looks rows up in these data files; an id occurs in them once.
     pub(super) fn new(files: Vec<DataFile>) -> Self {
         Self { files }
     }
 
-    /// Whether the table has no rows.
+    /// Returns whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// The record texts of the rows with these ids, in the order given; `None` for an id that the table does not have.
+    /// Returns the record texts of the rows with these ids, in the order given; `None` for an id that is not in the
+    /// table.
     ///
     /// # Errors
     /// A file cannot be read, is damaged, or belongs to a table without records.

@@ -1,9 +1,9 @@
-//! The versions of a table that are kept: its current snapshot and those before it, with the files that they name.
+//! The kept versions of a table: its current snapshot and those before it, with the files that they name.
 //!
-//! A version is the sequence number of a snapshot. When a publication replaces `snapshot.json`, the former one stays
-//! as `snapshots/<sequence>.json`, and its files stay where they are. Whatever is older than the versions to keep is
-//! deleted: first the snapshot, then the files that no other snapshot names, so a version that is listed is whole even
-//! after a crash. Processes that opened a file keep reading it, deleted or not.
+//! A version is the sequence number of a snapshot. When a publication replaces `snapshot.json`, the former one stays as
+//! `snapshots/<sequence>.json`, and its files stay where they are. Versions beyond those to keep are deleted: first the
+//! snapshot, then the files that no other snapshot names, so a version that is listed is complete even after a crash.
+//! Processes that opened a file keep reading it, deleted or not.
 
 use std::collections::HashSet;
 use std::fs;
@@ -20,7 +20,7 @@ fn path_of(folder: &Path, version: u64) -> PathBuf {
     folder.join(FOLDER).join(format!("{version:06}.json"))
 }
 
-/// Numbers and paths of the former snapshots, oldest first.
+/// Returns the numbers and paths of the former snapshots, oldest first.
 fn former(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
     let folder = folder.join(FOLDER);
     let entries = match fs::read_dir(&folder) {
@@ -40,8 +40,8 @@ fn former(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
     Ok(found)
 }
 
-/// The versions of a table, oldest first and without gaps; the last is the current one. Empty if nothing was
-/// published. A former snapshot that cannot be read ends the row of versions there.
+/// Returns the versions of a table, oldest first and without gaps; the last is the current one. Empty if nothing was
+/// published. A former snapshot that cannot be read ends the list: older ones are left out.
 ///
 /// # Errors
 /// The current snapshot cannot be read.
@@ -67,7 +67,7 @@ pub(super) fn kept(folder: &Path) -> Result<Vec<Snapshot>, Error> {
     Ok(versions)
 }
 
-/// The snapshot of one version of a table.
+/// Returns the snapshot of one version of a table.
 ///
 /// # Errors
 /// The version is not kept or was never published, or a snapshot cannot be read.
@@ -87,10 +87,10 @@ pub(super) fn load(folder: &Path, table: &'static str, version: u64) -> Result<S
     })
 }
 
-/// Keeps a second name of the current snapshot, before another takes its place.
+/// Gives the current snapshot a second name, before a new one replaces it.
 pub(super) fn remember(folder: &Path, current: &Snapshot) -> Result<(), Error> {
     if current.checksum.is_empty() {
-        // Nothing was published, or it could not be read.
+        // Nothing was published, or the snapshot could not be read.
         return Ok(());
     }
     let path = path_of(folder, current.sequence);

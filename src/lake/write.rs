@@ -212,7 +212,7 @@ impl DataFileWriter {
             let number = self.writer.flushed_row_groups().len();
             self.group = self.columns.create_column_writers(number)?;
         }
-        // A column has one leaf, a list of structs one per field; writers are in the order of the leaves.
+        // A column has one leaf; a list of structs has one per field. Writers are in the order of the leaves.
         let leaves: Vec<Vec<ArrowLeafColumn>> = rows
             .columns()
             .par_iter()
@@ -279,8 +279,8 @@ fn text_column<'r>(rows: &'r RecordBatch, name: &str) -> Option<&'r StringArray>
         .and_then(|column| column.as_string_opt::<i32>())
 }
 
-/// Content digests of the rows of a batch: of their records, or of all columns if there are none. Each row is hashed
-/// once and the digests travel with the rows, since hashing takes 3 µs per row at full width.
+/// Returns the content digests of the rows of a batch: of their records, or of all columns if there are none. Each row
+/// is hashed once and the digests travel with the rows, since hashing takes 3 µs per row at full width.
 pub fn content_digests(rows: &RecordBatch) -> Result<Vec<u64>, Error> {
     let digests = |digest: &(dyn Fn(usize) -> u64 + Sync)| {
         (0..rows.num_rows())
@@ -302,7 +302,7 @@ pub fn content_digests(rows: &RecordBatch) -> Result<Vec<u64>, Error> {
     }))
 }
 
-/// Index entries of the rows of a batch, numbered from `first_row`.
+/// Returns the index entries of the rows of a batch, numbered from `first_row`.
 pub fn index_entries(
     schema: &TableSchema,
     rows: &RecordBatch,

@@ -1,9 +1,9 @@
 //! Captures one state of a data folder: its files by hard links in a stage, then the rows of its store.
 //!
 //! Files that are named by another one (a snapshot, `current.json`, the list of a text index) are linked between two
-//! readings of the one that names them; if it is unchanged, all of them were present. Writers delete files only after
-//! they have replaced what names them. The store is read last, so whatever tables and indexes show, the rows know: the
-//! order in which backups are taken. A stage shares its files with the data folder and takes no room.
+//! reads of the file that names them; if it is unchanged, all of them were present. Writers delete files only after
+//! they have replaced the file that names them. The store is read last, so that it has all rows that tables and indexes
+//! show; backups are taken in the same order. A stage shares its files with the data folder and takes no space.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -37,7 +37,7 @@ pub(crate) const TEXTS: &str = "index/properties";
 pub(crate) const CURRENT: &str = "current.json";
 /// Files of a text index that name its segments.
 const TEXT_LISTS: [&str; 2] = ["meta.json", ".managed.json"];
-/// Folders that are published whole: contours, rules of portals.
+/// Folders that are published completely: contours, rules of portals.
 const COMPANIONS: [&str; 2] = ["reference", "portals"];
 /// Lock file in the data folder that a running publication holds.
 const LOCK_FILE: &str = "publish.lock";
@@ -70,8 +70,8 @@ struct CheckedPart {
 }
 
 impl Capture {
-    /// Captures a data folder while other processes read and write it. `is_known` says which content need not be
-    /// written to the stage. Reads files that were not published before against their checksums. Blocks.
+    /// Captures a data folder while other processes read and write it. `is_known` returns which content need not be
+    /// written to the stage. Verifies files that were not published before against their checksums. Blocks.
     ///
     /// # Errors
     /// Another publication is running; there is no data; a file is damaged or cannot be read.
@@ -85,7 +85,7 @@ impl Capture {
         }
         let lock = staging::lock(data, LOCK_FILE, STAGE_PREFIX)?;
         if data.join(LAKE).exists() {
-            // Moves tables of an earlier version to where the capture looks for them.
+            // Moves tables of an earlier version to the folders that the capture reads.
             Lake::open_existing(data)?;
         }
         let stage = staging::private_folder(STAGE_PREFIX, data)?;
@@ -125,7 +125,7 @@ impl Capture {
         })
     }
 
-    /// The file in the stage with content that is in the capture.
+    /// Returns the file in the stage with some content of the capture.
     pub fn file_of(&self, content: &Content) -> PathBuf {
         let root = self.stage.path();
         let file = self.files.iter().find(|file| file.content == *content);
@@ -136,13 +136,13 @@ impl Capture {
     }
 }
 
-/// Links the files of every table's current snapshot; returns the data files.
+/// Links the files of every table's current snapshot. Returns the data files.
 fn link_tables(data: &Path, root: &Path) -> Result<Vec<CheckedPart>> {
     let lake = data.join(LAKE);
     let mut parts = Vec::new();
     for table in entries(&lake)? {
         let from = lake.join(&table);
-        // Folders without underscore are for other programs and derived from these.
+        // Folders without an underscore are for other programs and derived from these.
         if !table.starts_with('_') || !from.is_dir() {
             continue;
         }
@@ -182,7 +182,7 @@ fn link_named(
     Ok(())
 }
 
-/// Files of the current model, relative to the folder of models.
+/// Returns the files of the current model, relative to the folder of models.
 fn model_files(folder: &Path, text: &[u8]) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct CurrentModel {
@@ -194,7 +194,7 @@ fn model_files(folder: &Path, text: &[u8]) -> Option<Vec<String>> {
     Some(files.collect::<Vec<_>>()).filter(|files| !files.is_empty())
 }
 
-/// Segments of the current edition of addresses.
+/// Returns the segments of the current edition of addresses.
 fn segment_files(_folder: &Path, text: &[u8]) -> Option<Vec<String>> {
     #[derive(Deserialize)]
     struct Edition {
@@ -228,7 +228,8 @@ fn link_texts(data: &Path, root: &Path) -> Result<()> {
             segments.contains(stem)
         };
         link_all(&from, &to, entries(&from)?.into_iter().filter(is_named))?;
-        // The list of all files is replaced with the other one; what it names beyond the segments is not there.
+        // The list of all files is replaced together with the other list; files that it names beyond the segments are
+        // not captured.
         let managed = fs::read(from.join(TEXT_LISTS[1])).unwrap_or_default();
         if !managed.is_empty() {
             write(&to.join(TEXT_LISTS[1]), &managed)?;
@@ -238,7 +239,7 @@ fn link_texts(data: &Path, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Stems of the files of a text index's segments: their identifiers without hyphens.
+/// Returns the stems of the files of a text index's segments: their identifiers without hyphens.
 fn text_segments(text: &[u8]) -> Option<HashSet<String>> {
     #[derive(Deserialize)]
     struct IndexMeta {
@@ -253,8 +254,8 @@ fn text_segments(text: &[u8]) -> Option<HashSet<String>> {
     Some(stems.map(|it| it.segment_id.replace('-', "")).collect())
 }
 
-/// Reads the file that names others, runs `link` on its text, and does so again until it is unchanged afterwards. `None`
-/// if there is no such file.
+/// Reads the file that names others and runs `link` on its text, until the file is unchanged afterwards. `None` if
+/// there is no such file.
 fn settled<T>(
     from: &Path,
     to: &Path,
@@ -295,7 +296,7 @@ fn link_all(from: &Path, to: &Path, names: impl IntoIterator<Item = String>) -> 
     Ok(())
 }
 
-/// Gives a file a second name; copies it if the file system does not allow that.
+/// Gives a file a second name, or copies it if the file system does not allow that.
 pub(crate) fn link_or_copy(from: &Path, to: &Path) -> Result<()> {
     if fs::hard_link(from, to).is_ok() {
         return Ok(());
@@ -314,14 +315,14 @@ fn link_tree(from: &Path, to: &Path) -> Result<()> {
             link_tree(&from, &to)?;
         } else if let Some(folder) = to.parent() {
             fs::create_dir_all(folder).map_err(Error::io(folder))?;
-            // One that is edited in place meanwhile does not match its digest and is not published.
+            // If it is edited in place during the capture, it does not match its digest and is not published.
             link_or_copy(&from, &to)?;
         }
     }
     Ok(())
 }
 
-/// Names in a folder, sorted; none if it does not exist.
+/// Returns the names in a folder, sorted; none if it does not exist.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<String>> {
     let listed = match fs::read_dir(folder) {
         Ok(listed) => listed,
@@ -356,7 +357,7 @@ fn list(
     Ok(())
 }
 
-/// The digest of a file that carries no checksums, or whose checksums whoever reads it verifies.
+/// Returns the digest of a file that has no checksums, or whose checksums its readers verify.
 fn digest_plain(file: &Path, progress: &dyn Fn(u64)) -> Result<String> {
     let mut open = File::open(file).map_err(Error::io(file))?;
     let mut hasher = blake3::Hasher::new();
@@ -372,13 +373,13 @@ fn digest_plain(file: &Path, progress: &dyn Fn(u64)) -> Result<String> {
 }
 
 impl CheckedPart {
-    /// Whether a file is one of the three of this data file.
+    /// Returns whether a file is one of the three of this data file.
     fn is_of(&self, file: &Path) -> bool {
         let names = self.entry.files();
         names.iter().any(|name| self.folder.join(name) == file)
     }
 
-    /// The digest of one of its files, each byte of which matches its checksum.
+    /// Returns the digest of one of its files, after verifying each byte against its checksum.
     fn digest(&self, file: &Path, progress: &dyn Fn(u64)) -> Result<String> {
         let sums = DataFileChecksums::load(&self.folder, &self.entry.file, &self.entry.sums)?;
         let [rows, ids, _sums] = self.entry.files().map(|name| self.folder.join(name));
@@ -423,7 +424,7 @@ fn digest_checked(file: &Path, sums: &SpanChecksums, progress: &dyn Fn(u64)) -> 
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Reads the rows that travel; those of unknown content are written to a folder, under their digests.
+/// Reads the replicated rows. Blocks of unknown content are written to a folder, under their digests.
 fn read_rows(
     store: &Store,
     folder: &Path,

@@ -1,7 +1,7 @@
 //! Digests of files that were published before, so that a publication does not read the whole data folder again.
 //!
-//! A file is known by its path, length, time of change and inode. They are remembered in `publish/digests.json` of the
-//! data folder; a cache that is lost or cannot be read costs one reading of all files.
+//! A file is identified by its path, length, modification time and inode. The digests are stored in
+//! `publish/digests.json` of the data folder; if this cache is lost or cannot be read, all files are read once more.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,7 +16,7 @@ use super::{Error, Result};
 /// Path in the data folder.
 const FILE: &str = "publish/digests.json";
 
-/// What is remembered of a file.
+/// The cached digest of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct KnownFile {
     bytes: u64,
@@ -30,7 +30,7 @@ struct KnownFile {
 pub(crate) struct Digests {
     path: PathBuf,
     known: HashMap<String, KnownFile>,
-    /// Those that this publication asked for; the others are forgotten.
+    /// Those that this publication used; the others are dropped.
     used: HashMap<String, KnownFile>,
 }
 
@@ -46,7 +46,7 @@ impl Digests {
         }
     }
 
-    /// The digest of a file, which `digest` computes if it is not known.
+    /// Returns the digest of a file, which `digest` computes if it is not known.
     pub(crate) fn of(
         &mut self,
         name: &str,
@@ -76,7 +76,7 @@ impl Digests {
         Ok(blake3)
     }
 
-    /// Remembers the digests that were asked for.
+    /// Writes the digests that were used.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -1,14 +1,14 @@
-//! Why a publication, a collection of garbage or a replica failed.
+//! The error type of publications, garbage collections and replicas.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use toise_base::staging::StagingError;
 
-/// Result of an operation of this room.
+/// Result of an operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why it failed.
+/// An error of a publication, a garbage collection or a replica.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The URL names no object store, or its settings are wrong.
@@ -32,7 +32,7 @@ pub enum Error {
     TimedOut {
         /// Path of the object.
         path: String,
-        /// How long an attempt waits.
+        /// How long an attempt waits, in seconds.
         seconds: u64,
     },
     /// Nothing was published there.
@@ -46,7 +46,7 @@ pub enum Error {
         /// Path of the object.
         path: String,
     },
-    /// The bytes of an object are not those that a manifest names.
+    /// The bytes of an object differ from those that a manifest names.
     #[error("{name}: its object {path} is corrupt: {reason}")]
     Corrupt {
         /// What the object is: path in the data folder, or block of rows.
@@ -76,7 +76,7 @@ pub enum Error {
         /// When it was taken, ISO 8601.
         created_at: String,
     },
-    /// Many numbers of snapshots are taken by publications that never ended.
+    /// Too many snapshot numbers are taken by publications that never ended.
     #[error("no free number for a snapshot after {number}; run `toise gc`")]
     NoFreeNumber {
         /// Number of the current snapshot.
@@ -85,7 +85,7 @@ pub enum Error {
     /// Another publication of the same data folder is running.
     #[error("{}: another publication is running; wait until it ends", .0.display())]
     Busy(PathBuf),
-    /// The replica runs already.
+    /// The replica is already running.
     #[error("{}: another process is this replica; choose another --data folder", .0.display())]
     ReplicaRuns(PathBuf),
     /// A folder with data of its own cannot become a replica.
@@ -97,7 +97,7 @@ pub enum Error {
     /// Tables, indexes or models were replaced faster than their files could be captured.
     #[error("{}: modified repeatedly during the publication; it is repeated later", .0.display())]
     Unsettled(PathBuf),
-    /// A file does not hold the bytes that it should.
+    /// A file does not hold the expected bytes.
     #[error("{}: damaged: {reason}; nothing was published", path.display())]
     Damaged {
         /// Path of the file.

@@ -1,7 +1,7 @@
-//! An object store in memory that fails as real ones do: no answers, errors before or after a write took effect, uploads
-//! that are cut short, answers of the past, slow listings, and a process that is killed at a given request.
+//! An object store in memory that fails as real ones do: no answers, errors before or after a write took effect,
+//! uploads that are cut short, stale answers, slow listings, and a process that is killed at a given request.
 //!
-//! Which request fails how follows from a seed, so a failure can be repeated.
+//! A seed determines which request fails and how, so that a failure can be reproduced.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,35 +22,35 @@ use object_store::{
 use std::sync::Mutex;
 use toise_base::splitmix::mix_into;
 
-/// After this the client of a real store gives up a request of an upload in parts by itself.
+/// After this time, the client of a real store gives up a request of an upload in parts by itself.
 const CLIENT_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// How a request fails.
+/// The way in which a request fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// It is never answered.
+    /// The request is never answered.
     Silence,
-    /// An error, and nothing has happened.
+    /// The answer is an error, and the request had no effect.
     Refused,
-    /// It took effect, and the answer is lost.
+    /// The request took effect, and the answer is lost.
     AnswerLost,
-    /// A part of what was sent is there, and the answer is an error.
+    /// A part of the sent bytes is stored, and the answer is an error.
     Torn,
-    /// What was there before the last write.
+    /// The answer is the state before the last write.
     Stale,
 }
 
-/// Faults of a hundred requests.
+/// Rates of faults, per hundred requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FaultRates {
     /// Requests that fail, out of a hundred.
     pub failing: u64,
-    /// Reads that see the past, out of a hundred.
+    /// Reads with a stale answer, out of a hundred.
     pub stale: u64,
 }
 
-/// Which requests fail.
+/// Decides which requests fail.
 #[derive(Debug)]
 struct Faults {
     seed: u64,
@@ -61,12 +61,12 @@ struct Faults {
     killed_at: u64,
 }
 
-/// The store.
+/// An object store in memory whose requests fail.
 #[derive(Debug)]
 pub struct FaultyStore {
     inner: Arc<InMemory>,
     faults: Arc<Faults>,
-    /// What was overwritten last.
+    /// The bytes of each object before its last write.
     former: Mutex<HashMap<Path, bytes::Bytes>>,
 }
 
@@ -120,7 +120,7 @@ impl Faults {
 }
 
 impl FaultyStore {
-    /// A store that fails at these rates.
+    /// Creates a store that fails at these rates.
     pub fn new(inner: &Arc<InMemory>, seed: u64, rates: FaultRates) -> Arc<Self> {
         Arc::new(Self {
             inner: Arc::clone(inner),
@@ -129,7 +129,7 @@ impl FaultyStore {
         })
     }
 
-    /// A store whose user is killed during a request, the first being 0.
+    /// Creates a store whose user is killed during a request, the first being 0.
     pub fn killed_at(inner: &Arc<InMemory>, request: u64) -> Arc<Self> {
         Arc::new(Self {
             inner: Arc::clone(inner),
@@ -138,7 +138,7 @@ impl FaultyStore {
         })
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> u64 {
         self.faults.requests.load(Ordering::SeqCst)
     }
@@ -217,7 +217,7 @@ impl ObjectStore for FaultyStore {
             Fault::Silence => return std::future::pending().await,
             Fault::Refused => return Err(refused()),
             Fault::Torn if matches!(options.mode, PutMode::Create | PutMode::Overwrite) => {
-                // Stores that are no object stores do this; a pointer is never torn by one that knows conditions.
+                // Stores that are not object stores do this. Stores with conditional writes never tear a pointer.
                 let is_content = location.as_ref().contains("objects/");
                 if is_content && self.inner.head(location).await.is_err() {
                     let bytes: Vec<u8> = payload.iter().flatten().copied().collect();
@@ -261,7 +261,7 @@ impl ObjectStore for FaultyStore {
             Fault::Stale => {
                 let former = self.former.lock().unwrap().get(location).cloned();
                 if let Some(former) = former {
-                    // An answer of the past has the length, the time and the ETag of the past.
+                    // A stale answer has the length, the time and the ETag of the former object.
                     let past = InMemory::new();
                     past.put(location, former.into()).await?;
                     let options = GetOptions {
@@ -291,7 +291,7 @@ impl ObjectStore for FaultyStore {
         let listed = self.inner.list(prefix);
         match fault {
             Fault::None | Fault::Stale => async move {
-                // A listing takes longer than anything else.
+                // A listing takes longer than any other request.
                 tokio::time::sleep(Duration::from_millis(2)).await;
                 listed
             }

@@ -1,4 +1,4 @@
-//! The data folder of a replica, and what it holds: downloaded content, applied rows, a text index.
+//! The data folder of a replica, and its contents: downloaded content, applied rows, a text index.
 
 use std::path::{Path, PathBuf};
 
@@ -19,41 +19,41 @@ pub(crate) struct ReplicaFolder {
 }
 
 impl ReplicaFolder {
-    /// The replica in a data folder.
+    /// Returns the replica folder of a data folder.
     pub(crate) fn of(data: &Path) -> Self {
         Self {
             data: data.to_owned(),
         }
     }
 
-    /// The data folder.
+    /// Returns the data folder.
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }
 
-    /// The folder of its own files.
+    /// Returns the folder of its own files.
     pub(crate) fn own(&self) -> PathBuf {
         self.data.join(FOLDER)
     }
 
-    /// The folder of the downloaded content.
+    /// Returns the folder of the downloaded content.
     pub(crate) fn objects(&self) -> PathBuf {
         self.own().join(OBJECTS)
     }
 
-    /// Path of downloaded content.
+    /// Returns the path of downloaded content.
     pub(crate) fn object(&self, content: &Content) -> PathBuf {
         self.objects().join(&content.blake3)
     }
 
-    /// Whether there is a text index of properties.
+    /// Returns whether there is a text index of properties.
     pub(crate) fn has_text_index(&self) -> Result<bool> {
         let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
         Ok(entries(&self.data.join(TEXTS))?.iter().any(is_number))
     }
 }
 
-/// The blocks of rows that a replica's store holds.
+/// Returns the blocks of rows that a replica's store holds.
 pub(crate) fn applied_blocks(store: &Store) -> Result<Vec<PublishedBlock>> {
     let Some(applied) = store.replicated_rows()? else {
         return Ok(Vec::new());

@@ -1,8 +1,8 @@
 //! The thread of a replica that follows publications.
 //!
-//! It asks for news every second. What is new is downloaded and installed beside what is in use; then whoever uses the
-//! data ([`User`]) goes over to it in one step. A snapshot that cannot be used is refused with the name of its bad file,
-//! and the former one stays.
+//! It checks for a new snapshot every second. A new snapshot is downloaded and installed next to the one in use; then
+//! the process that uses the data ([`User`]) switches to it in one step. A snapshot that cannot be used is refused with
+//! the name of its bad file, and the former one stays in use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,28 +16,28 @@ use crate::replica::Replica;
 use toise_base::supervise::{Supervisor, Worker};
 use toise_store::Store;
 
-/// Pause between two questions for news.
+/// Pause between two checks for a new snapshot.
 const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Longest pause after failures.
 const POLL_MAX: Duration = Duration::from_secs(30);
-/// Maximum wait, when stopping, for a download or an installation, which go on at the next start.
+/// Maximum wait, when stopping, for a download or an installation; it continues at the next start.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why a user did not go over to a snapshot.
+/// The reason why a user did not switch to a snapshot.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Whoever uses the data of a replica: a server, a worker.
+/// A user of the data of a replica: a server, a worker.
 pub trait User: Send + 'static {
-    /// Whether a snapshot is the one in use.
+    /// Returns whether a snapshot is the one in use.
     fn uses(&self, installed: &Manifest) -> bool;
 
-    /// Goes over to the snapshot that was just installed. Called again at the next turn if it fails.
+    /// Switches to the snapshot that was just installed. Called again at the next turn if it fails.
     ///
     /// # Errors
-    /// Something of it cannot be opened; what was in use stays so.
+    /// A part of it cannot be opened; the former snapshot stays in use.
     fn go_over(&mut self, installed: &Manifest) -> Result<(), Failure>;
 
-    /// Called at the end of every turn, with or without news.
+    /// Called at the end of every turn, with or without a new snapshot.
     fn after_turn(&mut self, _replica: &Replica, _store: &Store, _runtime: &Handle) {}
 }
 
@@ -60,7 +60,7 @@ impl Drop for Following {
 /// Starts the thread.
 ///
 /// # Errors
-/// The system gives no thread.
+/// The system cannot start a thread.
 pub fn follow(
     supervisor: &Supervisor,
     mut replica: Replica,
@@ -88,7 +88,7 @@ pub fn follow(
     Ok(Following { stop, worker })
 }
 
-/// Goes over to the newest snapshot, if there is one.
+/// Switches to the newest snapshot, if there is one.
 fn turn(
     replica: &mut Replica,
     store: &Store,
@@ -99,7 +99,7 @@ fn turn(
     if let Some(manifest) = news {
         replica.install(manifest, store)?;
     }
-    // Also after a former turn that installed and then failed.
+    // Also after an earlier turn that installed and then failed.
     if let Some(installed) = replica.installed()
         && !user.uses(installed)
     {

@@ -1,9 +1,9 @@
-//! Deletes what no kept snapshot names.
+//! Deletes manifests and objects that no kept snapshot needs.
 //!
-//! Kept are the newest snapshots and everything younger than a grace time: a publication that runs has written objects
-//! that no manifest names yet, and a replica may still download a snapshot that was just replaced. Manifests go before
-//! objects, so a snapshot that is listed is whole. Right before an object is deleted its age is read again: a publication
-//! that needs it has written it again.
+//! It keeps the newest snapshots and everything younger than a grace time: a running publication has written objects
+//! that no manifest names yet, and a replica may still download a snapshot that was just replaced. Manifests are
+//! deleted before objects, so a snapshot that is listed is complete. Right before an object is deleted, its age is read
+//! again, because a publication that needs it may have written it again.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use super::remote::Remote;
 use super::settings::OBJECTS_AT_ONCE;
 use super::{Error, Result};
 
-/// What is kept.
+/// Limits on what a collection keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Retention {
     /// Snapshots, the current one included; at least 1.
@@ -28,7 +28,7 @@ pub struct Retention {
 /// Whether a collection deletes anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It only says what it would delete.
+    /// It only reports what it would delete.
     DryRun,
     /// It deletes.
     Delete,
@@ -37,19 +37,19 @@ pub enum Mode {
 /// Result of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Collection {
-    /// Numbers of the snapshots that stay.
+    /// Numbers of the kept snapshots.
     pub kept: Vec<u64>,
-    /// Numbers of the snapshots that go.
+    /// Numbers of the deleted snapshots; in a dry run, of those that would be deleted.
     pub snapshots: Vec<u64>,
-    /// Objects that go.
+    /// Number of deleted objects; in a dry run, of those that would be deleted.
     pub objects: usize,
     /// Length of those, bytes.
     pub bytes: u64,
-    /// Objects that no snapshot names but that are too young to go.
+    /// Number of objects that no snapshot names but that are too young to delete.
     pub young: usize,
 }
 
-/// Deletes what no kept snapshot names, as of `now`.
+/// Deletes manifests and objects that no kept snapshot needs, as of `now`.
 ///
 /// # Errors
 /// Nothing was published; a kept manifest cannot be read, in which case nothing is deleted; the object store fails.
@@ -60,7 +60,7 @@ pub async fn collect(
     mode: Mode,
 ) -> Result<Collection> {
     let is_old = |written: DateTime<Utc>| now - written >= retention.grace;
-    // Listed first: what is written afterwards is not in the list.
+    // Listed first, so that objects written later are not in the list.
     let objects = remote.list(OBJECTS).await?;
     let Some(current) = remote.pointer().await? else {
         return Err(Error::NothingPublished(remote.url().to_owned()));

@@ -1,10 +1,10 @@
-//! Which part of a publication a replica holds on its disk: all of it, or the data files of some departments.
+//! The part of a publication that a replica holds on its disk: all of it, or the data files of some departments.
 //!
-//! A replica of some departments holds the data files that may have rows of these, and everything else whole: the lists
-//! of tables, checksums, addresses, the model, the text index, the rows of the store. The other data files are there at
-//! their full length, as holes ([`toise_lake::partial`]). What a request reads of them is fetched from the object store,
-//! verified, and kept; [`RemoteSpans`] counts it, and makes holes again of the files that were fetched from longest ago
-//! when there is more of it than the replica may keep.
+//! A replica of some departments holds the data files that may have rows of these departments, and all other files
+//! completely: the lists of tables, checksums, addresses, the model, the text index, the rows of the store. The
+//! remaining data files are on disk at their full length, as holes ([`toise_lake::partial`]). Bytes of them that a
+//! request reads are fetched from the object store, verified, and kept. [`RemoteSpans`] counts them. When there are
+//! more than the replica may keep, it turns the files that were fetched from longest ago back into holes.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -28,29 +28,29 @@ use super::manifest::{Content, Manifest, to_json};
 use super::remote::Remote;
 use super::{Error, Result};
 
-/// Longest wait of a reader for bytes from the object store, all attempts included.
+/// Maximum wait of a reader for bytes from the object store, all attempts included.
 const FETCH_WAIT_MAX: Duration = Duration::from_secs(20);
-/// What the note of them is called in messages.
+/// Name of the holdings file in messages.
 const HOLDINGS_NAME: &str = "holdings of the replica";
-/// Requests for bytes that may wait for the thread that sends them.
+/// Maximum requests for bytes that wait for the thread that sends them.
 const FETCHES_WAITING_MAX: usize = 256;
 
 /// The part of a publication that a replica holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holdings {
-    /// Codes of departments; none for all of France.
+    /// Codes of departments; empty for all of France.
     pub departments: Vec<String>,
-    /// Maximum bytes of other departments that are kept once they were fetched.
+    /// Maximum bytes of other departments that are kept after they were fetched.
     pub fetched_bytes_max: u64,
 }
 
 impl Holdings {
-    /// Whether all data files are held.
+    /// Returns whether all data files are held.
     pub fn is_all(&self) -> bool {
         self.departments.is_empty()
     }
 
-    /// Reads what an installed snapshot was installed with: everything, if nothing was noted.
+    /// Reads the holdings with which a snapshot was installed; all departments if there is no file.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         match fs::read(path) {
             Ok(text) => serde_json::from_slice(&text).map_err(|error| Error::Unreadable {
@@ -62,12 +62,12 @@ impl Holdings {
         }
     }
 
-    /// Notes it.
+    /// Writes the holdings to a file.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         replace(path, &to_json(self, HOLDINGS_NAME)?)
     }
 
-    /// Adds to a set the paths of the files of a table of which only holes are held.
+    /// Adds the paths of a table's files that are held only as holes to a set.
     pub(crate) fn add_holes(&self, folder: &str, snapshot: &Snapshot, holes: &mut HashSet<String>) {
         for entry in &snapshot.parts {
             if !entry.concerns(&self.departments) {
@@ -77,13 +77,13 @@ impl Holdings {
     }
 }
 
-/// Names of the files of a data file that may have holes: all but the checksums.
+/// Returns the names of the files of a data file that may have holes: all but the checksums.
 fn files_with_holes(entry: &DataFileEntry) -> impl Iterator<Item = String> {
     let [rows, ids, _sums] = entry.files();
     [rows, ids].into_iter()
 }
 
-/// Brings the bytes that a replica does not hold.
+/// Fetches the bytes that a replica does not hold.
 #[derive(Debug)]
 pub struct RemoteSpans {
     requests: mpsc::Sender<SpanRequest>,
@@ -98,7 +98,7 @@ struct SpanRequest {
     answer: SyncSender<Result<Bytes>>,
 }
 
-/// Content of the data files, and how much of those with holes was fetched.
+/// Content of the data files, and how much was fetched of those with holes.
 #[derive(Debug, Default)]
 struct KnownFiles {
     contents: HashMap<PathBuf, Content>,
@@ -111,10 +111,10 @@ impl RemoteSpans {
     /// Starts the thread that talks to the object store; it ends with this source.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system cannot start a thread.
     pub fn start(remote: Remote, fetched_bytes_max: u64) -> io::Result<Self> {
         let (requests, mut received) = mpsc::channel::<SpanRequest>(FETCHES_WAITING_MAX);
-        // Readers block until they have their bytes, on any thread: the requests have a runtime of their own.
+        // Readers block until they have their bytes, on any thread, so the requests have a separate runtime.
         let runtime = Builder::new_current_thread().enable_all().build()?;
         thread::Builder::new().name("spans".into()).spawn(move || {
             runtime.block_on(async move {
@@ -135,7 +135,7 @@ impl RemoteSpans {
         })
     }
 
-    /// Tells it what the data files of the installed snapshots consist of, and which of them have holes.
+    /// Sets the content of the data files of the installed snapshots, and which of them have holes.
     pub(crate) fn know<'m>(
         &self,
         data: &Path,
@@ -159,13 +159,13 @@ impl RemoteSpans {
             .collect();
     }
 
-    /// Counts what was fetched of a file, and makes room if that is too much.
+    /// Counts bytes fetched of a file, and frees space if there are too many.
     fn count(&self, file: &Path, bytes: u64) {
         let mut files = self.files.lock();
         files.fetches += 1;
         let now = files.fetches;
         let Some(fetched) = files.fetched.get_mut(file) else {
-            // A file without holes, of which something was damaged.
+            // A file without holes, in which bytes were damaged.
             return;
         };
         *fetched = (fetched.0 + bytes, now);

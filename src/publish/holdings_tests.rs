@@ -1,4 +1,5 @@
-//! Replicas that hold some departments: what is on disk, what is fetched, and what happens when they are to hold others.
+//! Tests of replicas that hold some departments: what is on disk, what is fetched, and what happens when the
+//! departments change.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ fn of(departments: &[&str], fetched_bytes_max: u64) -> Holdings {
     }
 }
 
-/// A replica, polled once.
+/// Opens a replica, polls once and installs a new snapshot.
 async fn open(data: &Path, remote: &Remote, holdings: Holdings) -> Result<Replica> {
     let mut replica = Replica::open(data, remote.clone(), holdings)?;
     let store = Store::open(data)?;
@@ -38,7 +39,7 @@ async fn open(data: &Path, remote: &Remote, holdings: Holdings) -> Result<Replic
     Ok(replica)
 }
 
-/// Bytes of the sales that are on disk.
+/// Returns the number of bytes of the sales that are on disk.
 fn on_disk(data: &Path) -> u64 {
     files(data)
         .iter()
@@ -93,7 +94,7 @@ async fn what_a_replica_does_not_hold_is_fetched_when_it_is_read_and_goes_when_t
     let [rows, ids] = files(data.path());
     drop(replica);
 
-    // What was fetched stays over a restart, and the check finds no damage in it.
+    // Fetched bytes stay over a restart, and the check finds no damage in them.
     let replica = open(data.path(), &remote, of(&[PARIS], 1 << 20))
         .await
         .unwrap();
@@ -102,7 +103,7 @@ async fn what_a_replica_does_not_hold_is_fetched_when_it_is_read_and_goes_when_t
     assert_eq!(check.run(&|_| ()).damaged, []);
     drop(replica);
 
-    // With less room, the file that was fetched from longest ago is a hole again.
+    // With less space, the file that was fetched from longest ago becomes a hole again.
     partial::punch(&rows).unwrap();
     partial::punch(&ids).unwrap();
     let replica = open(data.path(), &remote, of(&[PARIS], 1)).await.unwrap();
@@ -115,7 +116,7 @@ async fn what_a_replica_does_not_hold_is_fetched_when_it_is_read_and_goes_when_t
     assert!(partial::allocated(&ids).unwrap() > 0);
     drop(replica);
 
-    // Without its server nobody fetches, and nobody takes zeros for rows.
+    // Without its server nothing is fetched, and zeros are not read as rows.
     let refused = read(data.path()).unwrap_err().to_string();
     assert!(refused.contains("is not on this disk"), "{refused}");
     let check = Lake::open(data.path()).unwrap().check(&SALES);
@@ -141,7 +142,7 @@ async fn a_replica_that_is_to_hold_other_departments_goes_over_to_them() {
         assert_eq!(read(data.path()).unwrap(), ROWS, "{name}");
         drop(replica);
     }
-    // Whole again, other programs may read it.
+    // It is complete again, so other programs may read it.
     assert!(data.path().join("lake/sales").exists());
 }
 
@@ -155,7 +156,7 @@ async fn bytes_that_cannot_be_fetched_or_are_wrong_are_an_error_by_name_and_thos
             .await
             .unwrap(),
     );
-    // The object store is gone: the replica serves what it has, and names what it does not.
+    // The object store is gone: the replica serves the bytes it has, and names those it lacks.
     let gone = Remote::over(Arc::new(InMemory::new()), "some/prefix", killed());
     let replica = Replica::open(data.path(), gone, of(&[PARIS], 1 << 20)).unwrap();
     let error = read(data.path()).unwrap_err().to_string();

@@ -1,9 +1,10 @@
 //! Moves downloaded files to their places in the data folder of a replica.
 //!
-//! Files are placed before what names them: data files, segments and models first, then the rows of the store, so that
-//! whatever tables and indexes show, the store knows, and last the snapshots of tables and the files that name the current
-//! model and addresses. Every step can be repeated. Readers that run notice the last ones by themselves, as they do when
-//! another process imports; whoever wants to know when looks then.
+//! Files are placed before the files that name them. Data files, segments and models come first, then the rows of the
+//! store, so that the store has all rows that tables and indexes show. The snapshots of tables and the files that name
+//! the current model and addresses come last. Every step can be repeated. Running readers notice the last files by
+//! themselves, as they do when another process imports; a process that controls when it switches ([`super::follow`])
+//! reads them then.
 
 use std::collections::HashSet;
 use std::fs;
@@ -19,11 +20,11 @@ use toise_lake::{partial, snapshot};
 use toise_store::Store;
 use toise_store::exchange::{BlockExchange, ReplicatedRows};
 
-/// Folder in which a text index is put together.
+/// Folder in which a text index is assembled.
 const TEXTS_DRAFT: &str = "replica.new";
 
-/// Places the files that others name, those in `holes` without what they consist of. A text index is placed once: from
-/// then on it is kept current from the rows.
+/// Places the files that others name; those in `holes` are placed without their content. A text index is placed once:
+/// after that, it is kept current from the rows.
 pub(crate) fn place_files(
     replica: &ReplicaFolder,
     manifest: &Manifest,
@@ -50,14 +51,14 @@ pub(crate) fn place_files(
     place_texts(replica, manifest)
 }
 
-/// Whether a file is one that readers look at to find others.
+/// Returns whether a file is one that readers use to find others.
 pub(crate) fn names_others(path: &str) -> bool {
     let is_snapshot = path.starts_with(LAKE) && path.ends_with(snapshot::FILE_NAME);
     let names = [MODELS, ADDRESSES].map(|folder| format!("{folder}/{CURRENT}"));
     is_snapshot || names.iter().any(|name| name == path)
 }
 
-/// The folder of the table whose list has a path.
+/// Returns the folder of the table whose list has this path.
 pub(crate) fn table_folder(path: &str) -> Option<&str> {
     let folder = path.strip_suffix(snapshot::FILE_NAME)?;
     folder
@@ -85,7 +86,7 @@ pub(crate) fn mark(replica: &ReplicaFolder, manifest: &Manifest, is_whole: bool)
     Ok(())
 }
 
-/// Makes a hole of the length of some content, unless there is one already. Content that was held is deleted.
+/// Creates a hole of the length of some content, unless there is one already. Deletes the content if it was held.
 fn place_hole(object: &Path, content: &Content, to: &Path) -> Result<()> {
     let was_held = object.exists();
     if was_held {
@@ -97,7 +98,7 @@ fn place_hole(object: &Path, content: &Content, to: &Path) -> Result<()> {
     partial::create_hole(to, content.bytes).map_err(Error::io(to))
 }
 
-/// Gives content the name of a file, replacing a file of other content at once. Its readers keep what they opened.
+/// Gives content the name of a file, atomically replacing a file with other content. Readers keep the file they opened.
 fn place(object: &Path, to: &Path) -> Result<()> {
     let about = fs::metadata(object).map_err(Error::io(object))?;
     if fs::metadata(to).is_ok_and(|found| (found.dev(), found.ino()) == (about.dev(), about.ino()))
@@ -131,7 +132,7 @@ fn place_texts(replica: &ReplicaFolder, manifest: &Manifest) -> Result<()> {
     let _ = fs::remove_dir_all(&draft);
     fs::create_dir_all(&draft).map_err(Error::io(&draft))?;
     for (_, name, content) in &files {
-        // Copies: the index is written here, and its lists are replaced.
+        // Copies, because the index is written here, and its lists are replaced.
         let to = draft.join(name);
         fs::copy(replica.object(content), &to).map_err(Error::io(&to))?;
     }
@@ -186,8 +187,8 @@ pub(crate) fn switch(replica: &ReplicaFolder, manifest: &Manifest) -> Result<()>
     Ok(())
 }
 
-/// Deletes files that neither this nor the former snapshot names, and content that is not needed any more. Requests that
-/// began with the former one finish with its files. What cannot be deleted is left for the next time.
+/// Deletes files that neither this nor the former snapshot names, and content that is no longer needed. Requests that
+/// started with the former snapshot can finish with its files. Files that cannot be deleted are left for the next time.
 pub(crate) fn clean(replica: &ReplicaFolder, installed: &Manifest, former: Option<&Manifest>) {
     let files = installed.files.iter();
     let used: HashSet<&str> = files.map(|file| file.content.blake3.as_str()).collect();
@@ -210,7 +211,7 @@ pub(crate) fn clean(replica: &ReplicaFolder, installed: &Manifest, former: Optio
         for child in entries(&replica.data().join(folder)).unwrap_or_default() {
             let path = format!("{folder}/{child}");
             let at = replica.data().join(&path);
-            // Folders without underscore are derived for other programs.
+            // Folders without an underscore are derived for other programs.
             if at.is_dir() && (folder != LAKE || child.starts_with('_')) {
                 for name in entries(&at).unwrap_or_default() {
                     let inner = format!("{path}/{name}");
@@ -218,7 +219,7 @@ pub(crate) fn clean(replica: &ReplicaFolder, installed: &Manifest, former: Optio
                         let _ = fs::remove_file(at.join(name));
                     }
                 }
-                // Only a folder that is empty by now.
+                // Succeeds only if the folder is empty now.
                 let _ = fs::remove_dir(&at);
             } else if is_ours(&path) && !named.contains(path.as_str()) {
                 let _ = fs::remove_file(&at);

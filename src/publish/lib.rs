@@ -4,8 +4,9 @@
 //! snapshots of its tables, its indexes and its model name, then the rows of the store that replicas need. Their bytes
 //! become objects that are named by their own digest, are created once and never change. A numbered manifest
 //! ([`manifest`]) names all of them, and a small pointer names the newest manifest. The pointer is exchanged on the
-//! condition that it is still the one that the publication began with, so that of two publishers one wins and the other
-//! is told. Whoever reads begins at the pointer: a publication that is interrupted at any byte was never there.
+//! condition that it is still the one that the publication started from, so that of two publishers one wins and the
+//! other gets an error. Readers start at the pointer, so a publication that is interrupted at any byte has no effect
+//! for them.
 //!
 //! ```text
 //! current.json                      the pointer: number, digest and length of the newest manifest
@@ -14,14 +15,14 @@
 //! metering/<replica>/0000000007.json   consumption that a replica metered ([`metering`])
 //! ```
 //!
-//! A [`replica`] follows the pointer: it downloads what it lacks, verifies every byte, and then installs the files into a
-//! data folder of its own, where the processes that read it notice them as they notice an import. What no kept manifest
-//! names is deleted later ([`garbage`]). [`remote`] is the only module that talks to the object store.
+//! A [`replica`] follows the pointer: it downloads what it lacks, verifies every byte, and then installs the files into
+//! its own data folder, where the processes that read it notice them as they notice an import. Objects that no kept
+//! manifest names are deleted later ([`garbage`]). [`remote`] is the only module that talks to the object store.
 //!
-//! What it costs: a publication of a 20 GB data folder names about 850 files and, for two million properties with four
-//! million adverts, 35,000 blocks of rows; its manifest is 6 MB long. The first one is one request an object. A
-//! later one sends new files and changed blocks, the manifest and the pointer. A replica that has nothing to do asks for
-//! the pointer once a second, 2.6 million conditional requests a month.
+//! Costs: a publication of a 20 GB data folder names about 850 files and, for two million properties with four million
+//! adverts, 35,000 blocks of rows; its manifest is 6 MB long. The first publication needs one request per object. A
+//! later one sends new files and changed blocks, the manifest and the pointer. An idle replica reads the pointer once a
+//! second, 2.6 million conditional requests a month.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! What a publication consists of: its manifest, and the pointer that names the newest one.
+//! The documents of a publication: its manifest, and the pointer that names the newest manifest.
 //!
-//! Both are JSON. The pointer carries the digest of the manifest, which carries those of all content, so that whoever has
-//! read the pointer can verify every byte. Paths in a manifest are relative to the data folder and stay inside it;
-//! nothing read from an object store is used as a path before [`Manifest::parse`] has looked at it.
+//! Both are JSON. The pointer has the digest of the manifest, which has the digests of all content, so that a reader of
+//! the pointer can verify every byte. Paths in a manifest are relative to the data folder and stay inside it; nothing
+//! read from an object store is used as a path before [`Manifest::parse`] has checked it.
 
 use std::collections::HashSet;
 use std::path::{Component, Path};
@@ -37,7 +37,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// The content of bytes.
+    /// Returns the content of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self {
             bytes: bytes.len() as u64,
@@ -45,7 +45,7 @@ impl Content {
         }
     }
 
-    /// Path of the object.
+    /// Returns the path of the object.
     pub fn path(&self) -> String {
         format!("{OBJECTS}/{}/{}", &self.blake3[..2], self.blake3)
     }
@@ -73,7 +73,7 @@ pub struct PublishedBlock {
 }
 
 impl PublishedBlock {
-    /// What it is called in messages.
+    /// Returns its name in messages.
     pub fn name(&self) -> String {
         let table = &self.block.table;
         match self.block.keys {
@@ -88,7 +88,7 @@ impl PublishedBlock {
 pub struct Manifest {
     /// Format version.
     pub format: u32,
-    /// Number of the snapshot: greater than those of all former ones, not always by one.
+    /// Number of the snapshot: greater than all former ones, but not always by one.
     pub number: u64,
     /// When the state was captured, ISO 8601.
     pub created_at: String,
@@ -96,7 +96,7 @@ pub struct Manifest {
     pub publisher: String,
     /// Version of toise that published it.
     pub version: String,
-    /// Where the writer takes requests that replicas refuse, if it said so.
+    /// Address at which the writer takes requests that replicas refuse, if it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writer: Option<String>,
     /// Version of the store's tables.
@@ -108,12 +108,12 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Path of the manifest with a number.
+    /// Returns the path of the manifest with a number.
     pub fn path_of(number: u64) -> String {
         format!("{SNAPSHOTS}/{number:010}.json")
     }
 
-    /// The number in a path that [`Manifest::path_of`] made.
+    /// Returns the number in a path that [`Manifest::path_of`] returned.
     pub fn number_in(path: &str) -> Option<u64> {
         let name = path.rsplit('/').next()?;
         name.strip_suffix(".json")?.parse().ok()
@@ -122,7 +122,7 @@ impl Manifest {
     /// Reads a manifest, and refuses one that this version cannot use.
     ///
     /// # Errors
-    /// It is no manifest, of another format, or names a path outside the data folder.
+    /// It is not a manifest, has another format, or names a path outside the data folder.
     pub fn parse(text: &[u8], path: &str) -> Result<Self> {
         let unreadable = |reason: String| Error::Unreadable {
             path: path.to_owned(),
@@ -144,25 +144,25 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Content of all files and rows; the same content may appear more than once.
+    /// Returns the content of all files and rows; the same content may appear more than once.
     pub fn contents(&self) -> impl Iterator<Item = &Content> {
         let files = self.files.iter().map(|file| &file.content);
         files.chain(self.rows.iter().map(|block| &block.content))
     }
 
-    /// Content of all files and rows, each once.
+    /// Returns the content of all files and rows, each once.
     pub fn distinct_contents(&self) -> Vec<&Content> {
         let mut seen = HashSet::new();
         let contents = self.contents();
         contents.filter(|content| seen.insert(*content)).collect()
     }
 
-    /// Length of all content, bytes.
+    /// Returns the length of all content, bytes.
     pub fn bytes(&self) -> u64 {
         self.contents().map(|content| content.bytes).sum()
     }
 
-    /// Whether both show the same state.
+    /// Returns whether both show the same state.
     pub fn is_same_state(&self, other: &Self) -> bool {
         self.files == other.files
             && self.rows == other.rows
@@ -190,7 +190,7 @@ impl Pointer {
     /// Reads a pointer.
     ///
     /// # Errors
-    /// It is no pointer, or of another format.
+    /// It is not a pointer, or has another format.
     pub fn parse(text: &[u8], path: &str) -> Result<Self> {
         check_format(text, path)?;
         let unreadable = |reason: String| Error::Unreadable {
@@ -209,7 +209,7 @@ impl Pointer {
 /// Writes a manifest or pointer.
 ///
 /// # Errors
-/// Never for those of this module; serialisation reports errors all the same.
+/// Never for the types of this module; serialisation can still report errors.
 pub(crate) fn to_json(value: &impl Serialize, path: &str) -> Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(|error| Error::Unreadable {
         path: path.to_owned(),
@@ -233,7 +233,7 @@ fn check_format(text: &[u8], path: &str) -> Result<()> {
     })
 }
 
-/// Whether a relative path stays inside the folder it is joined to.
+/// Returns whether a relative path stays inside the folder it is joined to.
 fn is_inside(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))

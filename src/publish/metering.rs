@@ -1,7 +1,7 @@
-//! Files with the consumption that replicas metered, beside the snapshots: `metering/<replica>/<number>.json`.
+//! Files with the consumption that replicas metered, next to the snapshots: `metering/<replica>/<number>.json`.
 //!
-//! A file is created once and never changed; the writer deletes it when its sums are in the ledger. What is in the files is
-//! the business of the room `accounts`.
+//! A file is created once and never changed; the writer deletes it when its sums are in the ledger. The crate
+//! `accounts` defines the contents of the files.
 
 use bytes::Bytes;
 
@@ -13,11 +13,11 @@ const FOLDER: &str = "metering";
 /// Maximum length of a file, bytes.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Creates the file of a shipment; one that is there with the same bytes is its own.
+/// Creates the file of a shipment. Succeeds if the file exists with the same bytes.
 ///
 /// # Errors
-/// There is one with other bytes: two replicas have the identity of one, because a data folder was copied. The object store
-/// fails.
+/// The file exists with other bytes: two replicas have the same identity, because a data folder was copied. The object
+/// store fails.
 pub async fn send(remote: &Remote, replica: &str, shipment: i64, body: String) -> Result<()> {
     let path = format!("{FOLDER}/{replica}/{shipment:010}.json");
     match remote.create(&path, &Bytes::from(body)).await? {
@@ -29,7 +29,7 @@ pub async fn send(remote: &Remote, replica: &str, shipment: i64, body: String) -
     }
 }
 
-/// Paths of the files that are there.
+/// Returns the paths of the files, sorted.
 ///
 /// # Errors
 /// The object store fails.
@@ -44,7 +44,7 @@ pub async fn list(remote: &Remote) -> Result<Vec<String>> {
     Ok(paths)
 }
 
-/// The bytes of a file; `None` if it is gone.
+/// Reads the bytes of a file; `None` if it is gone.
 ///
 /// # Errors
 /// The object store fails.

@@ -1,13 +1,13 @@
-//! Publishes a data folder: captures its state, uploads what is new, and makes it current.
+//! Publishes a data folder: captures its state, uploads new content, and makes the snapshot current.
 //!
 //! 1. Read the pointer and the manifest that it names: their objects exist and are not sent again.
 //! 2. Capture the data folder ([`super::capture`]).
-//! 3. Upload content that the manifest does not name, several objects at once, under names of its own.
-//! 4. Create the numbered manifest; a number that is taken, by a publication that never ended or runs now, is passed over.
+//! 3. Upload content that the manifest does not name, several objects at once, each named by its digest.
+//! 4. Create the numbered manifest. A number is skipped if it is taken by a publication that never ended or is running.
 //! 5. Exchange the pointer, on the condition that it is the one that step 1 read. Otherwise another publisher was
 //!    faster, which the error names, and nothing has changed for readers.
 //!
-//! A process that is killed in between leaves objects that nobody reads; the next publication finds them and goes on.
+//! A process that is killed in between leaves objects that nobody reads; the next publication finds them and continues.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -26,31 +26,31 @@ use super::{Error, Result};
 use toise_base::clock::Clock;
 use toise_store::exchange::schema_version;
 
-/// Content that was there already is written again if it is older than this, so that a collection of garbage that has
-/// found it unused sees that it is used again.
+/// Existing content is written again if it is older than this, so that a garbage collection that has found it unused
+/// sees that it is in use again.
 const RENEWED_AFTER: TimeDelta = TimeDelta::hours(1);
-/// Numbers that are tried when others are taken.
+/// Maximum numbers that are tried if others are taken.
 const NUMBERS_TRIED: u64 = 64;
 
-/// Who publishes, and what it says of itself.
+/// Who publishes, and what it publishes.
 #[derive(Clone, Debug)]
 pub struct Publisher {
-    /// Host and process, for whoever is overtaken.
+    /// Host and process; named in the error of a publisher that is overtaken.
     pub name: String,
     /// Version of toise.
     pub version: String,
-    /// Where the writer takes requests that replicas refuse.
+    /// Address at which the writer takes requests that replicas refuse.
     pub writer: Option<String>,
-    /// What is sent.
+    /// Which content is sent.
     pub extent: Extent,
 }
 
-/// What a publication sends.
+/// The content that a publication sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// What the former snapshot does not name.
+    /// Content that the former snapshot does not name.
     New,
-    /// Everything, also what is there: repairs a prefix in which objects were lost or damaged.
+    /// All content, even if it exists: repairs a prefix in which objects were lost or damaged.
     All,
 }
 
@@ -150,7 +150,7 @@ pub async fn publish(
     Ok(Publication::of(&manifest, Some(sent)))
 }
 
-/// Uploads what is new; number and bytes of the objects that were sent.
+/// Uploads new content. Returns the number and bytes of the objects that were sent.
 async fn upload(
     capture: &Capture,
     manifest: &Manifest,

@@ -1,12 +1,12 @@
-//! The object store behind a URL: everything that is read from it or written to it goes through here.
+//! The object store behind a URL: all reads and writes of it go through here.
 //!
-//! Writes are of three kinds. Content has a name of its own ([`Remote::upload`]), so whoever writes it again writes the
-//! same. Manifests are created if absent ([`Remote::create`]). The pointer is exchanged on a condition
-//! ([`Remote::exchange_pointer`]). Each is repeated after errors, and a write whose answer was lost is recognised by what
-//! is there. Reads verify lengths and digests.
+//! There are three kinds of writes. Content is named by its digest ([`Remote::upload`]), so writing it again writes the
+//! same bytes. Manifests are created if absent ([`Remote::create`]). The pointer is exchanged on a condition
+//! ([`Remote::exchange_pointer`]). Each is repeated after errors; if the answer to a write was lost, the object itself
+//! shows whether the write succeeded. Reads verify lengths and digests.
 //!
-//! A folder (`file://`) knows no conditional update: there the exchange holds a lock file of the folder, and what is
-//! written is flushed.
+//! A folder (`file://`) has no conditional update: there the exchange holds a lock file of the folder, and written
+//! files are flushed.
 
 mod files;
 mod open;
@@ -51,28 +51,28 @@ pub struct Remote {
     folder: Option<PathBuf>,
 }
 
-/// The pointer as it was read.
+/// The pointer, and the version of it that was read.
 #[derive(Clone, Debug)]
 pub struct ReadPointer {
     /// The pointer.
     pub pointer: Pointer,
-    /// What identifies this state of it.
+    /// Identifies this version of it.
     pub version: UpdateVersion,
 }
 
-/// What became of an exchange of the pointer.
+/// The result of an exchange of the pointer.
 #[derive(Clone, Debug)]
 pub enum Exchange {
     /// The new pointer is current.
     Done,
-    /// Another one is.
+    /// Another pointer is current.
     Lost(Option<Pointer>),
 }
 
 impl Remote {
-    /// The object store of a URL: `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, `file:///folder`,
-    /// `http://host/path`. Credentials and endpoints come from the environment that is usual for each (`AWS_…`,
-    /// `GOOGLE_…`, `AZURE_…`). Sends nothing.
+    /// Opens the object store of a URL: `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`,
+    /// `file:///folder`, `http://host/path`. Credentials and endpoints come from the usual environment variables of
+    /// each (`AWS_…`, `GOOGLE_…`, `AZURE_…`). Sends nothing.
     ///
     /// # Errors
     /// The URL is of another kind, or the settings in the environment are incomplete.
@@ -117,7 +117,7 @@ impl Remote {
         })
     }
 
-    /// A given object store.
+    /// Wraps a given object store.
     pub fn over(store: Arc<dyn ObjectStore>, prefix: &str, policy: RetryPolicy) -> Self {
         Self {
             url: store.to_string(),
@@ -128,12 +128,12 @@ impl Remote {
         }
     }
 
-    /// The URL, for messages.
+    /// Returns the URL, for messages.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// How requests are repeated.
+    /// Returns the policy by which requests are repeated.
     pub fn policy(&self) -> &RetryPolicy {
         &self.policy
     }
@@ -176,13 +176,13 @@ impl Remote {
         }
     }
 
-    /// A small object; `None` if there is none.
+    /// Reads a small object; `None` if there is none.
     pub(crate) async fn small(&self, path: &str, bytes_max: u64) -> Result<Option<Bytes>> {
         let found = self.read(path, bytes_max, &GetOptions::default()).await?;
         Ok(found.map(|(bytes, _)| bytes))
     }
 
-    /// The pointer; `None` if nothing was published.
+    /// Reads the pointer; `None` if nothing was published.
     ///
     /// # Errors
     /// It cannot be read.
@@ -193,7 +193,7 @@ impl Remote {
         found.map(read_pointer).transpose()
     }
 
-    /// The pointer if it is another than the one read before; `None` if it is the same, or there is none.
+    /// Reads the pointer if it has changed since it was last read; `None` if it is the same, or there is none.
     ///
     /// # Errors
     /// It cannot be read.
@@ -210,7 +210,7 @@ impl Remote {
         }
     }
 
-    /// The manifest that a pointer names.
+    /// Reads the manifest that a pointer names.
     ///
     /// # Errors
     /// It is missing, does not match its digest, or is of another format.
@@ -230,7 +230,7 @@ impl Remote {
         Manifest::parse(&bytes, &path)
     }
 
-    /// A manifest by its path, without a pointer that says what it should be; `None` if it is gone.
+    /// Reads a manifest by its path, without a pointer to verify it against; `None` if it is gone.
     ///
     /// # Errors
     /// It cannot be read.
@@ -241,8 +241,8 @@ impl Remote {
             .transpose()
     }
 
-    /// Creates an object; `false` if there is one with other bytes. One with the same bytes counts as created: it may be
-    /// our own, whose answer was lost.
+    /// Creates an object. Returns `false` if one with other bytes exists. One with the same bytes counts as created: it
+    /// may be our own, whose answer was lost.
     ///
     /// # Errors
     /// The object store refuses it or does not answer.
@@ -278,7 +278,7 @@ impl Remote {
     /// Makes a pointer current if the current one is still `former`.
     ///
     /// # Errors
-    /// The object store refuses it or does not answer; the pointer may have been exchanged then.
+    /// The object store refuses it or does not answer; the pointer may have been exchanged all the same.
     pub async fn exchange_pointer(
         &self,
         next: &Pointer,
@@ -322,7 +322,8 @@ impl Remote {
         }
     }
 
-    /// Waits for the lock of a folder that is published to; nothing elsewhere. The lock ends with the file returned.
+    /// Waits for the lock of a folder that is published to; does nothing for other object stores. The lock is released
+    /// when the returned file is closed.
     async fn lock_folder(&self) -> Result<Option<File>> {
         let Some(folder) = self.folder.clone() else {
             return Ok(None);
@@ -341,7 +342,7 @@ impl Remote {
         }
     }
 
-    /// Flushes an object of a folder to disk, with its name; nothing elsewhere.
+    /// Flushes an object of a folder to disk, with its name; does nothing for other object stores.
     fn flush(&self, path: &str) -> Result<()> {
         let Some(folder) = &self.folder else {
             return Ok(());
@@ -354,7 +355,7 @@ impl Remote {
         Ok(())
     }
 
-    /// Length of an object and when it was written; `None` if there is none.
+    /// Returns the length of an object and when it was written; `None` if there is none.
     pub(crate) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
         let at = self.at(path);
         match self.policy.run(path, || self.store.head(&at)).await {
@@ -367,8 +368,8 @@ impl Remote {
         }
     }
 
-    /// The length of the object of some content, and its bytes from an offset on, in pieces. The answer may end early or
-    /// be wrong: whoever reads it verifies the digest of the whole.
+    /// Returns the length of the object of some content, and its bytes from an offset on, in pieces. The answer may end
+    /// early or be wrong: the caller verifies the digest of the whole.
     ///
     /// # Errors
     /// There is no such object, or no answer.
@@ -386,7 +387,7 @@ impl Remote {
         Ok((answer.meta.size, answer.into_stream()))
     }
 
-    /// Some bytes of the object of some content. They may be wrong: whoever reads them verifies them.
+    /// Reads some bytes of the object of some content. They may be wrong: the caller verifies them.
     ///
     /// # Errors
     /// There is no such object, it is shorter, or there is no answer.
@@ -404,7 +405,7 @@ impl Remote {
         read.await
     }
 
-    /// Paths, relative to the prefix, of all objects in a folder, with what is known of them.
+    /// Returns the paths, relative to the prefix, of all objects in a folder, with their metadata.
     pub(crate) async fn list(&self, folder: &str) -> Result<Vec<(String, ObjectMeta)>> {
         let at = self.at(folder);
         let skipped = match self.prefix.as_ref() {
@@ -424,7 +425,7 @@ impl Remote {
             .await
     }
 
-    /// Deletes an object; one that is gone is deleted.
+    /// Deletes an object; succeeds if it is already gone.
     pub(crate) async fn delete(&self, path: &str) -> Result<()> {
         let at = self.at(path);
         match self.policy.run(path, || self.store.delete(&at)).await {
@@ -436,7 +437,7 @@ impl Remote {
         }
     }
 
-    /// Numbers and paths of all manifests, oldest first.
+    /// Returns the numbers, paths and metadata of all manifests, oldest first.
     pub(crate) async fn snapshots(&self) -> Result<Vec<(u64, String, ObjectMeta)>> {
         let listed = self.list(SNAPSHOTS).await?.into_iter();
         let numbered =
@@ -461,7 +462,7 @@ fn version_of(meta: &ObjectMeta) -> UpdateVersion {
     }
 }
 
-/// An answer that ended early; it is asked for again.
+/// Creates the error for an answer that ended early; the request is repeated.
 fn cut_short(found: u64, expected: u64) -> RemoteError {
     RemoteError::Generic {
         store: "answer",

@@ -1,14 +1,14 @@
 //! A replica: a data folder whose files come from publications.
 //!
-//! [`Replica::poll`] asks for the pointer and, when it names a newer snapshot, downloads what is not there: several
-//! objects at once, each continued where it broke off, each verified before it gets its name. Only then, [`Replica::install`]
-//! moves the files to their places, exchanges the rows of the store in one transaction, and replaces the files that name
-//! others, which is what running readers look at (`install.rs`). A snapshot with a missing or corrupt object changes
-//! nothing: the error names the file, and the former state stays. A replica of some departments downloads the data files
-//! of these only ([`super::holdings`]).
+//! [`Replica::poll`] reads the pointer and, if it names a newer snapshot, downloads the missing objects: several at
+//! once, each continued where it broke off, each verified before it gets its name. Only then [`Replica::install`] moves
+//! the files to their places, exchanges the rows of the store in one transaction, and replaces the files that name
+//! others, which running readers look at (`install.rs`). A snapshot with a missing or corrupt object changes nothing:
+//! the error names the file, and the former state stays. Of the data files, a replica of some departments downloads
+//! only those of its departments ([`super::holdings`]).
 //!
 //! ```text
-//! replica/objects/3fa94c…      downloaded content; files of tables are second names of it
+//! replica/objects/3fa94c…      downloaded content; files of tables are hard links to it
 //! replica/next.json            the manifest that is being installed: completed after a crash, without the network
 //! replica/installed.json       the manifest that is installed
 //! replica/holdings.json        the departments whose data files it holds
@@ -42,16 +42,16 @@ use toise_store::exchange::schema_version;
 const NEXT: &str = "next.json";
 /// The manifest that is installed.
 const INSTALLED: &str = "installed.json";
-/// What is held of it.
+/// The departments whose data files are held.
 const HOLDINGS: &str = "holdings.json";
 /// Held while the replica runs.
 const LOCK_FILE: &str = "lock";
-/// Times that corrupt content is fetched from its beginning: once more, in case it was damaged on its way.
+/// Maximum times that corrupt content is fetched from its beginning: twice, in case it was damaged in transit.
 const CORRUPT_MAX: u32 = 2;
-/// Times that a download is continued without a byte of progress.
+/// Attempts in a row without a byte of progress after which a download fails.
 const STALLS_MAX: u32 = 8;
 
-/// The replica in a data folder.
+/// A replica in a data folder.
 #[derive(Debug)]
 pub struct Replica {
     folder: ReplicaFolder,
@@ -60,18 +60,19 @@ pub struct Replica {
     seen: Option<ReadPointer>,
     installed: Option<Manifest>,
     holdings: Holdings,
-    /// Whether that is what the installed snapshot was installed with.
+    /// Whether the installed snapshot was installed with these departments.
     is_held: bool,
-    /// Brings what is not held. It is registered for as long as the replica is.
+    /// Fetches bytes that are not held. It is registered as long as the replica lives.
     spans: Option<(Arc<RemoteSpans>, Registration)>,
     _lock: File,
 }
 
 impl Replica {
-    /// Opens a data folder as a replica that holds this part of publications, creating it if need be. Sends nothing.
+    /// Opens a data folder as a replica that holds this part of publications, and creates it if it does not exist.
+    /// Sends nothing.
     ///
     /// # Errors
-    /// Another process is this replica; the folder holds data that did not come from a publication.
+    /// Another process runs this replica; the folder holds data that did not come from a publication.
     pub fn open(data: &Path, remote: Remote, holdings: Holdings) -> Result<Self> {
         let place = ReplicaFolder::of(data);
         let folder = place.own();
@@ -114,7 +115,8 @@ impl Replica {
         Ok(replica)
     }
 
-    /// Paths of the data files of a manifest that are not to be downloaded. Their tables' lists must be here.
+    /// Returns the paths of the data files of a manifest that are not to be downloaded. The lists of their tables must
+    /// be downloaded already.
     fn holes(&self, manifest: &Manifest, holdings: &Holdings) -> Result<HashSet<String>> {
         let mut holes = HashSet::new();
         if holdings.is_all() {
@@ -135,7 +137,8 @@ impl Replica {
         Ok(holes)
     }
 
-    /// Tells whoever fetches what is not held of the files there are: those of the installed manifest, and of the next.
+    /// Passes the files of the installed manifest, and of the next one, to the source that fetches bytes that are not
+    /// held.
     fn know(&self, next: Option<&Manifest>, holes: &HashSet<String>) {
         if let Some((spans, _)) = &self.spans {
             let manifests = self.installed.iter().chain(next);
@@ -143,26 +146,26 @@ impl Replica {
         }
     }
 
-    /// Whether a data folder is a replica's.
+    /// Returns whether a data folder is a replica's.
     pub fn is_in(data: &Path) -> bool {
         ReplicaFolder::of(data).own().exists()
     }
 
-    /// The manifest of the installed snapshot; `None` before the first.
+    /// Returns the manifest of the installed snapshot; `None` before the first.
     pub fn installed(&self) -> Option<&Manifest> {
         self.installed.as_ref()
     }
 
-    /// Where the snapshots come from.
+    /// Returns the object store from which the snapshots come.
     pub fn remote(&self) -> &Remote {
         &self.remote
     }
 
-    /// Completes an installation that a killed process left: all its content is there, unless other departments are to be
-    /// held now. Blocks.
+    /// Completes an installation that a killed process left. All its content is already downloaded, unless the
+    /// departments have changed since. Blocks.
     ///
     /// # Errors
-    /// It fails again.
+    /// The installation fails again.
     pub fn recover(&mut self, store: &Store) -> Result<()> {
         let next = self.folder.own().join(NEXT);
         let Some(manifest) = read_manifest(&next)? else {
@@ -176,7 +179,7 @@ impl Replica {
         }
     }
 
-    /// Asks whether there is a newer snapshot, and downloads what it needs; `None` if there is none. `progress` counts bytes.
+    /// Checks for a newer snapshot, and downloads what it needs; `None` if there is none. `progress` counts bytes.
     ///
     /// # Errors
     /// Nothing was published; an object is missing or corrupt, which the error names; no answer. The installed snapshot
@@ -202,11 +205,11 @@ impl Replica {
             .map_or(0, |manifest| manifest.number);
         let is_news = match self.is_held {
             true => found.pointer.number > installed,
-            // What is installed has to be held in another way.
+            // The installed snapshot must be installed again with other departments.
             false => found.pointer.number >= installed,
         };
         if !is_news {
-            // What is installed, or an answer of the past.
+            // The installed snapshot, or a stale answer.
             if found.pointer.number == installed {
                 self.seen = Some(found);
             }
@@ -224,7 +227,7 @@ impl Replica {
         Ok(Some(manifest))
     }
 
-    /// Downloads the content of a manifest that is not there.
+    /// Downloads the content of a manifest that is missing.
     async fn download(
         &self,
         manifest: &Manifest,
@@ -232,7 +235,7 @@ impl Replica {
         progress: &ProgressBar,
     ) -> Result<()> {
         if !self.holdings.is_all() {
-            // The lists of tables tell which files are held.
+            // The lists of tables show which files are held.
             let lists = manifest
                 .files
                 .iter()
@@ -249,7 +252,7 @@ impl Replica {
             .into_iter()
             .map(|(name, content)| self.fetch(name, content, progress));
         self.complete(downloads).await?;
-        // The names are on disk before a manifest that relies on them.
+        // The names must be on disk before a manifest that relies on them.
         sync_folder(&self.folder.objects())
     }
 
@@ -262,7 +265,7 @@ impl Replica {
         downloads.try_collect().await
     }
 
-    /// Content of a manifest that is to be held and is not here, each once, and what it is called.
+    /// Returns the content of a manifest that is to be held but is not downloaded, each once, and its name in messages.
     fn lacking<'m>(
         &self,
         manifest: &'m Manifest,
@@ -290,12 +293,12 @@ impl Replica {
             .collect())
     }
 
-    /// Whether content was downloaded: it gets its name once it is verified and on disk.
+    /// Returns whether content was downloaded: it gets its name once it is verified and on disk.
     fn is_here(&self, content: &Content) -> bool {
         fs::metadata(self.folder.object(content)).is_ok_and(|about| about.len() == content.bytes)
     }
 
-    /// Downloads content, continuing what an interrupted download left.
+    /// Downloads content, continuing an interrupted download.
     async fn fetch(&self, name: String, content: &Content, progress: &ProgressBar) -> Result<()> {
         let part = self.folder.object(content).with_extension("part");
         let mut corrupt = 0;
@@ -321,7 +324,7 @@ impl Replica {
         tokio::fs::rename(&part, &to).await.map_err(Error::io(&to))
     }
 
-    /// Downloads the rest of content behind what is there. Returns what is wrong with the whole, if anything is.
+    /// Downloads the rest of content that is partly there. Returns what is wrong with the whole, if anything.
     async fn fetch_once(
         &self,
         name: &str,
@@ -408,7 +411,7 @@ impl Replica {
                     return Ok(Some(self.remote.policy().timed_out(&content.path())));
                 }
             };
-            // More than there should be is wrong, whatever it is; it is not written.
+            // Extra bytes are always wrong, so they are not written.
             if *length + piece.len() as u64 > content.bytes {
                 let (name, path) = (name.to_owned(), content.path());
                 let reason = format!("longer than {} bytes", content.bytes);
@@ -421,7 +424,7 @@ impl Replica {
     }
 
     /// Installs a downloaded snapshot. Returns once it is on disk; readers of the data folder notice it within moments.
-    /// A process that is killed meanwhile completes it with [`Replica::recover`]. Blocks.
+    /// If the process is killed during the installation, [`Replica::recover`] completes it. Blocks.
     ///
     /// # Errors
     /// Files or the store cannot be written.

@@ -1,6 +1,6 @@
-//! Repeats requests that may succeed the next time, with growing waits and jitter.
+//! Repeats failed requests that may succeed later, with growing waits and jitter.
 //!
-//! The object stores' own clients do not retry here: one place decides how often, and tests decide how long.
+//! The object stores' own clients do not retry here, so that one place decides how often, and tests can set the waits.
 
 use std::future::Future;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct RetryPolicy {
     pub backoff_first: Duration,
     /// Maximum wait after a failure.
     pub backoff_max: Duration,
-    /// Maximum time to an answer, or between two pieces of one.
+    /// Maximum wait for an answer, or between two pieces of one.
     pub answer_timeout: Duration,
 }
 
@@ -34,7 +34,8 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The wait after a number of failed attempts: it doubles up to the maximum, times a random factor from 0.5 to 1.
+    /// Returns the wait after a number of failed attempts: it doubles up to the maximum, times a random factor from 0.5
+    /// to 1.
     pub fn backoff(&self, attempts: u32) -> Duration {
         let doublings = 2u32.saturating_pow(attempts.saturating_sub(1));
         let wait = self.backoff_first.saturating_mul(doublings);
@@ -67,7 +68,7 @@ impl RetryPolicy {
         }
     }
 
-    /// The error of a request without an answer.
+    /// Creates the error for a request without an answer.
     pub(crate) fn timed_out(&self, path: &str) -> Error {
         Error::TimedOut {
             path: path.to_owned(),
@@ -76,7 +77,7 @@ impl RetryPolicy {
     }
 }
 
-/// An error of the object store at a path.
+/// Creates the error for an error of the object store at a path.
 pub(crate) fn remote(path: &str, source: RemoteError) -> Error {
     Error::Remote {
         path: path.to_owned(),
@@ -84,7 +85,7 @@ pub(crate) fn remote(path: &str, source: RemoteError) -> Error {
     }
 }
 
-/// Whether a request that failed so would fail again.
+/// Returns whether a request with this error would fail again.
 pub(crate) fn is_final(error: &RemoteError) -> bool {
     matches!(
         error,

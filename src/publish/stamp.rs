@@ -1,7 +1,8 @@
-//! A cheap value that tells whether a data folder may have changed since it was published.
+//! A cheap value that shows whether a data folder may have changed since it was published.
 //!
-//! It is made of what names everything else: the snapshots of the tables, the current model, the current addresses, and the
-//! store's own counters. A record that was only moved to its place changes nothing that readers see, and is not in it.
+//! It is made of the files that name all others, which are the snapshots of the tables, the current model and the
+//! current addresses, and of the store's own counters. A record that was only moved to its place changes nothing for
+//! readers, so the stamp ignores it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,7 +12,7 @@ use super::{Error, Result};
 use toise_lake::snapshot;
 use toise_store::Store;
 
-/// The stamp of a data folder as of now. Reads a few `stat` calls and four numbers.
+/// Returns the current stamp of a data folder. Costs a few `stat` calls and a read of four numbers.
 ///
 /// # Errors
 /// Folder or store cannot be read.

@@ -1,4 +1,4 @@
-//! Publications and replicas of small data folders, over an object store that fails.
+//! Tests of publications and replicas of small data folders, over an object store that fails.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,7 +55,7 @@ pub(super) static SALES: LazyLock<TableSchema> = LazyLock::new(|| {
     )
 });
 
-/// Waits of milliseconds, and many attempts.
+/// Returns a policy with waits of milliseconds and many attempts.
 pub(super) fn patient() -> RetryPolicy {
     RetryPolicy {
         attempts_max: 16,
@@ -65,7 +65,7 @@ pub(super) fn patient() -> RetryPolicy {
     }
 }
 
-/// One attempt: whoever is killed does not try again.
+/// Returns a policy with one attempt: a killed process does not try again.
 pub(super) fn killed() -> RetryPolicy {
     RetryPolicy {
         attempts_max: 1,
@@ -139,7 +139,7 @@ fn train(data: &Path, version: &str) {
     );
 }
 
-/// The first state of a data folder.
+/// Writes the first state of a data folder.
 pub(super) fn first_state(data: &Path) {
     import(data, 0..40);
     store_properties(data, 1..700);
@@ -148,14 +148,14 @@ pub(super) fn first_state(data: &Path) {
     write_file(data, "toise.toml", "secret = true");
 }
 
-/// The second: another import, other properties, another model.
+/// Writes the second state: another import, other properties, another model.
 fn second_state(data: &Path) {
     import(data, 20..60);
     store_properties(data, 700..710);
     train(data, "m2");
 }
 
-/// What readers of a data folder see: each file that snapshots and lists name, and the rows of the store.
+/// Returns what readers of a data folder see: each file that snapshots and lists name, and the rows of the store.
 fn seen(data: &Path) -> BTreeMap<String, String> {
     let capture = Capture::take(data, &|_| false, &|_| ()).unwrap();
     let files = capture
@@ -178,7 +178,7 @@ pub(super) async fn publish_from(data: &Path, remote: &Remote, name: &str) -> Re
     publish(data, remote, &publisher(name), &Clock::system(), &bar).await
 }
 
-/// A replica of a remote in a folder; polls once and installs what is new.
+/// Opens a replica of a remote in a folder, polls once and installs a new snapshot.
 async fn follow(data: &Path, remote: &Remote) -> Result<Option<u64>> {
     let mut replica = Replica::open(data, remote.clone(), Holdings::default())?;
     let store = Store::open(data)?;
@@ -205,7 +205,7 @@ impl Writer {
             first_state(data);
         }
         let one = seen(first.path());
-        // Two imports of the same rows are the same files but for the moment of the import.
+        // Two imports of the same rows differ only in the time of the import.
         let copy = second.path();
         for file in ["lake", "store.sqlite", "ledger.sqlite"] {
             let _ = std::fs::remove_dir_all(copy.join(file));
@@ -276,7 +276,7 @@ async fn a_replica_shows_what_was_published_and_only_what_changed_travels() {
     assert_eq!(follow(replica.path(), &remote).await.unwrap(), Some(2));
     assert_eq!(seen(replica.path()), writer.seen[1]);
 
-    // One that begins with nothing has the same, and a writer can go back, as after a restore.
+    // A replica that starts empty gets the same, and a writer can go back, as after a restore.
     let fresh = tempfile::tempdir().unwrap();
     assert_eq!(follow(fresh.path(), &remote).await.unwrap(), Some(2));
     assert_eq!(seen(fresh.path()), writer.seen[1]);
@@ -404,7 +404,7 @@ async fn through_many_faults_every_reader_sees_one_whole_state() {
             .into_iter()
             .enumerate()
         {
-            // An answer of the past makes a publisher believe that another was faster.
+            // A stale answer makes a publisher believe that another one was faster.
             let mut published = Err(Error::NothingPublished(String::new()));
             for _ in 0..10 {
                 published = publish_from(data, &remote, "a").await;
@@ -500,7 +500,7 @@ async fn an_installation_that_was_killed_is_completed_without_the_network() {
         .unwrap();
     let text = serde_json::to_string(&manifest).unwrap();
     drop((replica, rows));
-    // Killed when the manifest was written and nothing else.
+    // Killed when only the manifest was written.
     write_file(data.path(), "replica/next.json", &text);
     let gone = Remote::over(Arc::new(InMemory::new()), "", killed());
     let mut replica = Replica::open(data.path(), gone.clone(), Holdings::default()).unwrap();
@@ -509,7 +509,7 @@ async fn an_installation_that_was_killed_is_completed_without_the_network() {
     assert_eq!(replica.installed().unwrap().number, 2);
     drop((replica, rows));
     assert_eq!(seen(data.path()), writer.seen[1]);
-    // Killed at the end of the installation, when all but the name of the manifest is done: done again.
+    // Killed at the end of the installation, when only the manifest is not renamed yet: done again.
     write_file(data.path(), "replica/next.json", &text);
     let mut replica = Replica::open(data.path(), gone, Holdings::default()).unwrap();
     replica.recover(&Store::open(data.path()).unwrap()).unwrap();
@@ -554,7 +554,7 @@ async fn objects_that_were_damaged_or_lost_are_repaired_by_sending_everything() 
             _ => drop(store.put(path, vec![0; bytes.len()].into()).await.unwrap()),
         }
     }
-    // Nothing changed at home, so nothing is sent.
+    // The data folder has not changed, so nothing is sent.
     assert!(!publish_from(data, &remote, "a").await.unwrap().is_new);
     let all = Publisher {
         extent: Extent::All,
@@ -625,7 +625,7 @@ async fn long_content_sent_in_parts_is_there_whole_or_not_at_all() {
             Ok(_) => written += 1,
             Err(_) => refused += 1,
         }
-        // An upload whose last answer was lost may be there as well.
+        // The object of an upload whose last answer was lost may exist as well.
         assert!(uploaded.is_err() || there.is_some(), "seed {seed}");
         assert!(there.is_none_or(|there| there == bytes), "seed {seed}");
     }
@@ -657,7 +657,7 @@ async fn garbage_is_what_no_kept_snapshot_names_after_the_grace_time() {
     assert_eq!((found.objects, found.snapshots.len()), (0, 0));
     assert_eq!(found.kept, [1, 2, 3, 4]);
     assert_eq!(found.young, 1);
-    // A dry run says what would go.
+    // A dry run reports what would be deleted.
     let dry = collect(&remote, retention(2), later, Mode::DryRun)
         .await
         .unwrap();
@@ -702,7 +702,7 @@ async fn a_folder_is_published_to_like_an_object_store() {
         .unwrap();
     let now = remote.pointer_if_changed(&before).await.unwrap().unwrap();
     assert_eq!(now.pointer.number, 2);
-    // Whoever still has the former pointer loses.
+    // A publisher that still has the former pointer loses.
     let lost = remote
         .exchange_pointer(&before.pointer, Some(&before))
         .await

@@ -1,7 +1,8 @@
 //! The audit log of SQL over the network: one row of the ledger's file per query, written before the query runs and
 //! completed when it ends.
 //!
-//! A row whose outcome is still `running` after a restart is of a query that the end of the process cut off.
+//! A row that still has no outcome after a restart (shown as `running`) belongs to a query that the end of the process
+//! cut off.
 
 use chrono::{DateTime, Duration, Utc};
 use rusqlite::{Row, Transaction};
@@ -14,7 +15,7 @@ use toise_store::{self as store, Durability, Store};
 const TEXT_CHARS_MAX: usize = 16_384;
 /// Maximum characters of an error that are kept.
 const ERROR_CHARS_MAX: usize = 500;
-/// Rows past their retention that one new row deletes at most.
+/// Maximum expired rows that are deleted when a row is added.
 const DELETED_AT_ONCE: usize = 100;
 
 /// The way a query came in.
@@ -39,7 +40,7 @@ impl Door {
     }
 }
 
-/// Who asks.
+/// The caller of a query.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller {
     /// Identifier of the call.
@@ -48,7 +49,7 @@ pub struct Caller {
     pub account_id: Uuid,
     /// The key.
     pub key_id: Uuid,
-    /// The way in.
+    /// How the query came in.
     pub door: Door,
 }
 
@@ -76,21 +77,21 @@ pub struct AuditEntry {
     pub account_id: Uuid,
     /// The key.
     pub key_id: Uuid,
-    /// The way in.
+    /// How the query came in.
     pub door: String,
-    /// When the query came.
+    /// When the query arrived.
     pub at: DateTime<Utc>,
     /// Its text, possibly cut.
     pub query: String,
     /// BLAKE3 of its whole text, 128 bits, hexadecimal.
     pub digest: String,
-    /// The versions of the tables it read; empty if it did not come so far.
+    /// The versions of the tables it read; empty if it ended before its tables were opened.
     pub snapshots: String,
     /// How it ended; `None` while it runs, or if the process ended first.
     pub ending: Option<Ending>,
 }
 
-/// Writes the log. Cheap to clone.
+/// The audit log. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct AuditLog {
     store: Store,
@@ -99,7 +100,7 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// The log of a data folder; rows are kept for `days`.
+    /// Creates the log of a data folder; rows are kept for `days` days.
     pub fn new(store: Store, clock: Clock, days: u64) -> Self {
         let days = i64::try_from(days).unwrap_or(i64::MAX);
         Self {
@@ -109,7 +110,7 @@ impl AuditLog {
         }
     }
 
-    /// Writes that a query came. On return the row survives the end of the process.
+    /// Records that a query arrived. On return the row survives the end of the process.
     ///
     /// # Errors
     /// The log cannot be written; the query must not run then.
@@ -146,7 +147,7 @@ impl AuditLog {
         ledger.write_async(Durability::Written, insert).await
     }
 
-    /// Writes how a query ended.
+    /// Records how a query ended.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -179,7 +180,7 @@ impl AuditLog {
     }
 }
 
-/// The last queries of the log, newest first. Blocks.
+/// Returns the latest queries of the log, newest first. Blocks.
 ///
 /// # Errors
 /// The log cannot be read.

@@ -1,4 +1,4 @@
-//! DataFusion as queries use it here: its settings, memory and disk limits, functions and planners.
+//! The DataFusion context of queries: settings, memory and disk limits, functions and planners.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,11 +15,11 @@ use crate::functions::bounds::Bounds;
 use crate::interruption::InterruptibleJoins;
 use toise_engine::functions::geo_distance;
 
-/// Makes a context without tables. It has `memory_bytes` of memory, spills at most `spill_bytes` to disk, and runs a query
-/// on `threads` threads; nested loops end at the deadline.
+/// Creates a context without tables. It has `memory_bytes` of memory, spills at most `spill_bytes` to disk, and runs a
+/// query on `threads` threads; nested loops end at the deadline.
 ///
 /// # Errors
-/// The folder of temporary files cannot be made.
+/// The folder of temporary files cannot be created.
 pub fn new_context(
     memory_bytes: usize,
     spill_bytes: u64,
@@ -38,7 +38,7 @@ pub fn new_context(
         .with_target_partitions(threads.max(1));
     let options = config.options_mut();
     options.sql_parser.collect_spans = true;
-    // Older readers of Arrow, Parquet and Flight know no views.
+    // Older readers of Arrow, Parquet and Flight do not know view types.
     options.optimizer.expand_views_at_output = true;
     let mut builder = SessionStateBuilder::new()
         .with_config(config)

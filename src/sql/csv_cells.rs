@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::json::writer::{EncoderOptions, make_encoder};
 
-/// The schema with nested columns as texts.
+/// Returns the schema with nested columns as text.
 pub fn flat_schema(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| match is_nested(field) {
         true => Arc::new(Field::new(field.name(), DataType::Utf8, true)),
@@ -16,7 +16,7 @@ pub fn flat_schema(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>()))
 }
 
-/// The rows with nested columns as JSON text; `flat` is their [`flat_schema`].
+/// Returns the rows with nested columns as JSON text; `flat` is their [`flat_schema`].
 ///
 /// # Errors
 /// A value cannot be written as JSON.

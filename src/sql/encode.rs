@@ -1,7 +1,7 @@
-//! Rows as the bytes of a format, batch by batch: what HTTP sends and the command line writes to files.
+//! Encodes rows in a format, batch by batch, for HTTP responses and the files that the command line writes.
 //!
-//! Memory stays flat: a batch is written as soon as it is there, and a Parquet row group ends after
-//! `ROW_GROUP_ROWS`.
+//! Memory use is constant: a batch is written as soon as it arrives, and a Parquet row group ends after
+//! `ROW_GROUP_ROWS` rows or `ROW_GROUP_BYTES` bytes.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use toise_engine::spatial::{self, SpatialFormat, SpatialWriter};
 const ROW_GROUP_ROWS: usize = 65_536;
 /// Bytes of a row group in memory after which it ends early.
 const ROW_GROUP_BYTES: usize = 32 << 20;
-/// Bytes that are collected before they leave as one piece.
+/// Bytes that are collected before they are sent as one piece.
 const PIECE_BYTES: usize = 256 << 10;
 /// Level of zstd: fast, since a client waits.
 const ZSTD_LEVEL: i32 = 1;
@@ -35,7 +35,7 @@ const ZSTD_LEVEL: i32 = 1;
 pub enum RowFormat {
     /// Arrow IPC stream.
     Arrow,
-    /// Parquet, zstd inside.
+    /// Parquet, compressed with zstd.
     Parquet,
     /// CSV with a header; nested values as JSON text.
     Csv,
@@ -61,7 +61,7 @@ impl RowFormat {
         ("geojson", RowFormat::GeoJson),
     ];
 
-    /// The format with a name.
+    /// Returns the format with a name.
     pub fn named(name: &str) -> Option<Self> {
         let mut known = Self::NAMES.iter();
         known
@@ -96,7 +96,7 @@ impl RowFormat {
     }
 }
 
-/// Why rows cannot be written.
+/// The reason why rows cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
     /// A value has no form in the format.
@@ -105,7 +105,7 @@ pub enum EncodeError {
     /// Parquet cannot hold a column.
     #[error(transparent)]
     Parquet(#[from] ParquetError),
-    /// The rows have no position, or a name that the format needs.
+    /// The rows have no position, or a column has a name that the format reserves.
     #[error(transparent)]
     Spatial(#[from] spatial::Error),
     /// The file cannot be written.
@@ -113,7 +113,7 @@ pub enum EncodeError {
     Io(#[from] io::Error),
 }
 
-/// Writes batches of one schema to `W`.
+/// A writer of batches of one schema to `W`.
 pub enum RowWriter<W: Write + Send> {
     /// Arrow IPC stream.
     Arrow(Box<StreamWriter<W>>),
@@ -130,7 +130,7 @@ pub enum RowWriter<W: Write + Send> {
 }
 
 impl<W: Write + Send> RowWriter<W> {
-    /// Begins to write rows of a schema. `compresses` applies to the formats that compress inside: Arrow.
+    /// Starts to write rows of a schema. `compresses` applies only to Arrow, which compresses inside the format.
     ///
     /// # Errors
     /// The format cannot hold a column of the schema, or `out` fails.
@@ -160,7 +160,7 @@ impl<W: Write + Send> RowWriter<W> {
             RowFormat::Csv => {
                 let flat = flat_schema(schema);
                 let mut writer = arrow::csv::Writer::new(out);
-                // The header of an answer without rows.
+                // Writes the header, even if the answer has no rows.
                 writer.write(&RecordBatch::new_empty(Arc::clone(&flat)))?;
                 Self::Csv(Box::new(writer), flat)
             }
@@ -201,7 +201,7 @@ impl<W: Write + Send> RowWriter<W> {
         Ok(())
     }
 
-    /// Writes what ends the format, and returns what was written to.
+    /// Writes the end of the format, and returns the output.
     ///
     /// # Errors
     /// `out` fails.
@@ -226,7 +226,7 @@ impl<W: Write + Send> RowWriter<W> {
     }
 }
 
-/// Bytes that are written here and taken there.
+/// A buffer shared by the writer and the encoder.
 #[derive(Clone, Debug, Default)]
 struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
@@ -241,7 +241,7 @@ impl Write for SharedBuffer {
     }
 }
 
-/// Turns batches into pieces of bytes.
+/// An encoder of batches into pieces of bytes.
 pub struct Encoder {
     writer: RowWriter<Box<dyn Write + Send>>,
     format: RowFormat,
@@ -249,7 +249,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Begins an answer. JSON is wrapped as `{"data": …}`. If `compresses`, a text is one zstd frame, and Arrow
+    /// Starts an answer. JSON is wrapped as `{"data": …}`. If `compresses`, a text is one zstd frame, and Arrow
     /// compresses its buffers.
     ///
     /// # Errors
@@ -277,7 +277,7 @@ impl Encoder {
         })
     }
 
-    /// Takes rows, and returns a piece once enough is collected.
+    /// Encodes rows, and returns a piece once enough bytes are collected.
     ///
     /// # Errors
     /// A value has no form in the format.
@@ -291,7 +291,7 @@ impl Encoder {
     /// Ends the answer and returns the last piece.
     ///
     /// # Errors
-    /// None that depends on the rows.
+    /// No error depends on the rows.
     pub fn finish(self) -> Result<Bytes, EncodeError> {
         let mut out = self.writer.finish()?;
         if self.format == RowFormat::Json {

@@ -1,8 +1,8 @@
-//! Why a query has no answer. `explain` makes these errors of DataFusion's.
+//! Errors of queries. `explain` converts DataFusion's errors to them.
 
 use crate::limits::Limit;
 
-/// A place in the text of a query.
+/// A position in the text of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Line, from 1.
@@ -11,7 +11,7 @@ pub struct Position {
     pub column: u64,
 }
 
-/// Why a query has no answer, or no complete one.
+/// The reason why a query has no answer, or no complete one.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
     /// The query is not valid, or failed on a value.
@@ -19,7 +19,7 @@ pub enum SqlError {
     Invalid {
         /// What is wrong, without the position.
         message: String,
-        /// Where, if that is known.
+        /// Its position, if known.
         position: Option<Position>,
     },
     /// A statement that is not a query.
@@ -28,7 +28,7 @@ pub enum SqlError {
     /// A limit was reached.
     #[error("{0}")]
     Limit(Limit),
-    /// The key has as many queries running and waiting as it may.
+    /// The key has reached its maximum of running and waiting queries.
     #[error("too many queries at once for this key; retry shortly")]
     TooManyAtOnce,
     /// All memory for queries is in use.
@@ -50,7 +50,7 @@ fn placed(message: &str, position: &Option<Position>) -> String {
 }
 
 impl SqlError {
-    /// A query that is not valid, without a position.
+    /// Returns the error of an invalid query, without a position.
     pub fn invalid(message: impl Into<String>) -> Self {
         SqlError::Invalid {
             message: message.into(),
@@ -63,7 +63,7 @@ impl SqlError {
         SqlError::Internal(error.into())
     }
 
-    /// A query on which the engine gave up without saying why.
+    /// Returns the error of a query on which the engine panicked.
     pub(crate) fn crashed() -> Self {
         SqlError::invalid("the query cannot be computed: a value or a column of it is too long")
     }

@@ -1,9 +1,10 @@
-//! Running a plan on this machine with few enough rows in memory at once.
+//! Runs a plan on this machine with few enough rows in memory at once.
 //!
-//! The memory pool of a query counts what its operators keep. It does not count a batch on its way: a constant that is
-//! repeated for every row, texts that functions make, rows that a join repeats, what a window function waits for. So the
-//! rows of a batch depend on how long the constants of the plan are, and between all operators stands a guard that looks
-//! at what passes ([`Guarded`]). Where rows are too long for so many of them, the query is run again with fewer.
+//! The memory pool of a query counts what its operators keep. It does not count batches in transit: constants that are
+//! repeated for every row, texts that functions return, rows that a join repeats, rows that a window function waits
+//! for. So the batch size depends on the length of the plan's constants, and a guard between any two operators checks
+//! the batches that pass ([`Guarded`]). If rows are too long for the batch size, the query is run again with a smaller
+//! one.
 
 use std::sync::Arc;
 
@@ -39,13 +40,13 @@ const WINDOW_CONSTANT_BYTES_MAX: usize = 1 << 10;
 const COLLECTING: [&str; 2] = ["array_agg", "string_agg"];
 /// Rows before the current one that a window may look back without their memory being counted.
 const LOOKED_BACK_MAX: u64 = 100_000;
-/// Maximum bytes of the rows of a batch that an operator collects or a join makes.
+/// Maximum bytes of the rows of a batch that an operator collects or a join produces.
 const BATCH_BYTES_MAX: usize = 128 << 20;
 
 /// Plans a query and runs it here, in batches of at most `rows_max` rows. No row has been read on return.
 ///
 /// # Errors
-/// It cannot be planned, or not within the bounds of memory.
+/// The query cannot be planned, or not within its memory limits.
 pub(crate) async fn run(
     frame: &DataFrame,
     rows_max: usize,
@@ -93,7 +94,7 @@ impl Guards {
                     Arc::new(Guarded::new(Arc::clone(child), guard)) as Arc<dyn ExecutionPlan>
                 });
                 let children = children.collect();
-                // A guard has the properties of what it stands behind.
+                // A guard has the properties of its input.
                 let same = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
                 Ok(Transformed::yes(node.replace_children(children, same)?))
             })
@@ -124,7 +125,7 @@ impl Guards {
             };
         }
         if node.downcast_ref::<ScalarSubqueryExec>().is_some() && child > 0 {
-            // A constant of the plan, whose length is known only now.
+            // A constant of the plan, whose length is known only at run time.
             let subqueries = node.children().len() - 1;
             let window_bytes = match self.has_windows {
                 true => WINDOW_CONSTANT_BYTES_MAX,
@@ -148,7 +149,7 @@ impl Guards {
     }
 }
 
-/// The columns whose values window functions may give to any row.
+/// Returns the columns whose values window functions may return for any row.
 fn repeated_columns(windows: &[Arc<dyn WindowExpr>]) -> Vec<usize> {
     let given = windows.iter().flat_map(|window| window.expressions());
     let columns = given.flat_map(|expression| collect_columns(&expression));
@@ -165,7 +166,7 @@ fn is_join(node: &Arc<dyn ExecutionPlan>) -> bool {
         || node.downcast_ref::<SortMergeJoinExec>().is_some()
 }
 
-/// Whether a node collects its input without counting it.
+/// Returns whether a node collects its input without counting it.
 fn keeps_input(node: &Arc<dyn ExecutionPlan>) -> bool {
     if node.downcast_ref::<WindowAggExec>().is_some() {
         return true;
@@ -182,13 +183,13 @@ fn looks_far_back(window: &Arc<dyn WindowExpr>) -> bool {
         {
             *rows > LOOKED_BACK_MAX
         }
-        // Nothing is kept of an unbounded frame but its sum.
+        // An unbounded frame keeps only its running result.
         WindowFrameBound::Preceding(bound) => !bound.is_null(),
         WindowFrameBound::CurrentRow | WindowFrameBound::Following(_) => false,
     }
 }
 
-/// Bytes of the constants that a plan copies into each row.
+/// Returns the bytes of the constants that a plan copies into each row.
 fn constants_of_plan(plan: &Arc<dyn ExecutionPlan>) -> Result<usize> {
     let mut all = 0_usize;
     plan.apply(|node| {
@@ -206,7 +207,7 @@ fn constants_of_plan(plan: &Arc<dyn ExecutionPlan>) -> Result<usize> {
     Ok(all)
 }
 
-/// The window functions of a node.
+/// Returns the window functions of a node.
 fn windows_of(node: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
     let whole = node.downcast_ref::<WindowAggExec>();
     let bounded = node.downcast_ref::<BoundedWindowAggExec>();
@@ -214,7 +215,7 @@ fn windows_of(node: &Arc<dyn ExecutionPlan>) -> Option<&[Arc<dyn WindowExpr>]> {
     whole.or_else(|| bounded.map(BoundedWindowAggExec::window_expr))
 }
 
-/// Refuses what window functions would make for every row at once.
+/// Refuses window functions whose results would be too large for every row at once.
 fn check_windows(windows: &[Arc<dyn WindowExpr>], constant_bytes: usize) -> Result<()> {
     if constant_bytes > WINDOW_CONSTANT_BYTES_MAX {
         return plan_err!(
@@ -239,7 +240,7 @@ fn constants_of(expression: &Arc<dyn PhysicalExpr>) -> usize {
     if let Some(literal) = expression.downcast_ref::<Literal>() {
         return long_bytes(literal.value());
     }
-    // What is only compared is not copied.
+    // A constant that is only compared is not copied.
     let compares = expression.downcast_ref::<InListExpr>().is_some()
         || expression.downcast_ref::<LikeExpr>().is_some()
         || expression
@@ -260,7 +261,7 @@ fn is_match(operator: Operator) -> bool {
     )
 }
 
-/// Bytes of a text or a list; 0 of what is short by nature.
+/// Returns the bytes of a text or a list; 0 for types that are always short.
 fn long_bytes(value: &ScalarValue) -> usize {
     match value {
         ScalarValue::Utf8(Some(text))

@@ -1,8 +1,9 @@
-//! How large a query becomes when it is planned: each name that `with` defines is replaced by what it stands for, so
-//! `t1 as (select * from t0 union all select * from t0)` doubles `t0`, and thirty such lines are a billion relations.
+//! Measures how large a query becomes when it is planned. Each name that `with` defines is replaced by its definition,
+//! so `t1 as (select * from t0 union all select * from t0)` doubles `t0`, and thirty such lines are a billion
+//! relations.
 //!
-//! The parsed statement is measured before anything is planned, since planning takes memory that no limit counts and
-//! never pauses. What is measured also bounds what the constants of the query may become (`Expansion::value_bytes`).
+//! The parsed statement is measured before anything is planned, because planning never pauses and takes memory that no
+//! limit counts. The measured size also limits the constants of the query (`Expansion::value_bytes`).
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -32,21 +33,21 @@ pub const LITERALS_MAX: usize = 150_000;
 pub const GROUPINGS_MAX: usize = 256;
 /// Maximum bytes of the longest text of a query, times the expressions that may copy it.
 const CONSTANT_BYTES_MAX: usize = 16 << 20;
-/// How many times more the plans take that `explain` prints.
+/// Factor by which the plans that `explain` prints are larger.
 const EXPLAINED_COPIES: usize = 32;
-/// Maximum bytes that all calls of functions make of a batch of rows.
+/// Maximum bytes that all function calls return for a batch of rows.
 const CALLS_BYTES_MAX: usize = 64 << 20;
-/// Bytes of a value that a function may make in any query.
+/// Maximum bytes of a function's value that every query is allowed.
 const VALUE_BYTES_MIN: usize = 16 << 10;
-/// Maximum bytes of a value that a function may make.
+/// Maximum bytes of a function's value in any query.
 const VALUE_BYTES_MAX: usize = 16 << 20;
 
-/// The size of a query or a part of it, without names that stand for something else.
+/// The size of a query or a part of it, with every `with` name replaced by its definition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Expansion {
     /// Tables, `select`s and subqueries.
     pub relations: usize,
-    /// Expressions that are no literals.
+    /// Expressions other than literals.
     pub expressions: usize,
     /// Literals.
     pub literals: usize,
@@ -62,7 +63,7 @@ impl Expansion {
         self.calls = self.calls.saturating_add(other.calls);
     }
 
-    /// The larger of both, in each respect.
+    /// Returns the maximum of both, field by field.
     fn max(self, other: Expansion) -> Self {
         Self {
             relations: self.relations.max(other.relations),
@@ -72,13 +73,14 @@ impl Expansion {
         }
     }
 
-    /// Maximum bytes of one value that a function makes: so many that a copy in each expression is bounded.
+    /// Returns the maximum bytes of one value that a function returns: low enough that a copy in each expression is
+    /// bounded.
     pub fn value_bytes(self) -> usize {
         let shared = CONSTANT_BYTES_MAX / self.expressions.max(1);
         shared.clamp(VALUE_BYTES_MIN, VALUE_BYTES_MAX)
     }
 
-    /// Maximum bytes that one call makes of a batch of rows.
+    /// Returns the maximum bytes that one call returns for a batch of rows.
     pub fn call_bytes(self) -> usize {
         CALLS_BYTES_MAX / self.calls.max(1)
     }
@@ -112,7 +114,7 @@ impl Expansion {
 /// Measures a statement with the values of its placeholders.
 ///
 /// # Errors
-/// It becomes larger than it may.
+/// The statement is too large once its names are replaced.
 pub(crate) fn measured(
     statement: &Statement,
     parameters: Option<&ParamValues>,
@@ -150,9 +152,9 @@ pub(crate) fn measured(
 struct Measuring<'q> {
     /// The queries that are being visited, outermost first, after the statement itself.
     open: Vec<Expansion>,
-    /// Address of a query in a `with` that has not been visited to its end, and its name.
+    /// Queries in a `with` whose visit has not ended: address and name.
     bodies: HashMap<usize, String>,
-    /// What names stand for. A name that is defined several times is the largest of them.
+    /// Sizes of the definitions of names. A name that is defined several times has the size of the largest.
     named: HashMap<String, Expansion>,
     parameters: Option<&'q ParamValues>,
     /// Bytes of the longest literal or parameter.
@@ -286,7 +288,7 @@ fn text_bytes(value: &Value) -> usize {
     }
 }
 
-/// How many sets of columns a list of groupings stands for.
+/// Returns the number of column sets that a list of groupings expands to.
 fn groupings(grouped: &[Expr]) -> usize {
     let of = |expression: &Expr| match expression {
         Expr::Cube(columns) => {
@@ -316,7 +318,7 @@ mod tests {
         matches!(of(sql, None), Err(SqlError::Limit(Limit::Text(..))))
     }
 
-    /// `t0`, and names that each stand for two of the preceding.
+    /// Returns a query with `t0` and names that each double the one before.
     fn doubled(levels: usize, last: &str) -> String {
         let mut sql = "with t0 as (select 1 as x)".to_owned();
         for level in 1..=levels {
@@ -339,7 +341,7 @@ mod tests {
             "explain {}",
             doubled(25, "select 1 from t25")
         )));
-        // However the name is written or hidden.
+        // In any spelling, and if an inner query hides the name.
         assert!(is_refused(&doubled(25, "select x in (select x from T25)")));
         let hidden = "select * from (with t4 as (select 1 as x) select * from t4), t4 as a, t4 as b, t4 as c, t4 as d";
         assert!(is_refused(&doubled(4, hidden)));
@@ -356,7 +358,7 @@ mod tests {
         let many = format!("select make_array({})", vec!["$1"; 1_000].join(", "));
         assert!(of(&many, Some(&text)).is_err());
         assert!(of("explain select $1, $1, $1", Some(&text)).is_err());
-        // Many short texts are no long one.
+        // Many short texts do not count as a long one.
         let list = format!(
             "select 1 where 'a' in ({})",
             vec!["'abc'"; 20_000].join(",")

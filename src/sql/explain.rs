@@ -1,5 +1,5 @@
-//! DataFusion's errors in words for whoever wrote the query: what is wrong, at which line and column, and what exists
-//! where a name does not.
+//! Explains DataFusion's errors to the author of a query: what is wrong, at which line and column, and which names
+//! exist if one is unknown.
 
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
@@ -11,12 +11,12 @@ use crate::limits::Limit;
 use crate::names::{Known, nearest};
 use crate::text;
 
-/// Names suggested in place of one that does not exist.
+/// Maximum names suggested instead of one that does not exist.
 const SUGGESTED_MAX: usize = 3;
 /// Maximum characters of a message: a plan may quote the whole query.
 const MESSAGE_CHARS_MAX: usize = 600;
 
-/// How the engine tells that a pattern is wrong or too large.
+/// The engine's message for a pattern that is invalid or too large.
 const PATTERN_REFUSED: &str = "Regular expression did not compile";
 
 /// Explains an error of planning or execution to the author of the query `sql`.
@@ -36,7 +36,7 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &Known) -> SqlEr
         }
         DataFusionError::ResourcesExhausted(_) => return SqlError::Limit(Limit::memory()),
         DataFusionError::SQL(parser, _) => return syntax(parser, sql),
-        // The engine takes a pattern that it cannot compile for a fault of its own.
+        // The engine reports a pattern that it cannot compile as an internal error.
         DataFusionError::Internal(message) if message.contains(PATTERN_REFUSED) => {
             let (_, fault) = message.split_once(PATTERN_REFUSED).unwrap_or_default();
             return SqlError::invalid(cut(&format!("{PATTERN_REFUSED}{fault}")));
@@ -47,7 +47,7 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &Known) -> SqlEr
     named(&error, sql, known, position)
 }
 
-/// Whether an error is a failure of the service or its files.
+/// Returns whether an error is a failure of the service or its files.
 fn is_internal(error: &DataFusionError) -> bool {
     matches!(
         error,
@@ -60,7 +60,7 @@ fn is_internal(error: &DataFusionError) -> bool {
     )
 }
 
-/// A syntax error, whose position the parser tells at the end of its text, unless it is the end of the query.
+/// Explains a syntax error. The parser's message ends with the position, unless the error is at the end of the query.
 fn syntax(error: &ParserError, sql: &str) -> SqlError {
     let message = match error {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message.clone(),
@@ -86,7 +86,7 @@ fn syntax(error: &ParserError, sql: &str) -> SqlError {
     }
 }
 
-/// A column that does not exist, or may be of several tables.
+/// Explains a column that does not exist, is in several tables or occurs twice.
 fn unknown_column(error: &SchemaError, sql: &str, position: Option<Position>) -> SqlError {
     let (name, message) = match error {
         SchemaError::FieldNotFound {
@@ -124,7 +124,7 @@ fn suggestion(field: &Column, names: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// An error whose text names a table or a function that does not exist, or any other one.
+/// Explains an error whose text names a table or function that does not exist, and any other error.
 fn named(message: &str, sql: &str, known: &Known, position: Option<Position>) -> SqlError {
     let message = trimmed(message);
     if let Some(name) = between(message, "table '", "' not found") {
@@ -154,7 +154,7 @@ fn named(message: &str, sql: &str, known: &Known, position: Option<Position>) ->
     }
 }
 
-/// The text without the words that say where in the program the error arose.
+/// Removes the prefixes that say where in the engine the error occurred.
 fn trimmed(message: &str) -> &str {
     let mut rest = message;
     for prefix in [

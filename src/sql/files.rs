@@ -1,6 +1,6 @@
-//! Files of one's own as tables, for the command line: `--file name=path`.
+//! Files of the user as tables, for the command line: `--file name=path`.
 //!
-//! Only local sessions have this; a query that comes over the network can name no file.
+//! Only local sessions have these tables; a query that comes over the network cannot name a file.
 
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
@@ -46,11 +46,11 @@ impl std::str::FromStr for FileTable {
     }
 }
 
-/// Makes a file a table of a session: CSV, Parquet, NDJSON or Arrow, by its extension.
+/// Registers a file as a table of a session: CSV, Parquet, NDJSON or Arrow, by its extension.
 ///
 /// # Errors
-/// The file cannot be read, has an extension of none of these formats, is a Parquet file that announces too much, or its
-/// name is that of another table.
+/// The file cannot be read, has none of the known extensions, or is a Parquet file that announces too much; or its name
+/// is that of another table.
 pub async fn register(context: &SessionContext, file: &FileTable) -> Result<(), SqlError> {
     let FileTable { name, path } = file;
     let lower = name.to_lowercase();
@@ -103,7 +103,7 @@ pub async fn register(context: &SessionContext, file: &FileTable) -> Result<(), 
     registered.map_err(|error| SqlError::invalid(format!("{path}: {}", error.strip_backtrace())))
 }
 
-/// Examines the Parquet files of a table, and gives the session batches of as many rows as they allow.
+/// Examines the Parquet files of a table, and sets the session's batch size to the rows that they allow.
 fn examine(context: &SessionContext, path: &str, dotted: &str) -> Result<(), SqlError> {
     let mut rows = context.state_ref().read().config().batch_size();
     for file in parquet_files(path, dotted)? {
@@ -120,7 +120,8 @@ fn examine(context: &SessionContext, path: &str, dotted: &str) -> Result<(), Sql
     Ok(())
 }
 
-/// The files of a table: one, those of a folder, or those of a pattern, whose asterisk stands for folders, too.
+/// Returns the files of a table: a single file, those of a folder, or those that match a pattern, whose asterisk also
+/// matches folders.
 fn parquet_files(path: &str, dotted: &str) -> Result<Vec<PathBuf>, SqlError> {
     if Path::new(path).is_file() {
         return Ok(vec![PathBuf::from(path)]);
@@ -145,10 +146,11 @@ fn parquet_files(path: &str, dotted: &str) -> Result<Vec<PathBuf>, SqlError> {
     Ok(found.into_iter().filter(is_taken).collect())
 }
 
-/// The delimiter that the first line of a CSV file has most of; a comma if it cannot be told.
+/// Returns the delimiter that occurs most often in the first line of a CSV file; a comma if there is none or the file
+/// cannot be read.
 fn delimiter_of(path: &str) -> u8 {
     use std::io::{BufRead, BufReader, Read};
-    /// Maximum bytes of a first line that are looked at.
+    /// Maximum bytes of a first line that are read.
     const LINE_BYTES_MAX: u64 = 64 << 10;
     let Ok(file) = std::fs::File::open(path) else {
         return b',';
@@ -161,7 +163,7 @@ fn delimiter_of(path: &str) -> u8 {
         return b',';
     }
     let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
-    // The last of equals is taken.
+    // On a tie the last one is taken.
     let found = [b'\t', b'|', b';', b',']
         .into_iter()
         .max_by_key(|delimiter| count(*delimiter));

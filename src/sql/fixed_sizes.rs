@@ -1,4 +1,4 @@
-//! Types whose size is part of their name: one value of `int[2000000000]` takes eight gigabytes, null or not.
+//! Limits types whose size is part of their name: one value of `int[2000000000]` takes eight gigabytes, null or not.
 
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -14,10 +14,10 @@ const ITEMS_MAX: usize = 1_000;
 /// Functions whose second argument is the name of a type.
 const CASTS: [&str; 2] = ["arrow_cast", "arrow_try_cast"];
 
-/// Checks the types that a plan names, before anything of it is computed.
+/// Checks the types that a plan names, before any of it is computed.
 ///
 /// # Errors
-/// One is too large.
+/// A type is too large.
 pub(crate) fn check(plan: &LogicalPlan) -> Result<(), SqlError> {
     let mut items = 0;
     let visited = plan.apply_with_subqueries(|node| {
@@ -38,7 +38,7 @@ pub(crate) fn check(plan: &LogicalPlan) -> Result<(), SqlError> {
     }
 }
 
-/// The items of a value of the type that an expression names.
+/// Returns the number of items in a value of the type that an expression names.
 fn named_items(expression: &Expr) -> usize {
     match expression {
         Expr::Cast(cast) => items(cast.field.data_type()),

@@ -1,5 +1,5 @@
-//! What stands between two operators of a plan and looks at the batches that pass: none has more rows than it may, and no
-//! row is longer than the next operator can take a batch of.
+//! Guards between the operators of a plan, which check the batches that pass: no batch has more rows than allowed, and
+//! no row is too long for the next operator to process a batch of such rows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,29 +19,29 @@ use futures::{StreamExt, stream};
 use crate::functions::bounds::TooManyRows;
 use crate::row_sizes::{batch_bytes, longest};
 
-/// What may pass.
+/// The limits on what passes a guard.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     /// Maximum rows of a batch; larger ones are cut.
     pub rows: usize,
     /// Maximum bytes of a value.
     pub value_bytes: usize,
-    /// Maximum bytes of a row in the mean of a batch; longer rows need smaller batches.
+    /// Maximum mean bytes of a row in a batch; longer rows need smaller batches.
     pub mean_bytes: usize,
     /// Maximum bytes of the longest row; a longer one needs smaller batches.
     pub row_bytes: usize,
-    /// Columns whose longest value the next operator may repeat for each row that it has.
+    /// Columns whose longest value the next operator may repeat for each of its rows.
     pub repeated: Vec<usize>,
-    /// Maximum bytes of what it makes so.
+    /// Maximum bytes of these repeated values.
     pub repeated_bytes: usize,
-    /// Whether the next operator keeps all it gets, without counting it as memory of the query.
+    /// Whether the next operator keeps its whole input without counting it as memory of the query.
     pub is_kept: bool,
 }
 
-/// What has passed a guard.
+/// The totals of what has passed a guard.
 #[derive(Default)]
 struct Passed {
-    /// The memory of what the next operator keeps.
+    /// Memory reserved for what the next operator keeps.
     kept: Option<MemoryReservation>,
     rows: usize,
     /// Bytes of the longest value of the repeated columns.
@@ -70,10 +70,10 @@ impl Guard {
         self.fits(row, self.row_bytes)
     }
 
-    /// Checks the bytes of a row.
+    /// Checks the bytes of a row against a maximum.
     ///
     /// # Errors
-    /// A batch has too many rows for it.
+    /// A batch has too many rows of this size.
     fn fits(&self, bytes: usize, bytes_max: usize) -> Result<()> {
         if bytes <= bytes_max || self.rows == 1 {
             return Ok(());
@@ -106,7 +106,7 @@ impl Guard {
         }
     }
 
-    /// The batches that pass in place of one.
+    /// Checks a batch and returns the batches that pass instead of it.
     fn pass(&self, batch: Result<RecordBatch>, passed: &mut Passed) -> Vec<Result<RecordBatch>> {
         let checked = batch.and_then(|batch| {
             self.check(&batch)?;
@@ -128,7 +128,7 @@ impl Guard {
     }
 }
 
-/// A guard behind an operator.
+/// An operator whose output passes a guard.
 #[derive(Debug)]
 pub(crate) struct Guarded {
     input: Arc<dyn ExecutionPlan>,

@@ -1,8 +1,8 @@
-//! Queries that end at their time limit, whatever they compute.
+//! Ends queries at their time limit, whatever they compute.
 //!
-//! A task is stopped where it pauses, and DataFusion pauses after some batches that it reads. A join makes many batches
-//! out of one, and a nested loop may test billions of pairs before it makes any. Here every join pauses after some
-//! batches that it makes, and every test of a nested loop looks at the clock.
+//! A task can be stopped only where it yields, and DataFusion yields after reading some batches. A join can produce
+//! many batches from one, and a nested loop may test billions of pairs before it produces any. Here every join yields
+//! after producing some batches, and a nested loop checks the clock at every test.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -25,7 +25,7 @@ use datafusion::physical_plan::joins::{
     CrossJoinExec, HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder, SortMergeJoinExec,
 };
 
-/// Makes the joins of a plan pause, and nested loops end at a moment.
+/// The optimizer rule that makes joins yield, and ends nested loops at a deadline.
 #[derive(Debug)]
 pub(crate) struct InterruptibleJoins {
     /// When nested loops end; `None` for never.
@@ -76,7 +76,7 @@ impl InterruptibleJoins {
     }
 }
 
-/// A filter that fails once the deadline has passed.
+/// Returns a filter that fails once the deadline has passed.
 fn timed(filter: &JoinFilter, deadline: Instant) -> JoinFilter {
     let expression = TimedExpression {
         inner: Arc::clone(filter.expression()),
@@ -89,7 +89,7 @@ fn timed(filter: &JoinFilter, deadline: Instant) -> JoinFilter {
     )
 }
 
-/// An expression that looks at the clock before each batch.
+/// An expression that checks the clock before each batch.
 #[derive(Debug, Eq)]
 struct TimedExpression {
     inner: Arc<dyn PhysicalExpr>,

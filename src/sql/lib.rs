@@ -1,15 +1,15 @@
 //! SQL over the tables of a data folder: one service for HTTP, Arrow Flight and MCP, and the same sessions for the
 //! command line.
 //!
-//! A query travels as follows. Its text is checked before it is parsed ([`text`]). A session opens all tables it may
-//! read at one moment ([`tables`]), with the functions of this project ([`functions`]) and a memory limit
-//! ([`context`]). The parsed query is measured ([`expansion`]), planned, refused unless it only reads ([`plan`]), and run on
-//! threads of their own, within limits of rows, bytes, memory, time and number per key ([`service`], [`limits`]). What
-//! passes between its operators is watched (`execution`, `guard`). Rows leave it as Arrow batches or as the bytes of a
-//! format ([`encode`]), no faster than the client takes them (`work`). Each query leaves a row in the audit log
-//! ([`audit`]).
+//! A query is processed as follows. Its text is checked before it is parsed ([`text`]). A session opens all tables it
+//! may read at one moment ([`tables`]), with the functions of this project ([`functions`]) and a memory limit
+//! ([`context`]). The parsed query is measured ([`expansion`]), planned, refused unless it only reads ([`plan`]), and
+//! run on dedicated threads, within limits of rows, bytes, memory, time and number per key ([`service`], [`limits`]).
+//! Guards check what passes between its operators (`execution`, `guard`). Rows are sent as Arrow batches or as the
+//! bytes of a format ([`encode`]), no faster than the client takes them (`work`). Each query leaves a row in the audit
+//! log ([`audit`]).
 //!
-//! What no key may see, such as accounts, secrets and alerts, is not a table here.
+//! Data that no key may see, such as accounts, secrets and alerts, is not in any table here.
 
 #![forbid(unsafe_code)]
 

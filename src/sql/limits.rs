@@ -1,4 +1,4 @@
-//! The limits of one query, and what a query that reached one is told.
+//! The limits of one query, and the messages of queries that reach one.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use toise_accounts::sql_limits::SqlLimits;
 
 /// Bytes of a mebibyte.
 const MIB: u64 = 1 << 20;
-/// Minimum memory that a query is given, in MiB: less cannot sort or join anything.
+/// Minimum memory of a query, in MiB: with less it cannot sort or join anything.
 pub const MEMORY_MIB_MIN: u64 = 16;
 
 /// The limits of a query.
@@ -38,7 +38,7 @@ impl From<&SqlSettings> for QueryLimits {
     }
 }
 
-/// Limits that a request asks for; none raises what a key has.
+/// Limits that a request asks for; they cannot raise the limits of the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestedLimits {
     /// Maximum rows.
@@ -63,7 +63,7 @@ impl From<SqlLimits> for RequestedLimits {
 }
 
 impl QueryLimits {
-    /// The lower of these limits and those requested.
+    /// Returns the lower of these limits and those requested.
     pub fn lowered_to(self, requested: RequestedLimits) -> Self {
         let lower = |limit: u64, wanted: Option<u64>| limit.min(wanted.unwrap_or(limit));
         let memory_mib = lower(self.memory_mib, requested.memory_mib);
@@ -101,7 +101,7 @@ pub enum Limit {
     Memory,
     /// More time than allowed.
     Time(Duration),
-    /// A text with more of something than allowed.
+    /// More of something in the text than allowed.
     Text(&'static str, usize),
 }
 

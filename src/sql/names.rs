@@ -1,4 +1,4 @@
-//! What a query may name, and the names nearest to one that does not exist.
+//! The names that a query may use, and those most similar to a name that does not exist.
 
 use datafusion::prelude::SessionContext;
 
@@ -12,7 +12,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// What queries of a session may name.
+    /// Returns the names that queries of a session may use.
     pub fn of(context: &SessionContext) -> Self {
         let state = context.state();
         let mut functions: Vec<String> = state.scalar_functions().keys().cloned().collect();
@@ -35,13 +35,13 @@ impl Known {
     }
 }
 
-/// The names most like a mistyped one, best first; none that is unlike it.
+/// Returns the names most similar to a mistyped one, best first, without dissimilar ones.
 pub fn nearest(
     mistyped: &str,
     names: impl Iterator<Item = String>,
     count_max: usize,
 ) -> Vec<String> {
-    /// Likeness below which a name is no help, from 0 to 1.
+    /// Minimum similarity of a suggested name, from 0 to 1.
     const LIKENESS_MIN: f64 = 0.7;
     let mistyped = mistyped.to_lowercase();
     let mut ranked: Vec<(f64, String)> = names
@@ -54,13 +54,13 @@ pub fn nearest(
     ranked.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Likeness of two names from 0 to 1; a part of a name is like it.
+/// Returns the similarity of two names from 0 to 1; a name is similar to each of its words.
 fn likeness(mistyped: &str, name: &str) -> f64 {
-    /// Likeness of a name that contains the mistyped one as a word.
+    /// Similarity of a name that contains the mistyped one as a word.
     const CONTAINED: f64 = 0.9;
-    /// Likeness of a name with a word of the mistyped one.
+    /// Similarity of a name that shares a word with the mistyped one.
     const SHARED: f64 = 0.75;
-    /// Characters of a word that says something.
+    /// Minimum characters of a shared word.
     const WORD_CHARS_MIN: usize = 4;
     let of_letters = strsim::jaro_winkler(mistyped, name);
     let is_part = name.split('_').any(|word| word == mistyped);

@@ -10,7 +10,7 @@ use crate::text::TEXT_BYTES_MAX;
 
 /// Maximum parameters of a query.
 pub const PARAMETERS_MAX: usize = 1_000;
-/// Maximum bytes of all parameters of a query: as long as a text that holds them may be.
+/// Maximum bytes of all parameters of a query: the same as for a query's text, which could contain them.
 pub const PARAMETERS_BYTES_MAX: usize = TEXT_BYTES_MAX;
 
 /// Reads parameters from JSON: an array for `$1` and `?`, an object for `$name`.
@@ -40,10 +40,10 @@ pub fn from_json(parameters: &Value) -> Result<ParamValues, SqlError> {
     checked(values)
 }
 
-/// Parameters that are within their bound of bytes.
+/// Checks that parameters are within their limit of bytes.
 ///
 /// # Errors
-/// They are not.
+/// They are too long.
 pub fn checked(values: ParamValues) -> Result<ParamValues, SqlError> {
     match bytes(&values) > PARAMETERS_BYTES_MAX {
         true => Err(SqlError::invalid(format!(
@@ -53,7 +53,7 @@ pub fn checked(values: ParamValues) -> Result<ParamValues, SqlError> {
     }
 }
 
-/// Bytes of all parameters in memory.
+/// Returns the bytes of all parameters in memory.
 pub fn bytes(values: &ParamValues) -> usize {
     match values {
         ParamValues::List(values) => values.iter().map(|value| value.value().size()).sum(),
@@ -66,7 +66,7 @@ pub fn bytes(values: &ParamValues) -> usize {
     }
 }
 
-/// Bytes of the parameter that a placeholder such as `$1` or `$name` stands for; 0 if there is none.
+/// Returns the bytes of the parameter of a placeholder such as `$1` or `$name`; 0 if there is none.
 pub(crate) fn bytes_of(values: &ParamValues, placeholder: &str) -> usize {
     let name = placeholder.strip_prefix('$').unwrap_or(placeholder);
     let value = match values {

@@ -1,4 +1,4 @@
-//! From the text of a query to its plan: one statement, that only reads.
+//! Turns the text of a query into its plan: one statement that only reads.
 
 use datafusion::common::ParamValues;
 use datafusion::prelude::DataFrame;
@@ -18,10 +18,11 @@ pub struct Planned {
     pub(crate) size: Expansion,
 }
 
-/// Plans a query; `summarize TABLE` is one too.
+/// Plans a query; `summarize TABLE` is also a query.
 ///
 /// # Errors
-/// It is not one statement, not a query, too long, or names what does not exist. The error tells the position.
+/// It is not one statement, not a query, too long, or uses a name that does not exist. The error has the position, if
+/// known.
 pub async fn plan(
     session: &Session,
     sql: &str,
@@ -37,7 +38,7 @@ pub async fn plan(
     let sql = &text::numbered(sql)?;
     let (text, statement, size) =
         match summarize::rewritten(session, sql, parameters.as_ref()).await? {
-            // Larger than what it summarises by a number of columns that is bounded.
+            // The rewritten query exceeds its source only by a limited number of columns.
             Some((text, size)) => {
                 let statement = parsed(session, &text).await?;
                 (text, statement, size)

@@ -1,4 +1,4 @@
-//! Planning of what only reads: everything that writes, defines or sets anything is refused.
+//! Plans statements that only read: everything that writes, defines or sets anything is refused.
 
 use datafusion::prelude::{DataFrame, SQLOptions};
 use datafusion::sql::parser::Statement;
@@ -8,7 +8,7 @@ use crate::explain::explain;
 use crate::names::Known;
 use toise_engine::session::Session;
 
-/// Parses a text that was checked.
+/// Parses a text that has been checked.
 pub(crate) async fn parsed(session: &Session, sql: &str) -> Result<Statement, SqlError> {
     session.statement(sql).await.map_err(|error| match error {
         toise_engine::Error::DataFusion(error) => {
@@ -18,7 +18,7 @@ pub(crate) async fn parsed(session: &Session, sql: &str) -> Result<Statement, Sq
     })
 }
 
-/// Plans a statement that was measured; `sql` is its text.
+/// Plans a statement that has been measured; `sql` is its text.
 pub(crate) async fn planned(
     session: &Session,
     sql: &str,

@@ -1,4 +1,4 @@
-//! What a key asks for.
+//! Query requests of keys.
 
 use datafusion::common::ParamValues;
 
@@ -14,17 +14,17 @@ pub struct SqlRequest {
     pub sql: String,
     /// Values of its placeholders.
     pub parameters: Option<ParamValues>,
-    /// Limits of the key, lower than those of the service.
+    /// Limits of the key; they cannot raise those of the service.
     pub key_limits: SqlLimits,
-    /// Limits lower than the key's.
+    /// Limits of the request; they cannot raise those of the key.
     pub limits: RequestedLimits,
-    /// What the parts of the answer are.
+    /// The form of the parts of the answer.
     pub output: Output,
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
 }
 
-/// What the parts of an answer are.
+/// The form of the parts of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Batches of rows.

@@ -1,9 +1,9 @@
-//! How many bytes the rows of a batch have, without what its buffers hold of other rows.
+//! Measures the bytes of the rows of a batch, without other rows in the same buffers.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::DataType;
 
-/// Bytes of the longest value of a column.
+/// Returns the bytes of the longest value of a column.
 pub(crate) fn longest(column: &ArrayRef) -> usize {
     let rows = 0..column.len();
     let spread = |bytes: usize| bytes / column.len().max(1);
@@ -36,12 +36,12 @@ fn lengths(rows: std::ops::Range<usize>, length: impl Fn(usize) -> usize) -> usi
     rows.map(length).max().unwrap_or(0)
 }
 
-/// Lengths of what views show: the lower half of each.
+/// Returns the lengths of the values of views: the lowest 32 bits of each view.
 fn view_lengths(views: &[u128]) -> impl Iterator<Item = usize> {
     views.iter().map(|view| *view as u32 as usize)
 }
 
-/// Bytes of the rows of a column.
+/// Returns the bytes of the rows of a column.
 fn bytes_of(column: &ArrayRef) -> usize {
     let shown: usize = match column.data_type() {
         DataType::Utf8View => view_lengths(column.as_string_view().views()).sum(),
@@ -51,7 +51,7 @@ fn bytes_of(column: &ArrayRef) -> usize {
     shown + column.to_data().get_slice_memory_size().unwrap_or(0)
 }
 
-/// Bytes of the rows of a batch.
+/// Returns the bytes of the rows of a batch.
 pub(crate) fn batch_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(bytes_of).sum()
 }

@@ -1,4 +1,4 @@
-//! A query that runs: its schema is known, its rows come as the caller takes them.
+//! A running query: its schema is known, and its rows arrive as the caller takes them.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -12,8 +12,8 @@ use crate::limits::Limit;
 use crate::{SqlError, tables};
 use toise_engine::session::TableVersion;
 
-/// How much longer than its time limit a caller waits for a query that does not notice the limit itself, because it
-/// computes without a pause.
+/// How much longer than the time limit a caller waits for a query that does not notice the limit itself, because it
+/// computes without yielding.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A part of an answer.
@@ -25,7 +25,7 @@ pub enum Piece {
     Bytes(Bytes),
 }
 
-/// What is known of a query before its first row.
+/// The part of an answer that is known before the first row.
 #[derive(Clone, Debug)]
 pub struct Opened {
     /// The columns.
@@ -34,7 +34,7 @@ pub struct Opened {
     pub versions: Vec<TableVersion>,
 }
 
-/// A query that runs; dropping it stops it.
+/// A running query; dropping it stops it.
 #[derive(Debug)]
 pub struct RunningQuery {
     opened: Opened,
@@ -44,7 +44,7 @@ pub struct RunningQuery {
     _task: AbortOnDrop,
 }
 
-/// Stops a task when its caller goes away.
+/// A task that is stopped when its caller goes away.
 #[derive(Debug)]
 pub(crate) struct AbortOnDrop(pub AbortHandle);
 
@@ -80,7 +80,7 @@ impl RunningQuery {
         tables::describe(&self.opened.versions)
     }
 
-    /// The next part; `None` after the last one. An error is the last part.
+    /// Returns the next part; `None` after the last one. An error is the last part.
     pub async fn next(&mut self) -> Option<Result<Piece, SqlError>> {
         match tokio::time::timeout_at(self.deadline + GRACE, self.pieces.recv()).await {
             Ok(piece) => piece,
@@ -88,7 +88,8 @@ impl RunningQuery {
         }
     }
 
-    /// The next bytes, at least `bytes_min` of them unless the answer ends before; the flag tells whether it has ended.
+    /// Returns the next bytes, at least `bytes_min` of them unless the answer ends before; the flag says whether it has
+    /// ended.
     ///
     /// # Errors
     /// The query failed.
@@ -105,7 +106,7 @@ impl RunningQuery {
     }
 }
 
-/// The end of the time of a query, seen by whoever waits for its start.
+/// Waits until a query has produced its first rows, at most until its deadline plus `GRACE`.
 pub(crate) async fn opened_in_time(
     receiver: tokio::sync::oneshot::Receiver<Result<Opened, SqlError>>,
     (deadline, time_max): (Instant, Duration),

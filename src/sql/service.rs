@@ -1,7 +1,7 @@
 //! The service that runs queries for keys: HTTP, Flight and MCP call it, and differ only in what they send.
 //!
-//! Queries run on threads of their own, of low priority, so that no other request waits for them. Every query is written
-//! to the audit log, waits for its key's turn and for memory, and ends at its limits or when its caller goes away.
+//! Queries run on dedicated threads of low priority, so that no other request waits for them. Every query is written to
+//! the audit log, waits for its key's turn and for memory, and ends at its limits or when its caller goes away.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const PIECES_WAITING_MAX: usize = 2;
 /// Stack of a thread that runs queries, in bytes: planning walks deep trees.
 const STACK_BYTES: usize = 64 << 20;
 
-/// What is known of a query that was only planned.
+/// The shape of a query that was only planned.
 #[derive(Clone, Debug)]
 pub struct QueryShape {
     /// The columns of its answer.
@@ -42,7 +42,7 @@ pub struct QueryShape {
     pub parameters: Vec<(String, Option<DataType>)>,
 }
 
-/// Runs queries. Cheap to clone.
+/// The service that runs queries. Cheap to clone.
 #[derive(Clone)]
 pub struct SqlService(Arc<Inner>);
 
@@ -60,7 +60,7 @@ struct Inner {
     runtime: QueryThreads,
 }
 
-/// The threads; they stop when the service is dropped, wherever that is.
+/// The threads that run queries. They stop when the service is dropped, on any thread.
 struct QueryThreads(Option<Runtime>);
 
 impl Drop for QueryThreads {
@@ -110,22 +110,22 @@ impl SqlService {
         })))
     }
 
-    /// The limits of a query that asks for none.
+    /// Returns the limits of a query that asks for none.
     pub fn limits(&self) -> QueryLimits {
         self.0.limits
     }
 
-    /// The longest that a call of [`SqlService::run`] and its answer may take, waits included.
+    /// Returns the longest time that a call of [`SqlService::run`] and its answer may take, waits included.
     pub fn time_max(&self) -> Duration {
         self.0.limits.time_max + 2 * WAIT_MAX
     }
 
-    /// What was counted since the start.
+    /// Returns the counts since the start.
     pub fn tallies(&self) -> &SqlTallies {
         &self.0.tallies
     }
 
-    /// The tables that queries read, with their columns.
+    /// Returns the tables that queries read, with their columns.
     pub fn catalogue(&self) -> Vec<(&'static str, SchemaRef)> {
         let tables = &self.0.tables;
         let stored = tables.engine.schemas();
@@ -136,7 +136,7 @@ impl SqlService {
             .collect()
     }
 
-    /// The threads that run queries, for what else may wait behind light requests.
+    /// Returns the threads that run queries, for other work that may wait behind light requests.
     ///
     /// # Errors
     /// The service has stopped.
@@ -149,7 +149,7 @@ impl SqlService {
     /// Runs a query; returns once it is planned and reads its tables.
     ///
     /// # Errors
-    /// It is not a valid query, or a limit is reached. Every query is in the audit log, whatever becomes of it.
+    /// It is not a valid query, or a limit is reached. Every query is in the audit log, however it ends.
     pub async fn run(&self, request: SqlRequest) -> Result<RunningQuery, SqlError> {
         let handle = self.handle()?;
         let begun = self.0.audit.begin(request.caller, &request.sql).await;
@@ -195,7 +195,8 @@ impl SqlService {
     /// Plans a query without running it. A key plans as many queries at once as it may run, and others wait.
     ///
     /// # Errors
-    /// It is not a valid query, or it takes too long to plan. It is in the audit log then; a valid query is once it runs.
+    /// It is not a valid query, or it takes too long to plan. Only such a query is written to the audit log here; a
+    /// valid one is written when it runs.
     pub async fn describe(
         &self,
         sql: &str,
@@ -219,7 +220,7 @@ impl SqlService {
         let (inner, sql) = (Arc::clone(&self.0), sql.to_owned());
         let limits = self.0.limits;
         let planning = self.handle()?.spawn(async move {
-            // The key's, as long as this computes, even if nobody waits for it.
+            // The turn is held as long as this computes, even if nobody waits for the result.
             let _turn = turn;
             crate::text::check(&sql)?;
             let tables = inner.tables.clone();
@@ -253,13 +254,13 @@ impl SqlService {
         }
     }
 
-    /// How many queries a key with a limit of its own may run at once.
+    /// Returns how many queries a key may run at once; `own` is the limit of the key itself.
     fn concurrent_max(&self, own: Option<u64>) -> usize {
         let own = own.and_then(|own| usize::try_from(own).ok());
         own.unwrap_or(usize::MAX).clamp(1, self.0.concurrent_max)
     }
 
-    /// The turn of the key and the memory of a query, held while it runs.
+    /// Waits for the key's turn and for the memory of a query; both are held while it runs.
     async fn permits(
         &self,
         key_id: uuid::Uuid,

@@ -61,19 +61,19 @@ pub struct FlightSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterSettings {
-    /// What callers show to workers; empty for certificates instead.
+    /// The token that callers show to workers; empty to use certificates instead.
     pub token: String,
     /// PEM file with the certificate of this process; empty for none.
     pub certificate: String,
     /// PEM file with its private key.
     pub key: String,
-    /// PEM file with the certificate of who signed those of workers and callers.
+    /// PEM file with the certificate of the authority that signed those of workers and callers.
     pub ca: String,
-    /// Rows of a part of a bulk job.
+    /// Rows per part of a bulk job.
     pub part_rows: usize,
-    /// Addresses of the workers of a server's queries, separated by commas; empty for none.
+    /// Addresses of the workers that run a server's queries, separated by commas; empty for none.
     pub workers: String,
-    /// Bytes of data files from which a query of a server is for its workers, in MiB.
+    /// Bytes of data files from which a server's query is run by its workers, in MiB.
     pub sql_scan_mib: u64,
 }
 

@@ -40,7 +40,7 @@ impl KeySlots {
     /// Waits for a turn of a key that runs at most `running_max` queries at once.
     ///
     /// # Errors
-    /// Too many queries of the key wait, or waited for too long.
+    /// Too many queries of the key are waiting, or this one has waited too long.
     pub async fn turn(&self, key_id: Uuid, running_max: usize) -> Result<Turn, SqlError> {
         let turns = self.of(key_id, running_max);
         let admitted = turns.admitted.try_acquire_owned();

@@ -1,5 +1,5 @@
-//! `summarize TABLE` and `summarize QUERY`: one row per column with its extremes, quartiles and how much is missing, as
-//! in DuckDB.
+//! `summarize TABLE` and `summarize QUERY`: one row per column with its extremes, quartiles and share of nulls, as in
+//! DuckDB.
 //!
 //! The statement is rewritten to one aggregation over all columns, whose results are turned into rows.
 
@@ -14,7 +14,8 @@ use crate::{SqlError, text};
 /// Maximum columns that are summarised.
 const COLUMNS_MAX: usize = 500;
 
-/// The query that a `summarize` statement stands for, and the size of what it summarises; `None` for any other statement.
+/// Rewrites a `summarize` statement to a query, and returns it with the size of what it summarises; `None` for any
+/// other statement.
 pub(crate) async fn rewritten(
     session: &Session,
     sql: &str,
@@ -62,7 +63,7 @@ pub(crate) async fn rewritten(
     Ok(Some((text, size)))
 }
 
-/// The aggregates of a column as one struct.
+/// Returns the aggregates of a column as one struct.
 fn row(name: &str, data_type: &DataType) -> String {
     let column = format!("\"{}\"", name.replace('"', "\"\""));
     let label = name.replace('\'', "''");

@@ -16,7 +16,7 @@ use toise_engine::session::{MergeOnReadTable, Session, TableVersion};
 use toise_listings::Listings;
 use toise_listings::search::projection::{self, sql_tables};
 
-/// Gives the functions of the product, as they are at the start of a query.
+/// A function that returns the functions of the product, as of the start of a query.
 pub type ProductFunctions = Arc<dyn Fn() -> Vec<ScalarUDF> + Send + Sync>;
 
 /// The tables of a data folder and the functions over them. Cheap to clone.
@@ -28,12 +28,12 @@ pub struct SqlTables {
     pub listings: Option<Listings>,
     /// The functions of the product.
     pub functions: ProductFunctions,
-    /// Tables that are made when they are read, by name. They see the data as it is at that moment.
+    /// Tables that are computed when they are read, by name. They see the data of that moment.
     pub derived: Vec<(&'static str, Arc<dyn TableProvider>)>,
 }
 
 impl SqlTables {
-    /// Opens a session over all tables. Blocks: what changed in listings since their last compaction is read if the
+    /// Opens a session over all tables. Blocks: the changes of listings since their last compaction are read if the
     /// query names their table.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl SqlTables {
         opened.map_err(SqlError::internal)?
     }
 
-    /// The tables of listings whose name occurs in a query.
+    /// Returns the tables of listings whose name occurs in a query.
     fn named_listings(&self, sql: &str) -> Vec<ListingKind> {
         let sql = sql.to_ascii_lowercase();
         let opened: Vec<&str> = self.engine.schemas().map(|schema| schema.name).collect();
@@ -103,8 +103,8 @@ fn changed_tables(
     })
 }
 
-/// The versions of all tables in one line, as `dvf=3, properties=12@4521`: how often a table was published and, for
-/// listings, the number of the last change of the store that the query sees.
+/// Formats the versions of all tables in one line, as `dvf=3, properties=12@4521`: how often a table was published and,
+/// for listings, the sequence of the last change of the store that the query sees.
 pub fn describe(versions: &[TableVersion]) -> String {
     let described = versions.iter().map(|version| match version.through {
         Some(through) => format!("{}={}@{through}", version.table, version.sequence),

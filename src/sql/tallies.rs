@@ -9,12 +9,12 @@ use tokio::runtime::Handle;
 use crate::SqlError;
 use crate::audit::{AuditLog, Caller, Door, Ending};
 
-/// The ways in, in the order of the counts.
+/// The doors, in the order of the counts.
 const DOORS: [Door; 3] = [Door::Http, Door::Flight, Door::Mcp];
 /// The outcomes, in the order of the counts.
 const OUTCOMES: [&str; 5] = ["finished", "failed", "refused", "limit", "cancelled"];
 
-/// What was counted since the start of a service.
+/// The counts since the start of a service.
 #[derive(Debug, Default)]
 pub struct SqlTallies {
     ended: [[AtomicU64; OUTCOMES.len()]; DOORS.len()],
@@ -24,7 +24,7 @@ pub struct SqlTallies {
 }
 
 impl SqlTallies {
-    /// Queries that ended, by way in and outcome.
+    /// Returns the queries that ended, by door and outcome.
     pub fn ended(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
         let doors = DOORS.iter().zip(&self.ended);
         doors.flat_map(|(door, counts)| {
@@ -49,7 +49,7 @@ impl SqlTallies {
     }
 }
 
-/// The record of one query; one that is dropped before its end was cancelled.
+/// The record of one query; if it is dropped before its end, the query was cancelled.
 pub(crate) struct Recording {
     caller: Caller,
     audit: AuditLog,
@@ -119,7 +119,7 @@ impl Recording {
             %request_id, %key_id, door = door.as_str(), outcome = written, rows = self.rows, bytes = self.bytes,
             duration_ms, "query"
         );
-        // The errors of queries quote them, so they are in the audit log alone.
+        // Errors quote the query, so only the audit log contains them; internal errors are logged here, too.
         if let Err(SqlError::Internal(source)) = outcome {
             tracing::error!(%request_id, error = %source, "a query failed");
         }

@@ -1,4 +1,4 @@
-//! The text of a query before it is parsed: its limits, its statements, and where a name stands in it.
+//! The text of a query before it is parsed: its limits, its statements, and the position of a name in it.
 //!
 //! A parser builds a tree as deep as the longest chain of operators, and everything after it walks that tree. The
 //! limits here keep the tree shallow enough for the stacks of the threads that walk it.
@@ -16,7 +16,7 @@ pub const OPERATORS_MAX: usize = 2_000;
 /// Maximum number of `select` in a query.
 pub const SELECTS_MAX: usize = 200;
 
-/// Words that join two sides, as symbols do.
+/// Words that are operators, like symbols.
 const OPERATOR_WORDS: [&str; 9] = [
     "and",
     "or",
@@ -32,7 +32,7 @@ const OPERATOR_WORDS: [&str; 9] = [
 /// Checks a query against the limits of its text.
 ///
 /// # Errors
-/// It is empty, too long, or made of too many parts.
+/// It is too long, has too many operators or `select`s, or a quotation or comment has no end.
 pub fn check(sql: &str) -> Result<(), SqlError> {
     if sql.len() > TEXT_BYTES_MAX {
         return Err(SqlError::Limit(Limit::text("bytes", TEXT_BYTES_MAX)));
@@ -58,7 +58,7 @@ pub fn check(sql: &str) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Whether a token joins two sides or wraps one, so that a chain of it makes a deep tree.
+/// Returns whether a token joins two sides or wraps one, so that a chain of such tokens makes a deep tree.
 fn is_operator(token: &Token) -> bool {
     !matches!(
         token,
@@ -76,7 +76,7 @@ fn is_operator(token: &Token) -> bool {
     )
 }
 
-/// The statements of a text, separated by semicolons, each without its own and without blanks around it.
+/// Splits a text into its statements at semicolons; each is without its semicolon and surrounding blanks.
 ///
 /// # Errors
 /// A quotation or comment has no end.
@@ -104,7 +104,7 @@ pub fn statements(text: &str) -> Result<Vec<String>, SqlError> {
     Ok(statements)
 }
 
-/// The query with its placeholders `?` numbered, as `$1`, `$2` and so on; the planner knows only these.
+/// Numbers the placeholders `?` of a query as `$1`, `$2` and so on, because the planner knows only these.
 ///
 /// # Errors
 /// A quotation or comment has no end.
@@ -125,7 +125,8 @@ pub fn numbered(sql: &str) -> Result<String, SqlError> {
     Ok(numbered)
 }
 
-/// Whether a text that a person types ends with a whole statement: a semicolon ends it outside quotations.
+/// Returns whether a text that a person types ends with a whole statement: a semicolon outside quotations ends it. A
+/// blank text is complete, too.
 pub fn is_complete(text: &str) -> bool {
     let Ok(tokens) = tokens(text) else {
         return false;
@@ -137,7 +138,7 @@ pub fn is_complete(text: &str) -> bool {
     last.is_none_or(|token| token.token == Token::SemiColon)
 }
 
-/// Where a name first stands in a query, whatever its case.
+/// Returns the first position of a name in a query, whatever its case.
 pub fn position_of(sql: &str, name: &str) -> Option<Position> {
     let tokens = tokens(sql).ok()?;
     let found = tokens.iter().find(|token| match &token.token {
@@ -148,7 +149,7 @@ pub fn position_of(sql: &str, name: &str) -> Option<Position> {
     Some(position(found.span.start))
 }
 
-/// The place after the last character of a query.
+/// Returns the position after the last character of a query.
 pub fn end_of(sql: &str) -> Position {
     let text = sql.trim_end();
     let last = text.rsplit('\n').next().unwrap_or_default();
@@ -158,7 +159,7 @@ pub fn end_of(sql: &str) -> Position {
     }
 }
 
-/// The words and symbols of a text with their places.
+/// Returns the words and symbols of a text with their positions.
 ///
 /// # Errors
 /// A quotation or comment has no end.
@@ -177,7 +178,7 @@ fn position(location: Location) -> Position {
     }
 }
 
-/// The bytes at which places of a text are, found by walking it once: places are asked for in their order.
+/// A converter of positions in a text to byte offsets. It walks the text once, so positions must be requested in order.
 struct Places<'t> {
     text: &'t str,
     byte: usize,
@@ -195,8 +196,8 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// The byte at a line and column, both from 1, at or after the place that was last asked for; the end of the text for
-    /// a place beyond it.
+    /// Returns the byte offset of a line and column, both from 1, at or after the position requested last; the end of
+    /// the text for a position beyond it.
     fn byte(&mut self, location: Location) -> usize {
         let mut rest = self.text[self.byte..].chars();
         while (self.line, self.column) < (location.line, location.column) {

@@ -27,9 +27,9 @@ use crate::tallies::Recording;
 use crate::workers::{PlannedQuery, Workers};
 use toise_engine::session::Session;
 
-/// Bytes of the rows that become text at once.
+/// Bytes of the rows that are encoded at once.
 const PART_BYTES: usize = 2 << 20;
-/// The share of the memory of a query that one value may take.
+/// Divisor of a query's memory: one value may take this fraction of it.
 const VALUE_SHARE: usize = 4;
 /// Maximum bytes of one value, whatever the memory of a query.
 const VALUE_BYTES_MAX: usize = 16 << 20;
@@ -47,14 +47,14 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Runs the query until its end or the deadline, and tells the caller and the audit log how it ended.
+    /// Runs the query until its end or the deadline, and reports to the caller and the audit log how it ended.
     pub async fn run(mut self, deadline: Instant) {
-        // The engine panics on some values, as where a column becomes longer than its format allows.
+        // The engine panics on some values, for example if a column becomes longer than its format allows.
         let answer = AssertUnwindSafe(self.answer()).catch_unwind();
         let answer = answer.map(|outcome| outcome.unwrap_or_else(|_| Err(SqlError::crashed())));
         let outcome = tokio::time::timeout_at(deadline, answer).await;
         let timed_out = Err(SqlError::Limit(Limit::Time(self.limits.time_max)));
-        // A nested loop notices the end of the time itself, and fails.
+        // A nested loop checks the deadline itself, and fails.
         let is_late = Instant::now() >= deadline;
         let outcome = match outcome {
             Ok(outcome) if outcome.is_ok() || !is_late => outcome,
@@ -100,8 +100,8 @@ impl Work {
         self.run_here(&session, &planned, &sql).await
     }
 
-    /// Runs a query here, with fewer rows at a time if they turn out to be too long for so many, unless some of them have
-    /// left already.
+    /// Runs a query on this machine. If rows are too long for the batch size, it is run again with fewer rows per
+    /// batch, unless some rows have already been sent.
     async fn run_here(
         &mut self,
         session: &Session,
@@ -127,12 +127,12 @@ impl Work {
         }
     }
 
-    /// Maximum bytes of one value: a part of the memory of the query.
+    /// Returns the maximum bytes of one value: a part of the memory of the query.
     fn value_bytes(&self) -> usize {
         (self.limits.memory_bytes() / VALUE_SHARE).min(VALUE_BYTES_MAX)
     }
 
-    /// Sends the rows of a query to the caller as they come.
+    /// Sends the rows of a query to the caller as they arrive.
     async fn hand_over(
         &mut self,
         session: &Session,
@@ -151,7 +151,7 @@ impl Work {
         });
         while let Some(batch) = rows.next().await {
             let batch = batch.map_err(Stopped::Engine)?;
-            // Only now: a query that fails on its first rows is an error, not a broken answer.
+            // Opens only now, so that a query that fails on its first rows returns an error and not a broken answer.
             self.open(&mut unread)?;
             self.recording.rows += batch.num_rows() as u64;
             if self.recording.rows > self.limits.rows_max {
@@ -175,7 +175,7 @@ impl Work {
         Ok(())
     }
 
-    /// Tells the caller what is known before the first row.
+    /// Sends the caller what is known before the first row.
     fn open(&mut self, unread: &mut Option<Opened>) -> Result<(), SqlError> {
         let (Some(opened), Some(sender)) = (unread.take(), self.opened.take()) else {
             return Ok(());
@@ -183,7 +183,7 @@ impl Work {
         sender.send(Ok(opened)).map_err(|_| SqlError::Cancelled)
     }
 
-    /// Hands a part to the caller once it takes it.
+    /// Sends a part to the caller; waits until it has room.
     async fn send(&mut self, piece: Piece) -> Result<(), SqlError> {
         self.recording.bytes += match &piece {
             Piece::Bytes(bytes) => bytes.len() as u64,
@@ -197,7 +197,7 @@ impl Work {
     }
 }
 
-/// Lowers what the functions of a session may make to what the size of its query allows.
+/// Lowers the bounds of a session's functions to what the size of its query allows.
 pub(crate) fn bound_functions(session: &Session, size: Expansion) {
     let state = session.context().state();
     if let Some(bounds) = state.config().get_extension::<Bounds>() {
@@ -205,7 +205,8 @@ pub(crate) fn bound_functions(session: &Session, size: Expansion) {
     }
 }
 
-/// A batch in parts of about [`PART_BYTES`]: what is made of each, such as text, is larger than it.
+/// Splits a batch into parts of about [`PART_BYTES`], because the encoded form of each, such as text, is larger than
+/// it.
 fn parts(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + use<> {
     let batch = batch.clone();
     let count = batch_bytes(&batch).div_ceil(PART_BYTES).max(1);
@@ -214,9 +215,9 @@ fn parts(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + use<> {
     starts.map(move |start| batch.slice(start, rows.min(batch.num_rows() - start)))
 }
 
-/// Why the rows of a query ended before their end.
+/// The reason why a query stopped before its last row.
 enum Stopped {
-    /// Known.
+    /// An error that is already explained.
     Known(SqlError),
     /// The engine failed.
     Engine(DataFusionError),
@@ -229,7 +230,7 @@ impl From<SqlError> for Stopped {
 }
 
 impl Stopped {
-    /// The rows of a batch that may fit where those of this query did not.
+    /// Returns the rows per batch that may fit, if a batch of this query had too many.
     fn rows_that_fit(&self) -> Option<usize> {
         match self {
             Stopped::Known(_) => None,

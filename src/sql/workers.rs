@@ -1,4 +1,5 @@
-//! Other machines that run queries for the service. What they are and how they are reached is for the composition to say.
+//! The interface to other machines that run queries for the service. The composition decides what they are and how they
+//! are reached.
 
 use async_trait::async_trait;
 use datafusion::execution::SendableRecordBatchStream;
@@ -15,7 +16,7 @@ pub struct PlannedQuery<'q> {
     pub session: &'q Session,
     /// The plan.
     pub frame: &'q DataFrame,
-    /// What [`Workers::state`] said before the session was opened.
+    /// The result of [`Workers::state`] before the session was opened.
     pub state: &'q str,
     /// The limits of the query.
     pub limits: QueryLimits,
@@ -24,12 +25,12 @@ pub struct PlannedQuery<'q> {
 /// Other machines that run queries.
 #[async_trait]
 pub trait Workers: Send + Sync {
-    /// What the functions of the product depend on now. A query whose session was opened between two equal states has the
-    /// functions of that state.
+    /// Returns the state that the functions of the product depend on now. If it is equal before and after a session is
+    /// opened, the session has the functions of that state.
     fn state(&self) -> String;
 
-    /// Runs a query elsewhere; `None` if it is for this machine to run. Its rows are there, or can no longer fail with
-    /// a machine.
+    /// Runs a query on other machines; `None` if this machine should run it. The rows have arrived, or can no longer be
+    /// lost by the failure of a machine.
     ///
     /// # Errors
     /// The answer reaches a limit.

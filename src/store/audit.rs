@@ -1,5 +1,5 @@
-//! The rows of the audit log: appended here, since acts of the store itself are in it too, such as its encryption. They
-//! are read and verified in the crate of accounts, which says what they are for.
+//! Appends rows to the audit log. It is here because the log also has acts of the store itself, such as its encryption.
+//! The crate of accounts reads and verifies the rows, and describes their purpose.
 //!
 //! Rows are chained: each holds a digest of its contents and of the row before it.
 
@@ -10,7 +10,7 @@ pub const TEXT_BYTES_MAX: usize = 1_000;
 
 /// Outcome of an act that was about to be done.
 pub const BEGUN: &str = "begun";
-/// Outcome of an act at the command line that ended well.
+/// Outcome of an act at the command line that succeeded.
 pub const DONE: &str = "done";
 
 /// An administrative act.
@@ -18,18 +18,18 @@ pub const DONE: &str = "done";
 pub struct Act {
     /// Who: a key by its id, or a person at the command line.
     pub actor: String,
-    /// From which address; `None` on this machine.
+    /// From which address; `None` for this machine.
     pub origin: Option<String>,
     /// What was done.
     pub action: String,
-    /// To which account or key, if the action does not say.
+    /// Which account or key it affected, if the action does not say.
     pub subject: Option<String>,
     /// How it ended.
     pub outcome: String,
 }
 
 impl Act {
-    /// An act that a person at the command line is about to do.
+    /// Creates an act that a person at the command line is about to do.
     pub fn at_command_line(action: &str) -> Self {
         let user = ["SUDO_USER", "USER", "LOGNAME"].iter();
         let mut user = user.filter_map(|name| std::env::var(name).ok());
@@ -43,7 +43,7 @@ impl Act {
         }
     }
 
-    /// The act, on an account, key, alert or delivery.
+    /// Sets the account, key, alert or delivery that the act affects.
     pub fn on(self, subject: impl Into<Option<String>>) -> Self {
         Self {
             subject: subject.into(),
@@ -51,7 +51,7 @@ impl Act {
         }
     }
 
-    /// The act, with how it ended.
+    /// Sets how the act ended.
     pub fn ended(self, outcome: String) -> Self {
         Self { outcome, ..self }
     }
@@ -69,19 +69,19 @@ impl Act {
     }
 }
 
-/// The user of this process where nothing says a name, as in most containers.
+/// Returns the user of this process by number, for systems that give no name, such as most containers.
 #[cfg(unix)]
 fn user_number() -> String {
     format!("user {}", nix::unistd::getuid())
 }
 
-/// Users have no numbers here.
+/// Returns a placeholder: users have no numbers on this system.
 #[cfg(not(unix))]
 fn user_number() -> String {
     "an unknown user".to_owned()
 }
 
-/// The digest of an entry after another one, whose digest is empty if there is none.
+/// Returns the digest of an entry. `previous` is the digest of the entry before it, empty if there is none.
 pub fn digest(previous: &[u8], number: i64, at_ms: i64, act: &Act) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     let none = "";
@@ -115,7 +115,7 @@ pub fn append(transaction: &Transaction<'_>, at_ms: i64, act: Act) -> rusqlite::
             Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?))
         })
         .optional()?;
-    // What is removed at the end leaves a gap in the numbers.
+    // Entries removed from the end leave a gap in the numbers.
     let number = last_number(transaction)?.max(last.as_ref().map_or(0, |last| last.0)) + 1;
     let previous = last.map(|(_, digest)| digest).unwrap_or_default();
     let digest = digest(&previous, number, at_ms, &act);
@@ -137,7 +137,7 @@ pub fn append(transaction: &Transaction<'_>, at_ms: i64, act: Act) -> rusqlite::
     Ok(())
 }
 
-/// The number of the last entry that was ever appended.
+/// Returns the number of the last entry that was ever appended.
 ///
 /// # Errors
 /// The store cannot be read.

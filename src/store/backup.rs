@@ -27,7 +27,7 @@ impl Database {
             path: to.to_owned(),
             source,
         };
-        // Held until the copy has no connection any more: closing it earlier would drop their locks.
+        // Held until the copy has no connections: closing it earlier would drop their locks.
         let file = create_private(to).map_err(io)?;
         let source = self.connect_reader()?;
         let mut copy = Connection::open(to)?;
@@ -53,7 +53,7 @@ impl Database {
         file.sync_all().map_err(io)
     }
 
-    /// Bytes on disk, its write-ahead log included.
+    /// Returns the number of bytes on disk, including the write-ahead log.
     pub fn bytes(&self) -> u64 {
         self.paths().bytes()
     }
@@ -64,7 +64,7 @@ impl Store {
     /// in the copy. Every row with a checksum is verified. Blocks.
     ///
     /// # Errors
-    /// A file exists or cannot be written, or a copy is damaged; the error names what.
+    /// A file exists or cannot be written, or a copy is damaged; the error says which.
     pub fn backup(&self, to: &Path) -> Result<()> {
         let (ledger, store) = (to.join(LEDGER_FILE_NAME), to.join(FILE_NAME));
         self.ledger.backup(&ledger, Contents::Ledger)?;

@@ -1,11 +1,12 @@
-//! Locks between the processes that share a data folder: one for each call that is under way under an idempotency key, so
-//! that it is made once whichever of them it reaches.
+//! Locks between the processes that share a data folder. Each call in progress under an idempotency key has one, so
+//! that it runs once even if several processes receive it.
 //!
-//! A lock is one byte of a file that stays empty, at a place that the digest of the call's name tells. It belongs to the open
-//! file (`F_OFD_SETLK`), not to the process: no other descriptor that is closed takes it away, and the kernel frees it
-//! however the process ends. A process cannot lock itself out; within it, somebody else has to see to turns.
+//! A lock is one byte of a file that stays empty, at an offset derived from the digest of the call's name. It belongs
+//! to the open file (`F_OFD_SETLK`), not to the process: closing another descriptor does not release it, and the kernel
+//! frees it however the process ends. A process cannot lock itself out, so calls within one process must be ordered
+//! elsewhere.
 //!
-//! Linux has such locks, on most file systems. Where there are none, servers should not share a folder.
+//! Linux has such locks, on most file systems. Without them, servers should not share a folder.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -53,7 +54,7 @@ impl CallLocks {
     /// The file system has no locks.
     pub fn try_hold(&self, call: &[u8; 32]) -> io::Result<Option<CallLock>> {
         let [a, b, c, d, e, f, g, h, ..] = *call;
-        // Two bits less than there are: a place and its successor are positive.
+        // Two bits fewer, so that a place and its successor are positive.
         let place = (u64::from_le_bytes([a, b, c, d, e, f, g, h]) >> 2) as i64;
         let is_held = set(&self.0, place, Wanted::Held)?;
         Ok(is_held.then(|| CallLock {
@@ -71,14 +72,14 @@ impl Drop for CallLock {
     }
 }
 
-/// What becomes of a byte.
+/// The wanted state of a byte.
 #[derive(Clone, Copy)]
 enum Wanted {
     Held,
     Free,
 }
 
-/// Locks or frees a byte; `false` if another process holds it.
+/// Locks or frees a byte. Returns `false` if another process holds it.
 #[cfg(target_os = "linux")]
 fn set(file: &File, place: i64, wanted: Wanted) -> io::Result<bool> {
     use nix::errno::Errno;
@@ -119,7 +120,7 @@ mod tests {
         let (here, there) = (open(), open());
         let [call, other] = [[0xff; 32], [0; 32]];
         let held = here.try_hold(&call).unwrap().unwrap();
-        // A lock of the process would go with it.
+        // A lock that belongs to the process would be released here.
         drop(open());
         assert!(there.try_hold(&call).unwrap().is_none());
         assert!(there.try_hold(&other).unwrap().is_some());

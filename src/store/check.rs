@@ -1,5 +1,5 @@
-//! Verifies everything in the store: what has a checksum of its own, the rows of every table, and SQLite's own structures.
-//! Called by `toise check` and for every backup.
+//! Verifies everything in the store: documents and responses with checksums, the rows of every table, and SQLite's own
+//! structures. Called by `toise check` and for every backup.
 
 use rusqlite::Connection;
 use serde::Serialize;
@@ -16,13 +16,13 @@ const NAMED_MAX: usize = 1_000;
 pub struct StoreCheck {
     /// Documents and stored responses that were verified.
     pub rows: u64,
-    /// Damaged ones and what SQLite found, by name, the first thousand.
+    /// Names of the damaged ones and of what SQLite found, the first thousand.
     pub damaged: Vec<String>,
     /// Number of damaged places.
     pub damaged_count: u64,
 }
 
-/// A table of documents: how a person names its rows, and the query for name and document.
+/// A table of documents: the name for its rows in messages, and the query for identifier and document.
 struct DocumentTable {
     name: &'static str,
     sql: &'static str,
@@ -96,7 +96,7 @@ impl StoreCheck {
         Ok(())
     }
 
-    /// What SQLite finds in the structures of a file, indexes included.
+    /// Verifies the structures of a file with SQLite, indexes included.
     fn structures(&mut self, connection: &Connection, name: &str) -> rusqlite::Result<()> {
         let mut statement = connection.prepare("PRAGMA integrity_check")?;
         let found = statement.query_map([], |row| row.get::<_, String>(0))?;
@@ -110,7 +110,7 @@ impl StoreCheck {
     }
 }
 
-/// An identifier as it is written everywhere, from its hexadecimal digits; other names as they are.
+/// Formats an identifier of 32 hexadecimal digits as a UUID; other names stay unchanged.
 fn uuid_of(name: &str) -> String {
     let is_uuid = name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     match is_uuid {
@@ -129,7 +129,7 @@ fn uuid_of(name: &str) -> String {
     }
 }
 
-/// What a file of the store contains.
+/// The kind of a store file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contents {
     Store,
@@ -152,7 +152,7 @@ pub(super) fn check_rows(
 
 impl Store {
     /// Verifies every document and stored response against its checksum, and the structures of both files. Reads all of
-    /// them; beside a server, each file is one snapshot. Blocks.
+    /// them; while a server is running, each file is one snapshot. Blocks.
     ///
     /// # Errors
     /// A file cannot be read at all.
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::Error;
 
-    /// A store with two records, of which the second has a flipped bit.
+    /// Returns a store with two records, of which the second has a flipped bit.
     fn damaged(folder: &std::path::Path) -> Store {
         let store = Store::open(folder).unwrap();
         let document = document::compress(b"{}").unwrap();

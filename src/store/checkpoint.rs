@@ -1,9 +1,9 @@
 //! Checkpoints the write-ahead log into the database file, on a thread separate from the writer.
 //!
-//! An advert's changes touch five pages spread over a file of gigabytes: checkpointing them waits for the disk as
-//! long as writing them to the log did. The writer continues meanwhile. The log restarts only when it is completely
-//! checkpointed, which under load never happens while writes continue; at [`LOG_PAGES_MAX`] the writer therefore
-//! checkpoints the small rest itself.
+//! An advert's changes touch five pages spread over a file of gigabytes, so checkpointing them waits for the disk as
+//! long as writing them to the log did. The writer continues during that time. The log restarts only when it is
+//! completely checkpointed, which under load never happens while writes continue; at [`LOG_PAGES_MAX`] the writer
+//! therefore checkpoints the small rest itself.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,7 +15,7 @@ use super::error::{Error, Result};
 use super::files::OpenFiles;
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
-/// Pages of the log that are checkpointed together: 64 MiB. A page written several times meanwhile is copied once:
+/// Pages of the log that are checkpointed together: 64 MiB. A page written several times before then is copied once:
 /// while adverts arrive, this needs a third less system time than 8 MiB.
 const COPY_PAGES: i64 = 16_384;
 /// Pages of the log from which each commit tries to checkpoint the rest and restart the log: 256 MiB.
@@ -56,7 +56,7 @@ impl Checkpointer {
 
     /// Requests a checkpoint if enough pages have accumulated. Called after each commit; costs microseconds.
     pub(super) fn after_commit(&self, writer: &Connection) {
-        // If the number of pages is unknown, the log is checkpointed when it is full.
+        // If the number of pages is unknown, the log is checkpointed once it is full.
         if unflushed_pages(writer).is_ok_and(|pages| pages >= COPY_PAGES) {
             // A thread that is already awake will see these pages too.
             let _ = self.wake.try_send(());
@@ -64,7 +64,7 @@ impl Checkpointer {
     }
 }
 
-/// Pages of the log that are not in the file yet.
+/// Returns the number of log pages that are not in the file yet.
 fn unflushed_pages(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?

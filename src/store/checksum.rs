@@ -1,14 +1,14 @@
-//! Checksums of what the store holds: of documents, and of the responses kept under idempotency keys.
+//! Checksums of stored documents, and of the responses kept under idempotency keys.
 //!
-//! SQLite has none for its pages, and zstd none for its frames as they are written here, so a bit that flips on disk
-//! would be read as something else.
+//! SQLite has no checksums for its pages, and zstd frames are written without them here, so a bit that flips on disk
+//! would be read as other data.
 
 use rusqlite::Row;
 
-/// Length of a checksum, bytes: one damaged row in 2⁶⁴ is not noticed.
+/// Length of a checksum, bytes: one damaged row in 2⁶⁴ goes unnoticed.
 pub const CHECKSUM_BYTES: usize = 8;
 
-/// The checksum of some parts: the beginning of their BLAKE3, each part with its length.
+/// Returns the checksum of some parts: the beginning of their BLAKE3, each part with its length.
 pub fn checksum<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> [u8; CHECKSUM_BYTES] {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -20,7 +20,7 @@ pub fn checksum<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> [u8; CHECKSUM_
     checksum
 }
 
-/// The checksum of a stored response, from its columns.
+/// Returns the checksum of a stored response, from its columns.
 pub fn of_answer(
     request_digest: &[u8],
     status: u16,
@@ -37,12 +37,12 @@ pub fn of_answer(
     ])
 }
 
-/// Whether a stored response has the checksum it was stored with: the columns request digest, status, media type, length,
-/// body or null, and checksum, in this order.
+/// Returns whether a stored response has the checksum it was stored with. The row has the columns request digest,
+/// status, media type, length, body or null, and checksum, in this order.
 pub fn is_intact_answer(row: &Row<'_>) -> rusqlite::Result<bool> {
     let content_type: String = row.get(2)?;
     let digest = row.get_ref(0)?.as_blob()?;
-    // Of some only the reference is kept.
+    // Some responses are stored without their body.
     let body = row.get_ref(4)?.as_blob_or_null()?.unwrap_or_default();
     let found = of_answer(digest, row.get(1)?, &content_type, row.get(3)?, body);
     Ok(row.get_ref(5)?.as_blob()? == found)

@@ -1,7 +1,8 @@
-//! Triggers that keep secrets in clear out of a file whose secrets are sealed, whichever process writes them: one that
-//! opened the file before it had a master key, or one of an earlier version, goes on without the key.
+//! Triggers that refuse unencrypted secrets in a file whose secrets are sealed, whichever process writes. A process
+//! that opened the file before it had a master key, or one of an earlier version, continues without the key.
 //!
-//! They are in the schema, so they hold in the transaction of each write, and cost it a comparison of seven bytes.
+//! The triggers are in the schema, so they apply in the transaction of each write and cost it a comparison of seven
+//! bytes.
 
 use rusqlite::{Connection, Transaction};
 
@@ -9,7 +10,7 @@ use rusqlite::{Connection, Transaction};
 const TRIGGER: &str = "refuses_clear_";
 /// The first bytes of sealed texts (`sealed:`) and of sealed bytes (`sealed\0`), as SQL.
 const SEALED: &str = "(x'7365616c65643a', x'7365616c656400')";
-/// What a writer is told.
+/// Error message for the writer.
 const REFUSAL: &str = "the secrets here are encrypted, and this process does not have the master key: restart it with \
                        TOISE_MASTER_KEY, TOISE_MASTER_KEY_FILE or TOISE_MASTER_KEY_COMMAND";
 
@@ -23,7 +24,7 @@ pub(super) struct SecretColumn {
 }
 
 impl SecretColumn {
-    /// A condition on a row: its secret is stored in clear.
+    /// Returns an SQL condition that is true if the secret of a row is stored in clear.
     pub(super) fn is_clear(self, row: &str) -> String {
         let column = self.column;
         format!(
@@ -32,7 +33,7 @@ impl SecretColumn {
     }
 }
 
-/// Whether the triggers of these columns are there.
+/// Returns whether the triggers of these columns exist.
 ///
 /// # Errors
 /// The connection fails.
@@ -42,7 +43,7 @@ pub(super) fn is_on(connection: &Connection, columns: &[SecretColumn]) -> rusqli
     Ok(found == 2 * columns.len() as i64)
 }
 
-/// Makes the triggers of these columns.
+/// Creates the triggers of these columns.
 ///
 /// # Errors
 /// The file cannot be written.

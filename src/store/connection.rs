@@ -1,4 +1,4 @@
-//! Connections to a database file, as every thread of the store opens them.
+//! Opens connections to a database file, for every thread of the store.
 
 use std::time::{Duration, Instant};
 
@@ -12,23 +12,23 @@ use super::row_digests;
 
 /// Maximum wait of a write for another process that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval between attempts meanwhile. SQLite's own pauses grow to 100 ms; against a process that writes without
-/// pause, a writer that sleeps that long never gets the lock.
+/// Interval between attempts during that wait. SQLite's own pauses grow to 100 ms; against a process that writes
+/// without pause, a writer that sleeps that long never gets the lock.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// Prepared statements cached by each connection: more than any hot path uses.
 const STATEMENTS_MAX: usize = 128;
 
-/// Called before a connection is closed. The last one deletes the log, which must not happen if the files were taken
-/// away: what is there now is another process's.
+/// Prepares a connection for closing. The last connection to close deletes the log, which must not happen if the files
+/// were replaced: the log that is there now belongs to another process.
 pub(super) fn before_close(connection: &Connection, files: &OpenFiles) {
     if files.is_lost() {
-        // If it fails, the connection closes as it would have.
+        // If this fails, the connection closes as usual.
         let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
     }
 }
 
-/// Opens one more connection to the files of another. If they were replaced, it would create a log of its own, or
-/// read something else: hence the checks.
+/// Opens one more connection to files that are already open. If the files were replaced, the connection would create
+/// another log or read other data: hence the checks.
 pub(super) fn connect_again(files: &OpenFiles) -> Result<Connection> {
     files.check()?;
     let connection = connect(files.paths())?;
@@ -36,8 +36,8 @@ pub(super) fn connect_again(files: &OpenFiles) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Switches to a log of writes. The first connections to a new file need it to themselves for that, and SQLite asks no busy
-/// handler when two of them wait for each other.
+/// Switches to the write-ahead log. The first connection to a new file needs it exclusively for that, and SQLite does
+/// not call the busy handler when two connections wait for each other.
 fn use_log(connection: &Connection) -> Result<()> {
     let since = Instant::now();
     loop {
@@ -55,7 +55,7 @@ fn use_log(connection: &Connection) -> Result<()> {
 
 /// Opens a connection that waits for other writers and whose commits are synced to disk.
 pub(super) fn connect(files: &DatabaseFiles) -> Result<Connection> {
-    // Never creates the file, and takes its name as it is rather than as a URI.
+    // Never creates the file, and takes its name literally rather than as a URI.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(files.path(), flags)?;
     let mut since = Instant::now();
@@ -100,7 +100,7 @@ mod tests {
             }
             before_close(&connection, &files);
             drop(connection);
-            // SQLite itself deletes whatever has the name of its log.
+            // SQLite itself deletes any file that has the name of its log.
             assert_eq!(log.exists(), is_checked);
         }
     }

@@ -22,23 +22,23 @@ use toise_base::supervise::Supervisor;
 /// Idle reader connections kept open, 2 MiB each at most: opening one costs as much as twenty reads by identifier.
 const IDLE_READERS_MAX: usize = 16;
 
-/// The pragma of the schema version; SQLite writes it even where it stays the same.
+/// The pragma of the schema version; SQLite writes it even if it does not change.
 const VERSION_PRAGMA: &str = "user_version";
 
-/// What a change survives once it is reported as done.
+/// The failures that a change survives once it is reported as done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// The end of the process, however it ends: it is in the file. If the machine fails, the changes of about the
-    /// last second may be lost.
+    /// The change is in the file and survives the end of the process, however it ends. If the machine fails, the
+    /// changes of about the last second may be lost.
     Written,
-    /// A failure of the machine: it is on disk.
+    /// The change is on disk and survives a failure of the machine.
     Synced,
 }
 
 /// When commits are synced to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SyncPolicy {
-    /// Each commit: SQLite's `synchronous=FULL`.
+    /// At each commit: SQLite's `synchronous=FULL`.
     Always,
     /// When a synced write requests it, and soon otherwise: `synchronous=NORMAL` and a [`Flusher`].
     OnRequest,
@@ -104,13 +104,13 @@ impl Database {
         })
     }
 
-    /// Paths of its files.
+    /// Returns the paths of its files.
     pub(super) fn paths(&self) -> &DatabaseFiles {
         self.shared.files.paths()
     }
 
-    /// Seals bytes for a place as `conceal` does in statements, before they are handed to the writer; without a master key
-    /// they stay as they are.
+    /// Seals bytes for a place as `conceal` does in statements, before they are passed to the writer; without a master
+    /// key they stay unchanged.
     ///
     /// # Errors
     /// Never for less than 64 GiB.
@@ -120,7 +120,7 @@ impl Database {
             .map_err(|error| Error::MasterKey(error.to_string()))
     }
 
-    /// Runs a read; it sees every write that returned before. Blocks.
+    /// Runs a read, which sees every write that returned before. Blocks.
     pub fn read<T>(&self, reading: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         self.read_with(|connection| reading(connection).map_err(Error::from))
     }
@@ -172,8 +172,8 @@ impl Database {
     /// Runs a change and returns once it is on disk; on failure, no change is applied. Blocks.
     ///
     /// # Errors
-    /// SQLite's errors; [`Error::Overloaded`] if the queue of waiting changes stays full; [`Error::Replaced`] from
-    /// the moment somebody replaces or deletes the files.
+    /// SQLite's errors; [`Error::Overloaded`] if the queue of waiting changes stays full; [`Error::Replaced`] once the
+    /// files were replaced or deleted.
     pub fn write<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
@@ -195,15 +195,15 @@ impl Database {
             Durability::Synced,
             change,
             move |outcome| {
-                // If the caller has gone away, the result is dropped; the change stands.
+                // If the caller is gone, the result is dropped; the change stands.
                 let _ = reply.send(outcome);
             },
         )?;
         answer.recv().map_err(|_| Error::Closed)?
     }
 
-    /// [`Database::write_with`] without blocking a thread, with the given durability. If the caller goes away, its
-    /// change stays in the queue and may still be made.
+    /// [`Database::write_with`] without blocking a thread, with the given durability. If the caller drops the future,
+    /// its change stays in the queue and may still be made.
     ///
     /// # Errors
     /// As for [`Database::write_with`]; [`Error::Overloaded`] is returned at once.
@@ -214,7 +214,7 @@ impl Database {
     ) -> std::result::Result<T, E> {
         let (reply, answer) = oneshot::channel();
         self.submit(Patience::Never, durability, change, move |outcome| {
-            // If the caller has gone away, the result is dropped.
+            // If the caller is gone, the result is dropped.
             let _ = reply.send(outcome);
         })?;
         answer.await.map_err(|_| Error::Closed)?
@@ -247,17 +247,17 @@ impl Database {
         })
     }
 
-    /// Why the last commit of this process failed, if it did: the disk is full, read-only or broken, or another process
-    /// kept the file locked. `None` again once a commit succeeds.
+    /// Returns why the last commit of this process failed, if it did: the disk is full, read-only or broken, or another
+    /// process kept the file locked. `None` again once a commit succeeds.
     pub fn last_failure(&self) -> Option<String> {
         self.shared.writer.last_failure()
     }
 
-    /// Writes the file's schema version once more, which changes nothing but goes all the way to the disk: the way to find
-    /// out whether writes succeed again. Blocks.
+    /// Finds out whether writes succeed again: writes the file's schema version once more, which changes nothing but
+    /// goes all the way to the disk. Blocks.
     ///
     /// # Errors
-    /// They do not.
+    /// Writes still fail.
     pub fn try_write(&self) -> Result<()> {
         self.write(|transaction| {
             let version: i64 =

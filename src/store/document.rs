@@ -2,7 +2,7 @@
 //!
 //! Listings repeat the contract's keys and values, so a record takes less than a third of its text. The first byte
 //! of a document is its format, so that a better one can be added. A checksum follows it: a bit that flipped on disk is
-//! an error of the record it is in, never another record.
+//! an error of its record and is never read as another record.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -11,11 +11,11 @@ use super::checksum::{CHECKSUM_BYTES, checksum};
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
-/// Texts that occur in records. Stored documents depend on every byte of it: a better one must be a second file.
+/// Texts that occur in records. Stored documents depend on every byte of it: a better dictionary must be a second file.
 const DICTIONARY: &[u8] = include_bytes!("../../data/listing_dictionary_1.txt");
-/// zstd level: higher ones save little on texts this short.
+/// zstd level: higher levels save little on texts this short.
 const LEVEL: i32 = 1;
-/// First byte of a document compressed with the dictionary and without a checksum, as the first versions wrote them.
+/// First byte of a document compressed with the dictionary and without a checksum, as the first versions wrote it.
 const WITHOUT_CHECKSUM: u8 = 1;
 /// First byte of a document compressed with the dictionary.
 const WITH_CHECKSUM: u8 = 2;
@@ -51,7 +51,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error of a record that is named.
+    /// Adds the name of the record to an error about damage; other errors stay unchanged.
     pub fn of(self, record: impl std::fmt::Display) -> Self {
         match self {
             Error::Damaged(reason) => Error::Damaged(format!("{record}: {reason}")),
@@ -93,7 +93,7 @@ fn assembled(length: u32, compressed: &[u8]) -> Vec<u8> {
     document
 }
 
-/// The document with a checksum; as it is if it has one or cannot be read.
+/// Returns the document with a checksum; unchanged if it has one or cannot be read.
 pub(super) fn with_checksum(document: &[u8]) -> Vec<u8> {
     let parts = match document.first() {
         Some(&WITHOUT_CHECKSUM) if decode(document).is_ok() => split(document).ok(),
@@ -105,7 +105,7 @@ pub(super) fn with_checksum(document: &[u8]) -> Vec<u8> {
     )
 }
 
-/// Verifies a document against its checksum; one without is decompressed. Costs a digest of its bytes.
+/// Verifies a document against its checksum; a document without one is decompressed. Costs a digest of its bytes.
 pub fn verify(document: &[u8]) -> Result<(), Error> {
     match document.first() {
         Some(&WITH_CHECKSUM) => split(document).map(drop),
@@ -113,7 +113,7 @@ pub fn verify(document: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// The length of the text and the compressed text of a document, verified against its checksum.
+/// Returns the length of the text and the compressed text of a document, verified against its checksum.
 fn split(document: &[u8]) -> Result<(u32, &[u8]), Error> {
     let damaged = |what: &str| Error::Damaged(what.to_owned());
     let (head, rest) = document
@@ -140,7 +140,7 @@ fn split(document: &[u8]) -> Result<(u32, &[u8]), Error> {
     Ok((u32::from_le_bytes(length), compressed))
 }
 
-/// The JSON text of a stored record.
+/// Returns the JSON text of a stored record.
 pub fn decode(document: &[u8]) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
     decode_into(document, &mut text)?;

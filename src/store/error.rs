@@ -1,8 +1,8 @@
-//! Why operations of the store fail.
+//! The error types of the store.
 
 use std::path::PathBuf;
 
-/// Why a store operation failed.
+/// An error of a store operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// SQLite reported an error.
@@ -16,7 +16,7 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
-    /// A file of a database has another name, under which another process would write it too.
+    /// A file of a database has a second name, under which another process would write it too.
     #[error(
         "{path} is hard-linked from another place, as after `cp -al`: two programs that write one file under two names \
          destroy it. If no program has the database open, give this folder files of its own: for f in {database}*; do \
@@ -44,7 +44,7 @@ pub enum Error {
         /// SQLite's report.
         reason: String,
     },
-    /// A file that should hold rows of a table does not, or not of a table known here.
+    /// A file does not hold rows of a table known here.
     #[error("{path}: holds no rows that this version knows", path = .0.display())]
     NotABlock(PathBuf),
     /// Another process, or another part of this one, has the file open.
@@ -58,10 +58,10 @@ pub enum Error {
     /// The commit that contained this write failed.
     #[error("store: commit failed: {0}")]
     Commit(String),
-    /// A file was replaced, deleted or cut short while it was in use. No write is acknowledged any more.
+    /// A file was replaced, deleted or cut short while it was in use. No further write is acknowledged.
     #[error("store: {0}")]
     Replaced(#[from] ReplacedFile),
-    /// The header of a log does not have its checksum, so that SQLite would read nothing of what it holds.
+    /// The checksum of a log's header is wrong, so that SQLite would read nothing of the log.
     #[error(
         "{path} is damaged: what it holds was acknowledged and may not be in the database yet. Restore a backup, or move the \
          log away to go on without it"
@@ -70,7 +70,7 @@ pub enum Error {
         /// The path of the log.
         path: PathBuf,
     },
-    /// One of the two files is there, and the other is empty or missing.
+    /// One of the two files exists, and the other is empty or missing.
     #[error(
         "{path} is {found}, though {other} holds calls or keys: restore a backup, or move {other} away, too, to begin anew"
     )]
@@ -107,17 +107,17 @@ pub struct ReplacedFile {
     pub path: PathBuf,
 }
 
-/// Why changes that were made together are not acknowledged; each of their callers is told.
+/// The reason why the changes of one commit are not acknowledged; each of their callers gets it.
 #[derive(Debug)]
 pub(super) enum Unacknowledged {
     /// The commit or the flush failed.
     Failed(String),
-    /// What was written is not in the file that others see.
+    /// The changes are not in the file that other processes see.
     Replaced(ReplacedFile),
 }
 
 impl Unacknowledged {
-    /// The error for one of the callers.
+    /// Creates the error for one of the callers.
     pub(super) fn to_error(&self) -> Error {
         match self {
             Unacknowledged::Failed(reason) => Error::Commit(reason.clone()),

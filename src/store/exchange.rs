@@ -1,10 +1,11 @@
-//! Rows that travel from the store of a writer to those of its replicas: accounts, keys (digests, never secrets),
-//! properties and adverts with their records.
+//! Copies rows from the store of a writer to those of its replicas: accounts, keys (digests, never secrets), properties
+//! and adverts with their records.
 //!
-//! A table is cut into blocks, each the rows of a range of keys in a canonical form, so that equal rows make equal
-//! bytes. Whether a block begins at a key depends on that key alone: a row that comes, goes or changes alters its own
-//! block and no other, and a publication repeats nothing else. Blocks hold 256 rows on average, about 300 KiB of
-//! records: larger ones would be fewer requests, smaller ones fewer bytes for a change. Called by the room `publish`; reading all blocks costs one pass over the tables.
+//! A table is cut into blocks. A block holds the rows of a range of keys in a canonical form, so that equal rows give
+//! equal bytes. Whether a block begins at a key depends on that key alone, so adding, removing or changing a row alters
+//! only its own block, and a publication sends no other block again. Blocks hold 256 rows on average, about 300 KiB of
+//! records: larger blocks would need fewer requests, smaller ones fewer bytes per change. Called by the crate
+//! `publish`; reading all blocks costs one pass over the tables.
 
 mod codec;
 
@@ -22,19 +23,19 @@ use toise_base::splitmix;
 const MAGIC: &[u8] = b"toise rows 1\n";
 /// A block begins at keys whose mixed bits end in this many zeros: one in 256.
 const BOUNDARY_BITS: u32 = 8;
-/// Maximum rows of a block, where no key begins another one.
+/// Maximum rows of a block, if no key begins another one earlier.
 const ROWS_MAX: u64 = 2_048;
-/// Maximum length of a block, bytes, where few rows are long.
+/// Maximum length of a block, bytes, if few rows are long.
 const BYTES_MAX: usize = 16 << 20;
 
-/// A table whose rows travel.
+/// A table whose rows are replicated.
 struct TravellingTable {
     name: &'static str,
     columns: &'static [&'static str],
     keyed: Keyed,
 }
 
-/// What orders the rows of a table.
+/// The sort key of a table's rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keyed {
     /// The first column, a whole number.
@@ -135,34 +136,34 @@ pub struct RowBlock {
     pub rows: u64,
 }
 
-/// Which rows a store was given as a replica.
+/// The publication that a replica's rows come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicatedRows {
     /// Number of the publication.
     pub number: u64,
-    /// The blocks, in the form in which [`Store::exchange_blocks`] was given them.
+    /// The blocks, in the form in which they were passed to [`Store::exchange_blocks`].
     pub blocks: String,
 }
 
 /// The change of a replica's rows from one publication to the next.
 #[derive(Debug)]
 pub struct BlockExchange {
-    /// The next publication, and its blocks in any form that the caller reads again.
+    /// The next publication, and its blocks in any form that the caller can read again.
     pub next: ReplicatedRows,
-    /// Blocks whose rows go.
+    /// Blocks whose rows are removed.
     pub removed: Vec<RowBlock>,
-    /// Files with the blocks whose rows come; their bytes were verified.
+    /// Files with the blocks whose rows are added; their bytes were verified.
     pub added: Vec<PathBuf>,
 }
 
-/// Version of the store's tables: rows travel only between stores of one version.
+/// Returns the version of the store's tables: rows are replicated only between stores of the same version.
 pub fn schema_version() -> usize {
     migrations::STORE.len()
 }
 
 impl Store {
-    /// Reads all rows that travel, as of one moment, and passes each block with its bytes to `take`. Blocks for as long as
-    /// a pass over the tables takes; the write-ahead log grows meanwhile.
+    /// Reads all replicated rows in one snapshot and passes each block with its bytes to `take`. Blocks for as long as
+    /// a pass over the tables takes; the write-ahead log grows during that time.
     ///
     /// # Errors
     /// The store cannot be read; the error of `take`.
@@ -178,7 +179,8 @@ impl Store {
         })
     }
 
-    /// A value that changes whenever rows that travel do, except that records were moved. Costs a few reads by index. Blocks.
+    /// Returns a value that changes whenever replicated rows do, except when records were only moved. Costs a few reads
+    /// by index. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -194,7 +196,7 @@ impl Store {
         })
     }
 
-    /// What the rows of a replica's store were taken from; `None` in any other store. Blocks.
+    /// Returns the publication that the rows of a replica's store come from; `None` in any other store. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -210,14 +212,14 @@ impl Store {
         })
     }
 
-    /// Exchanges the rows of a replica's store for those of the next publication, in one transaction. Returns once they
+    /// Replaces the rows of a replica's store with those of the next publication, in one transaction. Returns once they
     /// are on disk. Blocks.
     ///
     /// # Errors
-    /// A file is no block of a table known here; the store cannot be written. Nothing is changed then.
+    /// A file is not a block of a table known here; the store cannot be written. In either case, nothing is changed.
     pub fn exchange_blocks(&self, exchange: BlockExchange) -> Result<()> {
         self.write_with(move |transaction| {
-            // Rows refer to others that come later in the transaction.
+            // Rows refer to rows that are inserted later in the transaction.
             transaction.pragma_update(None, "defer_foreign_keys", true)?;
             for block in exchange.removed.iter().rev() {
                 remove_rows(transaction, block)?;
@@ -236,12 +238,12 @@ impl Store {
     }
 }
 
-/// Whether a block begins at a key, whatever its neighbours are.
+/// Returns whether a block begins at a key, regardless of its neighbours.
 fn begins_block(key: i64) -> bool {
     splitmix::mix(key.cast_unsigned()).trailing_zeros() >= BOUNDARY_BITS
 }
 
-/// A block while its rows are read.
+/// A block that is being filled with rows.
 struct BlockWriter<'t> {
     table: &'t TravellingTable,
     keys: Option<(i64, i64)>,
@@ -272,7 +274,7 @@ impl<'t> BlockWriter<'t> {
         }
     }
 
-    /// Whether the block ends before a row with this key.
+    /// Returns whether the block ends before a row with this key.
     fn ends_before(&self, key: i64) -> bool {
         self.rows > 0
             && (begins_block(key) || self.rows >= ROWS_MAX || self.bytes.len() >= BYTES_MAX)
@@ -326,7 +328,7 @@ fn read_table<E: From<Error>>(
     }
 }
 
-/// The table of a name, if its rows travel.
+/// Returns the table with a name, if its rows are replicated.
 fn table_named(name: &str) -> Option<&'static TravellingTable> {
     TABLES.iter().find(|table| table.name == name)
 }
@@ -348,7 +350,7 @@ fn remove_rows(transaction: &Transaction<'_>, block: &RowBlock) -> rusqlite::Res
     Ok(())
 }
 
-/// Inserts the rows of a block; `None` if the bytes are no block of a table known here.
+/// Inserts the rows of a block. Returns `None` if the bytes are not a block of a table known here.
 fn insert_rows(transaction: &Transaction<'_>, bytes: &[u8]) -> rusqlite::Result<Option<()>> {
     let mut bytes = Reader(bytes);
     let Some(table) = bytes.table() else {

@@ -2,8 +2,8 @@
 //!
 //! The write-ahead log would receive every row before the file does. Here new pages go straight to the file, and a
 //! rollback journal holds only the pages that existed before: few, in a store that is filled for the first time.
-//! The change therefore costs little more than writing its rows once. It is atomic even if the process or the
-//! machine stops: the next process that opens the file rolls back what was not committed.
+//! The change therefore costs little more than writing its rows once. It is atomic even if the process or the machine
+//! stops: the next process that opens the file rolls back uncommitted changes.
 
 use std::path::Path;
 
@@ -14,11 +14,11 @@ use super::sole_connection::open_alone;
 use super::{FILE_NAME, Store, migrations};
 
 impl Store {
-    /// Runs a change on the store of a data folder while nobody else has it open. Returns once the change is
+    /// Runs a change on the store of a data folder while no other connection has it open. Returns once the change is
     /// durable; on failure, no change is applied. Foreign keys are not checked. Blocks.
     ///
     /// # Errors
-    /// [`Error::InUse`] if anybody else has the file open; the error of the change.
+    /// [`Error::InUse`] if another connection has the file open; the error of the change.
     pub fn exclusive<T, E: From<Error>>(
         data: &Path,
         change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E>,
@@ -100,7 +100,7 @@ mod tests {
             for number in 0..20_000 {
                 transaction.execute(INSERT, [format!("account {number}")])?;
             }
-            // What is on disk now is what a killed process would leave.
+            // A killed process would leave what is on disk now.
             std::fs::create_dir(&interrupted).unwrap();
             for file in std::fs::read_dir(&data).unwrap() {
                 let file = file.unwrap();

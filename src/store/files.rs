@@ -1,16 +1,16 @@
 //! The files of a database: the only place, besides SQLite, where this process creates, opens or examines them.
 //!
-//! SQLite's locks on Unix are POSIX record locks, and a process loses all its locks on a file as soon as it closes
-//! any descriptor of that file. Another process that reads the file then takes itself for the only one, and as it
-//! ends it deletes the log into which this process goes on writing what it acknowledges. So nobody opens a database
-//! file or its shared index a second time: the file is created exclusively, before SQLite sees it; afterwards it is
-//! only asked for by path (`stat`). The log carries no locks and is opened once, to be synced.
+//! SQLite's locks on Unix are POSIX record locks, and a process loses all its locks on a file as soon as it closes any
+//! descriptor of that file. Another process that reads the file then believes that it is the only one. When it ends, it
+//! deletes the log, while this process still writes acknowledged changes into it. So no code opens a database file or
+//! its shared index a second time: the file is created exclusively, before SQLite sees it, and later only examined by
+//! path (`stat`). The log carries no locks and is opened once, to be synced.
 //!
-//! Whoever replaces or deletes one of the files meanwhile takes the log away in the same manner, so [`OpenFiles`]
-//! remembers which files a connection opened, and a write is acknowledged only while they are in their places.
+//! A program that replaces or deletes one of the files takes the log away in the same way. So [`OpenFiles`] remembers
+//! which files a connection opened, and a write is acknowledged only while they are in their places.
 //!
-//! SQLite finds the log by the name of the database, so a database with two names has two logs, and a log with two names
-//! is written by two databases: files that are hard-linked from elsewhere are refused.
+//! SQLite finds the log by the name of the database, so a database with two names has two logs, and a log with two
+//! names is written by two databases: files that are hard-linked from elsewhere are refused.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -28,15 +28,15 @@ use super::master_key::SharedSealingKey;
 /// process can have a connection to it.
 static CREATING: Mutex<()> = Mutex::new(());
 
-/// How often a header of the log is read that does not fit, and the pause between.
+/// How often a log header with a wrong checksum is read, and the pause between two reads.
 const HEADER_READS: u32 = 3;
 const HEADER_PAUSE: Duration = Duration::from_millis(1);
 
-/// Bits of a file's mode that let others than its owner read or write it.
+/// Mode bits that let users other than the owner read or write a file.
 #[cfg(unix)]
 const OTHERS_MODE: u32 = 0o077;
 
-/// Paths of a database file and of the files that SQLite keeps beside it. The file exists.
+/// Paths of a database file and of the files that SQLite keeps next to it. The database file exists.
 #[derive(Clone, Debug)]
 pub(super) struct DatabaseFiles {
     database: PathBuf,
@@ -46,12 +46,12 @@ pub(super) struct DatabaseFiles {
 }
 
 impl DatabaseFiles {
-    /// The key that seals the secrets in it, once it is known.
+    /// Returns the key that seals the secrets in the database, once it is known.
     pub(super) fn sealing(&self) -> &SharedSealingKey {
         &self.sealing
     }
 
-    /// The files of a database in a folder; creates an empty database file if there is none.
+    /// Returns the files of a database in a folder. Creates an empty database file if there is none.
     ///
     /// # Errors
     /// The file cannot be created, or one of the three is hard-linked from elsewhere.
@@ -86,7 +86,7 @@ impl DatabaseFiles {
                         database: self.database.clone(),
                     });
                 }
-                // A database that nobody has open has no log.
+                // A database that is not open has no log.
                 Err(source) if source.kind() == ErrorKind::NotFound => {}
                 Err(source) => {
                     return Err(Error::Io {
@@ -99,12 +99,12 @@ impl DatabaseFiles {
         Ok(())
     }
 
-    /// Path of the database file.
+    /// Returns the path of the database file.
     pub(super) fn path(&self) -> &Path {
         &self.database
     }
 
-    /// Bytes on disk of the database file and its log.
+    /// Returns the number of bytes on disk of the database file and its log.
     pub(super) fn bytes(&self) -> u64 {
         [&self.database, &self.log]
             .into_iter()
@@ -141,15 +141,15 @@ impl DatabaseFiles {
         .seeing_log()
     }
 
-    /// Looks for damage in the log that SQLite would not tell. Called before it reads the log.
+    /// Looks for damage in the log that SQLite would not report. Called before SQLite reads the log.
     ///
     /// # Errors
-    /// The log cannot be read, or nothing in it could be.
+    /// The log cannot be read, or its header is damaged, so that SQLite would read nothing in it.
     pub(super) fn examine_log(&self) -> Result<()> {
         let path = || self.log.clone();
         let open = || match File::open(&self.log) {
             Ok(file) => Ok(Some(file)),
-            // Whoever closes a database last deletes its log.
+            // The last process to close a database deletes its log.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         };
@@ -188,7 +188,7 @@ pub(super) struct OpenFiles {
 }
 
 impl OpenFiles {
-    /// Their paths.
+    /// Returns the paths of the files.
     pub(super) fn paths(&self) -> &DatabaseFiles {
         &self.files
     }
@@ -196,7 +196,7 @@ impl OpenFiles {
     /// Verifies that the files are still the ones at their paths. Costs three `stat` calls, some microseconds.
     ///
     /// # Errors
-    /// Names the file that was replaced, deleted or cut short, or can no longer be examined.
+    /// A file was replaced, deleted or cut short, or can no longer be examined; the error names it.
     pub(super) fn check(&self) -> std::result::Result<(), ReplacedFile> {
         let paths = [&self.files.database, &self.files.log, &self.files.index];
         let displaced = paths
@@ -206,7 +206,7 @@ impl OpenFiles {
                 !FileIdentity::of(path).is_ok_and(|found| found == **identity)
             });
         match displaced {
-            // The last connection that closes deletes the log itself, once all of it is in the database file.
+            // The last connection to close deletes the log itself, once all of it is in the database file.
             Some(_) if self.is_closed.load(Ordering::Acquire) => Ok(()),
             Some((path, _)) => Err(self.lost(path)),
             None if self.is_log_cut() => Err(self.lost(&self.files.log)),
@@ -221,13 +221,13 @@ impl OpenFiles {
         }
     }
 
-    /// Whether somebody has cut the log short in place: it has lost a part of its run, or its header. SQLite itself empties it
-    /// completely, and begins it with a header.
+    /// Returns whether another program has cut the log short in place: it has lost a part of its run, or its header.
+    /// SQLite itself only empties it completely, and starts it with a header.
     fn is_log_cut(&self) -> bool {
         let mut seen = self.seen.lock();
-        // A header that is being written may be read by half.
+        // A header may be read while it is being written.
         for _ in 0..HEADER_READS {
-            // One that cannot be read is for SQLite to tell.
+            // If the log cannot be read, SQLite reports it.
             let Ok(now) = self.read_log() else {
                 return false;
             };
@@ -250,7 +250,7 @@ impl OpenFiles {
         true
     }
 
-    /// The log as it is; `None` if it is empty.
+    /// Reads the current header and length of the log; `None` if it has no complete header.
     fn read_log(&self) -> io::Result<Option<SeenLog>> {
         let bytes = self.log.metadata()?.len();
         let mut header = [0; log_file::HEADER_BYTES];
@@ -260,7 +260,7 @@ impl OpenFiles {
         }
     }
 
-    /// What is there when it is opened may be the rest of a log that SQLite does not read.
+    /// Remembers the log as it is at opening, which may be the rest of a log that SQLite does not read.
     fn seeing_log(self) -> Result<Self> {
         let found = self.read_log().map_err(|source| Error::Io {
             path: self.files.log.clone(),
@@ -270,7 +270,7 @@ impl OpenFiles {
         Ok(self)
     }
 
-    /// Whether the database file is in its place and nobody else has a log beside it.
+    /// Returns whether the database file is in its place and there is no log next to it.
     pub(super) fn only_log_is_gone(&self) -> bool {
         let [database, ..] = &self.identities;
         let is_in_place = FileIdentity::of(&self.files.database).is_ok_and(|it| it == *database);
@@ -278,7 +278,7 @@ impl OpenFiles {
         is_in_place && log.is_err_and(|error| error.kind() == ErrorKind::NotFound)
     }
 
-    /// Whether a check has failed.
+    /// Returns whether a check has failed.
     pub(super) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
     }
@@ -288,13 +288,13 @@ impl OpenFiles {
         self.log.sync_data()
     }
 
-    /// Called before the connection is closed.
+    /// Marks the files as closed. Called before the connection is closed.
     pub(super) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
     }
 }
 
-/// Which file a path leads to. An open file keeps its identity to itself: a new one cannot have the same.
+/// Identity of the file at a path. As long as a file is open, no new file can have the same identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileIdentity {
     #[cfg(unix)]
@@ -314,7 +314,7 @@ impl FileIdentity {
                 inode: metadata.ino(),
             })
         }
-        // Elsewhere an open file can be neither replaced nor deleted.
+        // On other systems an open file can be neither replaced nor deleted.
         #[cfg(not(unix))]
         {
             let _ = metadata;
@@ -323,7 +323,7 @@ impl FileIdentity {
     }
 }
 
-/// Reads the beginning of a file; returns how much there is of it.
+/// Reads the beginning of a file. Returns the number of bytes read.
 #[cfg(unix)]
 fn read_at_start(file: &File, buffer: &mut [u8]) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, buffer, 0)
@@ -344,7 +344,7 @@ pub(super) fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Reads a file that is none of the store's: a block of rows that came from a publication.
+/// Reads a file that does not belong to the store: a block of rows from a publication.
 pub(super) fn read_block(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|source| Error::Io {
         path: path.to_owned(),
@@ -358,13 +358,13 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Folders cannot be synced here.
+/// Does nothing: folders cannot be synced on this system.
 #[cfg(not(unix))]
 pub(super) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates a database file unless it exists. One that exists is not opened.
+/// Creates a database file unless it exists. An existing file is not opened.
 fn ensure_created(path: &Path) -> io::Result<()> {
     let _creating = CREATING.lock();
     match create_private(path) {
@@ -383,7 +383,7 @@ fn has_other_names(path: &Path) -> io::Result<bool> {
     Ok(std::fs::metadata(path)?.nlink() > 1)
 }
 
-/// Not known here.
+/// Returns `false`: link counts are not known on this system.
 #[cfg(not(unix))]
 fn has_other_names(_path: &Path) -> io::Result<bool> {
     Ok(false)

@@ -1,4 +1,4 @@
-//! Files that others open, replace, cut short or link while a process has them open.
+//! Tests of files that others open, replace, cut short or link while a process has them open.
 
 use std::process::Command;
 
@@ -33,7 +33,7 @@ fn a_log_that_could_not_be_read_is_refused_and_stays() {
     let (data, killed) = (folder.path().join("data"), folder.path().join("killed"));
     let store = Store::open(&data).unwrap();
     insert(&store, "acknowledged").unwrap();
-    // As a process leaves its files that is killed.
+    // The files as a killed process leaves them.
     std::fs::create_dir(&killed).unwrap();
     for name in [FILE_NAME.to_owned(), format!("{FILE_NAME}-wal")] {
         std::fs::copy(data.join(&name), killed.join(&name)).unwrap();
@@ -88,7 +88,7 @@ fn another_process() {
     let tables: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
     assert!(tables > 0);
     drop(connection);
-    // Whoever gets this lock deletes the log. The SQLite of this program asks for more; that of others does not.
+    // A process that gets this lock deletes the log. This program's SQLite asks for more; that of others does not.
     let file = OpenOptions::new().write(true).open(path).unwrap();
     let exclusive = FlockOperation::NonBlockingLockExclusive;
     assert!(fcntl_lock(&file, exclusive).is_err(), "not locked");
@@ -116,7 +116,7 @@ fn a_reader_in_another_process_leaves_the_log_of_a_store_that_was_opened_twice()
         "{said}"
     );
     insert(&store, "after").unwrap();
-    // What is on disk now is what a killed process would leave; `cp` drops no locks of this process.
+    // A killed process would leave what is on disk now. `cp` drops no locks of this process.
     let copied = Command::new("cp").arg("-a").args([&data, &killed]).status();
     assert!(copied.unwrap().success());
     assert_eq!(names(&killed), ["after", "before"]);
@@ -137,7 +137,7 @@ fn a_write_is_refused_by_name_once_the_log_is_deleted_and_earlier_ones_are_kept(
             matches!(&refused, Err(Error::Replaced(file)) if file.path == log),
             "{refused:?}"
         );
-        // What other programs leave there later changes nothing.
+        // A file that another program puts there later changes nothing.
         std::fs::write(&log, "").unwrap();
     }
     std::fs::remove_file(&log).unwrap();
@@ -146,7 +146,7 @@ fn a_write_is_refused_by_name_once_the_log_is_deleted_and_earlier_ones_are_kept(
     assert!(failed.reason.contains("store.sqlite-wal was replaced"));
     let refused = store.connect_reader();
     assert!(matches!(refused, Err(Error::Replaced(_))), "{refused:?}");
-    // The file alone holds what was acknowledged, also if this process is killed.
+    // The file alone holds the acknowledged writes, even if this process is killed.
     let killed = tempfile::tempdir().unwrap();
     let copied = Command::new("cp")
         .arg(data.join(FILE_NAME))
@@ -171,7 +171,7 @@ fn a_replaced_database_file_is_noticed_without_a_write() {
     let reason = supervisor.failed().unwrap().reason;
     assert!(reason.contains("store.sqlite was replaced"), "{reason}");
     assert!(insert(&store, "late").is_err());
-    // It is neither written nor taken for a database.
+    // The new file is neither written nor used as a database.
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 0);
 }
 
@@ -194,7 +194,7 @@ fn files_with_two_names_are_refused_until_each_folder_has_its_own() {
     for name in [FILE_NAME, LEDGER_FILE_NAME] {
         give_its_own(&copy.join(name));
     }
-    // The logs are still one.
+    // The two folders still share the logs.
     refused();
     for name in [FILE_NAME, LEDGER_FILE_NAME] {
         for suffix in ["-wal", "-shm"] {
@@ -208,7 +208,7 @@ fn files_with_two_names_are_refused_until_each_folder_has_its_own() {
     assert_eq!(names(&copy), ["after", "before", "elsewhere"]);
 }
 
-/// Gives a path a copy of its file.
+/// Replaces the file at a path with a copy of it.
 fn give_its_own(path: &Path) {
     let own = path.with_extension("own");
     std::fs::copy(path, &own).unwrap();

@@ -1,10 +1,10 @@
 //! The background flush: a thread that syncs a database's write-ahead log, on request and at least once a second
 //! after commits.
 //!
-//! If commits only write the log, a killed process loses none of them, but a machine that stops loses those not
-//! flushed since. One flush serves all requests waiting at that time, and no commit waits for it. A log that is no
-//! longer in its place is a failure: what it holds ends with this process. A sync that fails is the end of the worker, and
-//! so of the service: no later one can make up for it.
+//! If commits only write the log, a killed process loses none of them, but a machine that stops loses those not flushed
+//! since. One flush serves all requests waiting at that time, and no commit waits for it. A log that is no longer in
+//! its place is a failure, because its content is lost when this process ends. A failed sync ends the worker and so the
+//! service, because a later sync cannot make up for it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -15,7 +15,7 @@ use super::files::OpenFiles;
 use super::writer::QUEUE_MAX;
 use toise_base::supervise::{Pulse, Supervisor, Worker};
 
-/// Time after which a commit is flushed if nobody requests it: what a machine failure may lose.
+/// Time after which a commit is flushed without a request; a machine failure may lose the commits of this time.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
 /// Called with the outcome of a flush.
@@ -88,8 +88,8 @@ fn flush_all(pulse: &Pulse, files: &OpenFiles, waiting: &Receiver<Option<FlushCa
         let flushed = flush(files);
         due = None;
         if let Err(Unacknowledged::Failed(reason)) = &flushed {
-            // The system may have forgotten what it could not write, and a later sync would not notice: what is
-            // acknowledged then would stand behind a gap. When the database is closed, all of it goes to the file.
+            // The system may have dropped the data it could not write, and a later sync would not notice: changes
+            // acknowledged after that would follow a gap. When the database is closed, all of the log goes to the file.
             pulse.fail(&format!("the log cannot be synced: {reason}"));
         }
         if let (true, Err(refused)) = (all.is_empty(), &flushed) {
@@ -107,7 +107,7 @@ fn flush_all(pulse: &Pulse, files: &OpenFiles, waiting: &Receiver<Option<FlushCa
 
 fn flush(files: &OpenFiles) -> std::result::Result<(), Unacknowledged> {
     files.sync_log()?;
-    // Afterwards, since a log that is taken away during the sync is lost as well.
+    // Checked afterwards, because a log that is removed during the sync is lost as well.
     files.check()?;
     Ok(())
 }

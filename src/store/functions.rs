@@ -1,4 +1,4 @@
-//! SQL functions that migrations call, to give checksums to rows that were stored without.
+//! SQL functions that migrations call to add checksums to rows that were stored without.
 
 use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
@@ -7,7 +7,7 @@ use rusqlite::types::ValueRef;
 use super::checksum::of_answer;
 use super::document;
 
-/// Registers what migrations call: `document_with_checksum(document)` and
+/// Registers the functions that migrations call: `document_with_checksum(document)` and
 /// `answer_checksum(request_digest, status, content_type, bytes, body)`.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;

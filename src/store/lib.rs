@@ -1,14 +1,14 @@
 //! The store: small data that must never be wrong, in two SQLite files.
 //!
-//! The records of API calls have a file of their own, [`Store::ledger`]: a response waits until its row is on disk
-//! and must not wait for the adverts of another call. Everything else is in the other file, including everything
-//! that must change in one transaction.
+//! The records of API calls have a file of their own, [`Store::ledger`]: a response waits until its row is on disk and
+//! must not wait for the adverts of another call. Everything else is in the other file, including everything that must
+//! change in one transaction.
 //!
 //! Both use WAL mode, and a write is on disk when it returns: in the store because its commits sync
-//! (`synchronous=FULL`), in the ledger because the write waits for a flush. Per file and process, one thread writes
-//! and groups the waiting writes into one commit, and another checkpoints the log into the file; readers come from
-//! a small pool and wait for neither. Several processes may open the files at once (a command while the server is
-//! running); SQLite's own lock orders their writes.
+//! (`synchronous=FULL`), in the ledger because the write waits for a flush. Per file and process, one thread writes and
+//! groups the waiting writes into one commit, and another checkpoints the log into the file; readers come from a small
+//! pool and wait for neither. Several processes may open the files at once (a command while the server is running);
+//! SQLite's own lock orders their writes.
 //!
 //! A process keeps SQLite's locks only while no other code in it opens the files, which is why all access is in
 //! `files.rs`. A write is acknowledged only while the files are in their places.
@@ -59,7 +59,7 @@ pub use error::{Error, ReplacedFile, Result};
 use master_key::MasterKeys;
 use toise_base::supervise::Supervisor;
 
-/// File name of the store in the data folder. Known here alone, so that nobody else opens the file.
+/// File name of the store in the data folder. Private to this crate, so that no other code opens the file.
 const FILE_NAME: &str = "store.sqlite";
 /// File name of the ledger in the data folder.
 const LEDGER_FILE_NAME: &str = "ledger.sqlite";
@@ -87,12 +87,12 @@ impl Store {
         Self::open_with(data, supervisor, &MasterKeys::from_environment()?)
     }
 
-    /// [`Store::open_supervised`] with a master key that is given rather than taken from the environment. Blocks.
+    /// [`Store::open_supervised`] with given master keys rather than those of the environment. Blocks.
     pub fn open_with(data: &Path, supervisor: &Supervisor, keys: &MasterKeys) -> Result<Self> {
         refuse_emptied(data, FILE_NAME, LEDGER_FILE_NAME)?;
         let mut store = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
         if master_key::is_first(&store.1, keys)? {
-            // Closed, since only a sole connection may encrypt it.
+            // Closed, because only a sole connection may encrypt it.
             drop(store);
             sealed_store::encrypt(data, FILE_NAME, keys)?;
             store = database::open_writer(data, FILE_NAME, &migrations::STORE)?;
@@ -105,7 +105,7 @@ impl Store {
         store
             .1
             .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
-        // Nobody has a key before both files are there.
+        // There are no API keys before both files exist.
         let sql = "SELECT EXISTS (SELECT 1 FROM keys)";
         if store.1.query_row(sql, [], |row| row.get(0))? {
             refuse_emptied(data, LEDGER_FILE_NAME, FILE_NAME)?;
@@ -130,27 +130,27 @@ impl Store {
         }
     }
 
-    /// Whether a data folder has a store.
+    /// Returns whether a data folder has a store.
     pub fn exists(data: &Path) -> bool {
         data.join(FILE_NAME).is_file()
     }
 
-    /// Whether this is the path, in a data folder, of a file that only its owner may read.
+    /// Returns whether this path in a data folder is a file that only its owner may read.
     pub fn is_private(path: &str) -> bool {
         [FILE_NAME, LEDGER_FILE_NAME].contains(&path)
     }
 
-    /// The ledger of API calls.
+    /// Returns the ledger of API calls.
     pub fn ledger(&self) -> &Database {
         &self.ledger
     }
 
-    /// Store and ledger with their names.
+    /// Returns the store and the ledger with their names.
     pub fn databases(&self) -> [(&'static str, &Database); 2] {
         [("store", &self.database), ("ledger", &self.ledger)]
     }
 
-    /// The data folder that contains it.
+    /// Returns the data folder that contains the store.
     pub fn folder(&self) -> &Path {
         let path = self.database.paths().path();
         path.parent().unwrap_or(Path::new("."))
@@ -211,12 +211,12 @@ impl Store {
         self.database.connect_reader()
     }
 
-    /// Bytes on disk, including write-ahead logs and the ledger.
+    /// Returns the number of bytes on disk, including write-ahead logs and the ledger.
     pub fn bytes(&self) -> u64 {
         self.database.bytes() + self.ledger.bytes()
     }
 
-    /// A secret of this installation, generated at random on first use. Blocks.
+    /// Returns a secret of this installation, generated at random on first use. Blocks.
     pub fn secret(&self, name: &'static str) -> Result<[u8; SECRET_BYTES]> {
         let fresh: [u8; SECRET_BYTES] = rand::random();
         let stored: Option<Vec<u8>> = self.write(move |transaction| {
@@ -238,7 +238,7 @@ impl Store {
     }
 }
 
-/// Refuses to begin one of the two files anew beside the other one, which goes on where both were.
+/// Refuses to create one of the two files again while the other one still has the data of both.
 fn refuse_emptied(data: &Path, name: &str, other: &str) -> Result<()> {
     let bytes = |name: &str| {
         let log = data.join(format!("{name}-wal"));
@@ -299,7 +299,7 @@ mod tests {
             let opened = Store::open(folder.path());
             let is_refused =
                 matches!(&opened, Err(Error::Emptied { path: named, .. }) if *named == path);
-            // Without a key, a ledger that is begun anew has lost nothing.
+            // Without an API key, a ledger that is created again has lost nothing.
             assert_eq!(is_refused, name == FILE_NAME, "{opened:?}");
             if let Ok(opened) = opened {
                 close(opened);

@@ -1,8 +1,9 @@
-//! The write-ahead log as it lies on disk, examined for damage that SQLite takes for the end of the log.
+//! Examines the write-ahead log on disk for damage that SQLite takes for the end of the log.
 //!
-//! SQLite reads a log up to the first frame whose checksum does not fit, and none of it if its header does not fit: right
-//! after a power failure, when the rest was never acknowledged, and silent where a bit has flipped, when the rest is lost. The
-//! difference shows in what follows. The format is in "The WAL-mode File Format" of SQLite's documentation.
+//! SQLite reads a log up to the first frame whose checksum is wrong, and none of it if the checksum of its header is
+//! wrong. That is right after a power failure, when the rest was never acknowledged. If a bit has flipped, SQLite
+//! silently loses the rest. The two cases differ in what follows the frame. The format is in "The WAL-mode File Format"
+//! of SQLite's documentation.
 
 use std::io::{self, BufReader, ErrorKind, Read};
 
@@ -10,7 +11,7 @@ use std::io::{self, BufReader, ErrorKind, Read};
 pub(super) const HEADER_BYTES: usize = 32;
 /// Bytes of the header of a frame.
 const FRAME_HEADER_BYTES: usize = 24;
-/// Beginning of a log, without its last bit, which tells the byte order of the checksums.
+/// First bytes of a log, without the last bit, which gives the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 /// Largest page of SQLite.
 const PAGE_BYTES_MAX: u32 = 64 << 10;
@@ -18,34 +19,34 @@ const PAGE_BYTES_MAX: u32 = 64 << 10;
 /// The header of a log.
 pub(super) type Header = [u8; HEADER_BYTES];
 
-/// What was found.
+/// The result of examining a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogState {
-    /// There is nothing in it, or nothing that does not fit.
+    /// The log is empty or has no damage.
     Whole,
-    /// Its header does not fit, so that nothing in it is read.
+    /// The checksum of its header is wrong, so that SQLite reads nothing in it.
     NoHeader,
-    /// A frame does not fit and is followed by transactions of the same run, which are not read.
+    /// The checksum of a frame is wrong, and transactions of the same run follow it, which SQLite does not read.
     Broken {
         /// Number of the frame, from 1.
         frame: u64,
     },
 }
 
-/// Whether a header has the checksum it was written with.
+/// Returns whether a header has the checksum it was written with.
 pub(super) fn is_whole(header: &Header) -> bool {
     let magic = word(header, 0);
     let sum = sum((0, 0), &header[..24], magic & 1 == 1);
     magic & !1 == MAGIC && sum == (word(header, 24), word(header, 28))
 }
 
-/// What tells one run of a log from the next, which begins at its start again.
+/// Returns the bytes that distinguish one run of a log from the next, which begins again at its start.
 pub(super) fn run(header: &Header) -> &[u8] {
     &header[16..24]
 }
 
-/// Examines a log, which `open` opens at its beginning if it is there. What another process writes meanwhile is not taken for
-/// damage.
+/// Examines a log, which `open` opens at its beginning if it exists. Concurrent writes of another process are not taken
+/// for damage.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -106,7 +107,7 @@ fn frames(file: &mut impl Read, header: &Header) -> io::Result<LogState> {
     Ok(LogState::Whole)
 }
 
-/// Fills a buffer; `false` if the file ends before.
+/// Fills a buffer. Returns `false` if the file ends before.
 fn filled(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match file.read_exact(buffer) {
         Ok(()) => Ok(true),
@@ -115,14 +116,15 @@ fn filled(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     }
 }
 
-/// A number of a header, which are big-endian.
+/// Reads a big-endian number of a header.
 fn word(bytes: &[u8], at: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_be_bytes(word)
 }
 
-/// The checksum of bytes, whose length is a multiple of eight, after a checksum of what is before them.
+/// Returns the checksum of bytes, whose length is a multiple of eight, continuing from the checksum of the bytes before
+/// them.
 fn sum(before: (u32, u32), bytes: &[u8], is_big_endian: bool) -> (u32, u32) {
     let (mut first, mut second) = before;
     for pair in bytes.chunks_exact(8) {

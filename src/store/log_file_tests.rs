@@ -1,8 +1,8 @@
-//! Logs with flipped bits, and logs that end early.
+//! Tests with logs that have flipped bits or end early.
 
 use super::*;
 
-/// A log of forty transactions, as a process leaves it that is killed.
+/// Returns a log of forty transactions, as a killed process leaves it.
 fn log() -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
@@ -40,7 +40,7 @@ fn a_flipped_bit_is_told_from_the_end_of_a_log() {
     for at in [begin, begin + 20, begin + 100] {
         assert_eq!(flipped(at), LogState::Broken { frame: 10 });
     }
-    // What a power failure, or a process killed while it writes, leaves at the end.
+    // A power failure, or a process killed while it writes, leaves this at the end.
     let last = log.len() - frame;
     assert_eq!(flipped(last + 100), LogState::Whole);
     assert_eq!(found(&log[..last + 10]), LogState::Whole);

@@ -1,21 +1,21 @@
 //! Encryption of secrets at rest: a master key that is not in the data folder wraps the key that seals them.
 //!
 //! The master key is 32 random bytes as 64 hexadecimal digits, from the environment (`TOISE_MASTER_KEY`), a file
-//! (`TOISE_MASTER_KEY_FILE`) or a command (`TOISE_MASTER_KEY_COMMAND`, its output). When a store is first opened with one,
-//! a data key is made, wrapped with it and stored, and the secrets that are there are sealed with the data key: webhook
-//! keys, signing secrets, the secret of cursors, the responses under idempotency keys. The files are then written anew, so
-//! that they show none of before. This is done while nobody else has the store open (`sealed_store`). Afterwards
-//! it opens only with the master key.
+//! (`TOISE_MASTER_KEY_FILE`) or a command (`TOISE_MASTER_KEY_COMMAND`, its output). When a store is first opened with a
+//! master key, a data key is created, wrapped with the master key and stored. The existing secrets are sealed with the
+//! data key: webhook keys, signing secrets, the secret of cursors, the responses under idempotency keys. The files are
+//! then rewritten, so that no unencrypted secret remains in them. This is done while no other process has the store
+//! open (`sealed_store`). Afterwards the store opens only with the master key.
 //!
-//! To change the master key, name the former one in the same ways with `_PREVIOUS` (`TOISE_MASTER_KEY_PREVIOUS`, …) the
-//! next time a process opens the store, a command beside a running server for example: the data key is wrapped anew, and
-//! the server, which has it in memory, goes on.
+//! To change the master key, give the former one in the same ways with `_PREVIOUS` (`TOISE_MASTER_KEY_PREVIOUS`, …) the
+//! next time a process opens the store, for example a command while a server is running. The data key is then wrapped
+//! again. The server keeps working, because it has the data key in memory.
 //!
-//! The texts of keys are wiped from memory once they are read. What libraries derive from them stays, and so does what the
-//! environment holds; `toise` forbids dumps of its memory when it has a master key.
+//! The texts of keys are wiped from memory once they are read. What libraries derive from them remains in memory, and
+//! so does the environment; `toise` forbids dumps of its memory when it has a master key.
 //!
-//! Statements say where: `conceal(value, place)` seals, `reveal(value, place)` opens. Without a key the first changes
-//! nothing, and the second returns what was never sealed.
+//! SQL statements call `conceal(value, place)` to seal and `reveal(value, place)` to open. Without a key, `conceal`
+//! changes nothing, and `reveal` returns values that were never sealed.
 
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
@@ -34,13 +34,13 @@ use toise_base::clock::Clock;
 const VARIABLE: &str = "TOISE_MASTER_KEY";
 /// Added to the name for the former master key.
 const PREVIOUS: &str = "_PREVIOUS";
-/// What the keys are derived for that wrap data keys.
+/// Purpose from which the keys that wrap data keys are derived.
 const PURPOSE: &str = "toise master key wraps data keys";
 /// Context of a wrapped data key.
 const WRAPPED: &[u8] = b"sealing_key";
-/// Before sealed bytes.
+/// Prefix of sealed bytes.
 const SEALED: &[u8] = b"sealed\0";
-/// Before sealed texts, whose bytes are written in hexadecimal digits.
+/// Prefix of sealed texts, whose bytes are written in hexadecimal digits.
 const SEALED_TEXT: &str = "sealed:";
 
 /// A change of the master key, as the audit log names it.
@@ -57,10 +57,10 @@ pub struct MasterKeys {
 }
 
 impl MasterKeys {
-    /// Reads them from where the environment says.
+    /// Reads the keys from where the environment says.
     ///
     /// # Errors
-    /// A place that cannot be read, or a text that is no key.
+    /// A place cannot be read, or a text is not a key.
     pub fn from_environment() -> Result<Self> {
         let key = |suffix: &str| {
             let given = text_from_environment(&format!("{VARIABLE}{suffix}"))?;
@@ -72,10 +72,10 @@ impl MasterKeys {
         })
     }
 
-    /// Keys given as hexadecimal digits.
+    /// Parses keys given as hexadecimal digits.
     ///
     /// # Errors
-    /// A text that is no key.
+    /// A text is not a key.
     pub fn of(current: &str, previous: Option<&str>) -> Result<Self> {
         Ok(Self {
             current: Some(key_of(current, VARIABLE)?),
@@ -88,7 +88,7 @@ fn unusable(reason: String) -> Error {
     Error::MasterKey(reason)
 }
 
-/// The text of a key and the place it is from: a variable, or what a variable of that name says.
+/// Reads the text of a key. Also returns its place for messages: the variable, the file or the command.
 fn text_from_environment(name: &str) -> Result<Option<(Zeroizing<String>, String)>> {
     if let Ok(text) = std::env::var(name) {
         return Ok(Some((text.into(), name.to_owned())));
@@ -126,7 +126,7 @@ fn key_of(text: &str, place: &str) -> Result<SealingKey> {
     key.ok_or_else(|| unusable(format!("{place}: {rule}")))
 }
 
-/// Whether a store has no data key yet, and a master key is given that is to wrap one.
+/// Returns whether a store has no data key yet and a master key is given to wrap one.
 ///
 /// # Errors
 /// The connection fails.
@@ -144,7 +144,7 @@ fn damaged() -> Error {
     unusable("the data key of this store is damaged".to_owned())
 }
 
-/// Makes the data key of a store that has none, and wraps it with the master key that is given.
+/// Creates the data key of a store that has none, and wraps it with the given master key.
 ///
 /// # Errors
 /// The store cannot be written.
@@ -173,10 +173,11 @@ fn wrap(
     Ok(())
 }
 
-/// Unwraps the data key of a store, and wraps it anew if the master key has changed; a store without one stays as it is.
+/// Unwraps the data key of a store, and wraps it again if the master key has changed. A store without a data key stays
+/// unchanged.
 ///
 /// # Errors
-/// The store was sealed with another master key, or needs one that is not given.
+/// The store was sealed with another master key, or needs one and none is given.
 pub(super) fn unlock(
     connection: &mut Connection,
     shared: &SharedSealingKey,
@@ -207,13 +208,13 @@ pub(super) fn unlock(
     };
     let data_key = Zeroizing::new(data_key);
     let bytes: &[u8; KEY_BYTES] = data_key.as_slice().try_into().map_err(|_| damaged())?;
-    // Another process may have set it already, to the same.
+    // It may already be set, to the same key.
     let _ = shared.set(SealingKey::new(bytes).ok_or_else(damaged)?);
     if is_former {
         // A wrapped key that is replaced must not stay readable in free space.
         transaction.pragma_update(None, "secure_delete", true)?;
         wrap(&transaction, current, bytes)?;
-        // Both entries with the change itself: it is made with them, or not at all.
+        // Both entries are in the transaction of the change, so that all are made or none.
         let at_ms = Clock::system().now().timestamp_millis();
         let act = Act::at_command_line(CHANGE);
         audit::append(&transaction, at_ms, act.clone())?;
@@ -224,7 +225,7 @@ pub(super) fn unlock(
     Ok(())
 }
 
-/// Changes secrets so that nothing of the former ones stays in free space of the file.
+/// Changes secrets so that no trace of the former ones stays in free space of the file.
 ///
 /// # Errors
 /// Those of `change`, or the connection fails.
@@ -243,7 +244,7 @@ pub(super) fn register_functions(
     connection: &Connection,
     shared: &SharedSealingKey,
 ) -> rusqlite::Result<()> {
-    // Not in schemas: only statements of this program may use them.
+    // Not allowed in schemas: only statements of this program may use them.
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
     let key = Arc::clone(shared);
     connection.create_scalar_function("conceal", 2, flags, move |context| {
@@ -257,7 +258,7 @@ pub(super) fn register_functions(
     })
 }
 
-/// Seals bytes as `conceal` does; without a key they stay as they are.
+/// Seals bytes as `conceal` does; without a key they stay unchanged.
 ///
 /// # Errors
 /// Never for less than 64 GiB.
@@ -331,7 +332,7 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
     if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
-    // Never moved while it grows: a copy of a key would be left behind.
+    // Allocated once, because growing would leave a copy of the key behind.
     let mut bytes = Vec::with_capacity(digits.len() / 2);
     for pair in digits.chunks(2) {
         let pair = std::str::from_utf8(pair).ok()?;
@@ -372,8 +373,8 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn files_show(folder: &std::path::Path, text: &[u8]) -> bool {
-        // The threads of a store that was dropped close its files a little later. A log whose last two connections close
-        // at the same moment stays; the next connection takes it up.
+        // The threads of a dropped store close its files a little later. If the last two connections close at the same
+        // moment, the log stays; the next connection picks it up.
         let since = std::time::Instant::now();
         for file in ["store.sqlite", "ledger.sqlite"] {
             while folder.join(format!("{file}-wal")).exists() {

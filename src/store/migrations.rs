@@ -1,4 +1,4 @@
-//! The numbered migrations that bring a file to the current schema. A released step is never changed; new ones are
+//! The numbered migrations that bring a file to the current schema. A released step is never changed; new steps are
 //! added.
 
 use rusqlite::{Connection, TransactionBehavior};

@@ -1,41 +1,44 @@
-//! Identifiers of what a call makes, so that a call that is repeated makes it once.
+//! Identifiers of the things that a call creates, so that a repeated call creates them only once.
 //!
-//! What a call under an idempotency key answered is in the ledger, what it made is in the store: two files, two commits. A
-//! process that ends between the two has made something and knows of no answer, and so has a call whose client went away.
-//! The identifiers of what such a call makes are therefore derived from the call: made again, it finds them.
+//! The response to a call under an idempotency key is in the ledger, and what the call created is in the store: two
+//! files, two commits. A process that ends between the two has created something but has no response stored for it; the
+//! same happens to a call whose client disconnected. The identifiers of what such a call creates are therefore derived
+//! from the call: when it is repeated, it finds them.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension, ToSql, Transaction};
 use uuid::{Builder, Uuid};
 
-/// What the identifiers of repeated calls are derived for.
+/// Purpose from which the identifiers of repeated calls are derived.
 const PURPOSE: &str = "toise identifiers of what calls under idempotency keys make";
 
-/// The identifier of something that is about to be made.
+/// The identifier of something that is about to be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewId {
-    /// Nothing has it yet.
+    /// A random identifier, which nothing has yet.
     Random,
-    /// It belongs to a call that may be repeated.
+    /// An identifier that belongs to a call that may be repeated.
     OfCall {
         /// The identifier.
         id: Uuid,
-        /// Milliseconds since the epoch. What was made before, another call made under the same idempotency key.
+        /// Milliseconds since the epoch. Anything created earlier was created by another call under the same
+        /// idempotency key.
         made_after_ms: i64,
     },
 }
 
-/// Whether there is something to make.
+/// Whether something has to be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// Nothing has this identifier: make it.
+    /// Nothing has this identifier: create it.
     New(Uuid),
-    /// The call made it before, and was not answered.
+    /// An earlier try of the call created it, but was not answered.
     Made(Uuid),
 }
 
 impl NewId {
-    /// The identifier of what a call makes. `call` tells it from all others; calls are remembered from `made_after` on.
+    /// Returns the identifier of what a call creates. `call` distinguishes it from all others; calls are remembered
+    /// from `made_after` on.
     pub fn of_call(call: &[u8], made_after: DateTime<Utc>) -> Self {
         Self::OfCall {
             id: derived(call),
@@ -43,7 +46,7 @@ impl NewId {
         }
     }
 
-    /// The identifier of one of several things that a call makes, by its place.
+    /// Returns the identifier of one of several things that a call creates, by its place.
     pub fn nth(self, place: usize) -> Self {
         match self {
             Self::Random => Self::Random,
@@ -54,8 +57,8 @@ impl NewId {
         }
     }
 
-    /// Looks whether the thing is there, in the transaction that makes it. `made_at_ms` is a query that tells when the one
-    /// with the identifier `?1` was made, which the table has as `written`.
+    /// Looks up whether the thing exists, in the transaction that creates it. `made_at_ms` is a query that returns when
+    /// the one with the identifier `?1` was created; `written` converts the identifier to the form that the table has.
     ///
     /// # Errors
     /// The query fails.
@@ -116,7 +119,7 @@ mod tests {
         made_at(YESTERDAY_MS + 1);
         assert_eq!(settled(id), Settled::Made(made));
         assert!(matches!(settled(id.nth(0)), Settled::New(_)));
-        // Made before the key was forgotten: the call is another one.
+        // Created before the key was forgotten, so by another call.
         made_at(YESTERDAY_MS);
         assert!(matches!(settled(id), Settled::New(other) if other != made));
         assert_ne!(id, NewId::of_call(b"b call", yesterday));

@@ -1,11 +1,11 @@
-//! The digest of all rows of a table, by which a check finds what changed on disk.
+//! The digest of all rows of a table, with which a check finds changes made on disk.
 //!
-//! Documents and stored responses have checksums of their own, which every read verifies ([`super::checksum`]). All other
-//! columns, such as the prices of an advert, the limits of a key or the charges of a ledger, have this: the sum of the
-//! digests of a table's rows. Triggers keep it in the transaction of each change, so that it costs no read. It tells that a
-//! table no longer has the rows that were written, not which row is wrong.
+//! Documents and stored responses have checksums of their own, which every read verifies ([`super::checksum`]). All
+//! other columns, such as the prices of an advert, the limits of a key or the charges of a ledger, are covered by this
+//! digest: the sum of the digests of a table's rows. Triggers update it in the transaction of each change, so that it
+//! costs no read. It shows that a table no longer has the rows that were written, but not which row is wrong.
 //!
-//! Tables that are derived from documents, and are written several times for each advert, have none.
+//! Tables that are derived from documents, and are written several times for each advert, have no digest.
 
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::ValueRef;
@@ -15,7 +15,7 @@ use super::checksum::checksum;
 
 /// The table of digests.
 const DIGESTS: &str = "row_digests";
-/// Tables without a digest: those of the matching of adverts, which can be made again from the documents.
+/// Tables without a digest: those for the matching of adverts, which can be rebuilt from the documents.
 const DERIVED: [&str; 6] = [
     "blocks",
     "fingerprints",
@@ -30,19 +30,19 @@ const TRIGGER: &str = "row_digest_";
 /// A table with a digest.
 struct DigestedTable {
     name: String,
-    /// All columns. What SQLite numbers rows by is none of them unless it is declared; it may change on its own.
+    /// All columns. SQLite's row id is left out unless it is declared as a column, because it may change on its own.
     columns: Vec<String>,
 }
 
 impl DigestedTable {
-    /// The columns of the row before or after a change.
+    /// Returns the columns of the row before or after a change, as SQL.
     fn row(&self, which: &str) -> String {
         let columns = self.columns.iter();
         let columns: Vec<String> = columns.map(|column| format!("{which}.{column}")).collect();
         columns.join(", ")
     }
 
-    /// The trigger for one kind of change.
+    /// Returns the SQL that creates the trigger for one kind of change.
     fn trigger(&self, change: &str, rows: &str, digest: &str) -> String {
         let name = &self.name;
         let suffix = change.to_lowercase();
@@ -55,7 +55,7 @@ impl DigestedTable {
 }
 
 /// Registers the functions of the triggers, on every connection: `row_digest_with(digest, columns…)` and
-/// `row_digest_without(digest, columns…)`. A replaced row is a deleted one too.
+/// `row_digest_without(digest, columns…)`. A replaced row counts as a deleted one too.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
@@ -73,7 +73,7 @@ fn of_arguments(context: &Context<'_>) -> i64 {
     of_values((1..context.len()).map(|index| context.get_raw(index)))
 }
 
-/// The digest of one row.
+/// Returns the digest of one row.
 fn of_values<'v>(values: impl Iterator<Item = ValueRef<'v>>) -> i64 {
     let mut bytes = Vec::new();
     for value in values {
@@ -91,8 +91,8 @@ fn of_values<'v>(values: impl Iterator<Item = ValueRef<'v>>) -> i64 {
     i64::from_le_bytes(checksum([bytes.as_slice()]))
 }
 
-/// Makes the triggers and digests of all tables anew, in the transaction that changed the tables. Does nothing in a file whose
-/// schema has no digests yet.
+/// Rebuilds the triggers and digests of all tables, in the transaction that changed the tables. Does nothing in a file
+/// whose schema has no digests yet.
 pub(super) fn install(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1)";
     if !connection.query_row(sql, [DIGESTS], |row| row.get::<_, bool>(0))? {
@@ -125,7 +125,7 @@ pub(super) fn install(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The tables that have digests.
+/// Returns the tables that have digests.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<DigestedTable>> {
     let sql = "SELECT name FROM pragma_table_list
                WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name";
@@ -145,7 +145,7 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<DigestedTable>> {
     Ok(tables)
 }
 
-/// Number and digest of the rows that a table has.
+/// Returns the number and digest of the rows that a table has.
 fn digest(connection: &Connection, table: &DigestedTable) -> rusqlite::Result<(i64, i64)> {
     let columns = table.columns.join(", ");
     let mut statement = connection.prepare(&format!("SELECT {columns} FROM {}", table.name))?;
@@ -164,7 +164,7 @@ fn of_row(row: &Row<'_>, columns: usize) -> rusqlite::Result<i64> {
     Ok(of_values(values.into_iter()))
 }
 
-/// The tables that do not have the rows that were written, each with what is wrong. Reads all of them.
+/// Returns the tables whose rows differ from those that were written, each with what is wrong. Reads all tables.
 pub(super) fn damaged(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut found = Vec::new();
     let sql = format!("SELECT rows, digest FROM {DIGESTS} WHERE name = ?1");
@@ -216,7 +216,7 @@ mod tests {
         connection
     }
 
-    /// Changes a row as a disk would: no trigger sees it.
+    /// Changes a row as a faulty disk would: no trigger sees it.
     fn behind_its_back(connection: &Connection, sql: &str) {
         let restore = "SELECT group_concat(sql, ';') FROM sqlite_schema WHERE type = 'trigger'";
         let triggers: String = connection.query_row(restore, [], |row| row.get(0)).unwrap();

@@ -1,9 +1,9 @@
-//! Seals the responses that a ledger holds since before there was a master key, and overwrites what is left of others.
+//! Seals the responses that a ledger stored before there was a master key, and overwrites the traces of deleted ones.
 //!
 //! Called each time a ledger is opened with a key, and does its work once: a row of `answers_sealed` says that it is
-//! done, and triggers keep further responses in clear out ([`super::clear_guard`]). A ledger without the triggers, of an
-//! earlier version, is looked through once more. A process that is killed meanwhile leaves it to the next. The file is
-//! written anew, which takes a few seconds a gigabyte and as much room on the disk again.
+//! done, and triggers refuse further unencrypted responses ([`super::clear_guard`]). A ledger of an earlier version,
+//! without the triggers, is examined once more. If a process is killed during the work, the next one does it. The file
+//! is rewritten, which takes a few seconds per gigabyte and as much free disk space as the file.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -19,7 +19,7 @@ const BODY: SecretColumn = SecretColumn {
 /// The columns of the ledger that hold secrets.
 const COLUMNS: [SecretColumn; 1] = [BODY];
 
-/// Seals them; returns once no file shows one.
+/// Seals the responses. Returns once no file has an unencrypted one.
 ///
 /// # Errors
 /// The ledger cannot be written, or another process has it open.
@@ -49,7 +49,7 @@ pub(super) fn seal(connection: &mut Connection) -> Result<()> {
     if nothing_shows {
         return Ok(());
     }
-    // Free pages, and free space in others, still show what was deleted; the log shows what was replaced.
+    // Free pages, and free space in other pages, still contain deleted responses; the log contains replaced ones.
     connection.execute_batch("VACUUM")?;
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
     if connection.query_row(sql, [], |row| row.get(0))? {
@@ -63,7 +63,7 @@ pub(super) fn seal(connection: &mut Connection) -> Result<()> {
     Ok(())
 }
 
-/// Seals the response in a row. A damaged one stays damaged.
+/// Seals the response in a row. A damaged response stays damaged.
 fn seal_row(connection: &Connection, row: i64) -> rusqlite::Result<()> {
     let select = "SELECT request_digest, status, content_type, bytes, body, checksum,
                     conceal(body, 'stored_answers ' || hex(account_id) || ' ' || idempotency_key)

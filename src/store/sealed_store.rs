@@ -1,9 +1,9 @@
-//! Seals the secrets that a store holds in clear: all of them when it is first opened with a master key, and later those
-//! that a process without the key wrote beside one with it, as earlier versions let it.
+//! Seals the secrets that a store holds in clear: all of them when it is first opened with a master key, and later
+//! those that a process without the key wrote while others had the key, as earlier versions allowed.
 //!
-//! The first time, nobody else may have the store open: whoever opened it before has no master key, and would go on writing
-//! secrets in clear. From then on triggers refuse such writes ([`super::clear_guard`]). What the ledger holds is sealed in
-//! [`super::sealed_ledger`].
+//! The first time, no other process may have the store open: a process that opened it before has no master key and
+//! would continue to write secrets in clear. From then on triggers refuse such writes ([`super::clear_guard`]). The
+//! ledger is sealed in [`super::sealed_ledger`].
 
 use std::fs::File;
 use std::path::Path;
@@ -19,7 +19,8 @@ use super::migrations;
 use super::sole_connection::open_alone;
 use toise_base::clock::Clock;
 
-/// Held while a store is encrypted, so that processes that begin at the same time with the key do not keep one another out.
+/// Held while a store is encrypted, so that processes that start at the same time with the key do not lock each other
+/// out.
 const LOCK_FILE: &str = "sealing.lock";
 /// The first encryption, as the audit log names it.
 const ENCRYPT: &str = "master key: encrypt the secrets of the store";
@@ -36,7 +37,7 @@ const fn column(table: &'static str, column: &'static str) -> SecretColumn {
     SecretColumn { table, column }
 }
 
-/// What the place of a secret is called, as statements that read it write it.
+/// Returns the SQL expression for the place of a secret, as in the statements that read it.
 fn place(table: &str) -> String {
     let of = match table {
         "secrets" => "name",
@@ -45,11 +46,11 @@ fn place(table: &str) -> String {
     format!("'{table} ' || {of}")
 }
 
-/// Encrypts a store, a file of a folder, that has no data key yet: makes one and seals the secrets. Returns once no file
-/// shows one of before. Does nothing if another process has done it meanwhile.
+/// Encrypts a store that has no data key yet (the file `name` of a folder): creates a data key and seals the secrets.
+/// Returns once no file has an unencrypted one. Does nothing if another process has already done it.
 ///
 /// # Errors
-/// Somebody else has the store open, or it cannot be written.
+/// Another process has the store open, or it cannot be written.
 pub(super) fn encrypt(data: &Path, name: &str, keys: &MasterKeys) -> Result<()> {
     let _turn = turn(data)?;
     let (files, connection) = open_writer(data, name, &migrations::STORE)?;
@@ -63,7 +64,7 @@ pub(super) fn encrypt(data: &Path, name: &str, keys: &MasterKeys) -> Result<()> 
             Error::InUse { path } => in_use(&path),
             error => error,
         })?;
-    // Emptied at each commit: it holds the secrets as they were.
+    // The journal holds the secrets in clear, so it is emptied at each commit.
     connection.pragma_update(None, "journal_mode", "TRUNCATE")?;
     note(&mut connection, Act::at_command_line(ENCRYPT))?;
     let encrypted = encrypt_alone(&mut connection, &sealing, keys);
@@ -79,7 +80,7 @@ pub(super) fn encrypt(data: &Path, name: &str, keys: &MasterKeys) -> Result<()> 
     Ok(())
 }
 
-/// Waits for the processes that encrypt the same store.
+/// Waits for other processes that encrypt the same store.
 fn turn(data: &Path) -> Result<File> {
     let path = data.join(LOCK_FILE);
     let lock = File::create(&path).and_then(|file| file.lock().map(|()| file));
@@ -101,7 +102,7 @@ fn encrypt_alone(
     keys: &MasterKeys,
 ) -> Result<()> {
     in_transaction(connection, |transaction| {
-        // A process of an earlier version, which does not wait for its turn, may have made one.
+        // A process of an earlier version, which does not take this lock, may have created one.
         if !master_key::is_first(transaction, keys)? {
             return Ok(());
         }
@@ -109,12 +110,13 @@ fn encrypt_alone(
         seal(transaction)?;
         Ok(())
     })?;
-    // Free pages, and free space in others, still show secrets from before.
+    // Free pages, and free space in other pages, still contain old secrets.
     connection.execute_batch("VACUUM")?;
     Ok(())
 }
 
-/// Seals what is in clear in a store whose data key the connection has, and makes the triggers if they are missing.
+/// Seals unencrypted secrets in a store whose data key the connection has, and creates the triggers if they are
+/// missing.
 ///
 /// # Errors
 /// The store cannot be written.
@@ -153,7 +155,7 @@ fn holds_clear(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(false)
 }
 
-/// Seals what is in clear and keeps more of it out; returns how many secrets those were.
+/// Seals unencrypted secrets and creates the triggers that refuse more of them. Returns the number of secrets sealed.
 fn seal(transaction: &Transaction<'_>) -> Result<usize> {
     let mut sealed = 0;
     for secret in COLUMNS {
@@ -167,7 +169,8 @@ fn seal(transaction: &Transaction<'_>) -> Result<usize> {
     Ok(sealed)
 }
 
-/// Changes secrets in a transaction that overwrites what it replaces, so that it does not stay readable in free space.
+/// Changes secrets in a transaction that overwrites the replaced values, so that they do not stay readable in free
+/// space.
 fn in_transaction<T>(
     connection: &mut Connection,
     change: impl FnOnce(&Transaction<'_>) -> Result<T>,
@@ -232,13 +235,13 @@ mod tests {
         for said in ["another process has", "store.sqlite", "Stop the server"] {
             assert!(refused.contains(said), "{refused}");
         }
-        // The store is as it was, and the server goes on.
+        // The store is unchanged, and the server continues to work.
         execute(&server, &[ACCOUNT, WEBHOOK_KEY, SIGNING_SECRET]).unwrap();
         drop(server);
         let store = open(data, &first).unwrap();
         let named = |outcome: &str| (ENCRYPT.to_owned(), outcome.to_owned());
         assert_eq!(acts(&store), [named("begun"), named("done")]);
-        // With the key, others may join.
+        // With the key, other processes may open the store.
         drop((open(data, &first).unwrap(), store));
         for secret in SECRETS {
             assert!(!files_show(data, secret.as_bytes()), "{secret}");
@@ -263,7 +266,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path(), &MasterKeys::default()).unwrap();
         execute(&store, &[ACCOUNT]).unwrap();
-        // As if another process had encrypted it meanwhile.
+        // As if another process had encrypted it in the meantime.
         let guard = |transaction: &Transaction<'_>| clear_guard::put_on(transaction, &COLUMNS);
         store.write(guard).unwrap();
         for sql in [&[WEBHOOK_KEY], &[SIGNING_SECRET]] {

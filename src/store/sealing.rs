@@ -1,24 +1,25 @@
 //! Authenticated encryption of small secrets before they are stored.
 //!
-//! Each text has a key of its own, AES-256-GCM, derived by HKDF-SHA256 from the sealing key and 256 random bits that are
-//! stored with the text: however many texts a key seals, no nonce comes twice. The context, such as the name of the
-//! table and the identifier of the row, is authenticated with the text: a ciphertext that is moved elsewhere does not
-//! open. Texts of the former format, sealed with the sealing key itself and a random nonce of 96 bits, are still opened.
+//! Each text is sealed with its own AES-256-GCM key, derived by HKDF-SHA256 from the sealing key and 256 random bits
+//! that are stored with the text. So no nonce repeats, however many texts a key seals. The context, such as the name of
+//! the table and the identifier of the row, is authenticated with the text: a ciphertext that is moved elsewhere cannot
+//! be opened. Texts of the former format, sealed with the sealing key itself and a random nonce of 96 bits, can still
+//! be opened.
 
 use std::fmt;
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Prk, Salt};
 
-/// First byte of a text sealed with a key of its own: the format.
+/// First byte of a text sealed with its own key: the format.
 const FORMAT: u8 = 2;
 /// First byte of a text sealed with the sealing key itself.
 const FORMER_FORMAT: u8 = 1;
 /// Length of a key, bytes.
 pub const KEY_BYTES: usize = 32;
-/// Length of what the key of a text is derived from, bytes.
+/// Length of the random salt from which the key of a text is derived, bytes.
 const SALT_BYTES: usize = 32;
-/// What the keys of texts are derived for.
+/// Purpose from which the keys of texts are derived.
 const TEXT_KEYS: &[u8] = b"toise keys of sealed texts";
 /// The nonce of a key that seals one text.
 const ONLY_NONCE: [u8; NONCE_LEN] = [0; NONCE_LEN];
@@ -28,7 +29,7 @@ const ONLY_NONCE: [u8; NONCE_LEN] = [0; NONCE_LEN];
 #[error("a sealed text cannot be opened: another key sealed it, or it is damaged")]
 pub struct Unopened;
 
-/// A key that seals. Its debug text does not show it.
+/// A sealing key. Its debug text does not show it.
 #[derive(Clone)]
 pub struct SealingKey {
     /// Derives the keys of texts.
@@ -44,7 +45,7 @@ impl fmt::Debug for SealingKey {
 }
 
 impl SealingKey {
-    /// A key of random bytes; `None` if the length is wrong, which the type of `bytes` rules out.
+    /// Creates a key from random bytes; `None` if the length is wrong, which the type of `bytes` rules out.
     pub fn new(bytes: &[u8; KEY_BYTES]) -> Option<Self> {
         let former = UnboundKey::new(&AES_256_GCM, bytes).ok()?;
         Some(Self {
@@ -53,7 +54,7 @@ impl SealingKey {
         })
     }
 
-    /// A key derived from secret parts of at least 256 random bits, for one purpose.
+    /// Derives a key for one purpose from secret parts of at least 256 random bits.
     pub fn derived(purpose: &str, parts: &[&[u8]]) -> Option<Self> {
         let mut hasher = blake3::Hasher::new_derive_key(purpose);
         for part in parts {

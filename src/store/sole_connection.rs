@@ -1,7 +1,8 @@
-//! Opens a database alone: nobody else has the file open, or can open it until the connection is closed.
+//! Opens a database exclusively: no other connection has the file open, or can open it until this one is closed.
 //!
-//! The connection has a rollback journal in place of the write-ahead log: only a sole connection can switch to it, and while
-//! it is used nobody else gets in. The next process that opens the file switches back to the log.
+//! The connection has a rollback journal in place of the write-ahead log. Only a sole connection can switch to it, and
+//! no other connection can open the file while it is in use. The next process that opens the file switches back to the
+//! log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,17 +16,17 @@ use super::error::{Error, Result};
 use super::master_key::SharedSealingKey;
 use super::migrations::Steps;
 
-/// Maximum wait for others to close the file.
+/// Maximum wait for other connections to close the file.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval between attempts.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 /// Page cache, KiB: large enough for the indexes that receive rows in random order.
 const CACHE_KIB: i64 = 256 * 1024;
 
-/// Opens a connection that keeps everybody else out until it is closed, and returns it with where its data key belongs.
+/// Opens a connection that keeps all others out until it is closed. Returns it with the place for its data key.
 ///
 /// # Errors
-/// [`Error::InUse`] if anybody else has the file open.
+/// [`Error::InUse`] if another connection has the file open.
 pub(super) fn open_alone(
     data: &Path,
     name: &str,

@@ -26,12 +26,12 @@ const GROUP_MAX: usize = 256;
 pub(super) const QUEUE_MAX: usize = 16 * GROUP_MAX;
 /// Maximum wait of a blocking caller for a place in the queue.
 const QUEUE_WAIT_MAX: Duration = Duration::from_secs(10);
-/// Interval between attempts meanwhile: about the duration of a commit, which frees some hundred places.
+/// Interval between attempts during that wait: about the duration of a commit, which frees some hundred places.
 const QUEUE_RETRY_EVERY: Duration = Duration::from_millis(2);
 /// How often a writer without work checks that its files are in their places.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// A waiting change: applied once, then notified of the outcome of the commit.
+/// A waiting change. It is applied once, then notified of the outcome of the commit.
 trait QueuedWrite: Send {
     fn apply(&mut self, transaction: &Transaction<'_>);
     fn conclude(self: Box<Self>, commit: std::result::Result<(), &Unacknowledged>);
@@ -86,9 +86,9 @@ pub(super) type CommitListener = Box<dyn Fn() + Send>;
 /// Whether a caller may wait for a place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// It may, up to [`QUEUE_WAIT_MAX`].
+    /// It may wait, up to [`QUEUE_WAIT_MAX`].
     Blocks,
-    /// It may not, because its thread serves others.
+    /// It may not wait, because its thread serves others.
     Never,
 }
 
@@ -101,7 +101,7 @@ pub(super) struct WriteQueue {
     failure: LastFailure,
 }
 
-/// Why the last commit failed; `None` once one succeeds.
+/// The reason why the last commit failed; `None` once one succeeds.
 pub(super) type LastFailure = Arc<Mutex<Option<String>>>;
 
 impl fmt::Debug for WriteQueue {
@@ -141,7 +141,7 @@ impl WriteQueue {
         })
     }
 
-    /// Why the last commit failed, if it did.
+    /// Returns why the last commit failed, if it did.
     pub(super) fn last_failure(&self) -> Option<String> {
         self.failure.lock().clone()
     }
@@ -186,12 +186,12 @@ impl WriteQueue {
 pub(super) struct WriterConnection {
     connection: Connection,
     files: Arc<OpenFiles>,
-    /// The first file that was not in its place any more; nothing is written from then on.
+    /// The first file that was no longer in its place; nothing is written from then on.
     replaced: Option<ReplacedFile>,
 }
 
 impl WriterConnection {
-    /// The connection through which the files were opened.
+    /// Wraps the connection through which the files were opened.
     pub(super) fn new(connection: Connection, files: &Arc<OpenFiles>) -> Self {
         Self {
             connection,
@@ -209,10 +209,10 @@ impl WriterConnection {
         if let Some(file) = &self.replaced {
             return Err(file.clone().into());
         }
-        // A log that was cut short looks whole again once something is written behind the gap.
+        // A log that was cut short looks complete again once something is written after the gap.
         self.check(pulse)?;
         let committed = commit_group(&mut self.connection, group);
-        // Checked also after a failure, which may come of it.
+        // Checked after a failure too, because replaced files may have caused it.
         self.check(pulse)?;
         Ok(committed?)
     }
@@ -231,8 +231,8 @@ impl WriterConnection {
         Err(file)
     }
 
-    /// Copies a deleted log into the database file, so that what was acknowledged outlives this process. If another
-    /// log is there, somebody else may have written to the file, and this would damage it.
+    /// Copies a deleted log into the database file, so that acknowledged changes survive this process. If there is
+    /// another log, another process may have written to the file, and copying would damage it.
     fn rescue(&self) {
         if !self.files.only_log_is_gone() {
             return;
@@ -269,7 +269,7 @@ fn write_all(
         let first = match pulse.recv_within(waiting, CHECK_EVERY) {
             Ok(first) => first,
             Err(RecvTimeoutError::Timeout) => {
-                // The worker has failed if the files are gone, and its next caller is told.
+                // If the files are gone, the worker has failed, and its next caller gets the error.
                 let _ = connection.check(pulse);
                 continue;
             }

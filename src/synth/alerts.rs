@@ -19,7 +19,7 @@ const BY_CODE: f64 = 0.7;
 /// Probability that it is located by a box or a radius; otherwise it is national.
 const BY_SHAPE: f64 = 0.25;
 
-/// Generates alerts.
+/// A generator of alerts.
 #[derive(Debug)]
 pub struct AlertGenerator {
     listing: ListingKind,
@@ -29,7 +29,7 @@ pub struct AlertGenerator {
 }
 
 impl AlertGenerator {
-    /// Alerts on properties or adverts that all deliver to one URL.
+    /// Creates a generator of alerts on properties or adverts that all deliver to one URL.
     pub fn new(listing: ListingKind, seed: u64, webhook_url: &str) -> Self {
         Self {
             listing,
@@ -39,7 +39,7 @@ impl AlertGenerator {
         }
     }
 
-    /// The request body that creates an alert.
+    /// Returns the request body that creates an alert.
     pub fn body(&self, number: u64) -> Value {
         json!({
             "search_query": {(self.listing.filter_key()): self.filter(number)},
@@ -49,7 +49,7 @@ impl AlertGenerator {
         })
     }
 
-    /// The filter of an alert.
+    /// Returns the filter of an alert.
     pub fn filter(&self, number: u64) -> Value {
         let mut stream = Stream::new(self.seed, DATASET, number);
         let how = stream.unit();
@@ -69,7 +69,7 @@ impl AlertGenerator {
         filter
     }
 
-    /// Conditions for a home to buy or to rent, within a budget.
+    /// Draws the conditions for a home to buy or to rent, within a budget.
     fn dwelling(&self, stream: &mut Stream, place: &SynthCommune) -> Value {
         let class = match stream.chance(place.urbanity) {
             true => json!(["CLASS_FLAT"]),
@@ -103,7 +103,7 @@ impl AlertGenerator {
         filter
     }
 
-    /// Conditions of a national alert: a whole building, a plot, or a home far below its market price.
+    /// Draws the conditions of a national alert: a whole building, a plot, or a home far below its market price.
     fn national(&self, stream: &mut Stream) -> Value {
         let mut filter = self.online();
         filter["offer"] = json!([{"type": "OFFER_BUY"}]);
@@ -121,7 +121,7 @@ impl AlertGenerator {
         filter
     }
 
-    /// The condition that production alerts usually start with: online listings only.
+    /// Returns the condition that production alerts usually start with: online listings only.
     fn online(&self) -> Value {
         match self.listing {
             ListingKind::Property => json!({"meta": {"isTotallyOffline": false}}),
@@ -138,7 +138,7 @@ impl AlertGenerator {
     }
 }
 
-/// A commune by one of its codes, several postal codes, or the department.
+/// Draws a commune by one of its codes, several postal codes, or the department.
 fn coded(stream: &mut Stream, place: &SynthCommune) -> Vec<Value> {
     if stream.chance(0.1) {
         return vec![json!({"department": place.department})];
@@ -150,7 +150,7 @@ fn coded(stream: &mut Stream, place: &SynthCommune) -> Vec<Value> {
     codes.map(|code| json!({"postalCode": code})).collect()
 }
 
-/// A circle of 1 to 20 km radius, or a box of that extent, around the centre of a commune.
+/// Draws a circle of 1 to 20 km radius, or a box of that extent, around the centre of a commune.
 fn shape(stream: &mut Stream, place: &SynthCommune) -> Value {
     let km = 1.0 + (19.0 * stream.unit() * stream.unit() * 2.0).round() / 2.0;
     let degrees = km / KM_PER_DEGREE;

@@ -12,13 +12,13 @@ use std::thread;
 
 use rayon::prelude::*;
 
-/// Number of items (sales or diagnostics) per block.
+/// Number of items (sales, diagnostics or adverts) per block.
 pub const BLOCK_ITEMS: u64 = 2_048;
 
-/// What a generator has written.
+/// The totals of what a generator has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Number of sales or diagnostics.
+    /// Number of items.
     pub items: u64,
     /// Number of rows, without the header.
     pub rows: u64,
@@ -26,7 +26,7 @@ pub struct Summary {
     pub bytes: u64,
 }
 
-/// Generates the blocks of a file.
+/// A generator of the blocks of a file.
 pub trait Generator: Send + Sync + 'static {
     /// Number of items in the whole file.
     fn items(&self) -> u64;
@@ -47,7 +47,7 @@ enum BlockMessage {
     End,
 }
 
-/// Counts the items that a [`SynthReader`] has delivered; readable from another thread.
+/// The counts of what a [`SynthReader`] has delivered; readable from another thread.
 #[derive(Clone, Debug, Default)]
 pub struct ReadProgress {
     items: Arc<AtomicU64>,
@@ -56,7 +56,7 @@ pub struct ReadProgress {
 }
 
 impl ReadProgress {
-    /// What has been read so far.
+    /// Returns the totals of what has been read so far.
     pub fn summary(&self) -> Summary {
         Summary {
             items: self.items.load(Ordering::Relaxed),
@@ -97,7 +97,7 @@ impl SynthReader {
         })
     }
 
-    /// Counts what is read, for a progress bar or a report.
+    /// Returns the counts of what is read, for a progress bar or a report.
     pub fn delivered(&self) -> ReadProgress {
         self.delivered.clone()
     }

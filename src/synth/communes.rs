@@ -58,8 +58,8 @@ static PLACES: LazyLock<Vec<SynthCommune>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Communes of departments that people live in; Paris, Lyon and Marseille by arrondissement, as in the sources of sales,
-/// which have nothing of the collectivities overseas.
+/// Returns whether a place is drawn: the inhabited communes of departments, with Paris, Lyon and Marseille by
+/// arrondissement. This follows the sources of sales, which do not cover the overseas collectivities.
 fn is_drawn(place: &Place) -> bool {
     let is_today = matches!(place.kind, PlaceKind::Commune | PlaceKind::Arrondissement);
     let is_of_department = place.code.starts_with(place.department);
@@ -104,12 +104,12 @@ fn is_city_district(insee: &str) -> bool {
     insee.starts_with("6938") || insee.starts_with("132")
 }
 
-/// All communes, sorted by code.
+/// Returns all communes, sorted by code.
 pub fn all() -> &'static [SynthCommune] {
     &PLACES
 }
 
-/// Draws communes in proportion to a weight, by quantile.
+/// A sampler of communes in proportion to a weight, by quantile.
 #[derive(Debug)]
 pub struct CommuneSampler {
     /// Index of each commune with the cumulative weight up to and including it.
@@ -118,7 +118,7 @@ pub struct CommuneSampler {
 }
 
 impl CommuneSampler {
-    /// Communes weighted by a function; those of weight 0 are never drawn.
+    /// Creates a sampler of communes weighted by a function; those of weight 0 are never drawn.
     pub fn new(weight: impl Fn(&SynthCommune) -> f64) -> Self {
         let mut total = 0.0;
         let mut cumulated = Vec::new();
@@ -132,7 +132,7 @@ impl CommuneSampler {
         Self { cumulated, total }
     }
 
-    /// The commune at quantile `unit`, in [0, 1).
+    /// Returns the commune at quantile `unit`, in [0, 1).
     pub fn at(&self, unit: f64) -> &'static SynthCommune {
         let sought = unit * self.total;
         let found = self.cumulated.partition_point(|(_, upto)| *upto <= sought);
@@ -153,7 +153,7 @@ pub struct SynthAddress {
 }
 
 impl SynthAddress {
-    /// The address determined by 64 random bits.
+    /// Returns the address determined by 64 random bits.
     pub fn draw(place: &'static SynthCommune, bits: u64) -> Self {
         let street = ((u128::from(mix2(bits, 1)) * place.street_count as u128) >> 64) as usize;
         // Low numbers are more common: every street has a 1, few have a 100.

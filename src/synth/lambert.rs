@@ -10,7 +10,7 @@ const POLE_Y_M: f64 = 12_655_612.049_876;
 const ECCENTRICITY: f64 = 0.081_819_191_042_815_8;
 const MERIDIAN_DEG: f64 = 3.0;
 
-/// Plane coordinates in metres, (easting, northing), of a position in degrees.
+/// Returns the plane coordinates in metres, (easting, northing), of a position in degrees.
 pub fn from_degrees(lat: f64, lon: f64) -> (f64, f64) {
     let sine = lat.to_radians().sin();
     let isometric = sine.atanh() - ECCENTRICITY * (ECCENTRICITY * sine).atanh();

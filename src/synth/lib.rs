@@ -1,18 +1,18 @@
-//! Synthetic open data in the official file formats, sales (geo-dvf CSV), diagnostics (ADEME CSV) and addresses (BAN
-//! CSV), and adverts of invented portals, of any size.
+//! Synthetic open data of any size, in the official file formats: sales (geo-dvf CSV), diagnostics (ADEME CSV) and
+//! addresses (BAN CSV); also adverts of invented portals.
 //!
 //! `toise demo` fills its lake with it, `toise synth` writes files, and benchmarks and bulk matches use it. Everything
 //! is drawn from a seed: the same seed and size give the same bytes with any number of threads (across platforms, the
 //! last digit of a price may differ with the mathematics library). The marginal distributions (prices by place and
 //! time, classes by period and energy, rows per mutation, missing values) follow real files; the individuals are
-//! invented. Positions are scattered without a map, so some on a coast lie in the sea.
+//! invented. Positions are scattered without a map, so some on a coast are in the sea.
 //!
 //! Cost: unoptimised builds generate 270,000 sales or 75,000 diagnostics a second on two cores, in 30 MB (80 MB at full
 //! width).
 //!
 //! Structure: [`blocks`] divides a file into blocks and generates them in parallel; [`dvf`] and [`dpe`] draw the rows
-//! of a block from [`communes`] (communes and stable addresses) and [`prices`]; [`text`] writes cells. [`ban`] goes commune
-//! by commune instead.
+//! of a block from [`communes`] (communes and stable addresses) and [`prices`]; [`text`] writes cells. [`ban`]
+//! generates commune by commune instead.
 
 #![forbid(unsafe_code)]
 
@@ -38,7 +38,7 @@ pub use blocks::{ReadProgress, Summary, SynthReader};
 
 use toise_opendata::Dataset;
 
-/// Which data to generate.
+/// A request for sales or diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynthRequest {
     /// Sales or diagnostics.

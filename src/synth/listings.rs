@@ -38,7 +38,8 @@ impl AssetSource for MarketGenerator {
     }
 }
 
-/// The fields of a later sighting that differ from the first one; all others are equal and need not be parsed again.
+/// Returns the fields of a later sighting that differ from the first one; all others are equal and need not be parsed
+/// again.
 fn later_sighting(advert: &Advert) -> Value {
     json!({
         "url": advert.url,
@@ -49,8 +50,9 @@ fn later_sighting(advert: &Advert) -> Value {
     })
 }
 
-/// Generates the requested adverts in their state at the end of the market; `contours` is the IRIS contours file that
-/// gives positions their quarter, `identity` what of an address names a listing. Returns once they are durable.
+/// Generates the requested adverts in their state at the end of the market. `contours` is the IRIS contours file that
+/// gives positions their quarter, `identity` says which parts of a URL identify a listing. Returns once they are
+/// durable.
 ///
 /// # Errors
 /// The folder already has adverts or is in use, the contours cannot be read, or writing fails.

@@ -1,7 +1,7 @@
-//! The generator's own streams of pseudo-random numbers, and what it draws from them.
+//! The generator's own streams of pseudo-random numbers, and the draws from them.
 //!
-//! Numbers are SplitMix64's ([`toise_base::splitmix`]), which never change: the same seed gives the same bytes. A stream
-//! per block makes the output the same whatever the number of threads.
+//! Numbers come from SplitMix64 ([`toise_base::splitmix`]), which never changes: the same seed gives the same bytes. A
+//! stream per block makes the output the same with any number of threads.
 
 use toise_base::splitmix::{SplitMix64, mix_into};
 pub use toise_base::splitmix::{mix, to_unit};
@@ -16,7 +16,7 @@ pub fn mix2(first: u64, second: u64) -> u64 {
 pub struct Stream(SplitMix64);
 
 impl Stream {
-    /// The stream of one block of one dataset.
+    /// Creates the stream of one block of one dataset.
     pub fn new(seed: u64, dataset: u64, block: u64) -> Self {
         Self(SplitMix64::new(mix2(mix2(seed, dataset), block)))
     }
@@ -70,7 +70,7 @@ impl Stream {
     }
 }
 
-/// The index at quantile `unit` of the distribution `weights`.
+/// Returns the index at quantile `unit` of the distribution `weights`.
 pub fn weighted_at(unit: f64, weights: &[f64]) -> usize {
     let mut left = unit * weights.iter().sum::<f64>();
     for (index, weight) in weights.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Synthetic open data is complete, reproducible and plausible.
+//! Tests that synthetic open data is complete, reproducible and plausible.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;

@@ -1,7 +1,8 @@
-//! Figures of communes and departments: what colours a map of areas in place of hexagons.
+//! Figures of communes and departments, which colour a map of areas instead of hexagons.
 //!
-//! One scan groups every row that a filter selects by its commune of today, wherever the map is; tiles are then only drawn.
-//! Figures are kept under the version of their table, so a filter costs one scan however many tiles show it.
+//! One scan groups all rows that a filter selects by their commune of today, whatever part of the map is shown; tiles
+//! are then only drawn. Figures are cached under the version of their table, so a filter costs one scan however many
+//! tiles show it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,19 +18,19 @@ use toise_geo::departments;
 use toise_listings::search::projection::view::ProjectionView;
 use toise_opendata::{Dataset, dvf};
 
-/// Least rows of an area on either side of a comparison.
+/// Minimum number of rows with a figure that an area needs on either side of a comparison.
 const COMPARED_MIN: u32 = 5;
-/// How old the sales are that asking prices are compared with, days. Sales are published up to half a year late.
+/// Maximum age of the sales that asking prices are compared with, days. Sales are published up to half a year late.
 pub const SOLD_WITHIN_DAYS: i32 = 3 * 365;
 
-/// What is known of an area.
+/// Figures of an area.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AreaFigure {
-    /// Rows in it.
+    /// Number of rows in it.
     pub count: u32,
-    /// The figure of the source, where a row has one.
+    /// The figure of the source; `None` if no row has one.
     pub figure: Option<f64>,
-    /// Asking prices over those of recorded sales, percent; of properties only.
+    /// By how much asking prices exceed those of recorded sales, percent; only for properties.
     pub over_sold: Option<f64>,
 }
 
@@ -38,18 +39,18 @@ pub struct AreaFigure {
 pub struct AreaFigures(HashMap<&'static str, AreaFigure>);
 
 impl AreaFigures {
-    /// What is known of an area; `None` if no row lies in it.
+    /// Returns the figures of an area; `None` if it has no row.
     pub fn of(&self, code: &str) -> Option<&AreaFigure> {
         self.0.get(code)
     }
 
-    /// Number of areas with a row.
+    /// Returns the number of areas with a row.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 }
 
-/// What a scan of one table needs.
+/// Inputs of the scan of a table.
 pub(crate) struct AreaScan<'s> {
     pub engine: &'s Engine,
     pub interrupt: &'s Interrupt,
@@ -60,7 +61,7 @@ pub(crate) struct AreaScan<'s> {
 }
 
 impl AreaScan<'_> {
-    /// The figures of the rows of a source that a filter selects.
+    /// Computes the figures of the rows of a source that a filter selects.
     ///
     /// # Errors
     /// The table cannot be read, or the query is cancelled.
@@ -83,7 +84,7 @@ impl AreaScan<'_> {
         Ok(AreaFigures(figures))
     }
 
-    /// The rows of each commune and department.
+    /// Gathers the selected rows by commune and by department.
     fn cells(
         &self,
         source: &TileSource,
@@ -118,7 +119,8 @@ impl AreaScan<'_> {
         Ok(cells)
     }
 
-    /// Asking prices over recorded ones, percent: flats with flats and houses with houses, weighed by what is on offer.
+    /// Returns by how much asking prices exceed recorded ones, percent. Flats are compared with flats and houses with
+    /// houses, weighted by the number on offer.
     fn over_sold(
         &self,
         view: &Arc<ProjectionView>,
@@ -168,7 +170,7 @@ impl AreaScan<'_> {
             .collect())
     }
 
-    /// Recent sales of one kind on the open market.
+    /// Returns the filter for recent sales of one kind on the open market.
     fn sold(&self, kind: &str) -> Filter {
         let from = Some(self.today - SOLD_WITHIN_DAYS);
         vec![

@@ -1,6 +1,6 @@
-//! Why there is no tile.
+//! Errors of computing tiles.
 
-/// Why there is no tile.
+/// Reason why a tile cannot be computed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A table cannot be read, or the caller has gone away.

@@ -1,27 +1,28 @@
 //! Hexagons that cover a tile, with the values that fall into each.
 //!
-//! The grid is fixed to the world at each zoom, so a hexagon on the edge of two tiles is the same in both; a tile reads a
-//! margin around itself so that it counts the whole of it. Hexagons stand on a corner; their coordinates are axial
-//! (<https://www.redblobgames.com/grids/hexagons/>).
+//! The grid is fixed to the world at each zoom, so a hexagon on the edge of two tiles is the same in both. A tile reads
+//! a margin around itself, so that it counts all rows of such a hexagon. Hexagons have a corner at the top; their
+//! coordinates are axial (<https://www.redblobgames.com/grids/hexagons/>).
 
 use crate::mercator::TileId;
 
-/// Hexagons across a tile, from corner to corner.
+/// Number of hexagons across a tile, from corner to corner.
 const ACROSS: f64 = 16.0;
-/// From the centre of a hexagon to its corners, in tiles.
+/// Distance from the centre of a hexagon to its corners, in tiles.
 const RADIUS: f64 = 0.5 / ACROSS;
-/// What a tile reads around itself, in tiles, so that it counts the whole of every hexagon that touches it.
+/// Margin that a tile reads around itself, in tiles, so that it counts all rows of every hexagon that touches it.
 pub const MARGIN: f64 = 2.0 * RADIUS;
-/// Cells of the table in one direction: more than the hexagons of a tile and its margin, slanted as they are.
+/// Number of cells of the table in each direction; enough for the hexagons of a tile and its margin, whose axial
+/// coordinates are slanted.
 const SIDE: usize = 64;
 const SQRT_3: f64 = 1.732_050_807_568_877_2;
 
-/// A hexagon with what fell into it.
+/// The rows gathered in a hexagon or an area.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
-    /// Rows with a position in it.
+    /// Number of rows in it.
     pub count: u32,
-    /// Their values; rows without a value have none.
+    /// Values of the rows that have one.
     pub values: Vec<f32>,
 }
 
@@ -34,10 +35,10 @@ pub struct Hexagons {
 }
 
 impl Hexagons {
-    /// Empty hexagons over a tile and its margin.
+    /// Creates empty hexagons over a tile and its margin.
     pub fn over(tile: TileId) -> Self {
         let (x, y) = (f64::from(tile.x), f64::from(tile.y));
-        // The smallest of both coordinates lies at the south-west and the north.
+        // The first coordinate is smallest in the south-west, the second in the north.
         let (_, r) = axial(x, y - MARGIN);
         let (q, _) = axial(x - MARGIN, y + 1.0 + MARGIN);
         Self {
@@ -47,7 +48,7 @@ impl Hexagons {
         }
     }
 
-    /// Adds a row at a position; one outside of the tile and its margin is ignored.
+    /// Adds a row at a position; a position outside the tile and its margin is ignored.
     pub fn add(&mut self, lat: f64, lon: f64, value: Option<f64>) {
         let (x, y) = self.tile.world(lat, lon);
         let (q, r) = axial(x, y);
@@ -62,7 +63,7 @@ impl Hexagons {
         }
     }
 
-    /// Adds what other hexagons over the same tile hold.
+    /// Adds the content of other hexagons over the same tile.
     pub fn merge(&mut self, other: Self) {
         for (cell, more) in self.cells.iter_mut().zip(other.cells) {
             cell.count += more.count;
@@ -70,7 +71,7 @@ impl Hexagons {
         }
     }
 
-    /// The hexagons that touch the tile and hold something: corners, in tiles from the tile's north-west corner, and
+    /// Returns the hexagons that touch the tile and have rows: corners, in tiles from the tile's north-west corner, and
     /// content.
     pub fn filled(self) -> impl Iterator<Item = ([(f64, f64); 6], Cell)> {
         let (tile, first) = (self.tile, self.first);
@@ -90,7 +91,7 @@ impl Hexagons {
     }
 }
 
-/// The hexagon of a place, in tiles from the corner of the world.
+/// Returns the hexagon of a place, which is given in tiles from the north-west corner of the world.
 fn axial(x: f64, y: f64) -> (i64, i64) {
     let q = (SQRT_3 / 3.0 * x - y / 3.0) / RADIUS;
     let r = (2.0 / 3.0 * y) / RADIUS;
@@ -115,7 +116,7 @@ fn centre(q: i64, r: i64) -> (f64, f64) {
     (RADIUS * SQRT_3 * (q + r / 2.0), RADIUS * 1.5 * r)
 }
 
-/// Clockwise on the map, as the outside of an area must be.
+/// Returns the corners clockwise on the map, as the outside of an area must be.
 fn corners(x: f64, y: f64) -> [(f64, f64); 6] {
     let half = RADIUS * SQRT_3 / 2.0;
     [

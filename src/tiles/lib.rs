@@ -1,10 +1,11 @@
-//! Vector tiles of a map: sales, diagnostics and properties as points where they are few, as hexagons where they are
-//! many.
+//! Vector tiles of a map: sales, diagnostics and properties, as points at high zooms and as hexagons or areas at low
+//! ones.
 //!
 //! A tile is computed from the columns that searches read, with the filters that searches have, and cached under the
-//! version of its table. From [`POINTS_ZOOM`] on each row is a point of the layer `points`; above, rows are gathered in
-//! hexagons of the layer `hexagons`, with their number and a figure: the median price, or the share of poor energy
-//! classes. In place of hexagons, the layer `areas` has the departments or communes with the same ([`areas`]).
+//! version of its table. From zoom [`POINTS_ZOOM`] on, each row is a point of the layer `points`. At lower zooms, rows
+//! are gathered in hexagons of the layer `hexagons`, with their number and a figure: the median price, or the share of
+//! poor energy classes. On request, the layer `areas` has departments or communes with the same values instead
+//! ([`areas`]).
 //!
 //! [`outlines`] is the base map, which needs no data.
 
@@ -36,22 +37,22 @@ use toise_engine::Engine;
 use toise_engine::cancellation::Interrupt;
 use toise_opendata::Dataset;
 
-/// Zoom from which each row is a point.
+/// Lowest zoom at which each row is a point.
 pub const POINTS_ZOOM: u8 = 14;
 /// Maximum points of a tile; the first rows of the table are taken.
 pub const POINTS_MAX: usize = 5_000;
 /// Media type of a tile.
 pub const MEDIA_TYPE: &str = "application/vnd.mapbox-vector-tile";
-/// Memory for tiles, bytes.
+/// Memory for cached tiles, bytes.
 const CACHE_BYTES: u64 = 64 << 20;
-/// Memory for figures of areas, bytes.
+/// Memory for cached figures of areas, bytes.
 const FIGURES_BYTES: u64 = 32 << 20;
-/// What the figure of an area takes, about, bytes.
+/// Approximate memory of the figures of one area, bytes.
 const FIGURE_BYTES: usize = 80;
-/// Maximum scans for figures of areas at once: a map asks for many tiles that need the same one.
+/// Maximum concurrent scans for figures of areas: a map requests many tiles that need the same one.
 const SCANS_MAX: usize = 2;
 
-/// How rows are gathered where they are many.
+/// How rows are gathered below zoom [`POINTS_ZOOM`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gathering {
     /// In hexagons.
@@ -71,7 +72,7 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// Tiles of the tables of an engine.
+    /// Creates the tiles of an engine's tables.
     pub fn new(engine: Arc<Engine>, clock: Clock) -> Self {
         let weigh =
             |key: &String, tile: &Bytes| u32::try_from(key.len() + tile.len()).unwrap_or(u32::MAX);
@@ -91,8 +92,8 @@ impl Tiles {
         }
     }
 
-    /// A permit to compute a tile of areas, unless its figures are known; waits for other scans to end. To be held while
-    /// [`Self::tile`] runs.
+    /// Returns a permit to compute a tile of areas, after other scans have ended; `None` if its figures are cached.
+    /// Must be held while [`Self::tile`] runs.
     pub async fn scan_permit(
         &self,
         source: &TileSource,
@@ -106,10 +107,10 @@ impl Tiles {
         Arc::clone(&self.scans).acquire_owned().await.ok()
     }
 
-    /// A tile of the base map, as Mapbox Vector Tile. CPU work on the calling thread.
+    /// Returns a tile of the base map as a Mapbox Vector Tile. Does CPU work on the calling thread.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The tile cannot be encoded.
     pub fn outlines(&self, tile: TileId) -> Result<Bytes, Error> {
         let key = format!("{} {tile:?}", outlines::NAME);
         if let Some(tile) = self.cache.get(&key) {
@@ -120,7 +121,8 @@ impl Tiles {
         Ok(made)
     }
 
-    /// What the figures of areas depend on. Sales grow older by the day, and with them what is asked for.
+    /// Returns the cache key of the figures of areas. It includes the day, because the sales to compare with depend on
+    /// their age.
     fn figures_key(&self, source: &TileSource, filter: &Filter) -> Result<String, Error> {
         let sold = version_of_sales(source, &self.engine)?;
         Ok(format!(
@@ -131,12 +133,12 @@ impl Tiles {
         ))
     }
 
-    /// Today, in days since 1970-01-01.
+    /// Returns the current day, in days since 1970-01-01.
     fn today(&self) -> i32 {
         (self.clock.now().timestamp() / 86_400) as i32
     }
 
-    /// The figures of areas of a source with a filter.
+    /// Returns the figures of areas of a source with a filter, from the cache or by a scan.
     fn area_figures(
         &self,
         source: &TileSource,
@@ -158,7 +160,7 @@ impl Tiles {
         Ok(figures)
     }
 
-    /// The version of a source: it changes whenever a row does.
+    /// Returns the version of a source, which changes whenever a row does.
     ///
     /// # Errors
     /// There is no such table.
@@ -166,8 +168,8 @@ impl Tiles {
         Ok(source.view(&self.engine)?.version())
     }
 
-    /// The tile of a source with a filter, as Mapbox Vector Tile; empty if it shows nothing. CPU work on the calling
-    /// thread and its rayon pool. From [`POINTS_ZOOM`] on the gathering changes nothing.
+    /// Returns the tile of a source with a filter as a Mapbox Vector Tile; empty if it shows nothing. Does CPU work on
+    /// the calling thread and its rayon pool. From zoom [`POINTS_ZOOM`] on, `gathering` has no effect.
     ///
     /// # Errors
     /// The table cannot be read, or the query is cancelled.
@@ -199,7 +201,7 @@ impl Tiles {
         Ok(made)
     }
 
-    /// The tile of points or hexagons.
+    /// Computes the tile of points or hexagons.
     fn rows_tile(
         &self,
         source: &TileSource,
@@ -254,7 +256,8 @@ impl Tiles {
     }
 }
 
-/// Version of the sales that a source is compared with; `None` if it is not, or there is no such table.
+/// Returns the version of the sales that a source is compared with; `None` if it is not compared, or there is no such
+/// table.
 fn version_of_sales(source: &TileSource, engine: &Engine) -> Result<Option<i64>, Error> {
     let sales = match source {
         TileSource::OpenData(_) => return Ok(None),
@@ -267,7 +270,7 @@ fn version_of_sales(source: &TileSource, engine: &Engine) -> Result<Option<i64>,
     }
 }
 
-/// Departments or communes with `code`, `name`, `count` and the figures, where a row lies in them.
+/// Encodes departments or communes that have a row, with `code`, `name`, `count` and the figures.
 fn area_layer(tile: TileId, figures: &AreaFigures, figure: Figure) -> Result<Vec<u8>, Error> {
     let mut layer = MvtLayerBuilder::new("areas")?;
     for area in outlines::areas(tile.z) {
@@ -290,7 +293,7 @@ fn area_layer(tile: TileId, figures: &AreaFigures, figure: Figure) -> Result<Vec
     Ok(layer.encode())
 }
 
-/// Hexagons with `count` and the figure, where something has one.
+/// Encodes hexagons with `count`, and with the figure if a row has one.
 fn hexagon_layer(hexagons: Hexagons, figure: Figure) -> Result<Vec<u8>, Error> {
     let mut layer = MvtLayerBuilder::new("hexagons")?;
     for (corners, mut cell) in hexagons.filled() {
@@ -305,7 +308,7 @@ fn hexagon_layer(hexagons: Hexagons, figure: Figure) -> Result<Vec<u8>, Error> {
     Ok(layer.encode())
 }
 
-/// Points with `id` and the figure, where the row has one.
+/// Encodes points with `id`, and with the figure if the row has one.
 fn point_layer(
     tile: TileId,
     points: &[Spot],

@@ -1,15 +1,15 @@
-//! Tiles of the web map: which part of the world a tile shows, and where in it a position lies.
+//! Tiles of the web map: the part of the world that a tile shows, and where a position is in it.
 //!
 //! Web Mercator (EPSG:3857) as the tile schemes of web maps use it: at zoom `z` the world is a square of `2^z` by `2^z`
 //! tiles, counted from the north-west.
 
 use std::f64::consts::PI;
 
-/// Deepest zoom.
+/// Highest zoom.
 pub const ZOOM_MAX: u8 = 18;
-/// Units of a tile's coordinates along an edge.
+/// Number of coordinate units along an edge of a tile.
 pub const EXTENT: u32 = 4_096;
-/// Where the projection ends, degrees.
+/// Latitude at which the projection ends, degrees.
 const LATITUDE_MAX: f64 = 85.051_128_779_806_59;
 
 /// A tile.
@@ -23,7 +23,7 @@ pub struct TileId {
     pub y: u32,
 }
 
-/// Degrees in WGS 84.
+/// A box in degrees, WGS 84.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DegreeBox {
     /// Northern edge.
@@ -37,7 +37,7 @@ pub struct DegreeBox {
 }
 
 impl TileId {
-    /// The tile with these numbers as texts; `None` if there is no such tile.
+    /// Parses the numbers of a tile; `None` if there is no such tile.
     pub fn parse(z: &str, x: &str, y: &str) -> Option<Self> {
         let z: u8 = z.parse().ok().filter(|z| *z <= ZOOM_MAX)?;
         let number = |text: &str| text.parse().ok().filter(|number| *number < 1_u32 << z);
@@ -48,18 +48,18 @@ impl TileId {
         })
     }
 
-    /// Tiles along an edge of the world.
+    /// Returns the number of tiles along an edge of the world.
     fn count(self) -> f64 {
         f64::from(1_u32 << self.z)
     }
 
-    /// Where a position lies, in tiles from the north-west corner of this tile: 0 to 1 inside of it.
+    /// Returns a position in tiles from the north-west corner of this tile; 0 to 1 is inside it.
     pub fn place(self, lat: f64, lon: f64) -> (f64, f64) {
         let (x, y) = self.world(lat, lon);
         (x - f64::from(self.x), y - f64::from(self.y))
     }
 
-    /// Where a position lies, in tiles of this zoom from the north-west corner of the world.
+    /// Returns a position in tiles of this zoom from the north-west corner of the world.
     pub fn world(self, lat: f64, lon: f64) -> (f64, f64) {
         let lat = lat.clamp(-LATITUDE_MAX, LATITUDE_MAX).to_radians();
         let x = (lon + 180.0) / 360.0;
@@ -67,7 +67,7 @@ impl TileId {
         (x * self.count(), y * self.count())
     }
 
-    /// The part of the world that the tile shows, with this many tiles more on each side.
+    /// Returns the part of the world that the tile shows, extended by `margin` tiles on each side.
     pub fn degrees(self, margin: f64) -> DegreeBox {
         let lon = |x: f64| (x / self.count() * 360.0 - 180.0).clamp(-180.0, 180.0);
         let lat = |y: f64| {
@@ -84,7 +84,7 @@ impl TileId {
     }
 }
 
-/// A part of a tile, 0 to 1, in its coordinates.
+/// Converts a position in a tile, 0 to 1, to coordinate units.
 pub fn units(part: f64) -> i32 {
     (part * f64::from(EXTENT)).round() as i32
 }

@@ -1,4 +1,4 @@
-//! What tiles show: the rows of a table with a position, and the figure that colours each.
+//! Sources of tiles: the rows of a table, and the figure that colours each row.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use toise_listings::columns::properties;
 use toise_listings::search::projection::view::ProjectionView;
 use toise_opendata::{Dataset, dpe, dvf};
 
-/// Energy classes, best first; the number of a class is its place from 1.
+/// Energy classes, best first; the number of a class is its position, from 1.
 const CLASSES: [&str; 7] = ["A", "B", "C", "D", "E", "F", "G"];
 /// Number of the first poor class, F.
 const POOR: f32 = 6.0;
 
-/// Rows that tiles are made of.
+/// Source of the rows that tiles show.
 #[derive(Clone)]
 pub enum TileSource {
     /// Recorded sales or diagnostics.
@@ -32,7 +32,7 @@ pub enum TileSource {
     Properties(Arc<ProjectionView>),
 }
 
-/// What colours rows and hexagons.
+/// The figure that colours rows and hexagons.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figure {
     /// Name of the figure of a row.
@@ -51,7 +51,7 @@ enum Gather {
 }
 
 impl Figure {
-    /// The figure of rows with these values; `None` without values.
+    /// Returns the figure of rows with these values; `None` without values.
     pub fn gathered(self, values: &mut [f32]) -> Option<f64> {
         if values.is_empty() {
             return None;
@@ -89,7 +89,7 @@ pub(crate) enum SourceView {
 }
 
 impl TileSource {
-    /// Name of the table.
+    /// Returns the name of the table.
     pub fn name(&self) -> &'static str {
         self.schema().name
     }
@@ -102,7 +102,7 @@ impl TileSource {
         }
     }
 
-    /// Names of the figures of a row and of a hexagon.
+    /// Returns the names of the figures of a row and of a hexagon.
     pub fn figures(&self) -> (&'static str, &'static str) {
         let figure = self.figure();
         (figure.of_row, figure.of_hexagon)
@@ -132,7 +132,7 @@ impl TileSource {
 }
 
 impl SourceView {
-    /// What changes whenever a row does.
+    /// Returns the version, which changes whenever a row does.
     pub fn version(&self) -> i64 {
         match self {
             Self::Table(view) => view.snapshot().sequence as i64,
@@ -167,7 +167,7 @@ impl SourceView {
         }
     }
 
-    /// Visits the rows that a filter selects with their commune of today and their figure; see [`Engine::scan`].
+    /// Visits the rows that a filter selects, with their commune of today and their figure; see [`Engine::scan`].
     pub fn scan_areas<S: Send>(
         &self,
         source: &TileSource,
@@ -197,7 +197,7 @@ impl SourceView {
         }
     }
 
-    /// The identifiers of rows.
+    /// Returns the identifiers of rows.
     pub fn ids(
         &self,
         source: &TileSource,
@@ -260,7 +260,7 @@ impl FigureColumn {
         Ok(Self { number, is_class })
     }
 
-    /// What reads the figure of a row.
+    /// Returns a function that reads the figure of a row.
     fn reader(&self, values: ArrayRef) -> impl Fn(usize) -> Option<f64> {
         let classes = self.is_class.then(|| class_numbers(&values)).flatten();
         move |row| match &classes {
@@ -364,7 +364,7 @@ fn number(values: &ArrayRef, row: usize) -> Option<f64> {
     values.is_valid(row).then(|| values.value(row))
 }
 
-/// The number of the class behind each key of a category.
+/// Returns the number of the class behind each key of a category.
 fn class_numbers(values: &ArrayRef) -> Option<Vec<Option<f64>>> {
     let categories = values.as_dictionary_opt::<Int32Type>()?.values();
     let numbers = categories.as_string_opt::<i32>()?.iter().map(|name| {

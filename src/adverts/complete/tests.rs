@@ -1,4 +1,4 @@
-//! Which fields completion derives, and which it leaves missing.
+//! Tests of the fields that completion derives, and of those that it leaves missing.
 
 use super::*;
 use serde_json::{Value, json};
@@ -48,7 +48,8 @@ fn a_town_or_postal_code_that_names_no_single_commune_gives_the_one_it_surely_me
     };
     let given = place(json!({"locationCoordinate": {"location": [2.35, 48.83]}}));
     assert!(given.get("precision").is_none(), "{given}");
-    // Addresses are not looked for where none are imported: communes are not what they mean.
+    // Without imported addresses the geocoder does not look up the address; the commune's centre is used without a
+    // warning.
     let town = place(json!({"address": "1 rue Haute", "postalCode": "75013", "city": "Paris"}));
     assert_eq!(town["precision"], "TOWN");
     assert_eq!(town["locationCoordinate"], town["cityCoordinate"]);

@@ -1,4 +1,5 @@
-//! When a value found on a page is the one it states: exactly, except for areas, positions, names of towns and titles.
+//! Compares values found on a page with the values that the page states. They must be equal, except for areas,
+//! positions, names of towns and titles, where small differences are tolerated.
 
 use std::collections::HashSet;
 
@@ -16,7 +17,7 @@ const POSITION_TOLERANCE_M: f64 = 100.0;
 /// Share of the words of the shorter title that the other must have.
 const TITLE_SHARE_MIN: f64 = 0.6;
 
-/// Whether a found value is the true one.
+/// Returns whether a found value is the true one.
 pub fn agree(field: &str, truth: &Value, found: &Value) -> bool {
     match field {
         "habitation.surface.total" | "land.surface" => both(truth, found, |truth, found| {
@@ -46,7 +47,8 @@ fn same_place(truth: &Value, found: &Value) -> bool {
     }
 }
 
-/// `Paris` is `Paris 11e Arrondissement`, and `Rivonia` is `Rivonia, Sandton`.
+/// Returns whether one name starts with the words of the other: `Paris` and `Paris 11e Arrondissement`, or `Rivonia`
+/// and `Rivonia, Sandton`.
 fn same_town(truth: &Value, found: &Value) -> bool {
     let (truth, found) = (words(truth), words(found));
     let length = truth.len().min(found.len());
@@ -61,7 +63,7 @@ fn same_title(truth: &Value, found: &Value) -> bool {
     shorter > 0 && common as f64 >= TITLE_SHARE_MIN * shorter as f64
 }
 
-/// The words and numbers of a text without case and accents.
+/// Returns the words and numbers of a text without case and accents.
 fn words(value: &Value) -> Vec<String> {
     let tokens = tokens(value.as_str().unwrap_or_default());
     let words = tokens.into_iter().filter_map(|token| match token {

@@ -1,8 +1,8 @@
-//! Evaluates the reading of pages: saved pages of listings are read by [`extract`] as a collected page is, and every
-//! field is compared with what a person read on the page.
+//! Evaluates extraction: reads saved listing pages with [`extract`], as collected pages are read, and compares every
+//! field with what a person read on the page.
 //!
-//! The pages and what they say stay outside this repository: a folder of files and one file of truth ([`truth`]). Sites
-//! are split in two halves by the digest of their name, so that rules are made on one half and judged on the other.
+//! The pages and their truth stay outside this repository: a folder of files and one truth file ([`truth`]). Sites are
+//! split into two halves by the digest of their name, so that rules are developed on one half and judged on the other.
 //! A page takes about ten milliseconds.
 
 mod agreement;
@@ -38,10 +38,10 @@ pub enum Error {
     /// A saved page is too large.
     #[error("{}: must not exceed {PAGE_BYTES_MAX} bytes", .0.display())]
     TooLarge(PathBuf),
-    /// A line of the truth is invalid.
+    /// A line of the truth file is invalid.
     #[error("{}, line {line}: {fault}", path.display())]
     Truth {
-        /// The file of truth.
+        /// The truth file.
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
@@ -57,14 +57,14 @@ pub enum Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SiteHalf {
-    /// The half that rules are made on.
+    /// The half that rules are developed on.
     Tuning,
     /// The half that rules are judged on.
     Report,
 }
 
 impl SiteHalf {
-    /// The half of a site, the same on every machine.
+    /// Returns the half of a site, the same on every machine.
     pub fn of(site: &str) -> Self {
         match blake3::hash(site.as_bytes()).as_bytes()[0] & 1 {
             0 => Self::Tuning,
@@ -78,7 +78,7 @@ impl SiteHalf {
 pub struct ExtractionOptions {
     /// Folder of the saved pages.
     pub pages: PathBuf,
-    /// File of what they say.
+    /// Truth file for these pages.
     pub truth: PathBuf,
     /// Only the sites of one half; `None` for all.
     pub half: Option<SiteHalf>,
@@ -86,22 +86,22 @@ pub struct ExtractionOptions {
     pub mistakes_max: usize,
 }
 
-/// How well one field is read.
+/// Extraction quality of one field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FieldScore {
     /// Path of the field in an advert.
     pub field: String,
     /// Pages that state it.
     pub stated: usize,
-    /// Values found on pages that were judged for it.
+    /// Values found on the pages that are judged for it.
     pub found: usize,
-    /// Values found that are what the page states.
+    /// Found values that agree with the page.
     pub right: usize,
-    /// Values found where the page states another.
+    /// Found values where the page states another one.
     pub wrong: usize,
-    /// Values found where the page states none.
+    /// Found values where the page states none.
     pub invented: usize,
-    /// Share of the stated values that are found right.
+    /// Share of the stated values that were found correctly.
     pub recall: Option<f64>,
     /// Share of the found values that are right.
     pub precision: Option<f64>,
@@ -118,9 +118,9 @@ pub struct Mistake {
     pub file: String,
     /// Path of the field.
     pub field: String,
-    /// What the page states; null for nothing.
+    /// The value that the page states; null if none.
     pub truth: Value,
-    /// What was found; null for nothing.
+    /// The value that was found; null if none.
     pub found: Value,
     /// Where on the page it was found.
     pub origin: Option<&'static str>,
@@ -143,11 +143,11 @@ pub struct ExtractionReport {
     pub mistakes: Vec<Mistake>,
 }
 
-/// Reads the pages of the truth and compares.
+/// Reads the pages of the truth file and compares their fields with it.
 ///
 /// # Errors
 ///
-/// A file that cannot be read, an invalid line of the truth, or no page at all.
+/// A file cannot be read, a page is too large, a line of the truth file is invalid, or no page is left to evaluate.
 pub fn run(portals: &Portals, options: &ExtractionOptions) -> Result<ExtractionReport, Error> {
     let mut pages = truth::read(&options.truth)?;
     pages.retain(|page| {

@@ -1,4 +1,4 @@
-//! A folder of two saved pages of different sites, with their truth.
+//! Tests the evaluation with one saved page that the truth file lists under several sites.
 
 use super::*;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What saved pages state, as a person read it: one JSON object per line.
+//! Truth files: what a person read on saved pages, one JSON object per line.
 //!
 //! `{"file": "a/12.html", "url": "https://portail.fr/annonce/12", "site": "portail.fr", "truth":
 //! {"currentPrice.value": 350000, "habitation.floor": null}}`. The keys of `truth` are paths of an advert, as in a
@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::Error;
 use crate::extract::findings::fits;
 
-/// A saved page with what it states.
+/// A saved page and the values that it states.
 #[derive(Clone, Debug, Deserialize)]
 pub struct TruthPage {
     /// Path of the page, below the folder of pages.
@@ -26,12 +26,12 @@ pub struct TruthPage {
     pub truth: BTreeMap<String, Value>,
 }
 
-/// Reads a file of truth; empty lines are skipped.
+/// Reads a truth file; empty lines are skipped.
 ///
 /// # Errors
 ///
-/// The number of the first invalid line, with what is wrong: no JSON object of this form, a path outside the folder of
-/// pages, or a value that the field of an advert does not accept.
+/// The file cannot be read, or a line is invalid. The first invalid line is reported with its number and fault: it is
+/// not a JSON object of this form, its path leaves the folder of pages, or a value does not fit its field of an advert.
 pub fn read(path: &Path) -> Result<Vec<TruthPage>, Error> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
         path: path.to_owned(),

@@ -10,7 +10,7 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 /// Number of bytes searched for an encoding declaration.
 const PRESCAN_BYTES: usize = 4_096;
 
-/// The text of a page.
+/// Decodes the bytes of a page to text.
 pub fn decode<'p>(bytes: &'p [u8], content_type: Option<&str>) -> Cow<'p, str> {
     // A byte order mark takes precedence; `decode` checks it itself.
     let told = content_type
@@ -23,7 +23,7 @@ pub fn decode<'p>(bytes: &'p [u8], content_type: Option<&str>) -> Cow<'p, str> {
     encoding.decode(bytes).0
 }
 
-/// The encoding named after `charset` in a content type or a `meta` element.
+/// Returns the encoding named after `charset` in a content type or a `meta` element.
 fn charset_of(text: &str) -> Option<&'static Encoding> {
     let lower = text.to_ascii_lowercase();
     let (_, rest) = lower.split_once("charset")?;
@@ -33,8 +33,8 @@ fn charset_of(text: &str) -> Option<&'static Encoding> {
     Encoding::for_label(rest.split(is_end).next()?.as_bytes())
 }
 
-/// The encoding that a page declares. A declared encoding in which the declaration itself could not have been read
-/// means UTF-8.
+/// Returns the encoding that a page declares. A declaration is read as ASCII, so one that names an encoding
+/// incompatible with ASCII means UTF-8.
 fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(PRESCAN_BYTES)]);
     let mut metas = head

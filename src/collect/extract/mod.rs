@@ -20,9 +20,9 @@ use french::{TextTrust, tokens::tokens};
 use page_kind::Obstacle;
 use toise_listings::adverts::identity::ListingUrl;
 
-/// Number of different prices from which a page without structured data counts as a list of listings.
+/// Minimum number of different prices for a page without structured data to count as a list of listings.
 const PRICES_OF_A_LIST: usize = 4;
-/// Price from which an asset other than a dwelling is for sale, EUR: parking spaces cost a few thousand.
+/// Minimum price that means a sale for an asset other than a dwelling, EUR; parking spaces cost a few thousand.
 const OTHER_SALE_MIN: f64 = 1_500.0;
 
 /// A page as fetched.
@@ -36,7 +36,7 @@ pub struct PageInput<'p> {
     pub bytes: &'p [u8],
 }
 
-/// What a page is.
+/// Verdict on what a page is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageVerdict {
     /// A listing that is online.
@@ -47,7 +47,7 @@ pub enum PageVerdict {
     Rejected(Rejection),
 }
 
-/// Why a page is not a listing. The text starts with the code used in responses.
+/// Reason why a page is not a listing. The message starts with the code used in responses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     /// The page is not HTML.
@@ -69,7 +69,7 @@ pub enum Rejection {
 pub struct Extraction {
     /// What the page is.
     pub verdict: PageVerdict,
-    /// The values found, whatever the page is.
+    /// The values found, whatever the verdict.
     pub findings: PageFindings,
 }
 
@@ -138,7 +138,7 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
     Extraction { verdict, findings }
 }
 
-/// The media type of a response that cannot be a page.
+/// Returns the media type of a response that cannot be a page; `None` if it can be one.
 fn other_media_type(content_type: Option<&str>) -> Option<&str> {
     let media_type = content_type?.split(';').next()?.trim();
     let is_page = [
@@ -173,7 +173,7 @@ fn json_ld(text: &str) -> Option<Value> {
     serde_json::from_str(&text).ok()
 }
 
-/// Whether a page is in French: the language it declares, else that of its text.
+/// Returns whether a page is in French, by the language it declares, else by its text.
 fn is_french(document: &PageDocument) -> bool {
     match document.language.as_str() {
         "" => french::is_french(&document.text),
@@ -181,8 +181,8 @@ fn is_french(document: &PageDocument) -> bool {
     }
 }
 
-/// Whether the price is one of a rental, or leaves open what the offer is: schema.org offers are sales unless they say
-/// otherwise, but portals leave it out for rentals, too.
+/// Returns whether the price is unknown or too low to be surely that of a sale. An offer of schema.org is a sale unless
+/// it says otherwise, but portals leave this out for rentals too.
 fn says_rent_by_price(findings: &PageFindings) -> bool {
     let price = findings.get(PRICE).and_then(Value::as_f64);
     let sale_min = match french::is_dwelling(findings) || !findings.has("type") {
@@ -242,7 +242,7 @@ fn read_page_text(document: &PageDocument, is_french: bool, findings: &mut PageF
     }
 }
 
-/// Whether a page shows as many prices as lists of listings do.
+/// Returns whether a page shows as many different prices as a list of listings.
 fn has_many_prices(document: &PageDocument) -> bool {
     let mut prices = french::prices(&tokens(&document.text));
     prices.sort_by(f64::total_cmp);
@@ -283,7 +283,7 @@ fn verdict(
     }
     match page_kind::obstacle(document) {
         Some(Obstacle::Missing) => return PageVerdict::Offline,
-        // A page that describes a listing has its login beside it.
+        // A page that describes a listing may also have a login form.
         Some(Obstacle::Login) if is_described => {}
         Some(Obstacle::Login) => return PageVerdict::Rejected(Rejection::LoginRequired),
         Some(Obstacle::Wall) => return PageVerdict::Rejected(Rejection::BotWall),

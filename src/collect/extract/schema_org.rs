@@ -1,8 +1,8 @@
 //! Reads the schema.org data of a page, from JSON-LD or microdata.
 //!
-//! One node is the listing: a `RealEstateListing`, else a product, else a dwelling, else an offer. If there are several
-//! of the best type, the one with the URL of the page is used; if none has it, none is used. The asset and the offer
-//! may be nested in the listing, separate nodes of the graph, or referenced by `@id`.
+//! One node is the listing: the one with the URL of the page unless it is an offer, else a `RealEstateListing`, else a
+//! product, else a dwelling, else an offer. If several nodes of the best type have different names, none is used. The
+//! asset and the offer may be nested in the listing, separate nodes of the graph, or referenced by `@id`.
 
 mod graph;
 
@@ -13,7 +13,7 @@ use super::french::{self, TextTrust};
 use graph::{Graph, Node, area, degrees, number, rank, text, types};
 use toise_listings::adverts::identity::ListingUrl;
 
-/// Maximum properties and amenities of a node that are read.
+/// Maximum number of properties, and of amenities, that are read from a node.
 const LABELLED_MAX: usize = 100;
 
 const CLASSES: [(&str, &str); 12] = [
@@ -31,7 +31,7 @@ const CLASSES: [(&str, &str); 12] = [
     ("ParkingFacility", "CLASS_PARKING"),
 ];
 
-/// What the nodes say apart from fields.
+/// Facts about the nodes that are not fields of an advert.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GraphSummary {
     /// Whether one of them is a listing.
@@ -40,7 +40,7 @@ pub struct GraphSummary {
     pub are_many: bool,
     /// Whether the listing is sold or withdrawn.
     pub is_offline: bool,
-    /// Whether an offer with a price does not say what it is for; by schema.org it is then a sale.
+    /// Whether an offer does not say what it is for; by schema.org it is then a sale.
     pub plain_offer: bool,
 }
 
@@ -100,7 +100,7 @@ impl<'v> SchemaOrgReader<'_, 'v> {
                 .filter_map(|offer| graph.follow(offer, "itemOffered"))
                 .collect::<Vec<_>>(),
         );
-        // An offer that refers to what it offers.
+        // Offers elsewhere in the graph that refer to the listing by `@id`.
         if offers.is_empty() {
             let of_graph = graph
                 .nodes

@@ -1,4 +1,4 @@
-//! Complete pages, as portals write them, become adverts that ingestion accepts.
+//! Tests extraction on complete pages as portals write them; ingestion must accept the adverts.
 
 use super::*;
 use serde_json::json;
@@ -41,7 +41,7 @@ fn json_ld_page(node: &Value) -> String {
     )
 }
 
-/// The expected findings of the listing, in any format.
+/// Asserts that the flat, described in any format, has the expected findings.
 fn assert_flat(findings: &PageFindings, origin: FieldOrigin) {
     for (path, value) in [
         ("type", json!("CLASS_FLAT")),
@@ -297,7 +297,6 @@ proptest::proptest! {
     }
 }
 
-/// Pages constructed to cost more than their size.
 #[test]
 fn hostile_pages_cost_no_more_than_their_size() {
     let hostile = [
@@ -335,7 +334,7 @@ fn hostile_pages_cost_no_more_than_their_size() {
     for html in hostile {
         let started = std::time::Instant::now();
         page(&html);
-        // Ten times the duration in an unoptimised build.
+        // The limit is ten times the duration in an unoptimised build.
         assert!(
             started.elapsed().as_secs() < 10,
             "{:?} for {}…",

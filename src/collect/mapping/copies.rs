@@ -1,24 +1,25 @@
-//! Columns that look copied from another: the storey that is the number of rooms in nearly every row.
+//! Finds columns that look copied from another one, such as a storey that equals the number of rooms in nearly every
+//! row.
 //!
-//! A scraper that misses a value often takes its neighbour's. Such a storey would keep adverts of one home apart and
-//! join those of others, so it is worth a word; the rows are read all the same.
+//! A scraper that misses a value often takes the one next to it. Such a storey would keep adverts of one home apart and
+//! join adverts of different homes, so it is reported; the rows are still read.
 
 use serde_json::Value;
 
-/// Rows that must have both values before anything is said.
+/// Minimum number of rows with both values for a pair to be reported.
 const ROWS_MIN: u64 = 20;
-/// More than so many rows in [`SHARE_OF`] must agree.
+/// More than this number of rows in [`SHARE_OF`] must be equal.
 const SHARE: u64 = 9;
 /// See [`SHARE`].
 const SHARE_OF: u64 = 10;
-/// Pairs of fields, as JSON pointers: the copy, and what it is a copy of.
+/// Pairs of fields, as JSON pointers: the copy and the field that it is a copy of.
 const PAIRS: [(&str, &str); 3] = [
     ("/habitation/floor", "/habitation/roomCount"),
     ("/land/surface", "/habitation/surface/total"),
     ("/habitation/bedroomCount", "/habitation/roomCount"),
 ];
 
-/// Two fields that hold the same in nearly all rows.
+/// Two fields with equal values in nearly all rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopiedField {
     /// Path of the field that looks copied.
@@ -40,7 +41,7 @@ struct PairCount {
     rows: u64,
     equal: u64,
     first: Option<f64>,
-    /// Whether the equal values differ among rows: a file of studios has one room in all of them.
+    /// Whether the equal values differ between rows: in a file of studios, every row has one room.
     is_varied: bool,
 }
 
@@ -61,7 +62,7 @@ impl CopyCounts {
         }
     }
 
-    /// The fields that look copied.
+    /// Returns the fields that look copied.
     pub fn found(&self) -> Vec<CopiedField> {
         let pairs = PAIRS.iter().zip(&self.0);
         let copied = pairs.filter(|(_, count)| {

@@ -1,9 +1,9 @@
-//! Finds the column that a mapping means where a file names it otherwise: `Prix` for `prix`, `PostalCode` for
+//! Finds the column that a mapping means if the file uses another name for it: `Prix` for `prix`, `PostalCode` for
 //! `code_postal`.
 //!
-//! A column that has the very name is always the one that is meant, and a column that a mapping names anywhere means
-//! nothing else to it. Names are folded once a row, and only for rows that lack a column of the mapping: a tenth of a
-//! microsecond for each column.
+//! A column with exactly the wanted name is always used, and a column that the mapping names anywhere is never used for
+//! another one. Names are folded once per row, and only for rows that lack a column of the mapping; this takes a tenth
+//! of a microsecond per column.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -16,7 +16,7 @@ use super::row::{FoldedName, Row, RowPath};
 pub(super) struct OtherNames<'c>(Vec<(&'c str, FoldedName)>);
 
 impl<'c> OtherNames<'c> {
-    /// Folds the columns but for those that the mapping names itself.
+    /// Folds the columns except for those that the mapping names itself.
     pub fn new(columns: impl Iterator<Item = &'c str>, own: &[String]) -> Self {
         let others = columns.filter(|column| !own.iter().any(|name| name == column));
         Self(
@@ -26,7 +26,8 @@ impl<'c> OtherNames<'c> {
         )
     }
 
-    /// The column that a path means: of the same folded name, else the first of the same meaning.
+    /// Returns the column that a path means: the one with the same folded name, else the best-ranked one with the same
+    /// meaning.
     pub fn find(&self, path: &RowPath) -> Option<&'c str> {
         let wanted = path.folded.as_ref()?;
         let same_name = self.0.iter().find(|(_, name)| name.name == wanted.name);
@@ -50,7 +51,7 @@ pub(super) struct NamedRow<'r> {
 }
 
 impl<'r> NamedRow<'r> {
-    /// `own` holds the columns that the mapping names.
+    /// Wraps a row; `own` holds the columns that the mapping names.
     pub fn new(row: &'r Row, own: &'r [String]) -> Self {
         Self {
             row,
@@ -59,12 +60,12 @@ impl<'r> NamedRow<'r> {
         }
     }
 
-    /// The row itself.
+    /// Returns the row itself.
     pub fn row(&self) -> &'r Row {
         self.row
     }
 
-    /// The values at a path, as [`RowPath::find`]; else those of the column that it means.
+    /// Returns the values at a path, like [`RowPath::find`], else those of the column that the path means.
     pub fn find(&self, path: &'r RowPath) -> Vec<(&'r str, Cow<'r, Value>)> {
         let found = path.find(self.row);
         if !found.is_empty() || path.folded.is_none() {
@@ -75,7 +76,7 @@ impl<'r> NamedRow<'r> {
             .get_or_init(|| OtherNames::new(self.row.keys().map(String::as_str), self.own));
         let column = others.find(path);
         let value = column.and_then(|column| self.row.get_key_value(column));
-        // An object of a like name is a part of a document, not a column.
+        // An object with such a name is part of a document, not a column.
         let value = value.filter(|(_, value)| !value.is_object());
         value
             .map(|(column, value)| (column.as_str(), Cow::Borrowed(value)))

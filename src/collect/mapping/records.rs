@@ -1,6 +1,7 @@
-//! The records of a JSON document: what a path leads to, lists item by item.
+//! Finds the records of a JSON document at a path; a list gives one record per item.
 //!
-//! They stay slices of the document's text, since a document that is read into values takes several times the memory.
+//! Records stay slices of the document's text, because a document that is parsed into values takes several times the
+//! memory.
 
 use std::borrow::Cow;
 
@@ -14,18 +15,18 @@ use toise_base::items::{RawFields, RawItems, check_count};
 /// A record of a document.
 #[derive(Debug)]
 pub enum Record<'t> {
-    /// It is written in the document.
+    /// A slice of the document.
     Text(&'t RawValue),
-    /// It was read from a text of the document that holds JSON.
+    /// A value parsed from a string in the document that holds JSON.
     Read(Box<Value>),
 }
 
 impl RowPath {
-    /// The records of a document, in order; `None` if the document has nothing at the path, which differs from an empty
-    /// list there.
+    /// Returns the records of a document, in order; `None` if the document has nothing at the path. An empty list there
+    /// gives no records instead.
     ///
     /// # Errors
-    /// There are more than [`ITEMS_MAX`](toise_base::items::ITEMS_MAX), or as many items in a list on the way.
+    /// There are more than [`ITEMS_MAX`](toise_base::items::ITEMS_MAX) records, or more items in a list on the way.
     pub fn records<'t>(&self, document: &'t RawValue) -> Result<Option<Vec<Record<'t>>>, String> {
         let mut found = None;
         follow(document, &self.steps, &mut found)?;
@@ -69,7 +70,7 @@ fn follow<'t>(
                 follow(item, rest, found)?;
             }
         }
-        // A list where one object is expected: each of its items.
+        // A list in place of an object: the key is read from each item.
         (Some(b'['), RowStep::Key(key)) => {
             for item in items(value)? {
                 if let Some(inner) = field(item, key)? {
@@ -92,7 +93,7 @@ fn follow<'t>(
     Ok(())
 }
 
-/// Follows the steps in a text that may hold JSON.
+/// Follows the steps in a string that may hold JSON.
 fn follow_in_text(
     text: Value,
     steps: &[RowStep],
@@ -132,7 +133,7 @@ fn fields(value: &RawValue) -> Result<RawFields<'_>, String> {
     read(value)
 }
 
-/// A field of a value that may be an object.
+/// Returns a field of a value; `None` if the value is not an object.
 fn field<'t>(value: &'t RawValue, key: &str) -> Result<Option<&'t RawValue>, String> {
     match value.get().starts_with('{') {
         true => Ok(fields(value)?.get(key)),
@@ -146,7 +147,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// The records that a path leads to in a document that was read into values.
+    /// Returns the records at a path in a document that was parsed into values.
     fn records_of_values(path: &RowPath, document: Value) -> Vec<Value> {
         let mut found = Vec::new();
         walk(Cow::Owned(document), &path.steps, &mut found);

@@ -1,7 +1,7 @@
-//! Where a rule finds its value in a row: a column, or a path into JSON.
+//! Paths by which a rule finds its value in a row: a column, or a path into JSON.
 //!
-//! A row is a JSON object; those of CSV files hold texts. A column whose name is the whole path comes first, so that
-//! names with points need no escape. Paths go on into texts that hold JSON.
+//! A row is a JSON object; the values of CSV files are strings. A column whose name equals the whole path comes first,
+//! so names with points need no escape. Paths continue into strings that hold JSON.
 
 use std::borrow::Cow;
 
@@ -24,11 +24,11 @@ pub(super) enum RowStep {
     Item(usize),
     /// Every item of a list, or every value of an object.
     Every,
-    /// The first item of a list whose key has a value.
+    /// The first item of a list in which the key has this value.
     With(String, String),
 }
 
-/// A column's folded name, and what it means.
+/// The folded name of a column and its meaning.
 #[derive(Clone, Debug)]
 pub(super) struct FoldedName {
     pub name: String,
@@ -38,7 +38,7 @@ pub(super) struct FoldedName {
 impl FoldedName {
     pub fn new(name: &str) -> Self {
         let name = folded(name);
-        // Another identifier would name another advert.
+        // Identifiers are not matched by meaning: another identifier would name another advert.
         let meaning = meaning(&name).filter(|meaning| meaning.field != IDENTIFIER);
         Self { name, meaning }
     }
@@ -50,7 +50,7 @@ pub struct RowPath {
     /// The path as written.
     pub name: String,
     pub(super) steps: Vec<RowStep>,
-    /// How the name of a column is compared with others; `None` for a path into JSON or to several columns.
+    /// Folded name, to compare with other columns; `None` for a path into JSON or to several columns.
     pub(super) folded: Option<FoldedName>,
 }
 
@@ -58,7 +58,7 @@ impl RowPath {
     /// Parses a path.
     ///
     /// # Errors
-    /// An empty path, or a bracket that is not closed.
+    /// The path is empty, or a bracket is not closed or does not hold an index, `*` or `key=value`.
     pub fn parse(name: &str) -> Result<Self, String> {
         let fault = || format!("{name:?} must be a column or a path such as \"images[0].url\"");
         if name.is_empty() {
@@ -90,7 +90,7 @@ impl RowPath {
         })
     }
 
-    /// Whether the path begins in a column.
+    /// Returns whether the path begins in a column.
     pub fn uses(&self, column: &str) -> bool {
         let first = self.steps.first();
         column == self.name
@@ -100,14 +100,14 @@ impl RowPath {
             || matches!(first, Some(RowStep::Key(key)) if key == column)
     }
 
-    /// The beginning of the columns that the path stands for.
+    /// Returns the prefix of the columns that the path stands for; `None` if it is a single column or a path into JSON.
     fn prefix(&self) -> Option<&str> {
         self.name
             .strip_suffix(EVERY)
             .filter(|prefix| !prefix.ends_with(['[', '.']))
     }
 
-    /// The values at the path, in order, with the columns they begin in.
+    /// Returns the values at the path, in order, with the columns they begin in.
     pub fn find<'r>(&'r self, row: &'r Row) -> Vec<(&'r str, Cow<'r, Value>)> {
         if let Some(value) = row.get(&self.name) {
             return vec![(self.name.as_str(), Cow::Borrowed(value))];
@@ -133,7 +133,7 @@ impl RowPath {
     }
 }
 
-/// Finds what the steps lead to from a value, in order.
+/// Adds the values that the steps lead to from a value, in order.
 pub(super) fn walk<'v>(value: Cow<'v, Value>, steps: &[RowStep], found: &mut Vec<Cow<'v, Value>>) {
     let Some((step, rest)) = steps.split_first() else {
         found.push(value);
@@ -160,7 +160,7 @@ pub(super) fn walk<'v>(value: Cow<'v, Value>, steps: &[RowStep], found: &mut Vec
     }
 }
 
-/// Whether a value is the text, or what JSON writes so: `3`, `true`.
+/// Returns whether a value is the text, or is written like this in JSON: `3`, `true`.
 pub(super) fn is_written(value: &Value, wanted: &str) -> bool {
     match value {
         Value::String(text) => text == wanted,
@@ -174,7 +174,7 @@ fn inner<'v>(value: &'v Value, step: &RowStep) -> Vec<&'v Value> {
     };
     match (step, value) {
         (RowStep::Key(key), Value::Object(fields)) => fields.get(key).into_iter().collect(),
-        // A list where one object is expected: each of its items.
+        // A list in place of an object: the key is read from each item.
         (RowStep::Key(key), Value::Array(items)) => {
             items.iter().filter_map(|item| item.get(key)).collect()
         }

@@ -1,4 +1,4 @@
-//! A rule of a mapping: where a field's value stands in a row, and how it is read.
+//! A rule of a mapping: where a row holds the value of a field, and how the value is read.
 
 use std::borrow::Cow;
 
@@ -29,10 +29,10 @@ const DIGEST: &str = "digest";
 /// Length of such a digest, in hexadecimal digits.
 const DIGEST_DIGITS: usize = 24;
 
-/// Where a rule finds its value.
+/// Source of a rule's value.
 #[derive(Clone, Debug)]
 enum RowSource {
-    /// The first of these that has one.
+    /// The first of these that has a value.
     From(Vec<RowPath>),
     /// Two columns of a position.
     Position {
@@ -41,7 +41,7 @@ enum RowSource {
     },
     /// A text made of columns.
     Template(Vec<TemplatePart>),
-    /// The same for every row.
+    /// The same value for every row.
     Constant(Value),
 }
 
@@ -72,14 +72,14 @@ impl RowSource {
     }
 }
 
-/// What a rule finds in a row.
+/// Result of a rule for a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RowFinding {
     /// Nothing.
     Nothing,
-    /// A value that the field takes.
+    /// A value that the field accepts.
     Value(Value),
-    /// A value that the field does not take, and its column.
+    /// A value that the field does not accept, and its column.
     Unfit { column: String, value: Value },
 }
 
@@ -88,7 +88,7 @@ pub(super) enum RowFinding {
 pub(super) struct RowRule {
     pub value: ValueRule,
     source: RowSource,
-    /// The rule holds for rows in which this has a value.
+    /// If set, the rule applies only to rows in which this has a value.
     when: Option<RowPath>,
 }
 
@@ -107,7 +107,7 @@ impl RowRule {
         })
     }
 
-    /// The rule that gives every row the same value, written as in a cell.
+    /// Creates the rule that gives every row the same value, written as in a cell.
     pub fn of_constant(field: &str, text: &str) -> Result<Self, String> {
         let written = RuleSpec {
             path: field.into(),
@@ -124,7 +124,7 @@ impl RowRule {
         })
     }
 
-    /// The value it gives every row.
+    /// Returns the value that it gives every row, if it is such a rule.
     pub fn constant(&self) -> Option<&Value> {
         match &self.source {
             RowSource::Constant(value) => Some(value),
@@ -132,7 +132,7 @@ impl RowRule {
         }
     }
 
-    /// The rule that reads a field from one column.
+    /// Creates the rule that reads a field from one column.
     pub fn of_column(field: &str, column: &str) -> Result<Self, String> {
         Self::new(&RuleSpec {
             path: field.into(),
@@ -141,14 +141,14 @@ impl RowRule {
         })
     }
 
-    /// The columns and paths it reads.
+    /// Returns the columns and paths that it reads.
     pub fn paths(&self) -> Vec<&RowPath> {
         let mut paths = self.source.paths();
         paths.extend(&self.when);
         paths
     }
 
-    /// What it finds in a row; `empty` holds further texts that stand for no value.
+    /// Finds the value in a row; `empty` holds further texts that stand for no value.
     pub fn find<'r>(&'r self, row: &NamedRow<'r>, empty: &[String]) -> RowFinding {
         let is_empty = |value: &Value| is_empty(value, empty);
         if let Some(when) = &self.when
@@ -162,7 +162,7 @@ impl RowRule {
                 let mut unfit = RowFinding::Nothing;
                 for path in paths {
                     let found = row.find(path);
-                    // Several places of a list are its items.
+                    // If a list field finds several values, they are its items.
                     if found.len() > 1 && self.value.field.kind == FieldKind::List {
                         let items = found.into_iter().map(|(_, value)| value.into_owned());
                         let items = Value::Array(items.filter(|value| !is_empty(value)).collect());
@@ -221,7 +221,7 @@ impl RowRule {
             value => value.as_f64(),
         };
         let position = number(&longitude).zip(number(&latitude));
-        // Where portals write an unknown position.
+        // Portals write an unknown position as 0, 0.
         if position == Some((0.0, 0.0)) {
             return RowFinding::Nothing;
         }
@@ -272,7 +272,7 @@ fn source(written: &RuleSpec, value: &ValueRule) -> Result<RowSource, String> {
     }
 }
 
-/// The parts of a template such as `https://portail.fr/annonce/{id}`.
+/// Parses a template such as `https://portail.fr/annonce/{id}`.
 fn parts(template: &str) -> Result<Vec<TemplatePart>, String> {
     let mut parts = Vec::new();
     let mut rest = template;
@@ -293,7 +293,7 @@ fn parts(template: &str) -> Result<Vec<TemplatePart>, String> {
     Ok(parts)
 }
 
-/// The text of a template; `None` if one of its columns is empty.
+/// Returns the text of a template; `None` if one of its columns is empty.
 fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -> Option<String> {
     let mut text = String::new();
     for part in parts {
@@ -317,7 +317,7 @@ fn filled<'r>(parts: &'r [TemplatePart], row: &NamedRow<'r>, empty: &[String]) -
     Some(text)
 }
 
-/// Whether a value stands for none.
+/// Returns whether a value stands for no value.
 pub(super) fn is_empty(value: &Value, empty: &[String]) -> bool {
     match value {
         Value::Null => true,

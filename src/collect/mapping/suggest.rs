@@ -1,8 +1,8 @@
 //! Suggests a mapping for a file: `toise ingest FILE --suggest`.
 //!
-//! A column is placed by its name, which the one table of names knows, and by its values: a rule is tried on the rows,
-//! and its confidence is the part of them that it reads with a plausible value. What is not sure is written commented
-//! out. So a suggestion says what it knows, what it does not, and what the user must add.
+//! A column is assigned to a field by its name, using the common table of names, and by its values: a rule is tried on
+//! the rows, and its confidence is the share of them that it reads with a plausible value. Rules that are not sure are
+//! written commented out. A suggestion thus shows what is known, what is not, and what the user must add.
 
 mod draft;
 mod fields;
@@ -23,36 +23,36 @@ use profile::{ColumnProfile, profiles};
 use serde_json::Value;
 use toml::Value as Toml;
 
-/// Rows that a suggestion looks at.
+/// Maximum number of rows that a suggestion reads.
 pub const ROWS_MAX: usize = 2_000;
-/// How deep lists of records are looked for in a document.
+/// Maximum depth at which lists of records are searched in a document.
 const RECORDS_DEPTH_MAX: usize = 5;
-/// A file as its first rows show it.
+/// The first rows of a file and its format.
 #[derive(Debug, Default)]
 pub struct SampledFile {
-    /// Its name without folder and extension: stands for a portal that is not known.
+    /// Name of the file without folder and extension; used as the name of an unknown portal.
     pub name: String,
     /// Names of its columns; empty for JSON.
     pub header: Vec<String>,
     /// Its first rows, at most [`ROWS_MAX`].
     pub rows: Vec<Row>,
-    /// Where a JSON document holds them, if not at the top.
+    /// Path of the rows in a JSON document; `None` if they are at the top.
     pub records: Option<String>,
-    /// Encoding and delimiter that were named for it.
+    /// Encoding and delimiter that the user gave.
     pub dialect: [(&'static str, Option<String>); 2],
 }
 
-/// A mapping for a file, as the text of its own file.
+/// A suggested mapping.
 #[derive(Clone, Debug)]
 pub struct Suggestion {
-    /// The TOML.
+    /// The text of the mapping file, in TOML.
     pub text: String,
-    /// The mapping that it is.
+    /// The mapping that the text gives.
     pub mapping: Mapping,
 }
 
 impl SampledFile {
-    /// The host that stands for the portal of a file without addresses; no real host ends so.
+    /// Returns the host that stands for the portal of a file without addresses; no real host has this ending.
     fn host(&self) -> String {
         let name = toise_contract::columns::folded(&self.name);
         match name.is_empty() {
@@ -61,7 +61,8 @@ impl SampledFile {
         }
     }
 
-    /// Whether the header looks like a row: a number, a price or an address of a page is not the name of a column.
+    /// Returns whether the header looks like a row of values: a number, a price or a page address is not the name of a
+    /// column.
     pub fn has_no_header(&self) -> bool {
         let is_value = |name: &&String| {
             let digits = name.chars().filter(char::is_ascii_digit).count();
@@ -74,13 +75,13 @@ impl SampledFile {
     /// Suggests a mapping.
     ///
     /// # Errors
-    /// The text that was made is no mapping, which a test of names and values should have kept out.
+    /// The generated text is not a valid mapping; the checks of names and values should prevent this.
     pub fn suggest(&self) -> Result<Suggestion, Error> {
         let columns = profiles(&self.header, &self.rows);
         let mut drafts = drafts(&columns, &self.rows, &self.host());
         let text = self.text(&columns, &drafts);
         let mapping = Mapping::parse("the suggestion", &text)?;
-        // What the draft makes of the rows shows columns that repeat others.
+        // Mapping the rows with the draft shows which columns repeat others.
         let mut counts = CopyCounts::default();
         for row in &self.rows {
             counts.add(&mapping.read(row, &Portals::default()).advert);
@@ -170,7 +171,7 @@ impl SampledFile {
     }
 }
 
-/// What an advert needs and no sure rule gives, and how to give it.
+/// Returns what an advert needs and no sure rule gives, and how to give it.
 fn missing(is_sure: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
     let mut missing = Vec::new();
     if !is_sure("type") {
@@ -207,7 +208,8 @@ fn missing(is_sure: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> 
     missing
 }
 
-/// Where a document that is no list holds its records: the path of its largest list of objects, and the records.
+/// Finds the records in a document that is not a list: the path of its largest list of objects, and the first
+/// [`ROWS_MAX`] records.
 pub fn records_in(document: &Value) -> Option<(String, Vec<Row>)> {
     let mut best: Option<(String, &Vec<Value>)> = None;
     look("", document, 0, &mut best);

@@ -1,4 +1,5 @@
-//! Mappings: valid rules, the errors for invalid ones, and what each shipped mapping makes of hand-made rows of its shape.
+//! Tests mappings: valid rules, the errors for invalid ones, and the adverts that each shipped mapping makes from
+//! hand-made rows of its format.
 
 use super::*;
 use crate::portals::own_files;

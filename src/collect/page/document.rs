@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 const TEXT_BYTES_MAX: usize = 60_000;
 /// Maximum length of one microdata value, bytes.
 const VALUE_BYTES_MAX: usize = 20_000;
-/// Maximum names under which one microdata property is read, and maximum size of all values of a page, bytes: a nested
-/// value counts for each enclosing one.
+/// Maximum number of names under which one microdata property is read.
 const NAMES_MAX: usize = 8;
+/// Maximum size of all microdata values of a page, bytes; a nested value counts for each enclosing one.
 const VALUES_BYTES_MAX: usize = 1_000_000;
-/// Maximum microdata items that are read.
+/// Maximum number of microdata items that are read.
 const ITEMS_MAX: usize = 500;
-/// Length of the text in `main`, in bytes, from which the rest of the page is ignored.
+/// Minimum length of the text in `main`, in bytes, for the rest of the page to be ignored.
 const MAIN_BYTES_MIN: usize = 200;
 
 /// Elements whose text belongs to the site, not to the listing.
@@ -59,7 +59,7 @@ pub fn walk(html: &Html) -> PageDocument {
 }
 
 impl PageDocument {
-    /// Content of the first `meta` element with one of these names.
+    /// Returns the content of the `meta` element with the first of these names that the page has.
     pub fn meta(&self, names: &[&str]) -> Option<&str> {
         let find = |name: &&str| self.metas.iter().find(|(found, _)| found == name);
         names
@@ -136,7 +136,7 @@ impl Walker {
         }
     }
 
-    /// A microdata item as a node: its type, and the value or values of each property.
+    /// Returns a microdata item as a node: its type, and the value or values of each property.
     fn item(&mut self, element: ElementRef<'_>) -> Value {
         self.items += 1;
         let mut node = Map::new();
@@ -188,7 +188,8 @@ impl Walker {
     }
 }
 
-/// The value of a microdata property: from the element's attribute for it, else its text.
+/// Returns the value of a microdata property: the attribute that holds it for this element, else the text of the
+/// element.
 fn value_of(element: ElementRef<'_>) -> String {
     let told = element
         .attr("content")
@@ -205,7 +206,7 @@ fn value_of(element: ElementRef<'_>) -> String {
     }
 }
 
-/// The text of an element and its descendants.
+/// Returns the text of an element and its descendants.
 pub fn text_of(element: ElementRef<'_>) -> String {
     let mut text = String::new();
     for piece in element.text() {
@@ -214,8 +215,8 @@ pub fn text_of(element: ElementRef<'_>) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A text with one space for each run of white space, as browsers show it: a line break of the source is none of the
-/// page. Spaces that group digits stay as they are.
+/// Collapses each run of ASCII white space to one space, as browsers do: a line break of the source is not a line break
+/// of the page. Non-breaking spaces that group digits are kept.
 fn collapsed(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {

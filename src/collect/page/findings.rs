@@ -31,7 +31,7 @@ pub enum FieldOrigin {
 }
 
 impl FieldOrigin {
-    /// Name of the origin.
+    /// Returns the name of the origin.
     pub fn as_str(self) -> &'static str {
         match self {
             FieldOrigin::Portal => "portal",
@@ -92,29 +92,29 @@ impl PageFindings {
         }
     }
 
-    /// Whether a field has a value.
+    /// Returns whether a field has a value.
     pub fn has(&self, path: &str) -> bool {
         self.fields.contains_key(path)
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     pub fn get(&self, path: &str) -> Option<&Value> {
         self.fields.get(path).map(|finding| &finding.value)
     }
 
-    /// All fields, sorted by path.
+    /// Returns all fields, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Finding)> {
         self.fields
             .iter()
             .map(|(path, finding)| (path.as_str(), finding))
     }
 
-    /// Whether there are no findings.
+    /// Returns whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// The findings as an advert in JSON.
+    /// Returns the findings as an advert in JSON.
     pub fn advert(&self) -> Map<String, Value> {
         let mut advert = Map::new();
         for (path, finding) in &self.fields {
@@ -127,7 +127,7 @@ impl PageFindings {
 /// Path of the price, the only field for which null has a meaning.
 pub const PRICE: &str = "currentPrice.value";
 
-/// Whether the contract's advert accepts a value at a path. Takes one or two microseconds.
+/// Returns whether the contract's advert accepts a value at a path. Takes one or two microseconds.
 pub fn fits(path: &str, value: &Value) -> bool {
     let mut advert = Map::new();
     set(&mut advert, path, value.clone());

@@ -1,9 +1,10 @@
-//! Detects pages that are not listings: gone, behind a login, a bot wall, a list of listings.
+//! Detects pages that are not listings: offline, missing, behind a login, or a bot wall.
 
 use super::document::PageDocument;
 use super::french::tokens::{Token, tokens};
 
-/// Length of the start of a page's text, in bytes, that is searched for a notice that the listing is gone.
+/// Number of bytes at the start of a page's text that are searched for a notice that the listing is offline, or for a
+/// bot wall.
 const HEAD_BYTES: usize = 1_500;
 
 /// Phrases that mark a listing as offline, as words in lower case without accents.
@@ -52,7 +53,7 @@ const MISSING: [&str; 4] = [
     "erreur 404",
 ];
 
-/// Whether a page says that its listing is offline.
+/// Returns whether a page says that its listing is offline.
 pub fn is_offline(document: &PageDocument) -> bool {
     let head = &document.text[..document.text.floor_char_boundary(HEAD_BYTES)];
     [document.title.as_str(), document.heading.as_str(), head]
@@ -60,7 +61,7 @@ pub fn is_offline(document: &PageDocument) -> bool {
         .any(|text| says(text, &OFFLINE))
 }
 
-/// Why a page without a listing has none; `None` if the page does not say.
+/// Returns why a page shows no listing; `None` if the page does not say.
 pub fn obstacle(document: &PageDocument) -> Option<Obstacle> {
     let head = &document.text[..document.text.floor_char_boundary(HEAD_BYTES)];
     let headings = [document.title.as_str(), document.heading.as_str()];
@@ -85,7 +86,7 @@ pub enum Obstacle {
     Wall,
 }
 
-/// Whether a text contains one of the phrases, compared word by word.
+/// Returns whether a text contains one of the phrases, compared word by word.
 pub fn says(text: &str, phrases: &[impl AsRef<str>]) -> bool {
     let words: Vec<String> = tokens(text)
         .into_iter()

@@ -1,13 +1,13 @@
-//! The position of a listing in a page's scripts and `data-` attributes, as maps need it: `lat = "48.83"; lng = "2.35"`,
-//! `{"latitude": 48.83, "longitude": 2.35}`, `data-lat="48.83" data-lng="2.35"`.
+//! Finds the position of a listing in a page's scripts and `data-` attributes, where maps read it:
+//! `lat = "48.83"; lng = "2.35"`, `{"latitude": 48.83, "longitude": 2.35}`, `data-lat="48.83" data-lng="2.35"`.
 //!
-//! It is taken only if the page has no other: a page that also shows similar listings has several, and none is sure.
-//! One linear pass.
+//! A position is used only if the page has no other one: a page that also shows similar listings has several, and none
+//! is sure. Takes one linear pass.
 
 use memchr::memmem::Finder;
 use toise_geo::distance::planar_distance_m;
 
-/// Minimum decimals of a coordinate: fewer do not tell a place from its neighbours.
+/// Minimum decimals of a coordinate; with fewer, it does not distinguish a place from its neighbours.
 const DECIMALS_MIN: usize = 3;
 /// Maximum bytes between a name and its value.
 const SEPARATOR_BYTES_MAX: usize = 6;
@@ -15,13 +15,13 @@ const SEPARATOR_BYTES_MAX: usize = 6;
 const PAIR_BYTES_MAX: usize = 120;
 /// Maximum coordinates of one kind that are read.
 const COORDINATES_MAX: usize = 2_000;
-/// Maximum distance of two positions of one place, metres.
+/// Maximum distance between two positions of one place, metres.
 const SAME_PLACE_M: f64 = 250.0;
 
 /// Latitude and longitude in degrees.
 pub type Position = (f64, f64);
 
-/// The only position in the source of a page, apart from those in `known` texts, which are read in another way.
+/// Returns the only position in the source of a page, apart from those in `known` texts, which are read elsewhere.
 pub fn only_position(source: &str, known: &[&str]) -> Option<Position> {
     let known: Vec<Position> = known.iter().flat_map(|text| positions(text)).collect();
     let mut found = positions(source)
@@ -56,7 +56,7 @@ fn positions(text: &str) -> Vec<Position> {
         .collect()
 }
 
-/// The places and values of a coordinate that a name precedes.
+/// Returns the offsets and values of the coordinates that follow a name.
 fn coordinates(text: &str, name: &str, ending: &str) -> Vec<(usize, f64)> {
     let finder = Finder::new(name);
     let found = finder.find_iter(text.as_bytes()).filter_map(|place| {

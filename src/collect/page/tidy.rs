@@ -276,7 +276,7 @@ impl<'h> Tidier<'h> {
         }
     }
 
-    /// The text up to the end tag with this name, which is skipped.
+    /// Returns the text up to the end tag with this name, and skips the tag.
     fn raw_text(&mut self, name: &str) -> &'h str {
         let (html, start) = (self.html, self.at);
         let mut from = start;
@@ -298,7 +298,7 @@ impl<'h> Tidier<'h> {
         out.push('<');
         out.push_str(&tag.name);
         for (key, value) in &tag.attributes {
-            // A name that no selector can match.
+            // No selector can match such a name.
             if key.contains(['"', '\'', '<']) {
                 continue;
             }
@@ -365,7 +365,7 @@ impl<'h> Tidier<'h> {
     }
 }
 
-/// The name of the tag that starts here.
+/// Returns the name of the tag that starts here.
 fn name_at(html: &str, start: usize) -> &str {
     let rest = html.get(start..).unwrap_or_default();
     let is_end =

@@ -1,4 +1,4 @@
-//! Moments as files and pages write them.
+//! Reads dates and times as files and pages write them.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 
@@ -10,7 +10,7 @@ const UNIX: &str = "unix";
 /// Milliseconds since 1970.
 const UNIX_MS: &str = "unix-ms";
 
-/// Formats tried where a rule names none, after those of the contract.
+/// Formats tried if a rule names none, after those of the contract.
 const USUAL: [&str; 13] = [
     "%Y-%m-%d %H:%M:%S%.f%:z",
     "%Y-%m-%d %H:%M:%S%.f",
@@ -27,7 +27,7 @@ const USUAL: [&str; 13] = [
     "%Y%m%d",
 ];
 
-/// Months of a date in words, without accents, by their first letters.
+/// Names and abbreviations of the months in dates in words, without accents.
 const MONTHS: [&[&str]; 12] = [
     &["janvier", "janv"],
     &["fevrier", "fevr", "fev"],
@@ -43,7 +43,7 @@ const MONTHS: [&[&str]; 12] = [
     &["decembre", "dec"],
 ];
 
-/// Whether a text is a format that [`read`] understands.
+/// Returns whether a text is a format that [`read`] understands.
 pub(super) fn is_format(format: &str) -> bool {
     use chrono::format::{Item, StrftimeItems};
     if [UNIX, UNIX_MS].contains(&format) {
@@ -57,8 +57,8 @@ pub(super) fn is_format(format: &str) -> bool {
     is_known && has_field
 }
 
-/// The moment a text names, as the contract writes it; a time without an offset is UTC. Usual formats are tried where
-/// none is named.
+/// Returns the date or time in a text, as the contract writes it; a time without an offset is UTC. If `formats` is
+/// empty, the usual formats are tried.
 pub(super) fn read(text: &str, formats: &[String]) -> Option<String> {
     let text = text.trim();
     let moment = match formats {
@@ -97,7 +97,7 @@ fn by_format(text: &str, format: &str) -> Option<Timestamp> {
     Some(Timestamp::new(local.and_utc()))
 }
 
-/// A number of seconds or milliseconds since 1970 that lies between 2001 and 2100.
+/// Reads a number of seconds or milliseconds since 1970, if it is a time between 2001 and 2103.
 fn number_of_seconds(text: &str) -> Option<Timestamp> {
     let seconds: f64 = text.parse().ok()?;
     match seconds {
@@ -107,7 +107,7 @@ fn number_of_seconds(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// `7 mars 2026`, `Publiée le 1er août 2025`.
+/// Reads a date in words: `7 mars 2026`, `Publiée le 1er août 2025`.
 fn in_words(text: &str) -> Option<Timestamp> {
     let tokens: Vec<Token> = tokens(text)
         .into_iter()

@@ -49,7 +49,7 @@ impl AdvertField {
     /// Finds the field with a path, and its type.
     ///
     /// # Errors
-    /// There is no such field; the fault names those that there are.
+    /// There is no such field; the fault lists the existing ones.
     pub fn parse(name: &str) -> Result<Self, Fault> {
         let mut field = Self {
             name: name.to_owned(),
@@ -80,7 +80,7 @@ impl AdvertField {
         }
     }
 
-    /// Whether the contract's advert accepts a value at the field. Takes one or two microseconds.
+    /// Returns whether the contract's advert accepts a value at the field. Takes one or two microseconds.
     pub fn fits(&self, value: &Value) -> bool {
         self.check(value).is_ok()
     }
@@ -98,7 +98,7 @@ impl AdvertField {
         read::<Advert>(&record).map(drop)
     }
 
-    /// Whether an advert says anything of the field, if only that it is unknown.
+    /// Returns whether an advert has the field, even if its value is null.
     pub fn is_in(&self, advert: &Value) -> bool {
         let found = self
             .steps

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::value::{RuleSpec, ValueRule};
 use crate::page::document::text_of;
 
-/// Maximum elements that a selector may match before one has a value.
+/// Maximum number of elements matched by a selector that are tried for a value.
 const FOUND_MAX: usize = 20;
 
 /// A validated rule.
@@ -40,12 +40,12 @@ impl PortalRule {
         })
     }
 
-    /// Path of the field in an advert.
+    /// Returns the path of the field in an advert.
     pub fn path(&self) -> &str {
         &self.value.field.name
     }
 
-    /// The value on a page; `None` if it is missing or invalid for the field.
+    /// Returns the value on a page; `None` if it is missing or invalid for the field.
     pub fn find(&self, html: &Html) -> Option<Value> {
         html.select(&self.selector)
             .take(FOUND_MAX)

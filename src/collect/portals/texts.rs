@@ -9,7 +9,7 @@ pub(super) const NO: [&str; 9] = [
     "0", "0.0", "false", "no", "non", "faux", "n", "aucun", "aucune",
 ];
 
-/// Yes or no; `None` for any other text.
+/// Reads yes or no; `None` for any other text.
 pub(super) fn flag(text: &str) -> Option<bool> {
     let text = text.to_lowercase();
     let is = |spellings: &[&str]| spellings.contains(&text.as_str());
@@ -18,7 +18,7 @@ pub(super) fn flag(text: &str) -> Option<bool> {
         .or_else(|| is(&NO).then_some(false))
 }
 
-/// The items of a text that is a JSON array, or one as Python prints it.
+/// Returns the items of a text that is a JSON array, or a list as Python prints it.
 pub(super) fn list(text: &str) -> Option<Vec<Value>> {
     if !(text.starts_with('[') && text.ends_with(']')) {
         return None;
@@ -27,7 +27,8 @@ pub(super) fn list(text: &str) -> Option<Vec<Value>> {
     read(text).or_else(|| read(&text.replace('\'', "\"")))
 }
 
-/// The two numbers of a position as a text: between brackets or not, apart by a comma, a semicolon or a space.
+/// Splits a position written as text into its numbers: with or without brackets, separated by a comma, a semicolon or a
+/// space.
 pub(super) fn pair(text: &str) -> Vec<Value> {
     let text = text.trim_matches(['(', ')', '[', ']', ' ']);
     let parts = text
@@ -44,9 +45,10 @@ pub(super) fn pair(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// A text that is one number, with any grouping, currency or unit of area after it; `None` for any other text.
+/// Reads a text that is one number, with any grouping, currency or unit of area; `None` for any other text.
 ///
-/// A point marks decimals unless `decimal` says that a comma does; a lone comma does too.
+/// A point marks decimals unless `decimal` is a comma. Without `decimal`, a single comma marks decimals if there is no
+/// point.
 pub(crate) fn plain_number(text: &str, decimal: Option<char>) -> Option<f64> {
     let finite = |number: f64| number.is_finite().then_some(number);
     if decimal != Some(',')

@@ -1,8 +1,8 @@
-//! How the text of an element, a cell or a JSON value becomes the value of a field: the part of a rule that pages and
-//! rows of files have in common.
+//! Converts the text of an element, a cell or a JSON value to the value of a field: the part of a rule that portals and
+//! mappings have in common.
 //!
-//! A rule that says nothing reads by the type of its field: a number for an area, a date for a moment, yes or no for a
-//! flag. Whatever it reads, a value that the contract does not accept at the field is no value.
+//! A rule without `as` reads by the type of its field: a number for an area, a date for a moment, yes or no for a flag.
+//! A value that the contract does not accept at the field counts as no value.
 
 use std::collections::BTreeMap;
 
@@ -20,18 +20,18 @@ use crate::page::{document, page_kind, tidy};
 
 /// Separator of the items of a list in a text, unless a rule names another.
 const SEPARATOR: &str = "|";
-/// Maximum length of a pattern, bytes, and of its compiled form.
+/// Maximum length of a pattern, bytes.
 const PATTERN_BYTES_MAX: usize = 1_000;
-/// See [`PATTERN_BYTES_MAX`].
+/// Maximum size of a compiled pattern, bytes.
 const COMPILED_BYTES_MAX: usize = 1 << 20;
 
-/// How a text is converted to a value.
+/// Conversion of a text to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueFormat {
     /// The text itself.
     Text,
-    /// The text of HTML, one line a paragraph.
+    /// The text of HTML, one line per paragraph.
     Html,
     /// An amount: `350 000 €`, `350 k€`.
     Amount,
@@ -47,15 +47,15 @@ pub enum ValueFormat {
     Presence,
     /// Yes or no: `oui`, `0`, `true`.
     Flag,
-    /// A moment, in one of the rule's formats or in a usual one.
+    /// A date or time, in one of the rule's formats, or in a usual one if the rule has none.
     Date,
     /// A list: a JSON array, or a text whose items are separated.
     List,
     /// A position, latitude first: `48.85, 2.35`.
     LatLng,
-    /// A position, longitude first, as GeoJSON has it.
+    /// A position, longitude first, as in GeoJSON.
     LngLat,
-    /// What the words of a title or a description say about the field: `T3 de 65 m² au 2e étage`.
+    /// The value that the words of a title or a description give for the field: `T3 de 65 m² au 2e étage`.
     Words,
 }
 
@@ -76,8 +76,8 @@ impl OneOrMany {
     }
 }
 
-/// A rule as written in its file. `selector` and `attribute` are for pages; `from`, `latitude`, `longitude`, `template`,
-/// `value` and `when` for rows of files; all others for both.
+/// A rule as written in its file. `selector` and `attribute` are for pages; `from`, `latitude`, `longitude`,
+/// `template`, `value` and `when` are for rows of files; all others are for both.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RuleSpec {
@@ -101,7 +101,7 @@ pub(crate) struct RuleSpec {
 }
 
 impl RuleSpec {
-    /// A key that only rules for rows of files have.
+    /// Returns a key of this rule that only rules for rows of files may have.
     pub(crate) fn key_of_rows(&self) -> Option<&'static str> {
         let keys = [
             ("from", self.from.is_some()),
@@ -116,7 +116,7 @@ impl RuleSpec {
             .map(|(key, _)| *key)
     }
 
-    /// A key that only rules for pages have.
+    /// Returns a key of this rule that only rules for pages may have.
     pub(crate) fn key_of_pages(&self) -> Option<&'static str> {
         let keys = [
             ("selector", self.selector.is_some()),
@@ -128,13 +128,13 @@ impl RuleSpec {
     }
 }
 
-/// Reads texts as values of one field.
+/// The part of a rule that reads texts as values of one field.
 #[derive(Clone, Debug)]
 pub struct ValueRule {
     /// The field.
     pub field: AdvertField,
     reading: ValueFormat,
-    /// Whether the file names the reading, which then also reads what the map does not hold.
+    /// Whether the file sets `as`, which then also converts texts that the map does not contain.
     is_reading_named: bool,
     pattern: Option<Regex>,
     scale: f64,
@@ -210,7 +210,7 @@ impl ValueRule {
         })
     }
 
-    /// The value that a text gives; `None` if there is none, or none that the field takes.
+    /// Returns the value of a text; `None` if it has none that the field accepts.
     pub fn read_text(&self, text: &str) -> Option<Value> {
         if self.field.kind == FieldKind::List {
             let items = list(text).unwrap_or_else(|| {
@@ -225,7 +225,7 @@ impl ValueRule {
             .filter(|value| self.field.fits(value))
     }
 
-    /// The value that a JSON value gives; `None` as for a text.
+    /// Returns the value of a JSON value, like [`Self::read_text`].
     pub fn read_value(&self, value: &Value) -> Option<Value> {
         match value {
             Value::Null => None,
@@ -244,18 +244,18 @@ impl ValueRule {
         }
     }
 
-    /// Whether the rule only asks whether anything is there.
+    /// Returns whether the rule only checks that something is present.
     pub(super) fn is_presence(&self) -> bool {
         self.reading == ValueFormat::Presence && self.map.is_empty() && self.pattern.is_none()
     }
 
-    /// Whether what is already of the field's type is its value.
+    /// Returns whether a value that already has the field's type is used without conversion.
     fn is_plain(&self) -> bool {
         self.map.is_empty() && self.pattern.is_none() && !matches!(self.reading, ValueFormat::Words)
     }
 
-    /// Whether a value that gives nothing says nothing of the field, rather than something wrong: the pattern does not
-    /// find it, or words do not mention it.
+    /// Returns whether a value without a result says nothing about the field, rather than something wrong: the pattern
+    /// does not match, or the words do not mention the field.
     pub(crate) fn may_be_silent(&self, value: &Value) -> bool {
         let is_found = match (&self.pattern, value) {
             (Some(pattern), Value::String(text)) => pattern.is_match(text),
@@ -290,7 +290,7 @@ impl ValueRule {
                 };
                 Some(position).filter(|value| self.field.fits(value))
             }
-            // A flag that words of a list give, and a text of several lines.
+            // A flag set by words in a list, or a text of several lines.
             _ => {
                 let texts = items.iter().filter_map(|item| match item {
                     Value::String(text) => Some(text.clone()),
@@ -303,7 +303,7 @@ impl ValueRule {
         }
     }
 
-    /// The value of one item of a list.
+    /// Returns the value of one item of a list.
     fn item(&self, item: &Value) -> Option<Value> {
         let fits = |value: &Value| self.field.fits(&json!([value]));
         match item {
@@ -323,7 +323,8 @@ impl ValueRule {
         }
     }
 
-    /// What the pattern captures of a text.
+    /// Returns the text that the pattern captures, or the whole text if there is no pattern, trimmed; `None` if the
+    /// pattern does not match or the result is empty.
     fn matched<'t>(&self, text: &'t str) -> Option<&'t str> {
         let text = match &self.pattern {
             None => text,
@@ -336,7 +337,7 @@ impl ValueRule {
         Some(text.trim()).filter(|text| !text.is_empty())
     }
 
-    /// The value of the phrase that the text is, else of the longest that it contains.
+    /// Returns the value of the phrase that equals the text, else of the longest phrase that the text contains.
     fn mapped(&self, text: &str) -> Option<Value> {
         if self.map.is_empty() {
             return None;
@@ -381,7 +382,7 @@ impl ValueRule {
             ValueFormat::Presence => Some(json!(!NO.contains(&text.to_lowercase().as_str()))),
             ValueFormat::Flag => flag(text).map(|flag| json!(flag)),
             ValueFormat::Date => dates::read(text, &self.formats).map(|moment| json!(moment)),
-            // Lists are read item by item, before.
+            // Lists are read item by item before this.
             ValueFormat::List => None,
             ValueFormat::LatLng | ValueFormat::LngLat => {
                 let items = list(text).unwrap_or_else(|| pair(text));
@@ -396,7 +397,7 @@ impl ValueRule {
     }
 }
 
-/// The reading of a field whose rule names none.
+/// Returns the conversion of a field whose rule sets none.
 fn usual_reading(field: &AdvertField) -> ValueFormat {
     match field.name.as_str() {
         "habitation.climate.epcEnergy" => return ValueFormat::EnergyClass,

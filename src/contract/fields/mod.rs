@@ -1,9 +1,9 @@
-//! Field tables: what a body or a query string may contain, stated once.
+//! Field tables: the single definition of what a body or a query string may contain.
 //!
 //! A request is a static table of [`Field`]s: name, kind with its bounds, whether it is required, and its meaning.
 //! [`read`] checks a body against a table, in document order up to the first fault, and returns its [`Values`];
-//! [`schema`] writes the same table as JSON schema for the OpenAPI document. A room has its own request type and
-//! maps the values to it; what only the room can validate is a kind of its own, [`FieldKind::Own`].
+//! [`schema`] writes the same table as JSON schema for the OpenAPI document. The crate that handles a request maps the
+//! values to its own type. A value that only this crate can validate has the kind [`FieldKind::Own`].
 //!
 //! Reading costs one allocation per object and list and none per field; texts are borrowed from the body.
 
@@ -61,7 +61,7 @@ pub enum DefaultValue {
     Word(&'static str),
 }
 
-/// What a field accepts. Bounds are inclusive.
+/// The values that a field accepts. Bounds are inclusive.
 #[derive(Clone, Copy, Debug)]
 pub enum FieldKind {
     /// A string.
@@ -74,7 +74,7 @@ pub enum FieldKind {
     Named(&'static Naming),
     /// A code with a fixed format.
     Code(&'static CodeFormat),
-    /// An address with a maximum length, in characters. Whether it may be called is decided by the caller.
+    /// A URL with a maximum length, in characters. The caller decides whether it may be called.
     Address(usize),
     /// One of a closed set of strings, listed in place.
     OneOf(&'static [&'static str]),
@@ -145,7 +145,7 @@ pub struct Naming {
 pub struct CodeFormat {
     /// Regular expression, for the reference.
     pub pattern: &'static str,
-    /// The message for a text that is no such code; `None` for one that is.
+    /// Returns the message for an invalid text; `None` for a valid one.
     pub refusal: fn(&str) -> Option<String>,
 }
 
@@ -213,7 +213,7 @@ impl Field {
     }
 }
 
-/// The names of a table, in order.
+/// Returns the names of a table's fields, in order.
 pub fn names(table: &'static [Field]) -> impl Iterator<Item = &'static str> {
     table.iter().map(|field| field.name)
 }

@@ -1,8 +1,8 @@
 //! Reads a request against a table, in document order, up to the first fault.
 //!
 //! A missing required field is reported at the end of its object, in the order of the table. A null stands for an
-//! optional field that is absent, in every body and at every depth: many clients write one for what they do not give. Only
-//! [`is_absent`] and [`given`] decide that.
+//! absent optional field, in every body and at every depth, because many clients send null for fields that they do not
+//! set. Only [`is_absent`] and [`given`] decide that.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -39,8 +39,8 @@ pub fn read<'v>(
     walk(value, table, Missing::Fault, at)
 }
 
-/// Reads an object in which required fields may be absent, also in nested objects, because the caller checks later what
-/// is missing. A null in their place is a fault.
+/// Reads an object in which required fields may be absent, also in nested objects, because the caller checks later
+/// which ones are missing. A null in their place is a fault.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -87,7 +87,7 @@ pub fn read_query<'v, K: AsRef<str>, V: AsRef<str>>(
     Ok(values)
 }
 
-/// What it means that a required field is missing.
+/// The treatment of a missing required field.
 #[derive(Clone, Copy, PartialEq)]
 enum Missing {
     Fault,
@@ -122,18 +122,18 @@ fn walk<'v>(
     Ok(values)
 }
 
-/// Whether a null stands for a field that is absent: every field may be in a change, optional ones otherwise.
+/// Returns whether a null stands for an absent field: for any field in a change, otherwise for optional fields.
 fn is_absent(value: &Value, field: &Field, missing: Missing) -> bool {
     let means_itself = matches!(field.kind, FieldKind::IntegerOrNull(..));
     let is_optional = !field.is_required || missing == Missing::Unchanged;
     value.is_null() && is_optional && !means_itself
 }
 
-/// The fields of an object that has no table, without those that are null. A key that is not `known` is a fault in its
-/// place, so that the caller reports faults in document order.
+/// Iterates over the fields of an object that has no table, without those that are null. An unknown key is returned as
+/// a fault at its place, so that the caller reports faults in document order.
 ///
 /// # Errors
-/// The value is no object.
+/// The value is not an object.
 pub fn given<'v>(
     value: &'v Value,
     known: &[&'static str],
@@ -148,7 +148,7 @@ pub fn given<'v>(
     }))
 }
 
-/// Adds the INSEE code of a town that is named under a key of its own, where the table asks for codes.
+/// Adds the INSEE code of a town to the fault, if an unknown key names the town and the table has fields for codes.
 fn with_code(fault: Fault, key: &str, value: &Value, table: &'static [Field]) -> Fault {
     let asks_for_codes = || {
         let mut kinds = table.iter().map(|field| field.kind);
@@ -325,7 +325,7 @@ fn pair<'v>(value: &'v Value, fields: &[Field; 2], at: JsonPath<'_>) -> Result<T
 /// Rejects a value whose JSON text is longer than `bytes_max`.
 ///
 /// # Errors
-/// It is longer.
+/// The text is longer.
 pub fn refuse_long(value: &Value, bytes_max: usize, at: JsonPath<'_>) -> Result<(), Fault> {
     // Serialising a JSON value does not fail.
     let bytes = serde_json::to_vec(value).map_or(usize::MAX, |text| text.len());
@@ -335,7 +335,7 @@ pub fn refuse_long(value: &Value, bytes_max: usize, at: JsonPath<'_>) -> Result<
     }
 }
 
-/// The two bounds of a range, each read by `read`.
+/// Reads the two bounds of a range, each with `read`.
 pub fn bounds<T: Copy>(
     value: &Value,
     [least, greatest]: [&'static str; 2],
@@ -357,7 +357,7 @@ pub fn bounds<T: Copy>(
 /// Reads a date or date-time.
 ///
 /// # Errors
-/// It is not a date or date-time.
+/// The value is not a date or date-time.
 pub fn moment(value: &Value, at: JsonPath<'_>) -> Result<DateOrInstant, Fault> {
     let moment = value.as_str().and_then(DateOrInstant::parse);
     moment.ok_or_else(|| at.fault(DATE_RULE))

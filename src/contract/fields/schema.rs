@@ -1,4 +1,4 @@
-//! The JSON schema of a table, for the OpenAPI document.
+//! JSON schema of a table, for the OpenAPI document.
 //!
 //! The keys of a schema have one order: type, bounds, default, description. Components that a table defines and
 //! refers to are added to the map.
@@ -18,7 +18,7 @@ const DAY_PATTERN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}";
 /// Matches a text with at least one character that is not a blank.
 const NOT_BLANK_PATTERN: &str = "\\S";
 
-/// An object that accepts these properties and no others.
+/// Returns the schema of an object that accepts these properties and no others.
 pub fn closed(properties: Value, required: &[&str]) -> Value {
     let mut schema = json!({
         "type": "object",
@@ -31,7 +31,7 @@ pub fn closed(properties: Value, required: &[&str]) -> Value {
     schema
 }
 
-/// A reference to a component.
+/// Returns a reference to a component.
 pub fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
@@ -44,7 +44,7 @@ pub fn described(mut schema: Value, about: &str) -> Value {
     schema
 }
 
-/// A reference to an enumeration, which is added to the components.
+/// Returns a reference to an enumeration and adds the enumeration to the components.
 pub fn enumeration(table: &'static Enumeration, found: &mut Components) -> Value {
     if !found.contains_key(table.name) {
         let schema = serde_json::to_value(table.schema()).unwrap_or_default();
@@ -53,7 +53,7 @@ pub fn enumeration(table: &'static Enumeration, found: &mut Components) -> Value
     reference(table.name)
 }
 
-/// The object that a table reads.
+/// Returns the schema of the object that a table reads.
 pub fn object(table: &'static [Field], found: &mut Components) -> Value {
     let required: Vec<&str> = table
         .iter()
@@ -63,12 +63,12 @@ pub fn object(table: &'static [Field], found: &mut Components) -> Value {
     closed(properties(table, found), &required)
 }
 
-/// The object that a table reads with every field optional.
+/// Returns the schema of the object that a table reads, with every field optional.
 pub fn part(table: &'static [Field], found: &mut Components) -> Value {
     closed(properties(table, found), &[])
 }
 
-/// The fields of a table, by name.
+/// Returns the schemas of a table's fields, by name.
 pub fn properties(table: &'static [Field], found: &mut Components) -> Value {
     let named = table
         .iter()
@@ -76,7 +76,7 @@ pub fn properties(table: &'static [Field], found: &mut Components) -> Value {
     Value::Object(named.collect())
 }
 
-/// The query parameters that a table reads.
+/// Returns the query parameters that a table reads.
 pub fn parameters(table: &'static [Field]) -> Vec<Value> {
     table.iter().map(parameter).collect()
 }
@@ -95,13 +95,13 @@ fn parameter(field: &Field) -> Value {
     parameter
 }
 
-/// The schema of a field.
+/// Returns the schema of a field, with its description.
 pub fn property(field: &Field, found: &mut Components) -> Value {
     let schema = with_default(field, kind(field.kind, found));
     described(schema, &about(field))
 }
 
-/// The description of a field.
+/// Returns the description of a field.
 pub fn about(field: &Field) -> String {
     match field.about {
         About::Text(text) => text.to_owned(),
@@ -118,7 +118,7 @@ fn with_default(field: &Field, mut schema: Value) -> Value {
     schema
 }
 
-/// The schema of a kind.
+/// Returns the schema of a kind.
 pub fn kind(takes: FieldKind, found: &mut Components) -> Value {
     match takes {
         FieldKind::Text => json!({"type": "string"}),
@@ -170,7 +170,7 @@ pub fn kind(takes: FieldKind, found: &mut Components) -> Value {
     }
 }
 
-/// A list with a minimum and maximum number of items.
+/// Returns the schema of a list with a minimum and maximum number of items.
 pub fn list(items: Value, least: usize, most: Option<usize>) -> Value {
     let mut schema = json!({"type": "array"});
     if least > 0 {
@@ -192,7 +192,7 @@ fn range() -> Value {
     closed(json!({"min": min, "max": max}), &[])
 }
 
-/// A date or date-time.
+/// Returns the schema of a date or date-time.
 pub fn moment() -> Value {
     json!({
         "type": "string",
@@ -201,7 +201,7 @@ pub fn moment() -> Value {
     })
 }
 
-/// An angle of a position.
+/// Returns the schema of a latitude or longitude, from -`most` to `most` degrees.
 pub fn degrees(about: &str, most: i32) -> Value {
     json!({"type": "number", "minimum": -most, "maximum": most, "description": format!("{about}, degrees (WGS 84)")})
 }

@@ -90,7 +90,7 @@ fn a_null_is_an_absent_field_where_it_is_optional_and_has_no_meaning_of_its_own(
                 .starts_with("other: unknown field")
         );
     }
-    // A required field stays one, except in a change, where any field may be left as it is.
+    // A null is refused for a required field, except in a change, where any field may stay unchanged.
     let nothing = json!({"inner": {"name": null}, "count": null});
     for read in [whole, part] {
         let refused = taken(nothing.clone(), read);

@@ -1,4 +1,4 @@
-//! The valid values that a table read from a request, for the room to map to its own type.
+//! Values that a table read from a request and validated; the caller maps them to its own type.
 
 use uuid::Uuid;
 
@@ -76,21 +76,21 @@ impl<'v> Values<'v> {
         self.found.push((field.name, taken));
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     pub fn get(&self, name: &str) -> Option<&Taken<'v>> {
-        // If a parameter is given twice, the last value counts, as for a repeated key.
+        // If a parameter is given twice, the last value counts, as for a duplicate key.
         let mut found = self.found.iter().rev();
         let field = found.find(|(known, _)| *known == name);
         field.map(|(_, taken)| taken)
     }
 
-    /// How often a parameter was given.
+    /// Returns how often a parameter was given.
     pub fn count(&self, name: &str) -> usize {
         let found = self.found.iter();
         found.filter(|(known, _)| *known == name).count()
     }
 
-    /// The value of a field in nested objects, by its path.
+    /// Returns the value of a field in nested objects, by its path.
     pub fn at<'p>(&self, mut path: impl Iterator<Item = &'p str>) -> Option<&Taken<'v>> {
         let first = self.get(path.next()?)?;
         path.try_fold(first, |taken, key| match taken {
@@ -114,7 +114,7 @@ impl<'v> Values<'v> {
             .ok_or_else(|| Fault::new(name, "is required"))
     }
 
-    /// The value of a closed set, in its wire spelling.
+    /// Returns the value of a closed set, in its wire spelling.
     pub fn word(&mut self, name: &str) -> Option<&'static str> {
         match self.get(name)? {
             Taken::Word(word) => Some(word),
@@ -122,7 +122,7 @@ impl<'v> Values<'v> {
         }
     }
 
-    /// The value of a required enumeration.
+    /// Returns the value of a required enumeration.
     ///
     /// # Errors
     /// It is absent.

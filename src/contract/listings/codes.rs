@@ -45,7 +45,7 @@ impl<T: Coded> Visitor<'_> for TextOf<T> {
     }
 }
 
-/// The rule for a code; where a place is named instead, with its code.
+/// Returns the error message for a text; if it names a place instead of giving its code, the message gives the code.
 fn refusal<T: Coded>(text: &str) -> String {
     match T::PLACE.and_then(|code| hint(text, code)) {
         Some(hint) => format!("must be {}; {hint}", T::RULE),
@@ -221,7 +221,7 @@ fn has_digits(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a text consists of digits, except for Corsica's letter in second place.
+/// Returns whether a text consists of digits, except for Corsica's letter in second place.
 fn is_place_code(text: &str, length: usize) -> bool {
     let bytes = text.as_bytes();
     bytes.len() == length

@@ -1,4 +1,4 @@
-//! Pictures and visits of a listing. Pictures are not stored; their hashes show whether two pictures are alike.
+//! Pictures and visits of a listing. Pictures are not stored; their hashes show whether two pictures look alike.
 
 use super::record::record;
 

@@ -1,8 +1,8 @@
-//! The source of an advert as the original service's clients may know it: an object `{flxId, url, website}` in place of
-//! the name of the portal (`compat.vendor_source`).
+//! Rewrites the source of adverts for clients of the original service (`compat.vendor_source`): the name of the portal
+//! becomes an object `{flxId, url, website}`.
 //!
-//! Records are stored and served with the name; with the setting, a body is rewritten on its way out, and so is the
-//! OpenAPI document. Requests do not change: an ingested advert names its portal.
+//! Records are stored and served with the name. If the setting is on, a body is rewritten before it is sent, and so is
+//! the OpenAPI document. Requests do not change: an ingested advert names its portal.
 
 use serde_json::{Map, Value, json};
 
@@ -10,10 +10,10 @@ use crate::fields::schema::reference;
 
 /// Schemas of the adverts in answers and deliveries.
 const ADVERT_SCHEMAS: [&str; 3] = ["Advert", "PropertyAdvert", "LitePropertyAdvert"];
-/// Schema of the object, which prices have as their source.
+/// Schema of the object; prices use it for their source.
 const SOURCE_SCHEMA: &str = "Source";
 
-/// A body in which every advert's `source` is an object. What is no JSON is returned as it is.
+/// Returns a body in which every advert's `source` is an object. A body that is not JSON is returned unchanged.
 pub fn with_vendor_sources(body: &[u8]) -> Vec<u8> {
     let Ok(mut value) = serde_json::from_slice::<Value>(body) else {
         return body.to_vec();
@@ -22,7 +22,7 @@ pub fn with_vendor_sources(body: &[u8]) -> Vec<u8> {
     serde_json::to_vec(&value).unwrap_or_else(|_| body.to_vec())
 }
 
-/// The OpenAPI document of a service that sends such bodies: schemas and examples of adverts have the object.
+/// Returns the OpenAPI document of a service that sends such bodies: schemas and examples of adverts have the object.
 pub fn document_with_vendor_sources(mut document: Value) -> Value {
     rewrite(&mut document);
     for name in ADVERT_SCHEMAS {
@@ -51,7 +51,7 @@ fn rewrite(value: &mut Value) {
     }
 }
 
-/// The source of an advert as an object; `None` for what is no advert, or has no portal.
+/// Returns the source of an advert as an object; `None` if the object is not an advert or has no portal.
 fn vendor_source(advert: &Map<String, Value>) -> Option<Value> {
     let website = advert.get("source")?.as_str()?;
     let mut source = json!({});
@@ -61,7 +61,7 @@ fn vendor_source(advert: &Map<String, Value>) -> Option<Value> {
         }
     }
     source["website"] = json!(website);
-    // Only adverts have an address besides.
+    // Only adverts have an identifier next to their source.
     advert.contains_key("flxId").then_some(source)
 }
 

@@ -1,6 +1,6 @@
 //! FlatGeobuf: points with a spatial index, for QGIS, GDAL and web maps that read a part of a file.
 //!
-//! The index stands before the features and its order is known only at the end, so the crate keeps the features in a
+//! The index comes before the features and its order is known only at the end, so the crate keeps the features in a
 //! temporary file and about 140 bytes per feature in memory.
 
 use std::io::Write;
@@ -31,7 +31,7 @@ pub struct FlatGeobufWriter<W: Write> {
     features: usize,
 }
 
-/// A point, as the crate takes it.
+/// A point in the form that the crate takes.
 struct Point(f64, f64);
 
 impl GeozeroGeometry for Point {
@@ -128,7 +128,7 @@ fn columns_of(schema: &Schema) -> Vec<(String, ColumnType)> {
     columns.collect()
 }
 
-/// Sets the values of a row; missing ones are left out, which is what null is in this format.
+/// Sets the values of a row. Missing values are left out, which means null in this format.
 fn set_properties(
     feature: &mut impl PropertyProcessor,
     columns: &[(String, ColumnType)],

@@ -1,5 +1,5 @@
-//! GeoParquet 1.1: the columns as they are, the points as WKB in `geometry`, and their boxes in `bbox`, by whose
-//! statistics readers skip row groups that lie elsewhere (its "covering").
+//! GeoParquet 1.1: the columns unchanged, the points as WKB in `geometry`, and their boxes in `bbox`. Readers use the
+//! statistics of the boxes to skip row groups that are elsewhere (the "covering" of the standard).
 
 use std::io::Write;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl<W: Write + Send> GeoParquetWriter<W> {
         if let Some(extent) = self.extent {
             column["bbox"] = json!(extent);
         }
-        // Without a reference system coordinates are longitude and latitude on WGS 84.
+        // Without a reference system, coordinates are longitude and latitude on WGS 84.
         let geo = json!({
             "version": VERSION,
             "primary_column": GEOMETRY,
@@ -112,7 +112,7 @@ impl<W: Write + Send> GeoParquetWriter<W> {
     }
 }
 
-/// A point in well-known binary, little-endian.
+/// Returns a point in well-known binary, little-endian.
 fn wkb((lon, lat): (f64, f64)) -> [u8; POINT_BYTES] {
     let mut bytes = [0; POINT_BYTES];
     bytes[0] = 1;
@@ -127,7 +127,7 @@ fn edges() -> Fields {
     EDGES.into_iter().map(edge).collect()
 }
 
-/// The boxes of points, which have no extent.
+/// Returns the boxes of points, which have no extent.
 fn boxes(points: &[Option<(f64, f64)>]) -> StructArray {
     let numbers = |of: fn((f64, f64)) -> f64| -> ArrayRef {
         let numbers = points.iter().map(|point| point.map_or(0.0, of));

@@ -1,11 +1,12 @@
-//! The rows of a batch as JSON objects: texts, numbers, lists and structs as they are, days and moments as ISO 8601.
+//! Writes the rows of a batch as JSON objects: texts, numbers, lists and structs unchanged, days and moments as ISO
+//! 8601.
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use arrow::json::WriterBuilder;
 use arrow::json::writer::LineDelimited;
 
-/// The rows of a batch, one JSON object per line, in which missing values are null.
+/// Returns the rows of a batch, one JSON object per line; missing values are null.
 pub(super) fn lines(batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
     let mut text = Vec::new();
     let builder = WriterBuilder::new().with_explicit_nulls(true);
@@ -15,7 +16,7 @@ pub(super) fn lines(batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
     Ok(text)
 }
 
-/// The lines of such a text.
+/// Splits the text that [`lines`] returned into its lines.
 pub(super) fn each(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())

@@ -1,8 +1,8 @@
-//! Rows as geodata: GeoParquet 1.1, GeoJSON and FlatGeobuf, from a stream of batches to any writer.
+//! Writes rows as geodata: GeoParquet 1.1, GeoJSON and FlatGeobuf, from a stream of batches to any writer.
 //!
 //! Each row is a point, from a column of longitudes and one of latitudes (WGS 84, degrees). Called by `toise sql` for
-//! `--geo`, `.geojson` and `.fgb`, and by SQL over HTTP for all but FlatGeobuf. Rows are written as they
-//! come; FlatGeobuf alone keeps something of every row until the end, because its index stands before the rows.
+//! `--geo`, `.geojson` and `.fgb`, and by SQL over HTTP for all formats but FlatGeobuf. Rows are written as they
+//! arrive; only FlatGeobuf keeps something of every row until the end, because its index comes before the rows.
 
 mod flatgeobuf;
 mod geojson;
@@ -25,7 +25,7 @@ use geojson::GeoJsonWriter;
 use geoparquet::GeoParquetWriter;
 pub use position::PositionColumns;
 
-/// Why rows cannot be written as geodata.
+/// The reason why rows cannot be written as geodata.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The rows have no position.
@@ -37,13 +37,13 @@ pub enum Error {
         /// Names of the columns, separated by commas.
         columns: String,
     },
-    /// A column has a name that the format needs for itself.
+    /// A column has a name that the format reserves.
     #[error("the column {0} has a name that the format uses itself; give it another: {0} as other")]
     NameTaken(String),
     /// More rows than fit into the index of a FlatGeobuf file.
     #[error("more than {0} rows; write GeoParquet or GeoJSON instead")]
     TooMany(usize),
-    /// The query failed on its way.
+    /// The query failed while it ran.
     #[error(transparent)]
     Query(#[from] DataFusionError),
     /// Columns could not be converted.
@@ -75,7 +75,7 @@ pub enum SpatialFormat {
 }
 
 impl SpatialFormat {
-    /// The format that a file's name asks for; `.parquet` does only if `geo` says so.
+    /// Returns the format for the name of a file; `.parquet` is GeoParquet only if `geo` is set.
     pub fn of_path(path: &Path, geo: bool) -> Option<Self> {
         match path.extension()?.to_str()? {
             "parquet" if geo => Some(Self::GeoParquet),
@@ -126,7 +126,7 @@ impl<W: Write + Send> SpatialWriter<W> {
         }
     }
 
-    /// Ends the output, and returns what was written to.
+    /// Ends the output and returns the writer.
     ///
     /// # Errors
     /// The output cannot be written.
@@ -139,11 +139,11 @@ impl<W: Write + Send> SpatialWriter<W> {
     }
 }
 
-/// Writes all rows of a stream as geodata; returns their number. Memory: one batch, a row group of GeoParquet, or about
-/// 140 bytes per row of FlatGeobuf. Encodes on the thread that polls it.
+/// Writes all rows of a stream as geodata and returns their number. Memory: one batch, a row group of GeoParquet, or
+/// about 140 bytes per row of FlatGeobuf. Encodes on the thread that polls it.
 ///
 /// # Errors
-/// The query fails, has no position, or the output cannot be written.
+/// The query fails, its rows have no position, or the output cannot be written.
 pub async fn write_stream<W: Write + Send>(
     mut rows: SendableRecordBatchStream,
     out: W,

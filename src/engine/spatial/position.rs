@@ -1,4 +1,4 @@
-//! The columns of a result that hold its position.
+//! Finds the columns of a result that hold its position.
 
 use arrow::array::{AsArray, Float64Array, RecordBatch};
 use arrow::compute::cast;
@@ -6,7 +6,7 @@ use arrow::datatypes::{DataType, Float64Type, Schema};
 
 use super::Error;
 
-/// Names of the pair of columns, alone or after a prefix that both have.
+/// Names of the two columns, alone or after a prefix that both have.
 const NAMES: [(&str, &str); 3] = [("lon", "lat"), ("longitude", "latitude"), ("lng", "lat")];
 
 /// Columns of longitude and latitude.
@@ -52,10 +52,10 @@ impl PositionColumns {
         })
     }
 
-    /// The position of each row, longitude first; `None` where one of both is missing or is no angle.
+    /// Returns the position of each row, longitude first; `None` if a coordinate is missing or is not an angle.
     ///
     /// # Errors
-    /// The columns are no numbers.
+    /// The columns are not numbers.
     pub(super) fn points(&self, batch: &RecordBatch) -> Result<Vec<Option<(f64, f64)>>, Error> {
         let numbers = |column: usize| -> Result<Float64Array, Error> {
             let cast = cast(batch.column(column), &DataType::Float64)?;

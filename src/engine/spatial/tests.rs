@@ -1,4 +1,4 @@
-//! Geodata read back by other code than the one that wrote it.
+//! Tests that read geodata back with code other than the code that wrote it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::*;
 const LYON: (f64, f64) = (4.835_659_123, 45.764_043);
 const BREST: (f64, f64) = (-4.486_076, 48.390_394);
 
-/// Three rows: two places and one without a position.
+/// Returns three rows: two places and one without a position.
 fn rows() -> RecordBatch {
     let columns: Vec<(&str, ArrayRef)> = vec![
         (

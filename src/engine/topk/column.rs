@@ -1,4 +1,4 @@
-//! The column that rows of a chunk are sorted by.
+//! The column by which the rows of a chunk are sorted.
 
 use arrow::array::{Array, AsArray, StringArray};
 use arrow::datatypes::{
@@ -45,7 +45,7 @@ impl<'a> SortColumn<'a> {
         if self.descending { !key } else { key }
     }
 
-    /// The best key a zone can hold; 0 where that is not known.
+    /// Returns the best key that a zone can hold; 0 if that is not known.
     pub(super) fn best_key(&self, zone: usize) -> u64 {
         match &self.decoded.zones {
             ZoneMap::Bounds(bounds) => match bounds.get(zone) {
@@ -79,7 +79,7 @@ impl<'a> SortColumn<'a> {
         }
     }
 
-    /// The value of a row, as a cursor carries it.
+    /// Returns the value of a row in the form that a cursor holds.
     pub fn value(&self, row: usize) -> Option<SortValue> {
         let values = &self.decoded.values;
         if values.is_null(row) {

@@ -15,17 +15,18 @@ use super::{Hit, SortKey};
 use crate::cache::ZONE_ROWS;
 use crate::selection::RowRun;
 
-/// Keeps the best k places seen after a given one.
+/// The best k rows seen so far that come after a given place.
 pub(super) struct TopK<'a> {
     limit: usize,
     after: Option<&'a SortKey>,
     heap: BinaryHeap<Hit>,
-    /// The worst key worth looking at, shared between threads.
+    /// The worst key that can still enter the page, shared between threads.
     threshold: &'a AtomicU64,
 }
 
 impl<'a> TopK<'a> {
-    /// Keeps `limit` hits; `threshold` starts at `u64::MAX` and is shared by all threads of one question.
+    /// Creates a heap of at most `limit` hits. `threshold` starts at `u64::MAX` and is shared by all threads of one
+    /// query.
     pub fn new(limit: usize, after: Option<&'a SortKey>, threshold: &'a AtomicU64) -> Self {
         Self {
             limit,
@@ -103,7 +104,7 @@ impl<'a> TopK<'a> {
         }
     }
 
-    /// Considers a row by a key of [`super::number_key`] that no column holds.
+    /// Considers a row by a key of [`super::number_key`] that is not in any column.
     #[inline]
     pub fn consider_one(&mut self, chunk: usize, row: usize, key: u64, ids: &StringArray) {
         if key <= self.threshold.load(Memory::Relaxed) {
@@ -149,7 +150,7 @@ impl<'a> TopK<'a> {
         }
     }
 
-    /// The hits, in no particular order.
+    /// Returns the hits, in no particular order.
     pub fn into_hits(self) -> Vec<Hit> {
         self.heap.into_vec()
     }

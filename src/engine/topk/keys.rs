@@ -1,15 +1,15 @@
-//! Sort values as 64-bit keys that keep their order, of texts as far as eight bytes tell.
+//! Converts sort values to 64-bit keys that keep their order; for texts, only the order of the first eight bytes.
 
 /// Key of a missing value: after all others.
 pub(super) const MISSING: u64 = u64::MAX;
 
-/// Key of a number among those of a sort order.
+/// Returns the sort key of a number in the given direction.
 pub fn number_key(number: f64, descending: bool) -> u64 {
     let key = ordered(number);
     if descending { !key } else { key }
 }
 
-/// The number whose key [`number_key`] gives.
+/// Returns the number of a key that [`number_key`] returned.
 pub fn number_of(key: u64, descending: bool) -> f64 {
     let key = if descending { !key } else { key };
     f64::from_bits(if key >> 63 == 0 {
@@ -19,7 +19,7 @@ pub fn number_of(key: u64, descending: bool) -> f64 {
     })
 }
 
-/// Order-preserving key of a number: the sign bit flipped for positives, all bits for negatives.
+/// Returns the order-preserving key of a number: the sign bit flipped for positives, all bits for negatives.
 #[inline]
 pub(super) fn ordered(number: f64) -> u64 {
     // Minus zero equals zero.
@@ -31,13 +31,13 @@ pub(super) fn ordered(number: f64) -> u64 {
     }
 }
 
-/// Order-preserving key of a day.
+/// Returns the order-preserving key of a day.
 #[inline]
 pub(super) fn day_key(day: i32) -> u64 {
     (i64::from(day) - i64::from(i32::MIN)) as u64 + 1
 }
 
-/// The first eight bytes of a text.
+/// Returns the first eight bytes of a text as a key.
 #[inline]
 pub(super) fn text_key(text: &str) -> u64 {
     let mut first = [0u8; 8];

@@ -1,11 +1,12 @@
-//! The page of every sorted answer: the best k rows after a place, with the exact number of all, in bounded memory.
+//! Cuts the page of every sorted answer: the best k rows after a place, with the exact total number of rows, in bounded
+//! memory.
 //!
-//! Every sort value becomes an order-preserving 64-bit key (of texts the first eight bytes), inverted for descending
-//! order, missing values last in both. Almost every row then costs one integer comparison with the k-th key so far;
-//! texts and ids are only looked at on equal keys, so ties go by id.
+//! Every sort value becomes an order-preserving 64-bit key (for texts, the first eight bytes), inverted for descending
+//! order; missing values come last in both directions. Almost every row then costs one integer comparison with the k-th
+//! key so far; texts and ids are compared only if keys are equal, so ties are ordered by id.
 //!
-//! Searches of open data and listings, matches, similar properties and previews all cut their pages here: a [`TopPage`] is
-//! asked for, each thread of a scan fills a [`Part`] of it, and [`TopPage::finish`] puts the parts together.
+//! Searches of open data and listings, matches, similar properties and previews all cut their pages here: the caller
+//! creates a [`TopPage`], each thread of a scan fills a [`Part`] of it, and [`TopPage::finish`] combines the parts.
 
 mod column;
 mod heap;
@@ -23,15 +24,15 @@ pub use self::place::{Hit, SortKey};
 use super::selection::Selection;
 use toise_contract::position::{CursorPosition, SortValue};
 
-/// A page that is looked for.
+/// A page that is being searched.
 pub struct TopPage {
     size: usize,
     after: Option<SortKey>,
-    /// The worst key worth looking at, shared between threads.
+    /// The worst key that can still enter the page, shared between threads.
     threshold: AtomicU64,
 }
 
-/// What one thread found of a page.
+/// The part of a page that one thread found.
 pub struct Part<'p> {
     total: u64,
     best: TopK<'p>,
@@ -42,14 +43,14 @@ pub struct Part<'p> {
 pub struct FoundPage {
     /// Its rows, in order.
     pub hits: Vec<Hit>,
-    /// All rows that were offered, whatever the page.
+    /// Number of all rows that were offered, not only those of the page.
     pub total: u64,
-    /// Whether there are rows behind it.
+    /// Whether there are rows after it.
     pub has_next: bool,
 }
 
 impl TopPage {
-    /// A page of `size` rows: those right after a place, or the first.
+    /// Creates a page of `size` rows: those right after a place, or the first ones.
     pub fn new(size: usize, after: Option<SortKey>) -> Self {
         Self {
             size,
@@ -58,9 +59,9 @@ impl TopPage {
         }
     }
 
-    /// The part that one thread fills.
+    /// Creates the part that one thread fills.
     pub fn part(&self) -> Part<'_> {
-        // One more than the page, to know whether there is one.
+        // One more than the page, to find out whether there is a next page.
         let limit = self.size + 1;
         Part {
             total: 0,
@@ -68,7 +69,7 @@ impl TopPage {
         }
     }
 
-    /// Puts the parts of all threads together.
+    /// Combines the parts of all threads.
     pub fn finish(&self, parts: Vec<Part<'_>>) -> FoundPage {
         let (mut total, mut hits) = (0, Vec::new());
         for part in parts {
@@ -95,21 +96,21 @@ impl Part<'_> {
         }
     }
 
-    /// Offers a row of a chunk by a key of [`number_key`] that no column holds; `ids` are those of the chunk.
+    /// Offers a row of a chunk by a key of [`number_key`] that is not in any column; `ids` are those of the chunk.
     #[inline]
     pub fn offer_scored(&mut self, chunk: usize, row: usize, key: u64, ids: &StringArray) {
         self.total += 1;
         self.best.consider_one(chunk, row, key, ids);
     }
 
-    /// Counts rows that are found and have no place in the order.
+    /// Counts rows that match but have no place in the order.
     pub fn count_unplaced(&mut self, rows: u64) {
         self.total += rows;
     }
 }
 
 impl FoundPage {
-    /// Where the next page starts, when there is one: after the last row, whose sort value `value` tells.
+    /// Returns where the next page starts, if there is one: after the last row, whose sort value `value` returns.
     ///
     /// # Errors
     /// The value cannot be read.

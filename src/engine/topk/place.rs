@@ -1,4 +1,4 @@
-//! Where a row stands in the order of a sort: by its key, its text where equal keys leave that open, its id.
+//! The place of a row in a sort order: by its key, then its text if keys are equal, then its id.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::keys::{MISSING, day_key, number_of, ordered, text_key};
 use crate::view::{RowRef, TableView};
 use toise_contract::position::{CursorPosition, SortValue};
 
-/// A row by which pages are cut: its key, its text where the sort value is one, its id.
+/// The place of a row at which pages are cut: its key, its text if the sort value is one, its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortKey {
     pub(super) key: u64,
@@ -16,7 +16,7 @@ pub struct SortKey {
 }
 
 impl SortKey {
-    /// The place of a cursor's position.
+    /// Returns the place of a cursor's position.
     pub fn from_position(position: &CursorPosition, descending: bool) -> Self {
         let (key, text) = match &position.value {
             None => (MISSING, None),
@@ -77,12 +77,12 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// The number it was offered by, where that was a number's key.
+    /// Returns the number by which it was offered, if its key is that of a number.
     pub fn number(&self, descending: bool) -> f64 {
         number_of(self.place.key, descending)
     }
 
-    /// Where it lies in the files of a view it was found in.
+    /// Returns its row in the files of the view in which it was found.
     pub fn row_in(&self, view: &TableView) -> RowRef {
         let chunk = &view.chunks()[self.chunk];
         RowRef {
@@ -91,7 +91,7 @@ impl Hit {
         }
     }
 
-    /// Its id.
+    /// Returns its id.
     pub fn id(&self) -> &str {
         &self.place.id
     }

@@ -1,4 +1,4 @@
-//! What became of the rows of a portfolio, in numbers.
+//! The result of a bulk estimate in numbers: rows by outcome, and the time taken.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const REASONS_MAX: usize = 50;
 /// Reason under which errors beyond [`REASONS_MAX`] are counted.
 const OTHER_REASONS: &str = "other reasons";
 
-/// A word of the contract and how often it was the answer.
+/// Contract words and how often each was the answer.
 type Count = BTreeMap<Cow<'static, str>, u64>;
 
 /// Result of a bulk estimate.
@@ -51,7 +51,7 @@ pub struct BulkEstimateReport {
 }
 
 impl BulkEstimateReport {
-    /// An empty report on a portfolio.
+    /// Creates an empty report that lists the ignored columns of a portfolio.
     pub(super) fn ignoring(opened: &OpenPortfolio) -> Self {
         Self {
             ignored_columns: opened.columns.ignored.clone(),
@@ -59,7 +59,7 @@ impl BulkEstimateReport {
         }
     }
 
-    /// The report on what began then and has ended.
+    /// Sets the time elapsed since `started` and the rows per second.
     pub(super) fn took(mut self, started: Instant) -> Self {
         self.seconds = started.elapsed().as_secs_f64();
         self.rows_per_second = self.rows as f64 / self.seconds.max(f64::MIN_POSITIVE);

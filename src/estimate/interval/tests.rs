@@ -1,4 +1,4 @@
-//! Intervals hold what they promise, and widen with months and kilometres.
+//! Tests that intervals widen with the horizon, with distance and with fewer departments.
 
 use super::*;
 
@@ -11,9 +11,9 @@ fn the_fewer_departments_are_known_the_less_they_tell_of_others() {
     };
     let (two, ten, ninety) = (spread(2), spread(10), spread(90));
     assert!(two > ten && ten > ninety, "{two} {ten} {ninety}");
-    // Many departments tell how much they differ: the normal interval.
+    // With many departments their spread is known, so the interval is that of the normal distribution.
     assert!((ninety - NORMAL_90 * 0.45).abs() < 0.02, "{ninety}");
-    // One has no deviation from itself, which is no evidence that places are alike.
+    // A single department does not deviate from the mean, which is no evidence that places are alike.
     let one = Regions::new(&[0.0]).half_width;
     assert!(one > 1.5, "{one}");
 }
@@ -54,7 +54,7 @@ fn an_interval_widens_with_every_month_and_every_kilometre() {
         months.windows(2).all(|pair| pair[0] < pair[1]),
         "{months:?}"
     );
-    // Two of the errors of known sales, and what a market does in a year.
+    // Both sides: the error on known sales combined with the drift of a year.
     let expected = 2.0 * 0.402_f64.hypot(drift(12.0 * MONTH_DAYS));
     assert!(
         (months[12] - expected).abs() < 0.02,

@@ -1,16 +1,16 @@
-//! How much prices changed from one day to another by the paths of the index, and how surely that is known.
+//! Price changes from one day to another, from the paths of the index, with their standard errors.
 //!
-//! A path is the sum of three smoothed paths, each the mean of a Gaussian posterior whose precision is the matrix of its
-//! normal equations. The variance of a change is the quadratic form of the inverse of that matrix. The three are added as
-//! if they were independent; where the department has many sales its own path makes up for errors of the other two, so
-//! the sum is rather too wide than too narrow.
+//! A path is the sum of three smoothed paths, each the mean of a Gaussian posterior whose precision is the matrix of
+//! its normal equations. The variance of a change is the quadratic form of the inverse of that matrix. The three
+//! variances are added as if they were independent. Where a department has many sales, its own path compensates for
+//! errors of the other two, so the sum is too wide rather than too narrow.
 
 use super::{BEND, DEPARTMENTS, MONTH_DAYS, OWN_BEND, OWN_STEP, PriceIndex, STEP};
 use super::{group, month_of, precision, solve};
 use crate::home::HomeClass;
 use crate::sale::SaleColumns;
 
-/// A change of prices at equal homes.
+/// A change of prices for equal homes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PriceChange {
     /// Change of the logarithm of the price.
@@ -52,8 +52,8 @@ impl<'a> PricePaths<'a> {
         }
     }
 
-    /// The change from one day to another (days since 1970-01-01) for a class in the department of a rank. `None` if
-    /// one of them lies outside the months of the known sales, or the department has no sale of the class.
+    /// Returns the change from one day to another (days since 1970-01-01) for a class in the department of a rank.
+    /// `None` if one of the days is outside the months of the known sales, or the department has no sale of the class.
     pub fn change(
         &self,
         class: HomeClass,
@@ -104,7 +104,8 @@ impl<'a> PricePaths<'a> {
         sums
     }
 
-    /// What the change takes from each month: a path is read between the middles of two months.
+    /// Returns the weight of each month in the change: a path is interpolated between the middles of two months. `None`
+    /// if a day is outside the known months.
     fn contrast(&self, from: i32, to: i32) -> Option<Vec<f64>> {
         let mut weights = vec![0.0; self.months];
         for (day, sign) in [(to, 1.0), (from, -1.0)] {

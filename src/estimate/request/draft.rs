@@ -1,4 +1,4 @@
-//! A home while it is being said: valid values come one by one and are a [`Home`] in the end.
+//! A home under construction: collects valid values one by one and builds a [`Home`] from them.
 
 use std::borrow::Cow;
 
@@ -28,11 +28,11 @@ pub(super) struct HomeDraft {
     floors: Option<f64>,
     extras: Extras,
     date: Option<NaiveDate>,
-    /// Inputs said, a bit each.
+    /// Inputs given, one bit each.
     said: u32,
 }
 
-/// What names a field where the home is said: its path in a body, its column in a portfolio.
+/// A function that returns the name of a field in messages: its path in a body, its column in a portfolio.
 pub(super) type NameOf = fn(&'static HomeField) -> Cow<'static, str>;
 
 impl HomeDraft {
@@ -106,7 +106,7 @@ impl HomeDraft {
         }
     }
 
-    /// Returns the home; `date` is the valuation date if none was given.
+    /// Builds the home; `date` is the valuation date if none was given.
     pub(super) fn finish(
         mut self,
         date: NaiveDate,
@@ -163,7 +163,7 @@ impl HomeDraft {
     }
 }
 
-/// The letter at the end of a diagnostic class; `None` if the class carries no letter.
+/// Returns the letter at the end of a diagnostic class; `None` if the class has no letter.
 fn grade(word: &str) -> Option<Grade> {
     match word.rsplit('_').next()? {
         "A" => Some(Grade::A),

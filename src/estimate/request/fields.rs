@@ -2,8 +2,8 @@
 //! valid values.
 //!
 //! Bodies, rows of a portfolio, arguments of the SQL functions and the OpenAPI document are all read from [`FIELDS`],
-//! so the doors of the estimator cannot disagree; [`ESTIMATE`] nests them as a body does. Bounds are wide: they keep
-//! out what cannot be a home, not what is rare.
+//! so all entry points of the estimator agree; [`ESTIMATE`] nests the fields as a body does. Bounds are wide: they
+//! reject impossible homes, not rare ones.
 
 use toise_contract::enums::{
     EnumEnergyClassification, EnumFurniture, EnumGreenhouseClassification,
@@ -16,31 +16,31 @@ use toise_geocode::request::TEXT_CHARS;
 pub const SURFACE_M2_MIN: f64 = 5.0;
 /// Maximum habitable area, m².
 pub const SURFACE_M2_MAX: f64 = 5_000.0;
-/// Most rooms, and most bedrooms.
+/// Maximum rooms, and maximum bedrooms.
 pub const ROOMS_MAX: i64 = 100;
-/// Most land that comes with a home, m2: a thousand hectares.
+/// Maximum land sold with a home, m2: a thousand hectares.
 pub const LAND_M2_MAX: f64 = 10_000_000.0;
-/// First year a home can have been built in.
+/// Earliest year of construction.
 pub const YEAR_MIN: i64 = 1_000;
-/// Last year a home can be built in: sales off plan lie ahead.
+/// Latest year of construction: in the future because of homes sold off plan.
 pub const YEAR_MAX: i64 = 2_100;
 /// Lowest storey: basements are negative.
 pub const FLOOR_MIN: i64 = -10;
-/// Highest storey, and most storeys.
+/// Highest storey, and maximum storeys of a building.
 pub const FLOOR_MAX: i64 = 200;
-/// Most values `generalConditions` may list: every one there is.
+/// Maximum values in `generalConditions`: one of each.
 pub const CONDITIONS_MAX: usize = EnumPropertyGeneralCondition::TABLE.values.len();
 /// Classes that can be valued.
 pub const CLASSES: [&str; 2] = ["CLASS_FLAT", "CLASS_HOUSE"];
 /// Offers that can be valued.
 pub const OFFERS: [&str; 1] = ["OFFER_BUY"];
-/// The keys that lead to the position in a body.
+/// The path of the position in a body.
 pub const LOCATION: [&str; 3] = ["location", "locationCoordinate", "location"];
 /// Columns that give a position.
 pub const POSITION_COLUMNS: [&str; 2] = ["longitude", "latitude"];
-/// Where a body gives an address.
+/// The path of an address in a body.
 pub const ADDRESS_PATH: &str = "location.address";
-/// Most homes of one `_many` call.
+/// Maximum homes in one `_many` call.
 pub const ESTIMATE_ITEMS_MAX: usize = 1_000;
 
 /// One characteristic of a home.
@@ -73,23 +73,23 @@ pub enum HomeInput {
     Address,
 }
 
-/// One thing that may be said of a home.
+/// A field of a home.
 #[derive(Clone, Copy, Debug)]
 pub struct HomeField {
-    /// Which.
+    /// The characteristic it gives.
     pub input: HomeInput,
-    /// The keys that lead to it in a body; empty where a body does not take it.
+    /// Its path in a body; empty if a body does not accept it.
     pub path: &'static [&'static str],
-    /// Its column in a portfolio; empty where a portfolio does not take it.
+    /// Its column in a portfolio; empty if a portfolio does not accept it.
     pub column: &'static str,
-    /// What it may be.
+    /// Its name, valid values and description.
     pub field: Field,
 }
 
-/// Columns that a portfolio must have; columns of an address may stand for the first two.
+/// Columns that a portfolio must have; columns of an address can replace the first two.
 pub const REQUIRED_COLUMNS: [&str; 4] = ["longitude", "latitude", "type", "surface_m2"];
 
-/// A thing a body must say.
+/// Defines a field that a body must have.
 const fn required(
     input: HomeInput,
     path: &'static [&'static str],
@@ -106,7 +106,7 @@ const fn required(
     }
 }
 
-/// A thing a body may say.
+/// Defines a field that a body may have.
 const fn optional(
     input: HomeInput,
     path: &'static [&'static str],
@@ -141,7 +141,7 @@ static CONDITIONS: ListOf = ListOf {
 const YEAR: FieldKind = FieldKind::Integer(YEAR_MIN, YEAR_MAX);
 const SURFACE: FieldKind = FieldKind::Between(SURFACE_M2_MIN, SURFACE_M2_MAX);
 
-/// Everything that may be said of a home, in the order of a portfolio's columns and of the arguments in SQL.
+/// All fields of a home, in the order of a portfolio's columns and of the arguments in SQL.
 pub static FIELDS: [HomeField; 24] = TABLE;
 
 #[rustfmt::skip]
@@ -191,7 +191,7 @@ const TABLE: [HomeField; 24] = [
         the town is known has a confidence of LOW"),
 ];
 
-/// The field of an input; [`HomeInput`] and [`FIELDS`] stand in one order.
+/// Returns the field of an input; [`HomeInput`] and [`FIELDS`] have the same order.
 const fn of(input: HomeInput) -> Field {
     TABLE[input as usize].field
 }
@@ -277,12 +277,12 @@ pub static ESTIMATE_MANY: [Field; 1] = [Field::required(
 )];
 
 impl HomeField {
-    /// The field a column of a portfolio stands for.
+    /// Returns the field of a portfolio column.
     pub fn of_column(column: &str) -> Option<&'static HomeField> {
         columns().find(|field| field.column == column)
     }
 
-    /// Where a body says it.
+    /// Returns its path in a body.
     pub fn path_in_body(&self) -> String {
         match self.input {
             HomeInput::Longitude => format!("{}[0]", LOCATION.join(".")),
@@ -292,7 +292,7 @@ impl HomeField {
     }
 }
 
-/// The fields a portfolio and the SQL functions take, in order.
+/// Returns the fields that a portfolio and the SQL functions accept, in order.
 pub fn columns() -> impl Iterator<Item = &'static HomeField> {
     FIELDS.iter().filter(|field| !field.column.is_empty())
 }

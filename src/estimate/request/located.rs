@@ -1,7 +1,7 @@
-//! Homes whose position may have to be found from an address.
+//! Homes given by a coordinate or by an address that is still to be located.
 //!
-//! A body gives a coordinate or an address; a coordinate wins. An interval is calibrated on homes whose place is known:
-//! of a home that is only known to lie in a town, the confidence is LOW however narrow the interval.
+//! If a body gives both, the coordinate wins. Intervals are calibrated on homes whose position is known, so the
+//! confidence is LOW if only the town of a home is known, however narrow its interval.
 
 use super::fields::ADDRESS_PATH;
 use crate::{Estimate, EstimateConfidence, Home};
@@ -10,18 +10,18 @@ use toise_geo::plausible::{PositionFault, check_position};
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::{PostalAddress, Precision, Resolved};
 
-/// How a body says where the home is.
+/// How a body gives the position of the home.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum HomePlace {
     /// By its coordinate alone.
     Coordinate,
-    /// By its coordinate, although it gives an address too.
+    /// By its coordinate; the body also gives an address, which is ignored.
     CoordinateBesideAddress,
     /// By an address alone.
     Address(String),
 }
 
-/// A home as asked, valid but perhaps not located.
+/// A valid home of a request; not yet located if it is given by an address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HomeRequest {
     home: Home,
@@ -40,7 +40,7 @@ pub struct LocatedHome {
 }
 
 impl LocatedHome {
-    /// Why its position cannot be that of a home in France, if it cannot.
+    /// Returns why its position cannot be that of a home in France; `None` if it can.
     pub fn position_fault(&self) -> Option<PositionFault> {
         check_position(self.home.latitude, self.home.longitude).err()
     }
@@ -77,7 +77,7 @@ impl HomeRequest {
 }
 
 impl Estimate {
-    /// The estimate of a home located by an address: of low confidence if only its town is known.
+    /// Lowers the confidence to LOW if the home was located by an address and only its town is known.
     pub fn located_by(mut self, address: Option<&Resolved>) -> Self {
         if address.is_some_and(|found| found.precision == Precision::Town) {
             self.confidence = EstimateConfidence::Low;

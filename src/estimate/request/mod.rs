@@ -27,10 +27,10 @@ use toise_contract::walk::JsonPath;
 use toise_geo::plausible::check_position;
 use toise_opendata::portfolio::RowFault;
 
-/// How messages about a row name its position.
+/// The name of the position in messages about a row.
 const POSITION_PATH: &str = "longitude, latitude";
 
-/// Parses the body of an estimate; `today` is the default valuation date. Its address is not searched yet.
+/// Parses the body of an estimate; `today` is the default valuation date. Does not locate its address yet.
 ///
 /// # Errors
 /// The first fault in document order; missing required fields are reported after all others.
@@ -56,7 +56,7 @@ pub fn parse_estimate_many(
 }
 
 fn home(body: &Value, today: NaiveDate, at: JsonPath<'_>) -> Result<HomeRequest, Fault> {
-    // What is missing counts at the end of the whole body, by the path of the value itself.
+    // Missing values are reported by `finish`, after the whole body has been read, with their own path.
     let values = read_part(body, &ESTIMATE, at)?;
     let mut draft = HomeDraft::default();
     for field in &FIELDS {
@@ -79,7 +79,7 @@ fn home(body: &Value, today: NaiveDate, at: JsonPath<'_>) -> Result<HomeRequest,
     Ok(HomeRequest::new(home, place))
 }
 
-/// What a body says of one thing.
+/// Returns the value that a body gives for a field.
 fn said<'a>(field: &HomeField, values: &'a Values<'_>) -> Option<&'a Taken<'a>> {
     let place = match field.input {
         HomeInput::Longitude => 0,
@@ -93,8 +93,8 @@ fn said<'a>(field: &HomeField, values: &'a Values<'_>) -> Option<&'a Taken<'a>> 
     }
 }
 
-/// Parses a home from the cells of a row, given as pairs of field and text; an empty text means unknown. A `position`,
-/// latitude and longitude in degrees, stands for cells that give none.
+/// Parses a home from the cells of a row, given as pairs of field and text; an empty text means unknown. `position`,
+/// latitude and longitude in degrees, is used if the cells give none.
 ///
 /// # Errors
 /// The first fault in the order of the cells, with the column name, then a position that cannot be that of a home in
@@ -137,7 +137,8 @@ fn read_cells<'c>(
     draft.finish(today, |field| Cow::Borrowed(field.column), is_required, at)
 }
 
-/// A cell as the body would have it; one that cannot be read stays text, for the check to refuse.
+/// Converts a cell to the value a body would have. A cell that cannot be converted stays text, which the validation
+/// rejects.
 fn value(field: &HomeField, cell: &str) -> Value {
     let text = |text: &str| Value::String(text.to_owned());
     match field.field.kind {
@@ -153,7 +154,8 @@ fn value(field: &HomeField, cell: &str) -> Value {
     }
 }
 
-/// Translates words common in other files to the contract's word: a bare letter, a class in French or English.
+/// Translates words that are common in other files to the contract's words: a single letter, a class in French or
+/// English.
 fn word(input: HomeInput, cell: &str) -> String {
     let is_letter = cell.len() == 1 && cell.as_bytes()[0].is_ascii_alphabetic();
     match input {

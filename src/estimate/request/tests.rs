@@ -1,4 +1,4 @@
-//! Parsing homes from bodies and cells, and what is rejected.
+//! Tests of parsing homes from bodies and cells, and of what is rejected.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn with(path: &str, value: Value) -> Value {
     body
 }
 
-/// The home of a body, located with no addresses but the communes.
+/// Parses the home of a body and locates it with a geocoder that knows only communes.
 fn located(body: &Value) -> Result<LocatedHome, Fault> {
     parse_estimate(body, today())?.locate(&toise_geocode::Geocoder::new(Vec::new()))
 }

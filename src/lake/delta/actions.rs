@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::super::snapshot::{DataFileEntry, Snapshot};
 use super::{FILES, file_name};
 
-/// The protocol that readers and writers must know: no features beyond the first.
+/// Protocol versions that readers and writers must support. They require no optional features.
 const READER_VERSION: u32 = 1;
 const WRITER_VERSION: u32 = 2;
 
-/// What made a version, for its history.
+/// Returns the action that describes how a version was made, for the table's history.
 pub(super) fn commit_info(version: &Snapshot, at_ms: i64) -> Value {
     let rows = version.rows().to_string();
     json!({"commitInfo": {
@@ -26,7 +26,8 @@ pub(super) fn protocol() -> Value {
     json!({"protocol": {"minReaderVersion": READER_VERSION, "minWriterVersion": WRITER_VERSION}})
 }
 
-/// Name and columns of a table. The identifier depends on the name alone, so that every log of a table has the same.
+/// Returns the action with the name and columns of a table. The identifier depends on the name alone, so that every log
+/// of a table has the same.
 pub(super) fn metadata(table: &str, schema: &Value) -> Value {
     let digest = blake3::hash(format!("toise table {table}").as_bytes()).to_hex();
     let id = [0..8, 8..12, 12..16, 16..20, 20..32].map(|digits| digest[digits].to_owned());
@@ -41,7 +42,7 @@ pub(super) fn metadata(table: &str, schema: &Value) -> Value {
     }})
 }
 
-/// A file that belongs to the table from this version on.
+/// Returns the action for a file that belongs to the table from this version on.
 pub(super) fn add(entry: &DataFileEntry, at_ms: i64, statistics: &Value) -> Value {
     json!({"add": {
         "path": path(entry),
@@ -53,7 +54,7 @@ pub(super) fn add(entry: &DataFileEntry, at_ms: i64, statistics: &Value) -> Valu
     }})
 }
 
-/// A file that no longer belongs to the table.
+/// Returns the action for a file that no longer belongs to the table.
 pub(super) fn remove(entry: &DataFileEntry, at_ms: i64) -> Value {
     json!({"remove": {
         "path": path(entry),
@@ -65,7 +66,7 @@ pub(super) fn remove(entry: &DataFileEntry, at_ms: i64) -> Value {
     }})
 }
 
-/// Path of a data file from the shared folder; its characters need no escapes.
+/// Returns the path of a data file relative to the shared folder; its characters need no escapes.
 fn path(entry: &DataFileEntry) -> String {
     format!("{FILES}/{}", file_name(&entry.file))
 }

@@ -31,7 +31,7 @@ pub(super) fn write(path: &Path, actions: &[Value]) -> Result<(), Error> {
     file.sync_all().map_err(|error| Error::io(path, error))
 }
 
-/// The columns of a checkpoint: one struct per kind of action, of which each row fills one.
+/// Returns the columns of a checkpoint: one struct per kind of action; each row fills one of them.
 fn schema() -> SchemaRef {
     let add = [
         text("path"),
@@ -89,7 +89,7 @@ fn structure<const N: usize>(name: &str, fields: [Field; N]) -> Field {
     Field::new(name, DataType::Struct(Fields::from(fields.to_vec())), true)
 }
 
-/// A map from text to text, with the names that Parquet prescribes.
+/// Returns a field that maps text to text, with the names that Parquet prescribes.
 fn text_map(name: &str) -> Field {
     let pairs = [
         Field::new("key", DataType::Utf8, false),

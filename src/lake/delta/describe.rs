@@ -1,4 +1,4 @@
-//! What a Delta log says of a data file beside its name: its columns and their statistics, read from its footer.
+//! Describes a data file for the Delta log: its columns and their statistics, read from its footer.
 
 use std::path::Path;
 use std::sync::Arc;

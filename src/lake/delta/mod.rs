@@ -1,11 +1,11 @@
-//! The Delta Lake log of a table (protocol 1/2), from which Spark, Trino, Databricks, delta-rs and Polars read one exact
-//! version, by time travel any version that is kept.
+//! The Delta Lake log of a table (protocol 1/2). Spark, Trino, Databricks, delta-rs and Polars use it to read one exact
+//! version or, by time travel, any version that is kept.
 //!
 //! A version of the log is the snapshot of the same number. The log begins with a checkpoint of the oldest kept version
 //! and has one entry per version: what its snapshot added and removed, with statistics of the files that it added. It
-//! is derived from the snapshots and the footers of their files and can be made again at any time; a new log takes
-//! over the entries of the one before unchanged, because readers may rely on that, and keeps some of versions whose
-//! files are gone.
+//! is derived from the snapshots and the footers of their files and can be rebuilt at any time. A new log takes over
+//! the entries of the previous log unchanged, because readers may rely on that. It also keeps some entries of versions
+//! whose files are gone.
 
 mod actions;
 mod checkpoint;
@@ -31,24 +31,24 @@ use describe::{FileDescription, describe};
 
 /// Folder of the log in a shared folder.
 pub(super) const FOLDER: &str = "_delta_log";
-/// Folder beside the log that keeps the data files of all its versions.
+/// Folder next to the log that keeps the data files of all its versions.
 pub(super) const FILES: &str = "_files";
-/// Entries that stay in the log after their version is no longer kept, so that a reader that has listed the log still
-/// finds what it listed.
+/// Number of entries that stay in the log after their version is no longer kept, so that a reader that has listed the
+/// log still finds them.
 const EXPIRED_ENTRIES_KEPT: u64 = 20;
 const LAST_CHECKPOINT: &str = "_last_checkpoint";
 
-/// A log that is there already.
+/// The log of the previous shared folder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FormerLog<'l> {
     /// Its folder.
     pub(super) folder: &'l Path,
-    /// Its last version that is of this table's history; a later entry is not ours.
+    /// Its last version that belongs to this table's history; later entries do not.
     pub(super) through: u64,
 }
 
-/// Writes the log of versions, oldest first and without gaps, into a folder. Entries of the former log are taken over.
-/// Durable on return, but for the names in the folder.
+/// Writes the log of versions, oldest first and without gaps, into a folder, and takes over the entries of the former
+/// log. The files are durable on return, but not their names in the folder.
 ///
 /// # Errors
 /// A data file is damaged, or files cannot be written.
@@ -89,7 +89,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Name in [`FILES`] of a data file.
+/// Returns the name in [`FILES`] of a data file.
 pub(super) fn file_name(parquet_file: &str) -> String {
     format!("{}.pq", parquet_file.trim_end_matches(".parquet"))
 }
@@ -102,7 +102,7 @@ fn checkpoint_name(version: u64) -> String {
     format!("{version:020}.checkpoint.parquet")
 }
 
-/// When a snapshot was published, in milliseconds after 1970; 0 if it does not say.
+/// Returns when a snapshot was published, in milliseconds since 1970; 0 if it does not say.
 fn published_ms(snapshot: &Snapshot) -> i64 {
     let moment = DateTime::parse_from_rfc3339(&snapshot.published_at);
     moment.map_or(0, |moment| moment.timestamp_millis())
@@ -117,7 +117,7 @@ struct LogWriter<'l> {
 }
 
 impl LogWriter<'_> {
-    /// Links the file of a version from the former log, if that has one of this name.
+    /// Links the file of a version from the former log, if that has a file of this name. Returns whether it did.
     fn takes_over(&self, version: &Snapshot, name: &str) -> Result<bool, Error> {
         let former = self.former.filter(|log| version.sequence <= log.through);
         let Some(from) = former.map(|log| log.folder.join(name)) else {
@@ -129,7 +129,7 @@ impl LogWriter<'_> {
         }
     }
 
-    /// Links the files of the former log that belong to the last versions before the oldest.
+    /// Links the files of the former log for the last versions before the oldest kept one.
     fn take_over_expired(&self, oldest: &Snapshot) -> Result<(), Error> {
         let Some(former) = self.former else {
             return Ok(());
@@ -154,7 +154,7 @@ impl LogWriter<'_> {
         Ok(())
     }
 
-    /// The actions of one version: what changed since the one before, or all that it has if that is not known.
+    /// Returns the actions of one version: the changes since the previous version, or all files if there is none.
     fn entry(
         &mut self,
         version: &Snapshot,
@@ -185,7 +185,7 @@ impl LogWriter<'_> {
         Ok(actions)
     }
 
-    /// The actions that a checkpoint of a version holds.
+    /// Returns the actions that a checkpoint of a version holds.
     fn state(&mut self, version: &Snapshot) -> Result<Vec<Value>, Error> {
         self.describe(&version.parts)?;
         let mut actions = vec![protocol(), self.metadata(version)?];
@@ -197,7 +197,7 @@ impl LogWriter<'_> {
 
     fn metadata(&self, version: &Snapshot) -> Result<Value, Error> {
         let name = self.own.file_name().unwrap_or_default().to_string_lossy();
-        // The files of the latest run have the columns of today.
+        // The files of the latest run have the current columns.
         let mut parts: Vec<&DataFileEntry> = version.parts.iter().collect();
         parts.sort_by_key(|entry| std::cmp::Reverse(entry.run));
         let files = parts.iter().filter_map(|entry| {
@@ -251,7 +251,8 @@ fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         .map_err(|error| Error::io(path, error))
 }
 
-/// Dates a file of the log to the publication of its version: readers go by it when they look for a moment.
+/// Sets the modification time of a log file to the publication of its version: readers use it to find the version of a
+/// moment.
 fn set_modified(path: &Path, version: &Snapshot) -> Result<(), Error> {
     let since_1970 = u64::try_from(published_ms(version)).unwrap_or(0);
     let moment = SystemTime::UNIX_EPOCH + Duration::from_millis(since_1970);

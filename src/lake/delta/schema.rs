@@ -1,12 +1,13 @@
-//! The columns of a table as a Delta log states them, from the Arrow schemas of its files.
+//! The columns of a table in the form of a Delta log, from the Arrow schemas of its files.
 
 use arrow::datatypes::{DataType, Field, Schema};
 use serde_json::{Value, json};
 
-/// The columns of all files, those of the first file first. Every column may be null, because an older file may lack it.
+/// Returns the columns of all files, those of the first file first. Every column may be null, because an older file may
+/// lack it.
 ///
 /// # Errors
-/// A column has a type that Delta tables do not know.
+/// A column has a type that Delta tables do not have.
 pub(super) fn of_files<'s>(files: impl Iterator<Item = &'s Schema>) -> Result<Value, String> {
     let mut columns: Vec<&Field> = Vec::new();
     for schema in files {

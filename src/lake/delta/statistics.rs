@@ -1,5 +1,5 @@
-//! Statistics of a data file in the form of a Delta log: rows, and of each column that queries filter on its least and
-//! greatest value and its nulls. Readers skip files by them, so a bound that is not sure is left out.
+//! Statistics of a data file in the form of a Delta log: the number of rows and, for each column that queries filter
+//! on, minimum, maximum and number of nulls. Readers skip files by them, so a bound that is not certain is left out.
 
 use std::cmp::Ordering;
 
@@ -17,8 +17,8 @@ enum Bound {
     Text(String),
 }
 
-/// Rows, least and greatest values, and nulls of a file. Covers columns with a page index, which are those that queries
-/// filter on, but no lists.
+/// Returns the number of rows, and the minimum, maximum and number of nulls of each column with a page index. Those are
+/// the columns that queries filter on, except lists.
 pub(super) fn of_file(metadata: &ParquetMetaData, schema: &Schema) -> Value {
     let (mut least, mut greatest, mut nulls) = (Map::new(), Map::new(), Map::new());
     let leaves = metadata.file_metadata().schema_descr().columns();
@@ -61,7 +61,7 @@ fn null_count(group: &ColumnChunkMetaData) -> Option<u64> {
     group.statistics()?.null_count_opt()
 }
 
-/// Bounds over all row groups; `None` if one does not tell, or if there are only nulls.
+/// Returns bounds over all row groups; `None` if a row group has no statistics, or if there are only nulls.
 fn bounds(groups: &[&ColumnChunkMetaData]) -> Option<(Bound, Bound)> {
     let mut bounds: Option<(Bound, Bound)> = None;
     for group in groups {
@@ -104,13 +104,13 @@ fn bounds_of(statistics: &Statistics) -> Option<(Bound, Bound)> {
         }
         _ => return None,
     };
-    // A NaN has no place in the order.
+    // NaN cannot be compared.
     let comparable = bounds.0.partial_cmp(&bounds.1) != Some(Ordering::Greater)
         && bounds.0.partial_cmp(&bounds.1).is_some();
     comparable.then_some(bounds)
 }
 
-/// A bound as JSON, by the type of its column.
+/// Returns a bound as JSON, in the form that the type of its column needs.
 fn shown(bound: &Bound, kind: &DataType) -> Option<Value> {
     match (bound, kind) {
         (Bound::Integer(days), DataType::Date32) => {

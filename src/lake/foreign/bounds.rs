@@ -1,4 +1,4 @@
-//! What a file may announce: in its footer, and in the headers of its pages, which may say something else.
+//! Limits on the sizes that a file announces in its footer and in the headers of its pages, which may disagree.
 
 use std::io;
 
@@ -11,13 +11,13 @@ use super::ForeignError;
 use super::pages::{HeaderError, PageHeader, page_header};
 use toise_base::bounded::{RATIO_MAX, UNPACKED_BYTES_LEAST, check_columns, gunzip};
 
-/// Maximum bytes of a page after decompression. Common writers make pages of one megabyte, and of at most a hundred.
+/// Maximum bytes of a page after decompression. Common writers make pages of about 1 MB, and at most 100 MB.
 const PAGE_BYTES_MAX: u64 = 256 << 20;
 /// Maximum bytes of the longest pages of all columns of a row group, which are in memory together.
 const PAGES_BYTES_MAX: u64 = 2 << 30;
-/// Bytes of texts written as differences that may become whole at once: each may be as long as its page.
+/// Maximum bytes of delta-encoded texts that are decoded at once: each text may be as long as its page.
 const DELTAS_BYTES_MAX: u64 = 256 << 20;
-/// Bytes read to find a page's header, then if it goes on.
+/// Bytes read to find a page's header: the first try, and the second if the header is longer.
 const HEADER_BYTES: [u64; 2] = [1 << 10, 1 << 20];
 
 /// A column chunk, for messages.
@@ -35,7 +35,7 @@ impl ColumnChunk<'_> {
         }
     }
 
-    /// Where it begins and ends in a file of some bytes.
+    /// Returns where it begins and ends in a file of `file_bytes` bytes.
     fn range(&self, file_bytes: u64) -> Result<(u64, u64), ForeignError> {
         let start = self.about.dictionary_page_offset();
         let start = start.unwrap_or_else(|| self.about.data_page_offset());
@@ -43,14 +43,14 @@ impl ColumnChunk<'_> {
             let bytes = u64::try_from(self.about.compressed_size()).ok()?;
             Some((start, start.checked_add(bytes)?))
         });
-        // The pages of a chunk without a dictionary begin with its data, those of another with the dictionary.
+        // A chunk with a dictionary begins with its dictionary page, any other with its first data page.
         let has_data = self.about.data_page_offset() >= 0;
         let range = range.filter(|(_, end)| has_data && *end <= file_bytes);
         range.ok_or_else(|| self.refused("is said to lie outside the file"))
     }
 }
 
-/// Bytes that a file has become so far.
+/// Number of bytes that a file may still decompress to.
 struct Budget {
     left: u64,
 }
@@ -69,7 +69,7 @@ impl Budget {
     }
 }
 
-/// Examines a file; returns the rows of a batch, at most `batch_rows`.
+/// Examines a file. Returns the number of rows per batch, at most `batch_rows`.
 pub(super) fn examine(
     file: &impl ChunkReader,
     about: &ParquetMetaData,
@@ -109,7 +109,7 @@ pub(super) fn examine(
 #[derive(Default)]
 struct LongestPages {
     page: u64,
-    /// Of those whose texts are written as differences.
+    /// The longest page with delta-encoded texts.
     delta: u64,
 }
 
@@ -165,8 +165,8 @@ fn read_header(
     Err(chunk.refused("a page without a header that can be read"))
 }
 
-/// A page in gzip may become longer than its header says, because it is decompressed to its end. In the other codecs what
-/// the header says is the room there is, or a byte becomes 255 at most.
+/// Refuses a gzip page that becomes longer than its header says, because gzip is decompressed to its end. With the
+/// other codecs, the output buffer has the length that the header says, or a byte becomes 255 at most.
 fn examine_gzip(
     file: &impl ChunkReader,
     chunk: &ColumnChunk<'_>,
@@ -177,7 +177,7 @@ fn examine_gzip(
     let bytes = usize::try_from(page.compressed - levels).map_err(too_long)?;
     let packed = file.get_bytes(at + levels, bytes)?;
     let mut unpacked = io::Read::take(gunzip(&packed[..]), page.uncompressed + 1);
-    // What is no gzip is reported when it is read.
+    // A page that is not gzip is reported when it is read.
     let bytes = io::copy(&mut unpacked, &mut io::sink()).unwrap_or_default();
     match bytes > page.uncompressed {
         true => Err(chunk.refused("a page becomes longer than its header says")),

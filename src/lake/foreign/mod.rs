@@ -1,11 +1,11 @@
-//! Parquet files that others made, read within bounds of memory.
+//! Reads Parquet files that toise did not write, in bounded memory.
 //!
-//! A file of a few kilobytes can announce gigabytes in three ways: pages that decompress to a thousand times their length,
-//! a dictionary whose one long text is repeated in every row, and texts that are written as differences to the text before.
-//! So a file is examined before it is read (`bounds`, `pages`: footer and page headers, about a microsecond a page),
-//! texts are read as views of their pages rather than as copies (`views`), and the texts of a batch are counted before
-//! they are handed over. Whoever reads a Parquet file that toise did not write itself goes through [`ForeignParquet`], or
-//! has it examined before another reader takes it.
+//! A file of a few kilobytes can announce gigabytes in three ways: pages that decompress to a thousand times their
+//! length, a dictionary whose one long text is repeated in every row, and texts that are encoded as differences to the
+//! text before. So a file is examined before it is read (`bounds`, `pages`: footer and page headers, about 1 µs per
+//! page), texts are read as views of their pages rather than as copies (`views`), and the text bytes of a batch are
+//! counted before it is returned. Code that reads a Parquet file that toise did not write uses [`ForeignParquet`], or
+//! has it examine the file before another reader opens it.
 
 mod bounds;
 mod pages;
@@ -29,10 +29,10 @@ use parquet::file::reader::ChunkReader;
 /// Maximum bytes of all texts in one batch.
 pub const BATCH_TEXT_BYTES_MAX: u64 = 128 << 20;
 
-/// Why a Parquet file is not read. Whoever shows it names the file.
+/// The reason why a Parquet file is refused. Callers add the name of the file.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {
-    /// It is no Parquet file, or damaged.
+    /// The file is not a Parquet file, or is damaged.
     #[error("not a readable Parquet file: {0}")]
     Unreadable(#[from] ParquetError),
     /// A batch of rows is damaged.
@@ -43,14 +43,14 @@ pub enum ForeignError {
         /// The cause.
         source: ArrowError,
     },
-    /// A column asks for too much.
+    /// A column exceeds a limit, or is malformed.
     #[error("row group {row_group}, column {column:?}: {reason}")]
     Column {
         /// Number of the row group, from 1.
         row_group: usize,
         /// Path of the column.
         column: String,
-        /// What is too much, or wrong.
+        /// What is wrong with it.
         reason: String,
     },
     /// The texts are too long.
@@ -60,17 +60,18 @@ pub enum ForeignError {
     Texts {
         /// Rows read before.
         row: u64,
-        /// Name of the column with the longest.
+        /// Name of the column with the most text.
         column: String,
         /// Rows of the batch.
         rows: usize,
     },
-    /// The file as a whole asks for too much.
+    /// The file as a whole is refused.
     #[error("{0}")]
     File(String),
 }
 
-/// The footer of a file. The Arrow schema in it is decoded by a library that panics at types it does not know.
+/// Reads the footer of a file. Catches the panic of the library that decodes the Arrow schema, which panics at unknown
+/// types.
 fn footer(file: &impl ChunkReader) -> Result<ArrowReaderMetadata, ForeignError> {
     let load = || ArrowReaderMetadata::load(file, ArrowReaderOptions::new());
     let loaded = catch_unwind(AssertUnwindSafe(load));
@@ -88,11 +89,11 @@ pub struct ForeignParquet {
 }
 
 impl ForeignParquet {
-    /// Examines a file that another reader is to read, one that takes texts as views. Returns the rows of a batch that it may
+    /// Examines a file for another reader, which must read texts as views. Returns the number of rows that a batch may
     /// have, at most `batch_rows`.
     ///
     /// # Errors
-    /// It is no Parquet file, or asks for more than the bounds allow.
+    /// It is not a Parquet file, or exceeds a limit.
     pub fn examine(file: &impl ChunkReader, batch_rows: usize) -> Result<usize, ForeignError> {
         bounds::examine(file, footer(file)?.metadata(), batch_rows)
     }
@@ -100,7 +101,7 @@ impl ForeignParquet {
     /// Opens a file and examines it; batches have at most `batch_rows` rows.
     ///
     /// # Errors
-    /// It is no Parquet file, or asks for more than the bounds allow.
+    /// It is not a Parquet file, or exceeds a limit.
     pub fn open(file: impl ChunkReader + 'static, batch_rows: usize) -> Result<Self, ForeignError> {
         let footer = footer(&file)?;
         let batch_rows = bounds::examine(&file, footer.metadata(), batch_rows)?;
@@ -118,26 +119,26 @@ impl ForeignParquet {
         })
     }
 
-    /// The columns as the file has them. Batches have views in place of texts; see [`Self::restored`].
+    /// Returns the columns with the types of the file. Batches have views in place of texts; see [`Self::restored`].
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     pub fn names(&self) -> Vec<String> {
         let fields = self.schema.fields().iter();
         fields.map(|field| field.name().clone()).collect()
     }
 
-    /// Rows of the file, as its footer says.
+    /// Returns the number of rows, as the footer says.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// A batch with the types of [`Self::schema`], whose texts are copies.
+    /// Converts a batch to the types of [`Self::schema`], with copies of its texts.
     ///
     /// # Errors
-    /// More text than an array of the file's type holds.
+    /// There is more text than an array of the file's type can hold.
     pub fn restored(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         views::restored(schema, batch)
     }

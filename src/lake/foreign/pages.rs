@@ -1,21 +1,22 @@
-//! The headers of a column chunk's pages, as the Thrift compact protocol writes them.
+//! Reads the page headers of a column chunk, which are in the Thrift compact protocol.
 //!
-//! The parquet crate reads them too, but tells nobody how long a page becomes before it has decompressed it. Only the few
-//! numbers that bound a page are read here; all else is skipped.
+//! The parquet crate reads them too, but does not say how long a page becomes before it has decompressed it. Only the
+//! few numbers that bound a page are read here; everything else is skipped.
 
 /// Fields of a page header.
 const UNCOMPRESSED: i64 = 2;
 const COMPRESSED: i64 = 3;
 const DATA_PAGE: i64 = 5;
 const DATA_PAGE_V2: i64 = 8;
-/// Field of the encoding in the header of a data page, and of one of version 2.
+/// Field of the encoding in the header of a data page, for versions 1 and 2.
 const ENCODING: i64 = 2;
 const ENCODING_V2: i64 = 4;
-/// Fields of the bytes before the compressed ones in a page of version 2: definition and repetition levels.
+/// Fields with the lengths of the definition and repetition levels, which come uncompressed first in a page of version
+/// 2.
 const LEVELS_V2: [i64; 2] = [5, 6];
-/// Number of the encoding that writes a text as its difference to the one before.
+/// Number of the encoding that stores a text as its difference to the previous one.
 const DELTA_BYTE_ARRAY: i64 = 7;
-/// How deep structures may lie in one another; a page header has three levels.
+/// Maximum nesting of structures; a page header has three levels.
 const DEPTH_MAX: usize = 16;
 
 /// Types of the compact protocol.
@@ -35,7 +36,7 @@ mod kind {
     pub const STRUCT: u8 = 12;
 }
 
-/// What bounds a page.
+/// The numbers that bound a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PageHeader {
     /// Bytes of the header itself.
@@ -44,22 +45,22 @@ pub(super) struct PageHeader {
     pub compressed: u64,
     /// Bytes of the page after decompression.
     pub uncompressed: u64,
-    /// Bytes at its beginning that are not compressed.
+    /// Uncompressed bytes at its beginning.
     pub levels: u64,
-    /// Whether its texts are written as differences.
+    /// Whether its texts are delta-encoded.
     pub is_delta: bool,
 }
 
-/// Why a header cannot be read.
+/// The reason why a header cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeaderError {
-    /// It goes on after these bytes.
+    /// The header continues after these bytes.
     Cut,
-    /// It is none.
+    /// The bytes are not a header.
     Malformed,
 }
 
-/// Reads the header that begins a slice.
+/// Reads the header at the beginning of a slice.
 pub(super) fn page_header(bytes: &[u8]) -> Result<PageHeader, HeaderError> {
     let mut reader = Compact { bytes, at: 0 };
     let (mut compressed, mut uncompressed) = (None, None);
@@ -127,8 +128,8 @@ impl Compact<'_> {
         Ok(())
     }
 
-    /// The kind of the next field of a structure; `None` at its end. `field` is the number of the one before, then of
-    /// this one.
+    /// Reads the kind of the next field of a structure; `None` at its end. `field` is the number of the previous field,
+    /// and is set to that of this one.
     fn field(&mut self, field: &mut i64) -> Result<Option<u8>, HeaderError> {
         let byte = self.byte()?;
         if byte == kind::STOP {
@@ -141,7 +142,7 @@ impl Compact<'_> {
         Ok(Some(byte & 0x0f))
     }
 
-    /// Reads the header of a data page, whose fields have these numbers.
+    /// Reads the header of a data page. `encoding` and `levels` are the numbers of its fields.
     fn data_page(
         &mut self,
         page: &mut PageHeader,
@@ -168,7 +169,7 @@ impl Compact<'_> {
             return Err(HeaderError::Malformed);
         }
         match of_kind {
-            // A field's kind is its value.
+            // The kind of a boolean field is its value.
             kind::TRUE | kind::FALSE => Ok(()),
             kind::BYTE => self.jump(1),
             kind::I16 | kind::I32 | kind::I64 => self.varint().map(drop),
@@ -208,7 +209,7 @@ impl Compact<'_> {
         }
     }
 
-    /// Skips an item of a list or a map, where a truth value takes a byte.
+    /// Skips an item of a list or a map, where a boolean takes a byte.
     fn skip_item(&mut self, of_kind: u8, depth: usize) -> Result<(), HeaderError> {
         match of_kind {
             kind::TRUE | kind::FALSE => self.jump(1),
@@ -223,7 +224,8 @@ mod tests {
 
     #[test]
     fn a_header_is_read_up_to_its_last_byte_and_a_cut_one_goes_on() {
-        // type 0, 300 bytes that are 70 in the file, a data page of 5 values in encoding 7 with a statistic, then a page.
+        // Type 0, 300 bytes (70 in the file), a data page of 5 values in encoding 7 with a statistic, then a byte of
+        // the page.
         let header = [
             0x15, 0x00, 0x15, 0xd8, 0x04, 0x15, 0x8c, 0x01, 0x2c, 0x15, 0x0a, 0x15, 0x0e, 0x15,
             0x06, 0x15, 0x06, 0x1c, 0x18, 0x01, b'a', 0x00, 0x00, 0x00, 0xff,

@@ -1,4 +1,4 @@
-//! Parquet files that announce, or become, more than they are.
+//! Tests with Parquet files that announce, or become, more than their size.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ fn rows_come_back_with_the_types_of_the_file() {
 #[test]
 fn pages_that_become_a_thousand_times_as_long_are_refused_by_place() {
     let one_long = || texts(["x".repeat(40 << 20)]);
-    // Snappy makes a twentieth of it at best, which is no more than files of open data do.
+    // Snappy compresses to a twentieth at best, which open data files do as well.
     for compression in [
         Compression::GZIP(GzipLevel::default()),
         Compression::ZSTD(ZstdLevel::default()),
@@ -107,7 +107,7 @@ fn pages_that_become_a_thousand_times_as_long_are_refused_by_place() {
 fn a_page_that_is_longer_than_its_header_says_is_refused() {
     let properties = plain().set_compression(Compression::GZIP(GzipLevel::default()));
     let file = written(vec![("text", texts(["x".repeat(3_000)]))], properties);
-    // The header says how long it becomes: 3,004 bytes and those of the levels.
+    // The header says the decompressed length: 3,004 bytes plus those of the levels.
     let header = file
         .windows(4)
         .position(|bytes| bytes[..2] == [0x15, 0x00])

@@ -1,4 +1,4 @@
-//! Texts as views: a text that a dictionary repeats in each row is held once.
+//! Reads texts as views, so that a text that a dictionary repeats in each row is held once.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow::compute::{can_cast_types, cast};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-/// The columns with views in place of texts and bytes, wherever they can be turned back.
+/// Returns the columns with views in place of texts and bytes, wherever the views can be cast back.
 pub(super) fn schema(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let viewed = viewed(field);
@@ -38,7 +38,7 @@ fn view_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// Bytes of the texts in an array, each counted as often as it occurs.
+/// Returns the number of bytes of the texts in an array, each counted as often as it occurs.
 pub(super) fn text_bytes(array: &ArrayRef) -> u64 {
     of_data(&array.to_data())
 }
@@ -47,7 +47,7 @@ fn of_data(data: &ArrayData) -> u64 {
     let own = match data.data_type() {
         DataType::Utf8View | DataType::BinaryView => {
             let views: &[u128] = &data.buffer::<u128>(0)[..data.len()];
-            // The lower half of the lower half of a view is the length of its text.
+            // The lowest 32 bits of a view are the length of its text.
             views.iter().map(|view| u64::from(*view as u32)).sum()
         }
         DataType::Utf8 | DataType::Binary => {
@@ -61,7 +61,7 @@ fn of_data(data: &ArrayData) -> u64 {
     own + data.child_data().iter().map(of_data).sum::<u64>()
 }
 
-/// The batch with the types of the file.
+/// Casts a batch to the types of the file.
 pub(super) fn restored(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns = schema.fields().iter().zip(batch.columns());
     let columns = columns.map(

@@ -80,7 +80,7 @@ static COLUMNS: LazyLock<Vec<RecordColumn<Advert>>> = LazyLock::new(|| {
     to
 });
 
-/// The columns of the table.
+/// Returns the columns of the table.
 pub(super) fn columns() -> Vec<Column> {
     COLUMNS.iter().map(RecordColumn::described).collect()
 }
@@ -102,7 +102,7 @@ impl AdvertRows {
     /// Adds an advert.
     ///
     /// # Errors
-    /// It has no identifier.
+    /// The advert has no identifier.
     pub fn push(&mut self, advert: &Advert) -> Result<(), Error> {
         if advert.flx_id.is_none() {
             return Err(Error::NoId);
@@ -111,10 +111,10 @@ impl AdvertRows {
         Ok(())
     }
 
-    /// The rows added since the last batch, in the schema of [`adverts`].
+    /// Returns the rows added since the last batch, in the schema of [`adverts`].
     ///
     /// # Errors
-    /// Not reached with these columns; Arrow checks them anyway.
+    /// Unreachable with these columns; Arrow checks them anyway.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         RecordBatch::try_new(Arc::clone(adverts().arrow()), self.rows.finish())
     }

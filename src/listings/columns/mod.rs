@@ -1,4 +1,4 @@
-//! The lake's tables of listings: their columns, and how records become rows.
+//! Columns of the lake's tables of listings, and the builders that turn records into rows.
 //!
 //! `properties` and `adverts` hold what filters, sorting and SQL need, one row per record; whole records stay in the
 //! store. A column is named after its path in the record, in snake case; positions are `lat` and `lon`, commune centres
@@ -33,7 +33,7 @@ pub const RECORD_KEY: &str = "record_key";
 /// Column of a property's adverts.
 pub const ADVERTS: &str = "adverts";
 
-/// Why a record cannot be converted to a row.
+/// The error of a record that cannot be converted to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Rows are found by their identifier.
@@ -58,17 +58,17 @@ fn table(name: &'static str, columns: Vec<Column>) -> TableSchema {
     )
 }
 
-/// The table of properties.
+/// Returns the table of properties.
 pub fn properties() -> &'static TableSchema {
     &PROPERTIES
 }
 
-/// The table of adverts.
+/// Returns the table of adverts.
 pub fn adverts() -> &'static TableSchema {
     &ADVERT_TABLE
 }
 
-/// The table of properties or adverts.
+/// Returns the table of properties or adverts.
 pub fn table_of(listing: ListingKind) -> &'static TableSchema {
     match listing {
         ListingKind::Property => properties(),

@@ -119,7 +119,7 @@ static ADVERT_COLUMNS: LazyLock<Vec<RecordColumn<PropertyAdvert>>> = LazyLock::n
 static ADVERT_FIELDS: LazyLock<Vec<Column>> =
     LazyLock::new(|| ADVERT_COLUMNS.iter().map(RecordColumn::described).collect());
 
-/// The columns of the table, with the adverts last.
+/// Returns the columns of the table, with the adverts last.
 pub(super) fn columns() -> Vec<Column> {
     let mut columns: Vec<Column> = COLUMNS.iter().map(RecordColumn::described).collect();
     columns.push(Column {
@@ -158,7 +158,7 @@ impl PropertyRows {
     /// Adds a property with the key of its record in the store.
     ///
     /// # Errors
-    /// It has no identifier.
+    /// The property has no identifier.
     pub fn push(&mut self, key: RecordKey, property: &Property) -> Result<(), Error> {
         if property.flx_id.is_none() {
             return Err(Error::NoId);
@@ -172,7 +172,7 @@ impl PropertyRows {
         Ok(())
     }
 
-    /// The rows added since the last batch, in the schema of [`properties`].
+    /// Returns the rows added since the last batch, in the schema of [`properties`].
     ///
     /// # Errors
     /// More than 2^31 adverts.

@@ -21,7 +21,7 @@ pub(super) struct RecordColumn<R> {
 /// Receives the texts of a list, one by one.
 pub(super) type TextVisitor<'a> = &'a mut dyn FnMut(&str);
 
-/// How a column is read from a record.
+/// The function that reads a column from a record.
 pub(super) enum ColumnReader<R> {
     Id(fn(&R) -> Option<Uuid>),
     Text(fn(&R) -> Option<&str>),

@@ -1,11 +1,11 @@
 //! Ingestion: adverts are prepared on all cores and written in groups, one transaction each.
 //!
-//! Called by the HTTP API, the collector and the CLI. A group's records, properties and events become durable
-//! together, or none of them. Before the transaction each advert is prepared against what readers see, and the
-//! property it belongs to is searched for (`placement`). Inside it, the version an advert was prepared against is
-//! compared with the current one. The rare advert that another writer changed, or that occurs twice in the group, is
-//! prepared again; its placement is checked again if something near it changed. So any number of servers and commands
-//! may ingest at once, and the result does not depend on how adverts were grouped.
+//! Called by the HTTP API, the collector and the CLI. A group's records, properties and events become durable together
+//! or not at all. Before the transaction, each advert is prepared against what readers see, and its property is
+//! searched for (`placement`). Inside the transaction, the version that an advert was prepared against is compared with
+//! the current one. An advert that another writer changed, or that occurs twice in the group, is prepared again, which
+//! is rare. A placement is checked again if something near it changed. So any number of servers and commands may ingest
+//! at once, and the result does not depend on how adverts were grouped.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -55,7 +55,7 @@ pub type IngestOutcome = std::result::Result<IngestReceipt, Fault>;
 /// The contract's error code for a refused advert.
 const FAULT_CODE: u32 = 10_002;
 
-/// The outcome for an advert as JSON, for responses.
+/// Returns the outcome for an advert as JSON, for responses.
 pub fn answer(outcome: &IngestOutcome) -> Value {
     let receipt = match outcome {
         Ok(receipt) => receipt,
@@ -82,7 +82,7 @@ struct PreparedAdvert {
     plan: Option<WritePlan>,
 }
 
-/// What to do with an advert, valid while the stored one still has this version.
+/// The planned write of an advert, valid while the stored advert still has this version.
 struct WritePlan {
     version: Option<(i64, i64)>,
     step: IngestDecision,
@@ -93,7 +93,7 @@ struct WritePlan {
 struct IngestGroup {
     /// The last change before anything was looked up for the group.
     basis: ChangeBaseline,
-    /// Each advert, or why it was refused.
+    /// Each advert, or the fault for which it was refused.
     adverts: Vec<std::result::Result<PreparedAdvert, Fault>>,
 }
 
@@ -113,7 +113,7 @@ impl Listings {
                 while !adverts.is_empty() {
                     let rest = adverts.split_off(adverts.len().min(GROUP_MAX));
                     let group = self.prepare_group(std::mem::replace(&mut adverts, rest));
-                    // The receiver is gone when an earlier group failed.
+                    // The receiver is gone if an earlier group failed.
                     if prepared.send(group).is_err() {
                         return;
                     }
@@ -199,11 +199,12 @@ impl Listings {
             });
             let outcomes = outcomes.collect::<Result<Vec<IngestOutcome>>>()?;
             tables.end()?;
-            // Dropping a group takes time: it is returned, because other writers would wait for a drop in here.
+            // Dropping a group takes time: it is returned, so that other writers do not wait for the drop.
             Ok((outcomes, group))
         });
         if written.is_err() {
-            // The alerts it saw may not exist: other writes of the same group commit failed with it.
+            // The percolator may have seen alerts that do not exist, because other writes of the same group commit
+            // failed too.
             self.percolator.forget();
         }
         let (outcomes, _) = written?;
@@ -265,7 +266,7 @@ fn write_one(
     let (trigger, events) = match draft.change {
         ContentChange::Created => (AdvertTrigger::Created, draft.events.clone()),
         ContentChange::Updated => (AdvertTrigger::Changed, draft.events.clone()),
-        // What an old sighting adds to the past is not told.
+        // Changes that an old sighting adds to the history are not reported.
         ContentChange::Unchanged if draft.is_restated => (AdvertTrigger::Sighted, Vec::new()),
         ContentChange::Unchanged => (AdvertTrigger::Changed, Vec::new()),
     };

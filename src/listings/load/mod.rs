@@ -1,5 +1,5 @@
 //! Loads adverts into the store: sighting by sighting ([`ingest`], whose request body [`request`] reads), or millions
-//! at once when it is known which of them show one asset ([`bulk`]). [`snapshot`] takes offline what a portal shows no more.
+//! at once if their assets are known ([`bulk`]). [`snapshot`] takes adverts offline that a portal no longer shows.
 
 pub mod bulk;
 pub mod ingest;

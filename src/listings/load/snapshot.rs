@@ -1,7 +1,7 @@
-//! Snapshots: files that hold all that a portal shows. What they do not show any more goes offline.
+//! Portal snapshots: files with all adverts that a portal shows. Adverts that are missing from a snapshot go offline.
 //!
-//! Called by the CLI after the adverts of a snapshot were ingested. The store knows no portal of an advert but in its
-//! record, so every advert that is online is read: about a minute for a million.
+//! Called by the CLI after the adverts of a snapshot were ingested. The store holds an advert's portal only in its
+//! record, so every online advert is read: about a minute for a million.
 
 use std::collections::HashSet;
 
@@ -19,14 +19,14 @@ use toise_store::document;
 /// Adverts read per query, and written together.
 const BATCH_SIZE: usize = 1_024;
 
-/// All that some portals showed at one moment.
+/// All adverts that some portals showed at one moment.
 #[derive(Clone, Debug)]
 pub struct PortalSnapshot {
     /// The portals, as the `source` of their adverts.
     pub sources: HashSet<String>,
     /// The adverts that were shown.
     pub seen: HashSet<UrlDigest>,
-    /// When.
+    /// The moment.
     pub at: Timestamp,
 }
 
@@ -38,7 +38,7 @@ struct OnlineAdvert {
     document: Vec<u8>,
 }
 
-/// What of a record says whether a snapshot should show it.
+/// The fields of a record that decide whether a snapshot should show it.
 #[derive(Deserialize)]
 struct ShownAs {
     url: Option<String>,
@@ -46,11 +46,11 @@ struct ShownAs {
 }
 
 impl Listings {
-    /// Ingests, for every advert of the portals that is online and that the snapshot does not show, a sighting that it
-    /// is offline. Adverts that were seen at that moment or later stay as they are. Returns once durable. Blocks.
+    /// Ingests an offline sighting for every online advert of the portals that the snapshot does not show. Adverts that
+    /// were seen at that moment or later do not change. Returns once durable. Blocks.
     ///
     /// # Errors
-    /// The store fails. What was written before stays; to repeat it does no harm.
+    /// The store fails. What was written before stays; repeating the call does no harm.
     pub fn take_offline_unseen(&self, snapshot: &PortalSnapshot) -> Result<Vec<IngestOutcome>> {
         let mut outcomes = Vec::new();
         let mut after = 0;
@@ -72,7 +72,7 @@ impl Listings {
 }
 
 impl PortalSnapshot {
-    /// The sighting that an advert is offline, if the snapshot should show it and does not.
+    /// Returns an offline sighting, if the snapshot should show the advert and does not.
     fn absence(&self, advert: &OnlineAdvert) -> Result<Option<Value>> {
         let is_later = advert.observed_at_ms >= self.at.get().timestamp_millis();
         if is_later || self.seen.contains(&advert.digest) {

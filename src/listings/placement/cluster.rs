@@ -2,8 +2,8 @@
 //!
 //! Called inside the transaction. A property keeps its identifier for life: that of its first advert. When two
 //! properties turn out to be one asset, the older one stays and the other's identifier redirects to it. An advert that
-//! joined a property when little was known of it may leave it once it tells more. What a person splits is never joined
-//! again: those pairs of adverts are stored as distinct; what a person joins stays.
+//! joined a property when little was known of it may leave the property once more is known. Adverts that a person
+//! splits are never joined again: the pairs are stored as distinct. Adverts that a person joins stay together.
 
 use rusqlite::OptionalExtension;
 use uuid::Uuid;
@@ -27,7 +27,7 @@ pub const MEMBERS_MAX: usize = 200;
 
 impl ListingsWriter<'_> {
     /// Stores a new advert in the property it belongs to, or in a new one; returns the advert's number and the
-    /// property's identifier. The plan is used as far as it still holds.
+    /// property's identifier. The plan is used as far as it is still valid.
     pub(crate) fn place(
         &mut self,
         digest: &UrlDigest,
@@ -55,8 +55,8 @@ impl ListingsWriter<'_> {
         Ok((advert, rows::property_id(self.connection(), property)?))
     }
 
-    /// Stores the new record of a known advert; one that is alone in its property may turn out to belong to another, and
-    /// one that now tells more than its property was joined by may leave it.
+    /// Stores the new record of a known advert. An advert that is alone in its property may turn out to belong to
+    /// another; an advert that has more information than when it joined its property may leave it.
     pub(crate) fn replace(
         &mut self,
         advert: i64,
@@ -91,7 +91,7 @@ impl ListingsWriter<'_> {
         Ok(rows::property_id(self.connection(), property)?)
     }
 
-    /// The other properties that a changed advert belongs to.
+    /// Finds the other properties that a changed advert belongs to.
     fn find_other_property(
         &self,
         advert: i64,
@@ -100,14 +100,14 @@ impl ListingsWriter<'_> {
         planned: Option<&PlannedPlacement>,
     ) -> Result<PlacementTarget> {
         let own = Some((advert, property));
-        // What was found before the transaction counted other adverts in the property.
+        // If the property changed, the search before the transaction saw other adverts in it.
         let before = planned
             .filter(|_| self.is_unchanged(property))
             .and_then(|planned| planned.placement.as_ref());
         self.find(fingerprint, own, before)
     }
 
-    /// Moves an advert out of a property, into another or one of its own; returns the identifier of where it is now.
+    /// Moves an advert out of a property, into another or a new one; returns the identifier of its new property.
     fn leave(
         &mut self,
         advert: i64,
@@ -132,7 +132,7 @@ impl ListingsWriter<'_> {
         Ok(id)
     }
 
-    /// Where an advert belongs; `before` was found before the transaction, `own` is as for [`Placement::find`].
+    /// Finds the property of an advert; `before` was found before the transaction, `own` is as for [`Placement::find`].
     fn find(
         &self,
         fingerprint: &Fingerprint,
@@ -155,8 +155,8 @@ impl ListingsWriter<'_> {
         }
     }
 
-    /// Replaces a property's record with one built from its adverts: the planned one, if the property is unchanged
-    /// since.
+    /// Replaces a property's record with one built from its adverts; uses the planned record if the property has not
+    /// changed since.
     fn refresh_property(
         &mut self,
         property: i64,
@@ -171,13 +171,13 @@ impl ListingsWriter<'_> {
         }
     }
 
-    /// Joins `others` to a property where nothing contradicts it; returns the property that stays, whose record the
+    /// Joins `others` to a property unless something contradicts it; returns the property that stays, whose record the
     /// caller must rebuild.
     fn join(&mut self, property: i64, others: &[i64]) -> Result<i64> {
         Ok(self.join_any(property, others)?.unwrap_or(property))
     }
 
-    /// Joins `others` as [`Self::join`] does; `None` when none was joined.
+    /// Joins `others` as [`Self::join`] does; `None` if none was joined.
     fn join_any(&mut self, property: i64, others: &[i64]) -> Result<Option<i64>> {
         let mut joined = None;
         for other in others {
@@ -192,7 +192,8 @@ impl ListingsWriter<'_> {
         Ok(joined)
     }
 
-    /// Whether two properties may be joined: none of their adverts contradict each other, and no person split them.
+    /// Returns whether two properties may be joined: they have at most [`MEMBERS_MAX`] adverts, none of which
+    /// contradict each other, and no person split them.
     fn may_join(&self, one: i64, other: i64) -> Result<bool> {
         let ones = fingerprints_of(self.connection(), one)?;
         let others = fingerprints_of(self.connection(), other)?;
@@ -212,7 +213,7 @@ impl ListingsWriter<'_> {
         Ok(true)
     }
 
-    /// Moves adverts out of their property into one of their own, permanently; returns the new property's identifier.
+    /// Moves adverts out of their property into a new one, permanently; returns the new property's identifier.
     /// `leaving` must name some, but not all, of the property's adverts.
     pub(crate) fn split(&mut self, property: i64, leaving: &[i64]) -> Result<FlxId> {
         let members = rows::members(self.connection(), property)?;
@@ -233,7 +234,7 @@ impl ListingsWriter<'_> {
         Ok(id)
     }
 
-    /// Makes a property of some of the adverts of another, whose record the caller must rebuild; returns its identifier.
+    /// Creates a property from some adverts of another, whose record the caller must rebuild; returns its identifier.
     pub(super) fn found(
         &mut self,
         former: i64,
@@ -255,7 +256,7 @@ impl ListingsWriter<'_> {
         Ok(id)
     }
 
-    /// Moves adverts from one property to another, and the identifiers of the properties that they founded with them.
+    /// Moves adverts from one property to another, with the identifiers of the properties that they founded.
     pub(super) fn move_members(
         &mut self,
         leaving: &[(i64, PropertyMember)],
@@ -271,8 +272,9 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// The identifier for a property of these adverts: the first of theirs that no live property bears, else a new one.
-    /// If it belonged to a property that was joined to another, the number of that property is returned for reuse.
+    /// Returns the identifier for a property of these adverts: the first of theirs that no live property has, otherwise
+    /// a new one. If it belonged to a property that was joined to another, the number of that property is returned for
+    /// reuse.
     fn identifier_for(
         &self,
         adverts: impl Iterator<Item = FlxId>,

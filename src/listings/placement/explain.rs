@@ -1,4 +1,4 @@
-//! Explains why two adverts are, or are not, one asset: the comparison field by field, and earlier decisions.
+//! Explains why two adverts are or are not one asset: the comparison field by field, and earlier decisions.
 
 use rusqlite::Connection;
 use rusqlite::types::ToSql;
@@ -20,9 +20,9 @@ use toise_dedup::{
 };
 use toise_store::document;
 
-/// Pictures that are named of an advert.
+/// Maximum pictures listed of an advert.
 pub const PICTURES_MAX: usize = 4;
-/// Dissenting adverts that are named.
+/// Maximum dissenters listed.
 pub const DISSENTERS_MAX: usize = 5;
 
 /// One of the two compared adverts.
@@ -39,7 +39,7 @@ pub struct ExplainedAdvert {
     pub url: Option<String>,
     /// Its title.
     pub title: Option<String>,
-    /// What it asks, EUR.
+    /// Asking price, EUR.
     pub price: Option<Eur>,
     /// Surface of the dwelling, m².
     pub surface: Option<SquareMetres>,
@@ -47,7 +47,7 @@ pub struct ExplainedAdvert {
     pub rooms: Option<Count>,
     /// Address, district, postal code and town, as far as they are known.
     pub place: String,
-    /// Addresses of its first pictures, at most [`PICTURES_MAX`].
+    /// URLs of its first pictures, at most [`PICTURES_MAX`].
     pub pictures: Vec<String>,
     /// Whether it is on its portal now.
     pub is_online: Option<bool>,
@@ -73,9 +73,9 @@ pub struct Dissenter {
     pub url: Option<String>,
     /// Its title.
     pub title: Option<String>,
-    /// Which of the two compared adverts it does not go with.
+    /// The compared advert that it does not go with.
     pub against: FlxId,
-    /// What cannot be true of one home at once; empty if it merely resembles that advert too little.
+    /// The facts that cannot both be true of one home; empty if it merely resembles that advert too little.
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -93,18 +93,18 @@ pub struct Explanation {
     pub verdict: DedupVerdict,
     /// The comparison of these two alone.
     pub comparison: Comparison,
-    /// Fields of which something is not compared, because many homes show it.
+    /// Fields in which something is not compared, because many homes show it.
     pub common: Vec<ComparedField>,
-    /// What cannot be true of one home at once.
+    /// The facts that cannot both be true of one home.
     pub contradictions: Vec<Contradiction>,
-    /// Other adverts of their properties that do not go with one of these two, and so keep them apart whatever these say;
-    /// at most [`DISSENTERS_MAX`].
+    /// Other adverts of their properties that do not go with one of these two, and so keep them apart whatever the
+    /// comparison says; at most [`DISSENTERS_MAX`].
     pub dissenters: Vec<Dissenter>,
     /// Adverts around the first one: each is a chance to agree by accident.
     pub adverts_around: u32,
-    /// Those of them that share its price and surface but differ otherwise.
+    /// Adverts among them that share its price and surface but differ otherwise.
     pub lookalikes: u32,
-    /// What the pair of portals adds to the odds before anything is compared, bits; learned by a rebuild.
+    /// Bits that the pair of portals adds to the odds before anything is compared; learned by a rebuild.
     pub portal_bits: f32,
 }
 
@@ -124,7 +124,7 @@ impl Listings {
             .read_with(|connection| explanation(connection, [one, other], split, self.thresholds))
     }
 
-    /// Calls `each` with the address of every advert. Blocks.
+    /// Calls `each` with the URL of every advert. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -160,7 +160,7 @@ impl Listings {
     }
 }
 
-/// The advert with a value in a column.
+/// Returns the advert with a value in a column.
 pub(super) fn explained(
     connection: &Connection,
     column: &str,
@@ -200,7 +200,7 @@ pub(super) fn explained(
     })
 }
 
-/// A place in one line.
+/// Formats a place in one line.
 fn place(location: AdLocation) -> String {
     let postal_code = location.postal_code.map(|code| code.to_string());
     let town = [postal_code, location.city].into_iter().flatten();
@@ -243,8 +243,8 @@ pub(super) fn explanation(
     })
 }
 
-/// The other adverts of the first advert's property that may not stand in one property with the second. What a person put
-/// together with the first keeps nothing out.
+/// Returns the other adverts of the first advert's property that may not share a property with the second. Adverts that
+/// a person put together with the first do not count.
 fn dissenting(
     connection: &Connection,
     first: &ExplainedAdvert,

@@ -1,8 +1,8 @@
-//! Pairs of properties that are perhaps one asset, for a person to decide: merge them or keep them apart.
+//! Likely pairs: properties that may be one asset. A person decides whether to merge them or keep them apart.
 //!
-//! Ingestion notes a pair of adverts when the probability is above that of a possible pair and below that of a merge, or
-//! when an advert of the other property contradicts. A pair is listed until its adverts are in one property, a person
-//! declared them distinct, or a later sighting of the advert no longer resembles the other.
+//! Ingestion records a pair of adverts if its probability is above that of a possible pair and below that of a merge,
+//! or if an advert of the other property contradicts. A pair is listed until its adverts are in one property, a person
+//! declares them distinct, or a later sighting of the advert no longer resembles the other.
 
 use std::collections::HashSet;
 
@@ -10,12 +10,11 @@ use crate::placement::explain::{Explanation, explained, explanation};
 use crate::{Listings, Result};
 use toise_dedup::DedupVerdict;
 
-/// Pairs of adverts that are read for each pair of properties wanted: several adverts of one property may resemble
-/// another.
+/// Pairs of adverts read per wanted pair of properties: several adverts of one property may resemble another.
 const READ_PER_PAIR: usize = 4;
 
 impl Listings {
-    /// The likeliest pairs of properties that are perhaps one asset, each by the adverts that are most alike, with the
+    /// Returns the likeliest pairs of properties that may be one asset, each by its most similar adverts, with the
     /// evidence. Blocks.
     ///
     /// # Errors
@@ -47,7 +46,7 @@ impl Listings {
                     continue;
                 }
                 let pair = explanation(connection, [one, other], false, self.thresholds)?;
-                // What changed since, on either side, may have settled it.
+                // Later changes on either side may have settled the pair.
                 if pair.verdict != DedupVerdict::Different {
                     listed.push(pair);
                 }
@@ -59,7 +58,7 @@ impl Listings {
         })
     }
 
-    /// Number of pairs of adverts that wait for a person's decision. Blocks.
+    /// Returns the number of pairs of adverts that wait for a person's decision. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.

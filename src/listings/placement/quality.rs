@@ -1,4 +1,4 @@
-//! How good the merges of a store are, without labels: what contradicts itself, and how many merges are wrong.
+//! Quality of a store's merges, measured without labels: contradicting pairs, and the share of wrong merges.
 //!
 //! [`MergeCounter`] counts properties and the merged pairs that contradict each other. `calibration` checks probabilities
 //! against a field that the comparison did not see. [`Listings::sample_of_merges`] draws merges to read.
@@ -19,9 +19,9 @@ use toise_dedup::{Contradiction, Fingerprint, contradictions};
 
 /// Properties by the number of their adverts: 1, 2, 3, 4, 5 to 9, 10 and more.
 pub const SIZES: [&str; 6] = ["1", "2", "3", "4", "5-9", "10+"];
-/// The share of contradicting pairs above which something is wrong with the adverts or with the weights.
+/// Share of contradicting pairs above which the adverts or the weights are faulty.
 pub const USUAL_CONTRADICTING_SHARE: f64 = 0.02;
-/// Merged pairs below which a share says nothing.
+/// Minimum merged pairs for a meaningful share.
 const SHARE_PAIRS_MIN: u64 = 50;
 /// Properties read at once.
 const PROPERTIES_PER_GROUP: usize = 1_000;
@@ -62,14 +62,14 @@ impl MergeCounts {
         self.contradicting_pairs as f64 / self.merged_pairs.max(1) as f64
     }
 
-    /// Whether more merged pairs contradict each other than is usual.
+    /// Returns whether more merged pairs contradict each other than is usual.
     pub fn is_unusual(&self) -> bool {
         self.merged_pairs >= SHARE_PAIRS_MIN
             && self.contradicting_share() > USUAL_CONTRADICTING_SHARE
     }
 }
 
-/// The position of a number of adverts in [`SIZES`].
+/// Returns the position of a number of adverts in [`SIZES`].
 fn size(adverts: usize) -> usize {
     match adverts {
         0..=4 => adverts.saturating_sub(1),
@@ -90,7 +90,7 @@ pub struct MergeCounter {
 }
 
 impl MergeCounter {
-    /// Counts the properties that change after this moment.
+    /// Creates a counter of the properties that change from now on.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -102,12 +102,12 @@ impl MergeCounter {
         })
     }
 
-    /// The adverts that the store held when the count began.
+    /// Returns the number of adverts in the store when the count began.
     pub fn adverts_before(&self) -> u64 {
         self.last_advert.unsigned_abs()
     }
 
-    /// Counts the next properties; the counts when there are no more. Blocks: milliseconds.
+    /// Counts the next properties; returns the counts when there are no more. Blocks: milliseconds.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -175,7 +175,7 @@ impl Listings {
         }
     }
 
-    /// Counts what is left of a count that began with [`MergeCounter::from_now`]. Blocks.
+    /// Finishes a count that began with [`MergeCounter::from_now`]. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -187,8 +187,7 @@ impl Listings {
         }
     }
 
-    /// Pairs of adverts that were merged, drawn at random, with their evidence; the same seed draws the same pairs.
-    /// Blocks.
+    /// Draws random pairs of merged adverts, with their evidence; the same seed draws the same pairs. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -241,7 +240,7 @@ impl Listings {
     }
 }
 
-/// A number that orders pairs at random.
+/// Returns a number that orders pairs at random.
 fn digest(seed: u64, one: i64, other: i64) -> u64 {
     mix_into(mix_into(seed, one.unsigned_abs()), other.unsigned_abs())
 }

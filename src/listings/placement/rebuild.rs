@@ -1,13 +1,13 @@
 //! Decides again which adverts of the store are one property: `toise properties rebuild`.
 //!
-//! Repairs merges that an earlier version or an earlier setting made, without ingesting again. What a comparison needs is
-//! derived anew from the stored adverts (`refresh`); then all adverts are placed in order of arrival as ingestion places
-//! them, but in memory and with the whole store around them (`regroup`); then the properties whose adverts are grouped
-//! otherwise than before are written (`apply`). What a person merged or kept apart is kept.
+//! Repairs merges that an earlier version or an earlier setting made, without ingesting again. First, the data for
+//! comparisons is derived again from the stored adverts (`refresh`). Then all adverts are placed in order of arrival as
+//! ingestion places them, but in memory and with the whole store around them (`regroup`). Last, the properties whose
+//! adverts are grouped differently than before are written (`apply`). What a person merged or kept apart is kept.
 //!
-//! Alerts are told that whole properties became one, as by any merge. Of a property taken apart they are told nothing: a
-//! receiver has seen its adverts, only their grouping changes. The server and ingestion may run
-//! meanwhile: a property that changes between decision and write is left alone and counted. A rebuild that is stopped leaves
+//! When whole properties become one, alerts are notified as by any merge. When a property is split, they are not: a
+//! receiver has seen its adverts, only their grouping changes. The server and ingestion may run during a rebuild: a
+//! property that changes between decision and write is left unchanged and counted. A rebuild that is stopped leaves
 //! every property whole, and can be run again.
 //!
 //! Memory: about 100 bytes for each advert.
@@ -23,37 +23,37 @@ use regroup::Grouping;
 use toise_base::progress::Progress;
 use toise_contract::listings::codes::FlxId;
 
-/// What a rebuild changed.
+/// The result of a rebuild.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RebuildReport {
-    /// Whether nothing but derived data was written.
+    /// Whether only derived data was written.
     pub dry_run: bool,
     /// Adverts of the store.
     pub adverts: u64,
-    /// Adverts of which what a comparison needs had changed.
+    /// Adverts whose data for comparisons had changed.
     pub refreshed: u64,
     /// Properties before.
     pub properties_before: u64,
     /// Properties after.
     pub properties_after: u64,
-    /// Properties whose adverts are in several now.
+    /// Properties whose adverts are in several properties now.
     pub properties_split: u64,
-    /// Properties that became part of another; their identifiers answer with it.
+    /// Properties that became part of another; their identifiers return that one.
     pub properties_merged: u64,
     /// Properties whose identifier is new.
     pub properties_new: u64,
-    /// Adverts that are in a property of another identifier now.
+    /// Adverts that are now in a property with another identifier.
     pub adverts_moved: u64,
-    /// Pairs of adverts in two properties that are perhaps one home.
+    /// Pairs of adverts in two properties that may be one home.
     pub possible_pairs: u64,
-    /// Changes that were not written because one of their adverts changed meanwhile; the next rebuild decides them.
+    /// Changes that were not written because one of their adverts had changed; the next rebuild decides them.
     pub skipped: u64,
-    /// Every change: which adverts made which properties before, and now.
+    /// All changes: the properties that the adverts formed before, and now.
     pub changes: Vec<RebuildChange>,
 }
 
-/// Properties whose adverts were grouped anew.
+/// Properties whose adverts were regrouped.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RebuildChange {
@@ -67,15 +67,15 @@ pub struct RebuildChange {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PropertyAdverts {
-    /// Its identifier; `None` for one that a dry run does not make.
+    /// Its identifier; `None` for a new property that a dry run does not create.
     pub property_flx_id: Option<FlxId>,
     /// The identifiers of its adverts, in order of arrival.
     pub adverts: Vec<FlxId>,
 }
 
 impl Listings {
-    /// Decides again which adverts are one property, and writes what changed; with `is_dry_run` only what a comparison
-    /// needs is brought up to date. Returns once durable. Blocks: about a minute for 100,000 adverts.
+    /// Decides again which adverts are one property, and writes what changed; with `is_dry_run`, only updates the data
+    /// for comparisons. Returns once durable. Blocks: about a minute for 100,000 adverts.
     ///
     /// # Errors
     /// The store fails. What was written before stays.

@@ -1,4 +1,4 @@
-//! The requests of operators who decide which adverts are of one home.
+//! Requests of operators who decide which adverts are of one home.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use toise_contract::walk::JsonPath;
 
 /// Maximum pairs per call.
 pub const PAIRS_MAX: usize = 100;
-/// Pairs of a call that does not say how many.
+/// Pairs returned if a call gives no limit.
 const PAIRS_DEFAULT: usize = 20;
 /// The field that names the other property.
 pub const OTHER_KEY: &str = "propertyFlxId";
@@ -45,7 +45,7 @@ pub static SPLIT: [Field; 1] = [Field::required(
     "Identifiers of the adverts to move out, not all of the property's",
 )];
 
-/// Reads how many pairs are asked for.
+/// Reads the maximum number of pairs.
 ///
 /// # Errors
 /// The first fault in the order of the query.

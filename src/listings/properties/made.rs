@@ -16,7 +16,7 @@ pub struct BuiltProperty {
 }
 
 impl BuiltProperty {
-    /// The property that adverts make under an identifier.
+    /// Builds the property of some adverts under an identifier.
     pub(crate) fn build<'m>(
         id: FlxId,
         members: impl IntoIterator<Item = &'m PropertyMember>,

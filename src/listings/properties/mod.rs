@@ -1,5 +1,5 @@
-//! One property: built from the adverts that offer it ([`property`]), encoded for the store ([`made`]), and the key of
-//! its record there ([`record_key`]).
+//! One property: built from its adverts ([`property`]), encoded for the store ([`made`]), and stored under a key
+//! ([`record_key`]).
 
 pub mod made;
 pub mod property;

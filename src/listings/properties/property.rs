@@ -1,10 +1,10 @@
 //! Builds one property from the adverts that offer it.
 //!
-//! A function of the members alone, so the order of their arrival does not matter. Title, description and first price
-//! come from the advert seen first, the latest price from the advert last seen online, of those that are online while any
-//! is; pictures are the union. Every
-//! other value comes from the first member that has one, online members first, each group in order of first sighting.
-//! So values neither flicker with each sighting nor stay those of an offline advert.
+//! A pure function of the members, so the order of their arrival does not matter. Title, description and first price
+//! come from the advert seen first. The latest price comes from the advert last seen online, among those that are
+//! online if there are any. Pictures are the union. Every other value comes from the first member that has one, online
+//! members first, each group in order of first sighting. So values neither change with each sighting nor stay those of
+//! an offline advert.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,7 +33,7 @@ pub fn build_property<'m>(
     members: impl IntoIterator<Item = &'m PropertyMember>,
 ) -> Property {
     let mut seen: Vec<&PropertyMember> = members.into_iter().collect();
-    // Identifiers differ from one filling of a store to the next; addresses do not.
+    // Identifiers differ each time a store is filled; URLs do not.
     let first_seen = |member: &PropertyMember| member.history.first_seen_at;
     seen.sort_by(|one, other| {
         let by_url = || one.advert.url.cmp(&other.advert.url);
@@ -94,12 +94,12 @@ fn property_advert(member: &PropertyMember) -> PropertyAdvert {
     }
 }
 
-/// True if any flag is true, false if some are false and none is true, else unknown.
+/// Returns true if any flag is true, false if some are false and none is true, otherwise `None`.
 fn any_known(flags: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     flags.flatten().reduce(|one, other| one || other)
 }
 
-/// The first part, with its gaps filled from the others in order.
+/// Returns the first part, with its gaps filled from the others in order.
 fn united<'p, T>(parts: impl Iterator<Item = Option<&'p T>>) -> Option<T>
 where
     T: Clone + Serialize + DeserializeOwned + 'p,
@@ -113,7 +113,7 @@ where
     for part in std::iter::once(second).chain(parts) {
         fill(&mut whole, object(part));
     }
-    // Fields of valid parts form a valid whole, so the fallback is not reached.
+    // Fields of valid parts form a valid whole, so the fallback is unreachable.
     let whole = T::deserialize(Value::Object(whole));
     Some(whole.unwrap_or_else(|_| first.clone()))
 }
@@ -138,8 +138,8 @@ fn fill(whole: &mut Map<String, Value>, part: Map<String, Value>) {
     }
 }
 
-/// The place of the first member whose position was given, else of the first with a place. Gaps are filled only from
-/// members in the same commune, so codes of different communes are never mixed.
+/// Returns the place of the first member whose position was given, otherwise of the first with a place. Gaps are filled
+/// only from members in the same commune, so codes of different communes are never mixed.
 fn location(present: &[&PropertyMember]) -> Option<Location> {
     let placed: Vec<&&PropertyMember> = present
         .iter()
@@ -191,7 +191,7 @@ fn location(present: &[&PropertyMember]) -> Option<Location> {
     })
 }
 
-/// Every picture once: portals copy each other's pictures, with the same identifier or the same hashes.
+/// Collects every picture once: portals copy each other's pictures, with the same identifier or the same hashes.
 fn medias(seen: &[&PropertyMember]) -> Option<Medias> {
     let mut all: Option<Medias> = None;
     for medias in seen
@@ -260,7 +260,7 @@ fn meta(seen: &[&PropertyMember]) -> Meta {
 
 fn price(seen: &[&PropertyMember]) -> Option<Price> {
     let first = seen.first()?;
-    // An advert that went offline says nothing while another can still be seen.
+    // An offline advert does not count while another is online.
     let last_online = |member: &&&PropertyMember| (member.is_online(), member.history.online_at);
     let last = seen.iter().max_by_key(last_online)?;
     let (of_first, of_last) = (price_of(first), price_of(last));
@@ -276,7 +276,7 @@ fn price(seen: &[&PropertyMember]) -> Option<Price> {
     })
 }
 
-/// The price of one advert, and how it changed.
+/// Returns the price of one advert, and how it changed.
 fn price_of(member: &PropertyMember) -> Price {
     let advert = &member.advert;
     let latest = advert.current_price.as_ref();
@@ -309,7 +309,7 @@ fn price_of(member: &PropertyMember) -> Price {
     }
 }
 
-/// How a price changed; `None` if it never did.
+/// Returns how a price changed; `None` if it never did.
 fn variation(first: Option<Eur>, previous: Option<Eur>, latest: Option<Eur>) -> Option<Variation> {
     if previous.is_none() && first == latest {
         return None;

@@ -18,19 +18,19 @@ const CLUSTER_PLACE_BITS: u32 = 40;
 /// Key of the record of a property: 7 bits for the department's rank, 30 for the position on the Hilbert curve (about
 /// 60 m) and 26 for the property's number.
 ///
-/// A new record is stored under its number alone, behind the other new ones, where writing costs least; one that
+/// A new record is stored under its number only, after the other new ones, where writing costs least; a record that
 /// changes stays where it is. When its row is compacted into the table, the record is moved to its place. A bulk load
-/// (`load::bulk`) writes its records to their places at once.
+/// (`load::bulk`) writes its records to their places directly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordKey(pub i64);
 
 impl RecordKey {
-    /// The key of a record that was not yet moved to its place.
+    /// Returns the key of a record that was not yet moved to its place.
     pub fn unplaced(number: i64) -> Self {
         Self(number & NUMBER_MAX)
     }
 
-    /// The key at the place of a property; its number in the store is at most [`NUMBER_MAX`].
+    /// Returns the key at the place of a property; its number in the store is at most [`NUMBER_MAX`].
     pub fn placed(number: i64, property: &Property) -> Self {
         let place = property.location.as_ref();
         let department = place.and_then(|place| place.department.as_ref());
@@ -44,7 +44,7 @@ impl RecordKey {
         Self(((rank << CURVE_BITS | curve) << NUMBER_BITS) as i64 | number & NUMBER_MAX)
     }
 
-    /// The property's number in the store.
+    /// Returns the property's number in the store.
     pub fn number(self) -> i64 {
         self.0 & NUMBER_MAX
     }

@@ -1,4 +1,4 @@
-//! Changes of listings since a sequence, from which tables and indexes are kept up to date.
+//! Changes of listings since a sequence; tables and indexes are kept up to date from them.
 //!
 //! Every change of a record takes the next number of one sequence, in commit order. A record that changed more than
 //! once is returned once, with its last sequence.
@@ -28,30 +28,31 @@ pub struct ListingChange {
     pub key: RecordKey,
     /// Its identifier.
     pub id: FlxId,
-    /// Its record, as JSON text; `None` for a property that was merged into another and has no record of its own any
-    /// more, and for a record that is damaged.
+    /// Its record, as JSON text; `None` for a property that was merged into another and so has no record any more, and
+    /// for a damaged record.
     pub record: Option<Vec<u8>>,
 }
 
 /// The adverts, or the properties, that changed after a sequence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListingChanges {
-    /// The records, in order of their last change. A record that changed more than once is in it once.
+    /// The records, in order of their last change. A record that changed more than once is included once.
     pub records: Vec<ListingChange>,
-    /// The sequence they reach: only changes after it remain to be read.
+    /// The sequence they reach: only later changes remain to be read.
     pub through: i64,
-    /// What is wrong with those of them that are damaged, by name. One bad record must not keep all others out of the
-    /// searches; who writes them elsewhere must not take it for one that is gone.
+    /// Descriptions of the damaged records. One bad record must not keep all others out of the searches, and code that
+    /// writes the records elsewhere must not treat it as removed.
     pub damaged: Vec<String>,
 }
 
 impl Listings {
-    /// Sequence of the last change; 0 if there is none. Blocks.
+    /// Returns the sequence of the last change; 0 if there is none. Blocks.
     pub fn last_sequence(&self) -> Result<i64> {
         Ok(self.store.read(rows::last_sequence)?)
     }
 
-    /// The adverts or properties that changed after a sequence; see [`ListingsSnapshot::changes_since`]. Blocks.
+    /// Returns the adverts or properties that changed after a sequence; see [`ListingsSnapshot::changes_since`].
+    /// Blocks.
     pub fn changes_since(
         &self,
         of: ListingKind,
@@ -74,8 +75,8 @@ impl Listings {
         Ok(self.store.read(counting)? as usize)
     }
 
-    /// Runs several reads on one snapshot of the store, whatever is committed meanwhile. The write-ahead log grows
-    /// until they end. Blocks.
+    /// Runs several reads on one snapshot of the store, unaffected by later commits. The write-ahead log grows until
+    /// they end. Blocks.
     pub fn with_snapshot<T, E: From<Error>>(
         &self,
         read: impl FnOnce(&ListingsSnapshot<'_>) -> std::result::Result<T, E>,
@@ -138,7 +139,7 @@ struct StoredChange {
 }
 
 impl StoredChange {
-    /// The change, and what is wrong with its record if it is damaged.
+    /// Decodes the change, and describes the damage if its record is damaged.
     fn read(self) -> Result<(ListingChange, Option<String>)> {
         let text = self.document.as_deref().map(document::decode);
         let (mut record, damage) = match text.transpose() {

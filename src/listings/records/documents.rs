@@ -1,7 +1,7 @@
 //! Bulk reads of the stored records of properties, in storage order.
 //!
-//! Called for the page of a search, a hundred records. A record in memory takes microseconds. On disk, each record that
-//! is not next to another costs a read of its own; if the first ones came from disk, several readers share the rest.
+//! Called for the page of a search: a hundred records. A record in memory takes microseconds. On disk, each record that
+//! is not next to another costs a separate read; if the first records came from disk, several readers share the rest.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use toise_store::{self as store, Store};
 
 /// Records read first, to measure how long one takes.
 const FIRST: usize = 4;
-/// A record that takes longer was read from disk: one in memory takes a third of this or less.
+/// A record that takes longer was read from disk; one in memory takes a third of this or less.
 const FROM_DISK: Duration = Duration::from_micros(50);
 /// Readers that share the rest: a disk that served 8,400 pages a second to one reader served 13,700 to four and
 /// 15,000 to eight.
@@ -24,7 +24,8 @@ type StoredDocument = Option<Vec<u8>>;
 
 impl Listings {
     /// Returns the stored records under keys, in the order of the keys; `None` for properties that were merged into
-    /// another. Not one snapshot: of two records that change meanwhile, one may be old and the other new. Blocks.
+    /// another. The records are not of one snapshot: of two records that change during the call, one may be old and the
+    /// other new. Blocks.
     pub(crate) fn documents(&self, keys: &[RecordKey]) -> Result<Vec<StoredDocument>> {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_unstable_by_key(|place| keys[*place]);

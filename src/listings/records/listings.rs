@@ -1,6 +1,6 @@
-//! The listings of a data folder: the handle through which all queries and changes of listings go.
+//! The handle through which all queries and changes of the listings in a data folder go.
 //!
-//! Each folder of the room adds its own methods to [`Listings`].
+//! Each folder of the crate adds methods to [`Listings`].
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,8 +21,8 @@ use toise_geocode::live::LiveGeocoder;
 use toise_store::Store;
 use toise_store::document;
 
-/// Why listings could not be read or written. Except for [`Error::Order`] and [`Error::Refused`], a failure of the system,
-/// not of the request.
+/// Errors of reading or writing listings. Except for [`Error::Order`] and [`Error::Refused`], they are failures of the
+/// system, not of the request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
@@ -43,7 +43,7 @@ pub enum Error {
     /// A stored fingerprint cannot be read.
     #[error("store: {0}")]
     Fingerprint(#[from] toise_dedup::DecodeError),
-    /// A record lacks its identifier; the text says of what it is.
+    /// A record lacks its identifier; the text says what kind of record it is.
     #[error("store: {0} has no identifier")]
     NoId(&'static str),
     /// The store has no number left for another property.
@@ -57,10 +57,10 @@ pub enum Error {
     /// Rows to be tested against the alerts could not be assembled into a batch.
     #[error("store: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
-    /// What was written could not be tested against the alerts.
+    /// Written records could not be tested against the alerts.
     #[error(transparent)]
     Percolation(#[from] percolate::Error),
-    /// What a person orders cannot be done.
+    /// A person's order cannot be carried out.
     #[error(transparent)]
     Order(#[from] OrderRefused),
     /// The request names no known advert or property, or cannot be carried out; the text is for a person.
@@ -68,13 +68,13 @@ pub enum Error {
     Refused(String),
 }
 
-/// Why what a person orders cannot be done.
+/// Reasons why a person's order cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderRefused {
     /// There is no such property.
     #[error("no property {0}")]
     NoProperty(FlxId),
-    /// Both identifiers are of one property.
+    /// Both identifiers belong to one property.
     #[error("{0} and {1} are already one property")]
     OneProperty(FlxId, FlxId),
     /// The property has no such advert.
@@ -150,7 +150,7 @@ impl Contours {
 }
 
 impl Listings {
-    /// The listings of a store.
+    /// Creates the listings of a store.
     pub fn new(store: Store, clock: Clock) -> Self {
         Self {
             store,
@@ -164,8 +164,8 @@ impl Listings {
         }
     }
 
-    /// The same listings, of which what is ingested reaches the alerts of one account alone: for what comes from somebody
-    /// whom others need not believe.
+    /// Returns the same listings, but adverts ingested through them reach only the alerts of one account: for data from
+    /// an account that others need not trust.
     pub fn for_alerts_of(&self, account: Uuid) -> Self {
         Self {
             alerts_of: Some(account),
@@ -173,19 +173,19 @@ impl Listings {
         }
     }
 
-    /// Sets from which probability adverts are merged, or listed as possibly of one asset.
+    /// Sets the probabilities from which adverts are merged, or listed as possibly one asset.
     pub fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
         self.thresholds = thresholds;
         self
     }
 
-    /// Sets what of a portal's addresses names a listing. Without it, the rules of all portals hold alone.
+    /// Sets which parameters of a portal's URLs identify a listing. Without this, only the rules for all portals apply.
     pub fn with_identity(mut self, rules: IdentityRules) -> Self {
         self.identity = Arc::new(rules);
         self
     }
 
-    /// Parses the URL of a listing by the rules of its portal; `None` when it breaks
+    /// Parses the URL of a listing with the rules of its portal; `None` if it breaks
     /// [`URL_RULE`](crate::adverts::identity::URL_RULE).
     pub fn listing_url(&self, text: &str) -> Option<ListingUrl> {
         self.identity.parse(text)
@@ -201,23 +201,23 @@ impl Listings {
             .read(|connection| self.percolator.catch_up(connection))?)
     }
 
-    /// Numbers of active alerts as of the last load.
+    /// Returns the numbers of active alerts as of the last load.
     pub fn active_alerts(&self) -> ActiveAlertCounts {
         self.percolator.active()
     }
 
-    /// The clock.
+    /// Returns the clock.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Sets the index that gives the position of an address.
+    /// Sets the geocoder, which gives the position of an address.
     pub fn with_addresses(mut self, addresses: LiveGeocoder) -> Self {
         self.addresses = Some(addresses);
         self
     }
 
-    /// The contours and addresses in use now. Reads the contours on first use, which takes seconds.
+    /// Returns the contours and addresses in use now. Reads the contours on first use, which takes seconds.
     pub(crate) fn places(&self) -> Result<PlaceTables> {
         Ok(PlaceTables {
             iris: self.contours.get()?,

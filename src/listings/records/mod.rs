@@ -1,8 +1,8 @@
 //! The listings in the store: reads and writes.
 //!
 //! [`read`] returns records by identifier, [`changes`] the records changed after a sequence. `rows` reads the tables
-//! for the rest of the room. `tables` changes them inside a transaction, which passes what it writes to the alerts
-//! (`percolation`) and knows the recent changes of others (`recent_changes`).
+//! for the rest of the crate. `tables` changes them inside a transaction, passes written records to the alerts
+//! (`percolation`) and tracks the recent changes of others (`recent_changes`).
 
 pub mod changes;
 mod documents;

@@ -1,6 +1,6 @@
-//! The percolation buffer: rows of the listings that a transaction writes, for percolation in the order of writing.
+//! Percolation buffer: the rows of listings that a transaction writes, percolated in the order of writing.
 //!
-//! Rows are buffered until a full percolation batch is reached, or until the state they are compared with is about to
+//! Rows are buffered until they fill a percolation batch, or until the state that they are compared with is about to
 //! change. Without an active alert nothing is buffered, at no cost.
 
 use rusqlite::{Connection, Transaction};
@@ -20,7 +20,7 @@ use toise_contract::listings::{Advert, Property};
 use toise_engine::texts::RecordTexts;
 use toise_store::document;
 
-/// Written rows that are not percolated yet; `None` without an active alert.
+/// Written rows that are not yet percolated; `None` without an active alert.
 pub(crate) struct PercolationBuffer<'p>(Option<BufferedRows<'p>>);
 
 struct BufferedRows<'p> {
@@ -35,12 +35,12 @@ struct BufferedRows<'p> {
 }
 
 impl<'p> PercolationBuffer<'p> {
-    /// A buffer that discards everything.
+    /// Creates a buffer that discards everything.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Starts with the alerts as they are inside a transaction, those of one account if it is given; matches are dated
+    /// Starts with the alerts as seen inside a transaction, only those of one account if it is given; matches are dated
     /// `at_ms`.
     pub fn begin(
         percolator: &'p Percolator,
@@ -61,35 +61,35 @@ impl<'p> PercolationBuffer<'p> {
         })))
     }
 
-    /// Whether an alert on adverts is active.
+    /// Returns whether an alert on adverts is active.
     pub fn has_advert_alerts(&self) -> bool {
         self.0
             .as_ref()
             .is_some_and(|buffered| buffered.turn.has_advert_alerts())
     }
 
-    /// Whether an alert on properties is active.
+    /// Returns whether an alert on properties is active.
     pub fn has_property_alerts(&self) -> bool {
         self.0
             .as_ref()
             .is_some_and(|buffered| buffered.turn.has_property_alerts())
     }
 
-    /// Whether a sighting of a property can be news.
+    /// Returns whether a mere sighting of a property can concern an alert.
     pub fn needs_property_sightings(&self) -> bool {
         self.0
             .as_ref()
             .is_some_and(|buffered| buffered.turn.needs_property_sightings())
     }
 
-    /// Whether a sighting of an advert can be news.
+    /// Returns whether a mere sighting of an advert can concern an alert.
     pub fn needs_advert_sightings(&self) -> bool {
         self.0
             .as_ref()
             .is_some_and(|buffered| buffered.turn.needs_advert_sightings())
     }
 
-    /// Buffers a property whose record was written; `former` is its record before, with those of properties that were
+    /// Buffers a property whose record was written; `former` is its previous record, with those of properties that were
     /// joined to it.
     pub fn property(
         &mut self,
@@ -184,25 +184,25 @@ impl BufferedRows<'_> {
     }
 }
 
-/// The texts of a property that searches look in.
+/// Returns the searchable texts of a property.
 fn property_texts(property: &Property) -> RecordTexts {
     let texts = [&property.title, &property.description];
     let texts = texts.into_iter().flatten().chain(&property.tags);
     RecordTexts::new(texts.cloned().collect())
 }
 
-/// The texts of an advert that searches look in, as those of a property.
+/// Returns the searchable texts of an advert, which are the same fields as for a property.
 pub(crate) fn advert_texts(advert: &Advert) -> RecordTexts {
     let texts = [&advert.title, &advert.description];
     let texts = texts.into_iter().flatten().chain(&advert.tags);
     RecordTexts::new(texts.cloned().collect())
 }
 
-/// Makes rows of the former records of properties.
+/// Builds rows from the former records of properties.
 fn former_properties(former: &[FormerRecord]) -> percolate::Result<PercolatedRows> {
     let (mut rows, mut texts) = (PropertyRows::default(), Vec::new());
     for record in former.iter().filter_map(read_former::<Property>) {
-        // No search asks for the key. A record without an identifier was never stored.
+        // No search filters on the key. A record without an identifier was never stored.
         if rows.push(RecordKey(0), &record).is_ok() {
             texts.push(property_texts(&record));
         }
@@ -211,7 +211,7 @@ fn former_properties(former: &[FormerRecord]) -> percolate::Result<PercolatedRow
     Ok(PercolatedRows { rows, texts })
 }
 
-/// Makes rows of the former records of adverts.
+/// Builds rows from the former records of adverts.
 fn former_adverts(former: &[FormerRecord]) -> percolate::Result<PercolatedRows> {
     let (mut rows, mut texts) = (AdvertRows::default(), Vec::new());
     for one in former {
@@ -227,8 +227,8 @@ fn former_adverts(former: &[FormerRecord]) -> percolate::Result<PercolatedRows> 
     Ok(PercolatedRows { rows, texts })
 }
 
-/// Reads a former record; `None` if it is damaged, which is logged. What replaces it was written in full, so damage to
-/// it must not stop the write.
+/// Reads a former record; `None` if it is damaged, which is logged. The new record was written in full, so damage to
+/// the former one must not stop the write.
 fn read_former<R: DeserializeOwned>(former: &FormerRecord) -> Option<R> {
     let text = document::decode(&former.document).map_err(|error| error.to_string());
     let record =

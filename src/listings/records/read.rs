@@ -25,12 +25,12 @@ pub struct KnownAdvert {
 }
 
 impl Listings {
-    /// The record of a property, or of the one it was merged into. Blocks: one or two indexed rows.
+    /// Returns the record of a property, or of the one it was merged into. Blocks: one or two indexed rows.
     pub fn property(&self, id: FlxId) -> Result<Option<Vec<u8>>> {
         self.store.read_with(|connection| property(connection, id))
     }
 
-    /// The records of many properties, in the order of `ids`; `None` for unknown identifiers. Blocks.
+    /// Returns the records of many properties, in the order of `ids`; `None` for unknown identifiers. Blocks.
     pub fn properties(&self, ids: &[FlxId]) -> Result<Vec<Option<Vec<u8>>>> {
         self.store.read_snapshot_with(|connection| {
             let all = ids.iter().map(|id| property(connection, *id));
@@ -38,8 +38,8 @@ impl Listings {
         })
     }
 
-    /// The records of properties by key, in the order of `keys`; properties merged into another are left out. Blocks:
-    /// one row each.
+    /// Returns the records of properties by key, in the order of `keys`; properties merged into another are left out.
+    /// Blocks: one row each.
     pub fn properties_by_key(&self, keys: &[RecordKey]) -> Result<Vec<Vec<u8>>> {
         let documents = self.documents(keys)?;
         let present = keys.iter().zip(&documents);
@@ -64,7 +64,7 @@ impl Listings {
         Ok(())
     }
 
-    /// The record of the property an advert belongs to. Blocks.
+    /// Returns the record of the property an advert belongs to. Blocks.
     pub fn property_of_advert(&self, advert: FlxId) -> Result<Option<Vec<u8>>> {
         let sql = "SELECT records.document FROM adverts JOIN properties USING (property) JOIN records USING (record)
              WHERE advert_id = ?1";
@@ -76,7 +76,7 @@ impl Listings {
         })
     }
 
-    /// The advert with a URL digest. Blocks: one indexed row.
+    /// Returns the advert with a URL digest. Blocks: one indexed row.
     pub fn known(&self, digest: &UrlDigest) -> Result<Option<KnownAdvert>> {
         let sql = "SELECT advert_id, observed_at_ms FROM adverts WHERE url_digest = ?1";
         let found = self.store.read(|connection| {
@@ -92,12 +92,12 @@ impl Listings {
         Ok(found)
     }
 
-    /// The record of an advert. Blocks.
+    /// Returns the record of an advert. Blocks.
     pub fn advert(&self, id: FlxId) -> Result<Option<Vec<u8>>> {
         self.store.read_with(|connection| advert(connection, id))
     }
 
-    /// The records of many adverts, in the order of `ids`; `None` for unknown identifiers. Blocks.
+    /// Returns the records of many adverts, in the order of `ids`; `None` for unknown identifiers. Blocks.
     pub fn adverts(&self, ids: &[FlxId]) -> Result<Vec<Option<Vec<u8>>>> {
         self.store.read_snapshot_with(|connection| {
             let all = ids.iter().map(|id| advert(connection, *id));
@@ -142,7 +142,7 @@ fn property(connection: &Connection, id: FlxId) -> Result<Option<Vec<u8>>> {
     first_row(&mut statement, [id.0.as_bytes()], |row| text(row, 0, id))
 }
 
-/// The JSON text of an advert's record: its document with the property's identifier appended.
+/// Returns the JSON text of an advert's record: its document with the property's identifier appended.
 fn advert(connection: &Connection, id: FlxId) -> Result<Option<Vec<u8>>> {
     let sql = "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property) WHERE advert_id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
@@ -153,12 +153,12 @@ fn advert(connection: &Connection, id: FlxId) -> Result<Option<Vec<u8>>> {
     })
 }
 
-/// The decompressed text of a document column, of the record that was asked for.
+/// Decompresses a document column of the requested record.
 fn text(row: &Row<'_>, column: usize, id: FlxId) -> Result<Vec<u8>> {
     Ok(document::decode(blob(row, column)?).map_err(|error| error.of(id))?)
 }
 
-/// The error of a property's record, by its number in the store.
+/// Returns the error of a property's record, with the property's number in the store.
 fn named(error: document::Error, key: RecordKey) -> Error {
     error
         .of(format_args!("property number {}", key.number()))

@@ -1,9 +1,9 @@
-//! Changes in the store since a baseline, as far as they can affect the placement of an advert.
+//! Changes in the store since a baseline that can affect the placement of an advert.
 //!
-//! Placements are computed before the transaction, by readers on all cores; the transaction uses this to decide whether
-//! they still hold. It covers what other transactions wrote since the baseline and what this one writes, so the result
-//! never depends on which process wrote what. Reading takes a few microseconds per change. After more than
-//! [`CHANGES_MAX`] changes, all prepared placements are discarded.
+//! Placements are computed before the transaction, by readers on all cores; the transaction uses this module to decide
+//! whether they are still valid. It covers what other transactions wrote since the baseline and what this one writes,
+//! so the result never depends on which process wrote what. Reading takes a few microseconds per change. After more
+//! than [`CHANGES_MAX`] changes, all prepared placements are discarded.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,7 +26,7 @@ pub(crate) struct ChangeBaseline {
 }
 
 impl ChangeBaseline {
-    /// The current point: reads that begin later see at least everything up to it.
+    /// Returns the current point: reads that begin later see at least everything up to it.
     pub fn now(connection: &Connection) -> rusqlite::Result<Self> {
         let advert = "SELECT coalesce(max(advert), 0) FROM adverts";
         Ok(Self {
@@ -84,12 +84,12 @@ impl RecentChanges {
         Ok(Some(recent))
     }
 
-    /// Notes that a property's record or adverts changed.
+    /// Records that a property's record or adverts changed.
     pub fn add_property(&mut self, property: i64) {
         self.properties.insert(property);
     }
 
-    /// Notes that an advert was created or changed, and its current keys.
+    /// Records that an advert was created or changed, and its current keys.
     pub fn add_advert(&mut self, advert: i64, keys: &[BlockKey], fingerprint: &Fingerprint) {
         self.has_changed_adverts |= advert <= self.basis.advert;
         for key in keys {
@@ -100,22 +100,23 @@ impl RecentChanges {
         self.adverts.push((advert, *fingerprint));
     }
 
-    /// Whether a property changed.
+    /// Returns whether a property changed.
     pub fn has_property(&self, property: i64) -> bool {
         self.properties.contains(&property)
     }
 
-    /// Whether an advert was created or changed.
+    /// Returns whether an advert was created or changed.
     pub fn has_advert(&self, advert: i64) -> bool {
         self.last.contains_key(&advert)
     }
 
-    /// Whether an advert changed that existed at the baseline.
+    /// Returns whether an advert changed that existed at the baseline.
     pub fn has_changed_adverts(&self) -> bool {
         self.has_changed_adverts
     }
 
-    /// The adverts that were created or changed and are now under any of some keys, each once, with their fingerprints.
+    /// Returns the adverts that were created or changed and are now under any of the keys, each once, with their
+    /// fingerprints.
     pub fn under(&self, keys: &[BlockKey]) -> Vec<(i64, &Fingerprint)> {
         let mut ranks: Vec<usize> = keys
             .iter()

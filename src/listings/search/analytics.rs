@@ -110,7 +110,7 @@ impl Projection {
     }
 }
 
-/// Statistics of sorted values.
+/// Returns statistics of sorted values.
 fn figures(values: &[f64]) -> Map<String, Value> {
     let mut figures = Map::new();
     figures.insert("valued".into(), json!(values.len()));
@@ -138,7 +138,7 @@ fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-/// The quantile of sorted values at `share`, interpolated between neighbours (Hyndman and Fan, type 7).
+/// Returns the quantile of sorted values at `share`, interpolated between neighbours (Hyndman and Fan, type 7).
 fn quantile(values: &[f64], share: f64) -> f64 {
     let position = share * values.len().saturating_sub(1) as f64;
     let at = |index: usize| values.get(index).copied().unwrap_or_default();
@@ -146,7 +146,7 @@ fn quantile(values: &[f64], share: f64) -> f64 {
     low + (high - low) * position.fract()
 }
 
-/// Bars of equal width over all values but the extremes, which the first and the last bar include.
+/// Counts values in bars of equal width; the first and the last bar also include the extremes.
 fn histogram(values: &[f64]) -> Vec<Value> {
     let (Some(min), Some(max)) = (values.first(), values.last()) else {
         return Vec::new();

@@ -1,7 +1,6 @@
 //! Property search: the rows a filter selects, sorted, one page at a time, with the exact count.
 //!
-//! Only columns are read here. The caller then reads the records of a page from the store by their keys, in their
-//! current form.
+//! Only columns are read here. The caller then reads the current records of a page from the store by their keys.
 
 use std::sync::Arc;
 
@@ -102,7 +101,8 @@ impl Projection {
         Ok(view.scan(engine, &prepared.predicate, interrupt, start, in_matches)?)
     }
 
-    /// Returns one page of a search. Pages after the first show the rows of the snapshot of the first. Ties are ordered by identifier, ascending. CPU work on the calling thread and its rayon pool.
+    /// Returns one page of a search. Pages after the first show the rows of the snapshot of the first. Ties are ordered by
+    /// identifier, ascending. CPU work on the calling thread and its rayon pool.
     ///
     /// # Errors
     /// A column or the text index cannot be read, or the query is cancelled; [`projection::Error::CursorExpired`] if the
@@ -185,20 +185,20 @@ impl Projection {
         Ok(counts.into_iter().sum())
     }
 
-    /// The record key of a hit.
+    /// Returns the record key of a hit.
     pub(super) fn key_of(&self, view: &ProjectionView, hit: &Hit) -> Result<RecordKey> {
         let keys = view.column(self.engine(), hit.chunk, column(RECORD_KEY)?)?;
         let key = keys.values.as_primitive::<Int64Type>().value(hit.row);
         Ok(RecordKey(key))
     }
 
-    /// The property of a hit; `None` if its identifier does not parse.
+    /// Returns the property of a hit; `None` if its identifier does not parse.
     fn found(&self, view: &ProjectionView, hit: &Hit) -> Result<Option<FoundProperty>> {
         let key = self.key_of(view, hit)?;
         Ok(FlxId::parse(hit.id()).map(|id| FoundProperty { id, key }))
     }
 
-    /// The sort value of a hit, as stored in a cursor.
+    /// Returns the sort value of a hit, as stored in a cursor.
     fn sort_value(
         &self,
         prepared: &PreparedSearch,
@@ -221,7 +221,7 @@ impl Projection {
     }
 }
 
-/// The properties of a snapshot that match the texts of a search; `None` for a search without texts.
+/// Finds the properties of a snapshot that match the texts of a search; `None` for a search without texts.
 pub(super) fn fits(
     state: &SearchSnapshot,
     search: &ListingSearch,
@@ -236,7 +236,7 @@ pub(super) fn fits(
     }
 }
 
-/// The index of a column in the table of properties.
+/// Returns the index of a column in the table of properties.
 pub(crate) fn column(name: &str) -> Result<usize> {
     let found = properties().column(name).map(|(index, _)| index);
     Ok(found.ok_or_else(|| Error::UnknownTable(format!("{}.{name}", properties().name)))?)

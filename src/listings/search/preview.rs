@@ -27,10 +27,10 @@ use toise_engine::predicate::Predicate;
 use toise_engine::texts::TextPredicate;
 use toise_engine::topk::{SortColumn, TopPage};
 
-/// Listings shown by a preview.
+/// Maximum listings shown by a preview.
 pub const ITEMS_MAX: usize = 10;
-/// Adverts that a preview reads to look for words in them: there is no index of their texts, and reading a thousand
-/// takes tens of milliseconds.
+/// Maximum adverts whose texts a preview reads: there is no index of their texts, and reading a thousand takes tens of
+/// milliseconds.
 pub const ADVERTS_READ_MAX: usize = 100_000;
 /// Adverts read at a time.
 const READ_AT_ONCE: usize = 512;
@@ -46,7 +46,7 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// What is shown of listings, given with the moment each was first seen, within `days` from `first` on.
+    /// Builds a preview of listings, each with the moment it was first seen, for `days` from `first` on.
     fn of(mut found: Vec<(i64, FlxId)>, first: NaiveDate, days: usize) -> Self {
         let mut counts = vec![0; days];
         for (moment, _) in &found {
@@ -64,13 +64,13 @@ impl Preview {
         }
     }
 
-    /// Total number of listings.
+    /// Returns the total number of listings.
     pub fn count(&self) -> u64 {
         self.per_day.iter().map(|(_, count)| count).sum()
     }
 }
 
-/// Makes the clause that a moment lies within some days from `start_ms` on.
+/// Builds the clause that a moment is within some days from `start_ms` on.
 fn within(column: &'static str, start_ms: i64, days: usize) -> Clause {
     Clause {
         column: column.into(),
@@ -82,12 +82,12 @@ fn within(column: &'static str, start_ms: i64, days: usize) -> Clause {
 }
 
 impl Projection {
-    /// Finds the listings first seen within the last `days`, today included, that a search finds. CPU work on the calling
-    /// thread and its rayon pool; words are looked for in the records of adverts, which blocks.
+    /// Finds the listings first seen within the last `days`, today included, that a search finds. CPU work on the
+    /// calling thread and its rayon pool; words are searched in the records of adverts, which blocks.
     ///
     /// # Errors
-    /// A column, a record or the text index cannot be read, words are asked of more than [`ADVERTS_READ_MAX`] adverts,
-    /// the table of adverts lags too far behind, or the query is cancelled.
+    /// A column, a record or the text index cannot be read, the words would be searched in more than
+    /// [`ADVERTS_READ_MAX`] adverts, the table of adverts lags too far behind, or the query is cancelled.
     pub fn preview(
         &self,
         listing: ListingKind,
@@ -126,7 +126,7 @@ impl Projection {
             let found = with_words(self, candidates, &words, interrupt)?;
             return Ok(Preview::of(found, first, days));
         }
-        // Adverts have no such column, and are not looked up.
+        // Only properties have record keys, by which text matches are looked up.
         let key = table.column(RECORD_KEY).map(|(index, _)| index);
         let page = TopPage::new(ITEMS_MAX, None);
         let states = view.scan(
@@ -172,7 +172,7 @@ impl Projection {
     }
 }
 
-/// The rows that pass a predicate: when each was first seen, and its identifier.
+/// Returns the rows that pass a predicate: the moment when each was first seen, and its identifier.
 fn candidates(
     projection: &Projection,
     view: &ProjectionView,
@@ -189,7 +189,7 @@ fn candidates(
             let (moments, ids) = (rows.column(seen)?, rows.column(id)?);
             let moments = moments.values.as_primitive::<TimestampMillisecondType>();
             let ids = ids.values.as_string::<i32>();
-            // One more than are read, to know that there are more.
+            // One more than the maximum, to detect that there are more.
             let mut left = (ADVERTS_READ_MAX + 1).saturating_sub(found.len());
             rows.selected.for_each(|row| {
                 if left > 0 {
@@ -208,7 +208,7 @@ fn candidates(
     }
 }
 
-/// Keeps the adverts whose texts match, as percolation would find.
+/// Keeps the adverts whose texts match, with the same result as in percolation.
 fn with_words(
     projection: &Projection,
     adverts: Vec<(i64, FlxId)>,
@@ -221,7 +221,7 @@ fn with_words(
         let ids: Vec<FlxId> = group.iter().map(|(_, id)| *id).collect();
         let records = projection.listings().adverts(&ids)?;
         let matching = group.par_iter().zip(records).map(|(advert, record)| {
-            // One that was removed since the scan has no record.
+            // An advert that was removed since the scan has no record.
             let Some(record) = record else {
                 return Ok(None);
             };

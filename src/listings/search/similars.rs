@@ -1,7 +1,7 @@
 //! Similar properties: same class and offer nearby, ranked by distance in surface, rooms, price and position.
 //!
-//! "Nearby" is within [`RADIUS_M`] of its position; without a position, the same commune, else the same postal code,
-//! else the same department.
+//! "Nearby" is within [`RADIUS_M`] of the property's position. Without a position, it is the same commune, otherwise
+//! the same postal code, otherwise the same department.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int32Type};
@@ -61,7 +61,7 @@ impl ComparedFigures {
         }
     }
 
-    /// Distance between two properties, in units.
+    /// Returns the distance between two properties, in units.
     fn units_to(&self, other: &Self) -> f64 {
         let share = |own: Option<f64>, other: Option<f64>| match (own, other) {
             (Some(own), Some(other)) if own > 0.0 => (other - own).abs() / own / SHARE_UNIT,
@@ -81,7 +81,7 @@ impl ComparedFigures {
     }
 }
 
-/// The filter for candidates: same class, same offer, nearby.
+/// Builds the filter for candidates: same class, same offer, nearby.
 fn around(property: &Property, model: &ComparedFigures) -> Filter {
     let mut filter = Filter::new();
     let mut equal = |column: &'static str, value: Option<String>| {
@@ -194,7 +194,7 @@ impl Projection {
         let filter = around(property, &model);
         let predicate = Predicate::compile(properties(), &filter).map_err(Error::from)?;
         let columns = CandidateColumns::new()?;
-        // One more: the property itself is among the results.
+        // One more, because the property itself is among the results.
         let nearest = TopPage::new(size + 1, None);
         let view = self.view();
         let parts = view.scan(

@@ -1,4 +1,4 @@
-//! Files of commands on object storage: input that is read to a local file, and results that take the place of former ones.
+//! Files of commands on object storage: input that is read to a local file, and results that replace former ones.
 
 use std::path::Path as FilePath;
 
@@ -14,15 +14,15 @@ use super::{Remote, cut_short};
 use crate::retry::remote;
 use crate::{Error, Result};
 
-/// Bytes of one request of an upload.
+/// Bytes per request of an upload.
 const PART_BYTES: usize = 8 << 20;
-/// Parts in flight.
+/// Maximum parts in flight.
 const PARTS_AT_ONCE: usize = 4;
-/// Times that a download goes on after it broke without a byte in between.
+/// Maximum times in a row that a download is continued without a byte of progress.
 const STALLS_MAX: u32 = 8;
 
 impl Remote {
-    /// The remote of the folder that a URL lies in, and the name of the URL's object there.
+    /// Opens the folder that contains the object of a URL. Returns it with the name of the object in it.
     ///
     /// # Errors
     /// As for [`Remote::open`]; the URL names no object.
@@ -39,7 +39,7 @@ impl Remote {
         }
     }
 
-    /// A whole object of at most so many bytes; `None` if there is none.
+    /// Reads a whole object of at most `bytes_max` bytes; `None` if there is none.
     ///
     /// # Errors
     /// It is longer, or there is no answer.
@@ -47,7 +47,7 @@ impl Remote {
         self.small(path, bytes_max).await
     }
 
-    /// Length of an object; `None` if there is none.
+    /// Returns the length of an object; `None` if there is none.
     ///
     /// # Errors
     /// No answer.
@@ -55,7 +55,7 @@ impl Remote {
         Ok(self.head(path).await?.map(|found| found.size))
     }
 
-    /// Names of the objects in a folder, relative to the prefix.
+    /// Returns the names of the objects in a folder, relative to the prefix.
     ///
     /// # Errors
     /// No answer.
@@ -64,7 +64,7 @@ impl Remote {
         Ok(listed.map(|(path, _)| path).collect())
     }
 
-    /// Writes an object, in place of the former one.
+    /// Writes an object, replacing the former one.
     ///
     /// # Errors
     /// The object store refuses it or does not answer.
@@ -78,7 +78,7 @@ impl Remote {
         self.flush(path)
     }
 
-    /// Deletes an object; one that is gone is deleted.
+    /// Deletes an object; succeeds if it is already gone.
     ///
     /// # Errors
     /// No answer.
@@ -86,10 +86,10 @@ impl Remote {
         self.delete(path).await
     }
 
-    /// Reads an object to a local file, going on where an answer broke.
+    /// Reads an object to a local file, continuing where an answer broke off.
     ///
     /// # Errors
-    /// There is no such object, it changes meanwhile, no answer, or the file cannot be written.
+    /// There is no such object, it changes during the download, no answer, or the file cannot be written.
     pub async fn download(
         &self,
         path: &str,
@@ -127,7 +127,7 @@ impl Remote {
         file.flush().await.map_err(Error::io(to))
     }
 
-    /// Writes a local file as an object, in place of the former one, which readers see until the last byte was sent.
+    /// Writes a local file as an object. Readers see the former object until the last byte was sent.
     ///
     /// # Errors
     /// The file cannot be read, or the object store refuses it or does not answer.

@@ -1,4 +1,4 @@
-//! Object stores on the network, with the credentials and endpoints of the environment.
+//! Opens object stores on the network, with the credentials and endpoints of the environment.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::retry::RetryPolicy;
 /// Time to establish a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Opens a store on the network. Its own client repeats nothing: [`RetryPolicy`] does.
+/// Opens a store on the network. Its own client does not repeat requests: [`RetryPolicy`] does.
 pub(super) fn open_cloud(
     scheme: &ObjectStoreScheme,
     url: &Url,
@@ -27,7 +27,7 @@ pub(super) fn open_cloud(
         max_retries: 0,
         ..RetryConfig::default()
     };
-    // Each request has its own limit; this one is for a connection that hangs within an answer.
+    // Each request has its own limit; this one is for a connection that hangs in the middle of an answer.
     let client = ClientOptions::default()
         .with_connect_timeout(CONNECT_TIMEOUT)
         .with_timeout(policy.answer_timeout * 2);

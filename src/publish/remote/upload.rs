@@ -1,4 +1,4 @@
-//! Uploads of content: at once or in parts, repeated, and looked at afterwards.
+//! Uploads content: in one request or in parts, repeated after errors, and checked afterwards.
 
 use std::path::Path as FilePath;
 use std::time::Duration;
@@ -15,26 +15,27 @@ use crate::manifest::Content;
 use crate::retry::{is_final, remote};
 use crate::{Error, Result};
 
-/// Content up to this length is sent in one request, bytes; it is in memory meanwhile.
+/// Content up to this length is sent in one request, bytes; it is in memory during that time.
 const SINGLE_BYTES_MAX: u64 = 16 << 20;
 /// Length of the parts of longer content, bytes.
 const PART_BYTES: usize = 8 << 20;
-/// Parts of one object in flight.
+/// Maximum parts of one object in flight.
 const PARTS_AT_ONCE: usize = 4;
-/// Slowest upload of long content that is waited for, bytes a second.
+/// Minimum speed of an upload of long content, bytes per second; a slower one times out.
 const SLOWEST_BYTES_PER_S: u64 = 128 << 10;
 
-/// What became of content that was to be uploaded.
+/// The result of an upload of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Upload {
     /// It was written.
     Written,
-    /// It was there.
+    /// It was already there.
     Present,
 }
 
 impl Remote {
-    /// Uploads the content of a file unless it was written `since` a moment in its full length; `progress` is called with bytes that need no longer be sent.
+    /// Uploads the content of a file, unless the object has the full length and was written at or after `since`.
+    /// `progress` is called with the number of bytes that need not be sent any more.
     ///
     /// # Errors
     /// The file does not hold that content, or the object store refuses it or does not answer.
@@ -86,7 +87,7 @@ impl Remote {
         self.confirm(path, content).await
     }
 
-    /// Sends long content in parts. Part uploads know no condition; what is there already is asked for first.
+    /// Sends long content in parts. Uploads in parts cannot be conditional, so an existing object is looked up first.
     async fn upload_in_parts(
         &self,
         path: &str,
@@ -125,15 +126,15 @@ impl Remote {
         match send_file(&mut parts, path, from).await {
             Ok(sent) if sent == *content => parts.finish().await.map(drop).map_err(failed),
             outcome => {
-                // What was sent becomes no object, and is not paid for. Where the store does not answer that either, its
-                // rules for uploads that were not completed remove it.
+                // The parts that were sent become no object and are not billed. If the store does not answer this
+                // either, its rules for incomplete uploads remove them.
                 let _ = parts.abort().await;
                 outcome.and(Err(changed(from)))
             }
         }
     }
 
-    /// Whether content is there and need not be written again.
+    /// Returns whether the content exists and need not be written again.
     async fn is_present(
         &self,
         path: &str,
@@ -146,7 +147,7 @@ impl Remote {
         Ok(found.is_some_and(is_fresh))
     }
 
-    /// Looks whether what was written is there in its length, which an upload that was cut short is not.
+    /// Checks that the written object has its full length; an upload that was cut short does not.
     async fn confirm(&self, path: &str, content: &Content) -> Result<Upload> {
         self.flush(path)?;
         match self.head(path).await? {
@@ -164,7 +165,7 @@ impl Remote {
     }
 }
 
-/// Sends a file in parts; what it held.
+/// Sends a file in parts. Returns the content that was sent.
 async fn send_file(parts: &mut WriteMultipart, path: &str, from: &FilePath) -> Result<Content> {
     let mut file = tokio::fs::File::open(from).await.map_err(Error::io(from))?;
     let mut hasher = blake3::Hasher::new();
@@ -192,7 +193,7 @@ async fn send_file(parts: &mut WriteMultipart, path: &str, from: &FilePath) -> R
     })
 }
 
-/// A file does not hold the bytes that were captured.
+/// Creates the error for a file that does not hold the bytes that were captured.
 fn changed(from: &FilePath) -> Error {
     Error::Damaged {
         path: from.to_owned(),

@@ -1,4 +1,4 @@
-//! Aggregates that other ones express: `arg_max(x, by)`, `arg_min(x, by)`, `count_if(condition)`.
+//! Aggregates that are rewritten to other aggregates: `arg_max(x, by)`, `arg_min(x, by)`, `count_if(condition)`.
 
 use arrow::datatypes::DataType;
 use datafusion::common::{internal_err, plan_err};
@@ -10,7 +10,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, Volatility, lit, when,
 };
 
-/// The functions.
+/// Returns the functions.
 pub fn functions() -> Vec<AggregateUDF> {
     let functions = [
         ("arg_max", "max_by", Meaning::AtExtreme { ascending: false }),
@@ -31,9 +31,9 @@ pub fn functions() -> Vec<AggregateUDF> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Meaning {
-    /// The first argument where the second one is greatest or least.
+    /// The first argument in the row where the second one is greatest or least.
     AtExtreme { ascending: bool },
-    /// In how many rows the argument holds.
+    /// The number of rows in which the argument is true.
     CountIf,
 }
 
@@ -89,7 +89,7 @@ impl AggregateUDFImpl for Expressed {
     }
 }
 
-/// The same aggregate by functions that run.
+/// Rewrites the aggregate to functions that run.
 fn expressed(meaning: Meaning, call: AggregateFunction) -> Result<Expr> {
     let AggregateFunctionParams {
         mut args,

@@ -1,4 +1,4 @@
-//! Other names of functions that DataFusion has.
+//! DuckDB's names for functions of DataFusion.
 
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
@@ -52,7 +52,7 @@ pub(super) fn register(context: &SessionContext) -> Result<()> {
     Ok(())
 }
 
-/// All names added here, for completion.
+/// Returns all names added here, for completion.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let scalar = SCALAR.iter().map(|(name, _)| *name);
     scalar.chain(AGGREGATE.iter().map(|(name, _)| *name))

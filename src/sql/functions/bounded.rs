@@ -1,9 +1,9 @@
-//! Functions that can make much out of little, such as `repeat` and `range`, refuse to make more than the [`Bounds`] of
-//! their session.
+//! Functions whose output can far exceed their input, such as `repeat` and `range`. They refuse to return more than the
+//! [`Bounds`] of their session.
 //!
 //! DataFusion's memory limit counts what operators keep, not what a function returns. Without these bounds,
-//! `repeat('x', 4000000000)` would take the memory of the whole process. They are checked before the function runs, on an
-//! estimate that is never too low.
+//! `repeat('x', 4000000000)` would take the memory of the whole process. They are checked before the function runs, on
+//! an estimate. It is never too low, except for `regexp_replace`, where it is an eighth of the worst case.
 
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::config::ConfigOptions;
@@ -19,22 +19,22 @@ use std::sync::Arc;
 use super::bounds::{Bounds, Made};
 use super::sizes::{bytes, items, numbers};
 
-/// Bytes of an item of a list of numbers or moments.
+/// Bytes of a number or moment in a list.
 const ITEM_BYTES: f64 = 8.0;
-/// Maximum bytes of a character that fills.
+/// Maximum bytes of a character.
 const CHARACTER_BYTES_MAX: f64 = 4.0;
-/// Maximum characters that a letter of a format of moments becomes.
+/// Maximum characters that a letter of a date format becomes.
 const FORMATTED: f64 = 12.0;
-/// Bytes of a number as text, for each that it has as a number.
+/// Bytes of a number as text, per byte of the number in memory.
 const WRITTEN: f64 = 4.0;
-/// Bytes of the places of a part of a text, for each byte of the text.
+/// Bytes of the offsets of the parts of a text, per byte of the text.
 const PLACED: f64 = 8.0;
-/// Comparisons of letters that take as long as a byte takes to make.
+/// Comparisons of letters that take as long as producing one byte.
 const COMPARED: f64 = 16.0;
 const NANOSECONDS_PER_DAY: f64 = 86_400e9;
 const DAYS_PER_MONTH: f64 = 28.0;
 
-/// Estimates the bytes of a result from the arguments and the number of rows; never too low.
+/// A function that estimates the bytes of a result from the arguments and the number of rows.
 type Estimate = fn(&[ColumnarValue], usize) -> Result<Made>;
 
 /// The functions and how the size of their result is estimated.
@@ -70,7 +70,7 @@ const BOUNDED: [(&str, Estimate); 29] = [
     ("levenshtein", compared),
 ];
 
-/// Replaces the functions of a session by their bounded forms.
+/// Replaces the functions of a session with their bounded forms.
 pub(super) fn register(context: &SessionContext, bounds: &Arc<Bounds>) -> Result<()> {
     let mut state = context.state_ref().write().clone();
     for (name, estimate) in BOUNDED {
@@ -83,7 +83,7 @@ pub(super) fn register(context: &SessionContext, bounds: &Arc<Bounds>) -> Result
     Ok(())
 }
 
-/// The bounded form of one of the functions, by its name.
+/// Returns the bounded form of a function by its name; the function itself if it needs no bound.
 pub(super) fn bounded_form(inner: Arc<ScalarUDF>, of: &str, bounds: &Arc<Bounds>) -> ScalarUDF {
     let found = BOUNDED.iter().find(|(name, _)| *name == of);
     match found {
@@ -106,7 +106,7 @@ fn bounded(
     })
 }
 
-/// An estimate, which is told apart by the name of its function.
+/// An estimate with a `Debug` form; the name of its function identifies it.
 #[derive(Clone, Copy)]
 struct EstimateOf(Estimate);
 
@@ -176,7 +176,7 @@ impl ScalarUDFImpl for Bounded {
     }
 }
 
-/// Rows of the result: one if all arguments are constants.
+/// Returns the rows of the result: one if all arguments are constants.
 fn rows_of(arguments: &[ColumnarValue], rows: usize) -> std::ops::Range<usize> {
     let is_constant = arguments
         .iter()
@@ -184,7 +184,7 @@ fn rows_of(arguments: &[ColumnarValue], rows: usize) -> std::ops::Range<usize> {
     0..if is_constant { 1 } else { rows }
 }
 
-/// Text or value × count.
+/// Estimates text or value × count.
 fn repeated(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let [value, count, ..] = arguments else {
         return Ok(Made::default());
@@ -194,7 +194,7 @@ fn repeated(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// As long as the second argument says.
+/// Estimates a text with the length of the second argument.
 fn padded(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let Some(length) = arguments.get(1) else {
         return Ok(Made::default());
@@ -204,7 +204,7 @@ fn padded(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// Each occurrence of the second argument becomes the third.
+/// Estimates a text in which each occurrence of the second argument becomes the third.
 fn replaced(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let [text, from, to] = arguments else {
         return Ok(Made::default());
@@ -217,13 +217,14 @@ fn replaced(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// Each match becomes the third argument, which may name groups of the match; all matches only with flags.
+/// Estimates a text in which a match becomes the third argument, which may name groups of the match. All matches are
+/// replaced only with flags.
 fn replaced_by_pattern(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let [text, _pattern, to, flags @ ..] = arguments else {
         return Ok(Made::default());
     };
     let (text, to) = (bytes(text), bytes(to));
-    /// The estimate is far above what patterns really make.
+    /// Divisor of the worst case, which is far above what patterns produce in practice.
     const EXAGGERATION: f64 = 8.0;
     let of_row = |row| {
         let (text, to) = (text.at(row), to.at(row));
@@ -237,14 +238,14 @@ fn replaced_by_pattern(arguments: &[ColumnarValue], rows: usize) -> Result<Made>
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// All arguments, one after the other.
+/// Estimates all arguments joined.
 pub(super) fn joined(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let sizes: Vec<_> = arguments.iter().map(bytes).collect();
     let of_row = |row| sizes.iter().map(|size| size.at(row)).sum::<f64>();
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// All arguments, with the first one between them.
+/// Estimates all arguments joined, with the first one between them.
 fn separated(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let sizes: Vec<_> = arguments.iter().map(bytes).collect();
     let of_row = |row| {
@@ -255,7 +256,7 @@ fn separated(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// So many times the first argument.
+/// Estimates `factor` times the first argument.
 fn times(factor: f64, arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let Some(first) = arguments.first().map(bytes) else {
         return Ok(Made::default());
@@ -264,22 +265,22 @@ fn times(factor: f64, arguments: &[ColumnarValue], rows: usize) -> Result<Made> 
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// Two digits for each byte.
+/// Estimates two digits for each byte.
 fn doubled(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     times(2.0, arguments, rows)
 }
 
-/// A character for each character.
+/// Estimates a character of maximum length for each byte.
 fn translated(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     times(CHARACTER_BYTES_MAX, arguments, rows)
 }
 
-/// At most a part for each byte.
+/// Estimates at most one part for each byte.
 fn divided(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     times(PLACED, arguments, rows)
 }
 
-/// As long as the format in the second argument says.
+/// Estimates a text as long as the format in the second argument allows.
 fn formatted(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let Some(format) = arguments.get(1).map(bytes) else {
         return Ok(Made::default());
@@ -288,7 +289,8 @@ fn formatted(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// Every letter of one argument is compared with every letter of the other: the time counts, not the result.
+/// Estimates the comparisons of every letter of one argument with every letter of the other: the bound is on time, not
+/// on the size of the result.
 fn compared(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let [one, other, ..] = arguments else {
         return Ok(Made::default());
@@ -298,7 +300,7 @@ fn compared(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// The items of a list as text, with the second argument between them.
+/// Estimates the items of a list as text, with the second argument between them.
 fn listed(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let [list, separator, ..] = arguments else {
         return Ok(Made::default());
@@ -308,7 +310,7 @@ fn listed(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// Any item of a list becomes the third argument.
+/// Estimates a list in which any item may become the third argument.
 fn exchanged(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let [list, _from, to, ..] = arguments else {
         return Ok(Made::default());
@@ -318,7 +320,7 @@ fn exchanged(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// As many items as the second argument says.
+/// Estimates a list with as many items as the second argument says.
 fn resized(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let [list, count, fill @ ..] = arguments else {
         return Ok(Made::default());
@@ -334,7 +336,7 @@ fn resized(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// The items from the first argument to the second by the third.
+/// Estimates the items from the first argument to the second, in steps of the third.
 fn counted(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     let (start, stop) = match arguments {
         [stop] => (None, stop),
@@ -358,7 +360,7 @@ fn counted(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
     Ok(Made::of(rows_of(arguments, rows).map(of_row)))
 }
 
-/// The least absolute step of all rows: a number, or nanoseconds of an interval.
+/// Returns the smallest absolute step of all rows: a number, or nanoseconds of an interval.
 fn smallest_step(step: &ColumnarValue) -> Result<f64> {
     if let ColumnarValue::Scalar(ScalarValue::IntervalMonthDayNano(interval)) = step {
         let Some(interval) = interval else {

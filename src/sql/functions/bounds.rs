@@ -1,4 +1,4 @@
-//! What the functions of a session may make: bytes of one value, and of all values of a batch of rows.
+//! Limits on what the functions of a session return: bytes of one value, and of all values of a batch of rows.
 //!
 //! A query with many expressions may copy each value many times, so both are lower for a large query
 //! (`sql/expansion.rs`). They are set once the query is measured, and hold for constants, which are computed while a
@@ -29,22 +29,22 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// Lowers the bounds to so many bytes of a value and of a batch.
+    /// Sets the bounds: bytes of one value and of all values of a batch.
     pub fn set(&self, value_bytes: usize, call_bytes: usize) {
         self.value_bytes.store(value_bytes, Ordering::Relaxed);
         self.call_bytes.store(call_bytes, Ordering::Relaxed);
     }
 
-    /// Maximum bytes of one value.
+    /// Returns the maximum bytes of one value.
     pub fn value_bytes(&self) -> usize {
         self.value_bytes.load(Ordering::Relaxed)
     }
 
-    /// Checks what a call would make.
+    /// Checks the size of what a call would return.
     ///
     /// # Errors
-    /// A value is too long ([`DataFusionError::Execution`]), or all of them are: then fewer rows at a time may fit
-    /// ([`TooManyRows`]).
+    /// A value is too long ([`DataFusionError::Execution`]), or all of them together are: then fewer rows at a time may
+    /// fit ([`TooManyRows`]).
     pub(super) fn check(&self, function: &str, made: &Made) -> Result<()> {
         let value_bytes = self.value_bytes() as f64;
         let call_bytes = self.call_bytes.load(Ordering::Relaxed) as f64;
@@ -63,7 +63,7 @@ impl Bounds {
     }
 }
 
-/// Bytes that a call would make.
+/// Bytes that a call would return.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Made {
     rows: usize,
@@ -72,39 +72,39 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// Of the bytes of each value.
+    /// Sums up the bytes of each value.
     pub fn of(values: impl Iterator<Item = f64>) -> Self {
         values.fold(Self::default(), |made, bytes| Self {
             rows: made.rows + 1,
-            // A value that is no number stays one in the total.
+            // A NaN value makes the total NaN.
             largest: made.largest.max(bytes),
             total: made.total + bytes,
         })
     }
 
-    /// All values together, in bytes.
+    /// Returns the bytes of all values together.
     pub fn total(self) -> f64 {
         self.total
     }
 }
 
-/// A batch has more rows than what is made of them allows; a smaller one may do.
+/// A batch has too many rows for the size of its results; a smaller one may fit.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct TooManyRows {
-    /// Rows that may do.
+    /// Rows that may fit.
     pub rows_max: usize,
     message: String,
 }
 
 impl TooManyRows {
-    /// As an error of the engine.
+    /// Returns it as an error of the engine.
     pub fn error(rows_max: usize, message: String) -> DataFusionError {
         let rows_max = rows_max.max(1);
         DataFusionError::External(Box::new(Self { rows_max, message }))
     }
 
-    /// The rows that may do, if an error says that a batch has too many.
+    /// Returns the rows that may fit, if the error says that a batch has too many.
     pub fn rows_of(error: &DataFusionError) -> Option<usize> {
         match error.find_root() {
             DataFusionError::External(error) => {

@@ -1,6 +1,6 @@
-//! The operators `||` and `[…]`, with the bound of the functions that they stand for.
+//! The operators `||` and `[…]`, with the bounds of the functions that they call.
 //!
-//! DataFusion plans them without the functions registered by name, so the bounded forms would be passed by.
+//! DataFusion plans them without looking up functions by name, so it would bypass the bounded forms.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use super::bounded::{bounded_form, joined};
 use super::bounds::Bounds;
 
-/// The function that `||` of texts becomes.
+/// Returns the function that `||` of texts becomes.
 pub(super) fn texts(bounds: &Arc<Bounds>) -> ScalarUDF {
     ScalarUDF::from(JoinTexts {
         signature: Signature::user_defined(Volatility::Immutable),
@@ -30,7 +30,7 @@ pub(super) fn texts(bounds: &Arc<Bounds>) -> ScalarUDF {
     })
 }
 
-/// Plans `||` and `[…]`.
+/// The planner of `||` and `[…]`.
 #[derive(Debug)]
 pub(super) struct BoundedOperators {
     texts: ScalarUDF,
@@ -41,7 +41,7 @@ pub(super) struct BoundedOperators {
 }
 
 impl BoundedOperators {
-    /// Operators within the bounds of a session.
+    /// Creates the operators within the bounds of a session.
     pub fn new(bounds: &Arc<Bounds>) -> Self {
         Self {
             texts: texts(bounds),
@@ -87,7 +87,7 @@ impl ExprPlanner for BoundedOperators {
     }
 }
 
-/// How many lists a type is nested in.
+/// Returns how many levels of lists a type has.
 fn list_nesting(data_type: &DataType) -> usize {
     match data_type {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
@@ -97,7 +97,7 @@ fn list_nesting(data_type: &DataType) -> usize {
     }
 }
 
-/// Two texts joined; null if one is.
+/// The function that joins two texts; null if either is null.
 #[derive(Debug)]
 struct JoinTexts {
     signature: Signature,

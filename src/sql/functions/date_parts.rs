@@ -1,4 +1,4 @@
-//! `year(d)`, `month(d)` and the like: the parts of a date or time by name, as `date_part` gives them.
+//! `year(d)`, `month(d)` and the like: the parts of a date or time by name, as `date_part` returns them.
 
 use arrow::array::ArrayRef;
 use arrow::compute::cast;
@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 
-/// Names of the functions and the part that `date_part` calls it.
+/// Names of the functions, each with the part's name in `date_part`.
 const PARTS: [(&str, &str); 14] = [
     ("year", "year"),
     ("isoyear", "isoyear"),
@@ -32,7 +32,7 @@ const PARTS: [(&str, &str); 14] = [
 /// The part that is a number with fractions: seconds since 1970.
 const EPOCH: (&str, &str) = ("epoch", "epoch");
 
-/// The functions.
+/// Returns the functions.
 pub fn functions() -> Vec<ScalarUDF> {
     let parts = PARTS.iter().chain([&EPOCH]);
     parts
@@ -66,7 +66,7 @@ impl ScalarUDFImpl for DatePart {
         &self.signature
     }
 
-    /// Texts are read as moments.
+    /// Converts texts to moments.
     fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
         let [given] = given else {
             return datafusion::common::plan_err!("{} takes one date or time", self.name);
@@ -99,7 +99,7 @@ impl ScalarUDFImpl for DatePart {
         }
     }
 
-    /// `year(d) = 2024` is a range of `d`, by which pages are skipped.
+    /// Rewrites `year(d) = 2024` to a range of `d`, so that pages are skipped.
     fn preimage(
         &self,
         arguments: &[Expr],

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// The function.
+/// Returns the function.
 pub(super) fn len() -> ScalarUDF {
     ScalarUDF::from(Len {
         signature: Signature::any(1, Volatility::Immutable),

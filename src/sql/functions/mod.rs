@@ -1,7 +1,7 @@
-//! Functions and operators in addition to DataFusion's: those that users of DuckDB reach for, and bounded forms of those
-//! that can make much out of little.
+//! Functions and operators in addition to DataFusion's: those that users of DuckDB expect, and bounded forms of
+//! functions whose output can far exceed their input.
 //!
-//! The functions of the product, such as `geo_distance` and `estimate_price`, come from the rooms that own them.
+//! The functions of the product, such as `geo_distance` and `estimate_price`, come from the crates that own them.
 
 pub mod aggregates;
 pub mod aliases;
@@ -26,7 +26,7 @@ use bounds::Bounds;
 /// Adds all functions of this module to a session, within its bounds.
 ///
 /// # Errors
-/// None that depends on the query: a function that is extended is always there.
+/// No error depends on the query: every extended function exists.
 pub(crate) fn register(context: &SessionContext, bounds: &Arc<Bounds>) -> Result<()> {
     for function in date_parts::functions() {
         context.register_udf(function);
@@ -42,12 +42,13 @@ pub(crate) fn register(context: &SessionContext, bounds: &Arc<Bounds>) -> Result
     Ok(())
 }
 
-/// Functions that only operators become, which no session knows by name: for whoever reads a plan made elsewhere.
+/// Returns the functions that only operators use and that no session knows by name, for reading plans from other
+/// machines.
 pub fn of_operators() -> Vec<Arc<ScalarUDF>> {
     vec![Arc::new(concat_operator::texts(&Arc::default()))]
 }
 
-/// The planners of operators, which stand before DataFusion's.
+/// Returns the planners of operators, which take precedence over DataFusion's.
 pub(crate) fn planners(bounds: &Arc<Bounds>) -> Vec<Arc<dyn ExprPlanner>> {
     vec![Arc::new(concat_operator::BoundedOperators::new(bounds))]
 }

@@ -17,7 +17,7 @@ use regex::{Regex, RegexBuilder};
 /// Maximum bytes of a compiled pattern.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
-/// The function.
+/// Returns the function.
 pub fn regexp_extract() -> ScalarUDF {
     ScalarUDF::from(RegexpExtract {
         signature: Signature::user_defined(Volatility::Immutable),

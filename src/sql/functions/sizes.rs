@@ -1,4 +1,4 @@
-//! How many bytes the arguments of a function hold, row by row, without copying them.
+//! Measures the bytes of a function's arguments, row by row, without copying them.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
@@ -17,7 +17,7 @@ pub(super) enum PerRow {
 }
 
 impl PerRow {
-    /// The number in a row.
+    /// Returns the number in a row.
     pub fn at(&self, row: usize) -> f64 {
         match self {
             PerRow::Same(value) => *value,
@@ -26,7 +26,7 @@ impl PerRow {
     }
 }
 
-/// The bytes of an argument in each row.
+/// Returns the bytes of an argument in each row.
 pub(super) fn bytes(argument: &ColumnarValue) -> PerRow {
     match argument {
         ColumnarValue::Scalar(scalar) => PerRow::Same(scalar_bytes(scalar)),
@@ -56,7 +56,7 @@ fn array_bytes(array: &ArrayRef) -> PerRow {
         }
         DataType::Utf8View => {
             let views = array.as_string_view().views().iter();
-            // The lower half of a view is the length.
+            // The lowest 32 bits of a view are the length.
             views.map(|view| f64::from(*view as u32)).collect()
         }
         DataType::List(_) => {
@@ -79,7 +79,7 @@ fn array_bytes(array: &ArrayRef) -> PerRow {
     PerRow::Each(lengths)
 }
 
-/// The items of a list in each row; 1 of what is no list.
+/// Returns the items of a list in each row; 1 for a value that is not a list.
 pub(super) fn items(argument: &ColumnarValue) -> PerRow {
     match argument {
         ColumnarValue::Scalar(ScalarValue::List(list)) => PerRow::Same(list.values().len() as f64),
@@ -107,12 +107,12 @@ pub(super) fn items(argument: &ColumnarValue) -> PerRow {
     }
 }
 
-/// The mean bytes of a value of an array.
+/// Returns the mean bytes of a value in an array.
 fn item_bytes(array: &ArrayRef) -> f64 {
     array.get_array_memory_size() as f64 / array.len().max(1) as f64
 }
 
-/// The number an argument is in each row; 0 where it is none.
+/// Returns an argument as a number in each row; 0 for null.
 pub(super) fn numbers(argument: &ColumnarValue) -> Result<PerRow> {
     let (array, is_same) = match argument {
         ColumnarValue::Scalar(scalar) => (scalar.to_array()?, true),

@@ -1,7 +1,7 @@
-//! The bytes of a block: a mark, the table with its columns, then the values row by row.
+//! Encodes and decodes a block: magic bytes, the table with its columns, then the values row by row.
 //!
-//! A value is a byte for its kind and its bytes, numbers in little-endian order, texts and blobs after their length. Equal
-//! rows make equal bytes, so nothing here may change without another mark.
+//! A value is a byte for its kind, followed by its bytes: numbers in little-endian order, texts and blobs after their
+//! length. Equal rows must give equal bytes, so any change here needs other magic bytes.
 
 use rusqlite::types::{Value, ValueRef};
 
@@ -43,11 +43,11 @@ pub(super) fn append_value(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-/// The part of a block that was not read yet.
+/// Reads a block; holds the part that is not read yet.
 pub(super) struct Reader<'b>(pub(super) &'b [u8]);
 
 impl<'b> Reader<'b> {
-    /// Reads the head: the table and its columns, which must be those known here.
+    /// Reads the head: the table and its columns. Returns `None` unless they are known here.
     pub(super) fn table(&mut self) -> Option<&'static TravellingTable> {
         self.0 = self.0.strip_prefix(MAGIC)?;
         let table = table_named(self.text()?)?;
@@ -84,7 +84,7 @@ impl<'b> Reader<'b> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    /// The next value.
+    /// Reads the next value.
     pub(super) fn value(&mut self) -> Option<Value> {
         let (kind, rest) = self.0.split_first()?;
         self.0 = rest;

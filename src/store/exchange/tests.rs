@@ -1,4 +1,4 @@
-//! Rows travel from a writer to a replica, and back.
+//! Tests of rows that are copied from a writer to a replica, and back.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn blocks(store: &Store) -> Blocks {
     found
 }
 
-/// Properties with records under keys with gaps, and an account.
+/// Inserts properties with records, under keys with gaps.
 fn fill(store: &Store, properties: std::ops::Range<i64>) {
     let insert = move |transaction: &Transaction<'_>| {
         for number in properties {
@@ -34,7 +34,7 @@ fn fill(store: &Store, properties: std::ops::Range<i64>) {
     store.write(insert).unwrap();
 }
 
-/// Brings a replica to the rows of a store as publications do.
+/// Brings a replica to the rows of a store, as publications do.
 fn bring(replica: &Store, former: &Blocks, next: &Blocks, folder: &Path, number: u64) {
     let is_in = |blocks: &Blocks, block: &RowBlock, bytes: &Vec<u8>| {
         blocks.get(block).is_some_and(|other| other == bytes)

@@ -220,7 +220,7 @@ impl SynthAsset {
         asset
     }
 
-    /// The asking price on `day`, rounded as sellers round.
+    /// Returns the asking price on `day`, rounded as sellers round.
     fn price(&self, stream: &mut Stream, day: Day) -> f64 {
         let (year, month, _) = day.civil();
         let moment = (year, month);
@@ -247,7 +247,7 @@ impl SynthAsset {
         }
     }
 
-    /// A similar flat of the same building: another floor, with nearly or exactly the same area and price.
+    /// Returns a similar flat of the same building: another floor, with nearly or exactly the same area and price.
     pub fn twin(&self, stream: &mut Stream) -> Self {
         let mut twin = self.clone();
         twin.key = stream.bits();
@@ -283,7 +283,7 @@ impl SynthAsset {
         twin
     }
 
-    /// The flat number `rank` of a programme that is not built yet.
+    /// Returns the flat number `rank` of a programme that is not built yet.
     pub fn lot(&self, stream: &mut Stream, rank: u32) -> Self {
         let mut lot = self.clone();
         lot.class = Class::Flat;
@@ -347,7 +347,8 @@ fn amenities(stream: &mut Stream, class: Class, address: &SynthAddress, floors: 
     }
 }
 
-/// A sale price as sellers write it: rounded to 1,000 EUR, or to 500 EUR below a threshold.
+/// Rounds a sale price as sellers do: to 500 EUR below 20,000 EUR, to 1,000 EUR below a million, and to 10,000 EUR
+/// above.
 pub fn rounded_price(price_eur: f64) -> f64 {
     let step = if price_eur < 20_000.0 {
         500.0
@@ -359,7 +360,7 @@ pub fn rounded_price(price_eur: f64) -> f64 {
     ((price_eur / step).round() * step).max(step)
 }
 
-/// A monthly rent, rounded to 5 EUR.
+/// Rounds a monthly rent to 5 EUR.
 pub fn rounded_rent(rent_eur: f64) -> f64 {
     ((rent_eur / 5.0).round() * 5.0).max(20.0)
 }

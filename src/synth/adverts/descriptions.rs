@@ -13,7 +13,7 @@ use toise_contract::enums::{
     EnumExposure as Exposure, EnumPropertyClass as Class, EnumPropertyOfferType as OfferType,
 };
 
-/// What agencies write about themselves; `{a}` is the agency.
+/// Sentences that agencies write about themselves; `{a}` is the agency.
 const BOILERPLATE: [&[&str]; 3] = [
     &[
         "{a}, votre partenaire immobilier depuis plus de vingt ans, vous propose ce bien à découvrir rapidement.",
@@ -140,7 +140,7 @@ const HABIT_SHARE: f64 = 0.6;
 /// Probability that each kind of sentence about a dwelling is written.
 const SENTENCE_SHARES: [f64; 9] = [1.0, 0.9, 0.85, 0.7, 0.75, 0.75, 0.5, 0.6, 0.4];
 
-/// What determines a text: asset, writer and version.
+/// The inputs of a text: asset, writer and version.
 #[derive(Clone, Copy, Debug)]
 pub struct ListingText<'a> {
     /// The asset described.
@@ -197,7 +197,7 @@ impl ListingText<'_> {
         text
     }
 
-    /// What the agency writes about itself before each home.
+    /// Returns what the agency writes about itself before each home.
     pub fn boilerplate(&self) -> String {
         let firm = self.seller.firm_key;
         let sentences = BOILERPLATE.iter().enumerate();
@@ -225,8 +225,8 @@ impl ListingText<'_> {
         }
     }
 
-    /// Key that selects templates: one writer describes similar flats of a building alike, so it depends on the
-    /// building and not on the flat.
+    /// Returns the key that selects templates: one writer describes similar flats of a building alike, so it depends on
+    /// the building and not on the flat.
     fn author(&self) -> u64 {
         mix2(self.seller.key, self.asset.building_key)
     }
@@ -327,7 +327,7 @@ fn push(text: &mut String, sentence: &str) {
     text.push_str(sentence);
 }
 
-/// Area of an asset that is not a dwelling: of the land, or of the building on it.
+/// Returns the area of an asset that is not a dwelling: of the land, or of the building on it.
 fn area(asset: &SynthAsset) -> f64 {
     match asset.class {
         Class::Land => f64::from(asset.land_m2.unwrap_or_default()),
@@ -336,7 +336,7 @@ fn area(asset: &SynthAsset) -> f64 {
     }
 }
 
-/// French name of a class, without and with its article.
+/// Returns the French name of a class, without and with its article.
 fn nouns(class: Class) -> (&'static str, &'static str) {
     match class {
         Class::House => ("maison", "une maison"),

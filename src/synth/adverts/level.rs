@@ -15,12 +15,12 @@ pub enum DistortionLevel {
     Middle,
     /// Half of all values are missing or wrong.
     Heavy,
-    /// As on real portals: several agencies show one home on one portal at the same time, many adverts are thin, positions
-    /// are the town's centre, texts are mostly the agency's own, pictures cannot be compared, and flats of one building
-    /// or programme are shown alike.
+    /// As on real portals: several agencies show one home on one portal at the same time, many adverts are thin,
+    /// positions are the town's centre, texts are mostly the agency's own, pictures cannot be compared, and flats of
+    /// one building or programme are shown alike.
     Market,
-    /// A dense city whose adverts show price, surface, rooms, district and energy class alone, drawn from what was
-    /// measured on real ones; no noise is added.
+    /// A dense city whose adverts show only price, surface, rooms, bedrooms, district and energy class, drawn from
+    /// measurements of real adverts; no noise is added.
     Thin,
 }
 
@@ -114,11 +114,11 @@ pub struct Noise {
     pub floor_missing: f64,
     /// The text begins with what the agency writes about itself.
     pub boilerplate: f64,
-    /// The address has parameters of the search that led to it.
+    /// The URL has parameters of the search that led to it.
     pub tracked: f64,
     /// A group of assets continues with a programme and some of its flats.
     pub programme: f64,
-    /// An advert of a new home does not say so in a field of its own.
+    /// An advert of a new home does not say so in its general conditions.
     pub new_build_unsaid: f64,
 }
 

@@ -3,8 +3,8 @@
 //!
 //! Assets come in groups of 21 with 32 adverts, so N adverts describe about 2/3 N assets. Some groups contain twins
 //! (two flats of a building, described alike by one agency) and the flats of a programme. [`asset`] draws the truth,
-//! [`seller`] its seller, `lifecycle` when it is seen and at what price, [`portal`] and [`descriptions`] what a portal shows;
-//! [`level`] sets the noise, and `files` writes the result.
+//! [`seller`] its seller, `lifecycle` when it is seen and at what price, [`portal`] and [`descriptions`] what a portal
+//! shows; [`level`] sets the noise, and `files` writes the result.
 //!
 //! The level `thin` shares none of this: it is one city, drawn from measured tables by `thin`.
 //!
@@ -68,11 +68,11 @@ const DATASET: u64 = 4;
 pub enum MarketDensity {
     /// All of France, at any density.
     Country,
-    /// Only as many towns as give the density of the whole market, to measure deduplication.
+    /// Only as many towns as are needed for the density of the whole market, to measure deduplication.
     Dense,
 }
 
-/// Which adverts to generate.
+/// A request for synthetic adverts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdvertsRequest {
     /// Number of adverts (distinct URLs). Each is seen once or more.
@@ -111,7 +111,7 @@ pub struct Observation {
     pub first: bool,
 }
 
-/// Generates adverts.
+/// A generator of adverts.
 #[derive(Debug)]
 pub struct MarketGenerator {
     request: AdvertsRequest,
@@ -193,8 +193,8 @@ impl MarketGenerator {
         }
     }
 
-    /// Moment when an asset comes to the market: assets are spread over two years, and the last one comes some time
-    /// before the end.
+    /// Draws the moment when an asset comes to the market: assets are spread over two years, and the last one comes
+    /// shortly before the end.
     fn start_s(&self, number: u64, stream: &mut Stream) -> i64 {
         let assets = (self.request.adverts * ASSETS_PER_GROUP)
             .div_ceil(ADVERTS_PER_GROUP)
@@ -282,7 +282,7 @@ impl MarketGenerator {
             let mut portal = portals[turn % PORTALS.len()];
             let mut by = seller;
             if let Some((last_portal, last_shift)) = last {
-                // Assets that a private person does not sell are given to an agency later.
+                // A further advert may come from another agency, except for a programme.
                 let elsewhere = !asset.programme && stream.chance(noise.second_agency);
                 if elsewhere {
                     let network = stream.chance(0.2);
@@ -335,7 +335,7 @@ fn shuffled_portals(stream: &mut Stream) -> [usize; PORTALS.len()] {
     portals
 }
 
-/// What later assets of a group may be derived from.
+/// Assets of a group from which later ones may be derived.
 #[derive(Default)]
 struct GroupMemory {
     twin: Option<(SynthAsset, Seller)>,

@@ -51,12 +51,13 @@ pub struct PortalListing<'a> {
     pub first: bool,
 }
 
-/// Draws whether something happens; draws nothing where it never does, so that a level without it stays as it was.
+/// Draws whether something happens. Draws no random number if the share is 0, so that a level without it keeps its
+/// output.
 fn happens(stream: &mut Stream, share: f64) -> bool {
     share > 0.0 && stream.chance(share)
 }
 
-/// What a portal's list of results shows of an advert: price, area, rooms and town.
+/// Reduces an advert to what a portal's list of results shows: price, area, rooms and town.
 fn thinned(advert: Advert) -> Advert {
     let habitation = advert.habitation.map(|habitation| TypeHabitation {
         room_count: habitation.room_count,
@@ -107,7 +108,7 @@ fn shown_description(
 }
 
 impl PortalListing<'_> {
-    /// The advert as first seen; [`apply_sighting`] sets what changes later.
+    /// Returns the advert as first seen; [`apply_sighting`] sets what changes later.
     pub fn advert(&self, stream: &mut Stream, noise: &Noise) -> Advert {
         let asset = self.asset;
         let dwelling = asset.is_dwelling();
@@ -178,7 +179,7 @@ impl PortalListing<'_> {
         }
     }
 
-    /// URL of the advert. The number is scrambled, so that URLs reveal no relation between adverts.
+    /// Returns the URL of the advert. The number is scrambled, so that URLs reveal no relation between adverts.
     pub fn url(&self) -> String {
         let code = self.asset.address.postal_code();
         format!(

@@ -19,7 +19,7 @@ const OWNER_PHOTOS_SHARE: f64 = 0.25;
 const FRONT: f64 = 0.4;
 
 impl PortalListing<'_> {
-    /// The location, as precisely as the portal gives it.
+    /// Returns the location, as precisely as the portal gives it.
     pub(super) fn location(&self, stream: &mut Stream, noise: &Noise) -> AdLocation {
         let address = &self.asset.address;
         let place = address.place;
@@ -50,7 +50,7 @@ impl PortalListing<'_> {
         }
     }
 
-    /// The picture hashes; `None` if the pictures of the portal could not be hashed.
+    /// Returns the picture hashes; `None` if the pictures of the portal could not be hashed.
     pub(super) fn medias(&self, stream: &mut Stream, noise: &Noise) -> Option<Medias> {
         if stream.chance(noise.photos_missing) {
             return None;
@@ -92,7 +92,7 @@ impl PortalListing<'_> {
         })
     }
 
-    /// The hashes of a picture as this portal shows it.
+    /// Returns the hashes of a picture as this portal shows it.
     fn image(&self, stream: &mut Stream, noise: &Noise, shot: u64) -> Image {
         let shot = if stream.chance(noise.photo_cropped) {
             stream.bits()

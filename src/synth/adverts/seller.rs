@@ -190,7 +190,7 @@ impl Seller {
         self.kind != SynthSellerKind::Private && to_unit(mix2(self.firm_key, 7)) < 0.3
     }
 
-    /// The reference it gives an asset; each agency has its own format.
+    /// Returns the reference it gives an asset; each agency has its own format.
     pub fn reference(&self, asset_key: u64) -> String {
         let number = mix2(self.key, asset_key);
         match mix2(self.firm_key, 8) % 3 {

@@ -1,4 +1,4 @@
-//! Synthetic adverts are reproducible, complete, labelled and change over time.
+//! Tests that synthetic adverts are reproducible, complete, labelled and change over time.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;

@@ -1,12 +1,12 @@
-//! Names as the post writes them: capitals without accents, at most 32 letters on a line.
+//! Writes names as the post does: capitals without accents, at most 32 letters on a line.
 
 use super::names::StreetName;
 
-/// Longest name of a street, letters.
+/// Maximum length of a street's name, letters.
 const NAME_MAX: usize = 32;
-/// Longest name of a town, letters.
+/// Maximum length of a town's name, letters.
 const TOWN_MAX: usize = 30;
-/// Words that are shortened where a name is too long.
+/// Words that are shortened if a name is too long.
 const SHORTENED: [(&str, &str); 10] = [
     ("GENERAL", "GAL"),
     ("MARECHAL", "MAL"),
@@ -20,7 +20,7 @@ const SHORTENED: [(&str, &str); 10] = [
     ("SAINTE", "STE"),
 ];
 
-/// Letters without accents; ligatures as two letters.
+/// Replaces accented letters by plain ones, and ligatures by two letters.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -55,7 +55,7 @@ pub fn plain(text: &str) -> String {
     out
 }
 
-/// The name of a town on the last line of an address.
+/// Returns the name of a town on the last line of an address.
 pub fn town(name: &str) -> String {
     let mut name = plain(name).to_uppercase();
     name.truncate(TOWN_MAX);
@@ -63,7 +63,7 @@ pub fn town(name: &str) -> String {
     name
 }
 
-/// The name of a street on a line of an address.
+/// Returns the name of a street on a line of an address.
 pub fn street(name: &StreetName) -> String {
     let capitals = |text: &str| plain(text).to_uppercase().replace(['\'', '-'], " ");
     let whole = capitals(&name.text());

@@ -1,8 +1,8 @@
-//! How many addresses every commune has, and the parts of merged communes.
+//! Divides addresses among communes, and lists the parts of merged communes.
 //!
-//! Addresses follow population, a little less than in proportion: the more inhabitants, the more of them share a house.
-//! A part of a merged commune is a former commune with a name and a code of its own; what is left of the commune itself
-//! is a part without a name.
+//! Addresses grow a little less than in proportion to population: in larger communes more inhabitants share a house. A
+//! part of a merged commune is a former commune with its own name and code; the rest of the commune is a part without a
+//! name.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -20,15 +20,15 @@ const POPULATION_EXPONENT: f64 = 0.9;
 const PARIS_SHARE: f64 = 0.2;
 /// Reach of a commune, as a share of the distance to the nearest other.
 const REACH_SHARE: f64 = 0.55;
-/// Least and greatest reach, metres.
+/// Minimum and maximum reach, metres.
 const REACH_M: (f64, f64) = (350.0, 4_000.0);
-/// Communes after which roads are named: the nearest of the department.
+/// Maximum communes after which roads are named: the nearest ones of the department.
 const NEIGHBOURS: usize = 6;
 
-/// Metres in a degree of latitude.
+/// Metres per degree of latitude.
 pub const METRES_PER_DEGREE: f64 = 111_195.0;
 
-/// A former commune within a commune, or what is left of the commune.
+/// A former commune within a commune, or the rest of the commune.
 #[derive(Debug)]
 pub struct Part {
     /// INSEE code of the former commune; empty for the rest of the commune.
@@ -43,23 +43,23 @@ pub struct Part {
     pub share: f64,
 }
 
-/// A commune and what it takes to invent its addresses.
+/// A commune with the inputs for its invented addresses.
 #[derive(Debug)]
 pub struct BanCommune {
     /// The commune or arrondissement.
     pub place: &'static Place,
     /// House numbers to generate.
     pub addresses: u64,
-    /// Its parts; one without a name where nothing was merged.
+    /// Its parts; one without a name if nothing was merged.
     pub parts: Vec<Part>,
     /// How far its streets reach from the centre of a part, metres.
     pub reach_m: f64,
-    /// Names of the communes around.
+    /// Names of the neighbouring communes.
     pub neighbours: Vec<&'static str>,
 }
 
-/// The communes of each department with their shares of `addresses`, or of the whole country's. Communes without
-/// inhabitants are left out.
+/// Returns the communes of each department with their shares of `addresses`, or of the whole country's. Leaves out
+/// communes without inhabitants.
 pub fn communes(
     wanted: &[String],
     addresses: Option<u64>,
@@ -102,7 +102,7 @@ pub fn communes(
     made
 }
 
-/// Divides a whole number in proportion to weights, so that the shares add up.
+/// A whole number that is divided in proportion to weights, so that the shares add up.
 #[derive(Debug)]
 pub struct Quota {
     total: u64,
@@ -122,7 +122,7 @@ impl Quota {
         }
     }
 
-    /// The share of the next weight.
+    /// Returns the share of the next weight.
     pub fn next(&mut self, weight: f64) -> u64 {
         self.weight_so_far += weight;
         let share = (self.weight_so_far / self.of_all.max(f64::MIN_POSITIVE)).min(1.0);
@@ -196,7 +196,7 @@ fn parts(place: &'static Place, former: &[&'static Place], reach_m: f64) -> Vec<
     let rest = (!has_seat).then_some((place, "", ""));
     let named = former.iter().map(|part| (*part, part.code, part.name));
     let parts: Vec<(&'static Place, &str, &str)> = rest.into_iter().chain(named).collect();
-    // The seat of a merged commune is larger than what was merged into it.
+    // The seat of a merged commune is larger than the communes merged into it.
     let weight = |code: &str| match code == place.code || code.is_empty() {
         true => 3.0,
         false => 1.0,
@@ -217,7 +217,7 @@ fn parts(place: &'static Place, former: &[&'static Place], reach_m: f64) -> Vec<
         .collect()
 }
 
-/// A point away from the centre of the commune, for a part whose own centre is not known.
+/// Returns a point away from the centre of the commune, for a part whose own centre is not known.
 fn beside(centre: (f64, f64), code: &str, reach_m: f64) -> (f64, f64) {
     let bits = key(code);
     let direction = to_unit(mix2(bits, 1)) * TAU;
@@ -225,13 +225,13 @@ fn beside(centre: (f64, f64), code: &str, reach_m: f64) -> (f64, f64) {
     offset(centre, away * direction.sin(), away * direction.cos())
 }
 
-/// The position so many metres north and east of another.
+/// Returns the position that is a number of metres north and east of another.
 pub fn offset((lat, lon): (f64, f64), north_m: f64, east_m: f64) -> (f64, f64) {
     let per_degree = METRES_PER_DEGREE * lat.to_radians().cos();
     (lat + north_m / METRES_PER_DEGREE, lon + east_m / per_degree)
 }
 
-/// A number that depends on a code alone.
+/// Returns a number that depends on a code alone.
 pub fn key(code: &str) -> u64 {
     code.bytes().fold(0, |key, byte| mix2(key, u64::from(byte)))
 }

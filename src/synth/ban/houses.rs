@@ -20,7 +20,7 @@ const PROVISIONAL: f64 = 0.002;
 /// Share of the streets that are built up on one side only.
 const ONE_SIDED: f64 = 0.08;
 
-/// What follows a number: the two orders.
+/// Suffixes of a number, in their two orders.
 const REPEATED: [&str; 3] = ["bis", "ter", "quater"];
 const LETTERED: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
@@ -35,7 +35,8 @@ pub struct House {
     pub position: (f64, f64),
 }
 
-/// The addresses of a street in the order of their numbers, and the stream to draw the rest of each from.
+/// Calls `each` with the addresses of a street in the order of their numbers, and with the stream from which the rest
+/// of each address is drawn.
 pub fn lay_out(street: &BanStreet, mut each: impl FnMut(House, &mut Stream)) {
     let mut stream = Stream::new(street.seed, DATASET, 0);
     let mut line = Line::new(street, &mut stream);
@@ -67,7 +68,7 @@ pub fn lay_out(street: &BanStreet, mut each: impl FnMut(House, &mut Stream)) {
     }
 }
 
-/// Where the street has got to.
+/// The current position on a street.
 struct Line {
     number: u32,
     step: u32,
@@ -119,7 +120,7 @@ impl Line {
         }
     }
 
-    /// Goes on to the next number that exists.
+    /// Advances to the next number that exists.
     fn advance(&mut self, stream: &mut Stream) {
         let mut steps = 1;
         if self.is_metric {
@@ -130,7 +131,7 @@ impl Line {
             }
         }
         self.number += steps * self.step;
-        // The first of a street on the even side only is 2.
+        // On a street with only even numbers the first one is 2.
         self.number = self.number.max(1);
         let length = f64::from(steps) * self.metres;
         let (north, east) = self.heading.sin_cos();

@@ -2,11 +2,13 @@
 //! format.
 //!
 //! Communes, postal codes, populations and former communes are the real ones of [`toise_geo::places`]; streets, house
-//! numbers and positions are invented. Everything a commune has is drawn from the seed and its code, and streets from
-//! numbers of their own, so a department's files are the same alone or among all, whatever the number of threads.
+//! numbers and positions are invented. Everything in a commune is drawn from the seed and the commune's code, and each
+//! street has its own stream, so a department's files are the same whether it is generated alone or with all others,
+//! with any number of threads.
 //!
-//! Cost: the whole country, 26 million addresses on three million streets, takes 38 s of processor time with its
-//! compression, and 40 MB: the streets of one commune and a buffer of `BUFFER_BYTES` for each file being written.
+//! Cost: the whole country, 26 million addresses on three million streets, takes 38 s of processor time including
+//! compression, and 40 MB of memory: the streets of one commune and a buffer of `BUFFER_BYTES` for each file being
+//! written.
 //!
 //! Structure: [`communes`] divides the addresses among communes; [`streets`] draws the streets of a commune with
 //! [`names`], which compose what [`words`], [`types`] and [`regions`] list; [`houses`] numbers a street; [`rows`] writes.
@@ -29,7 +31,7 @@ use communes::BanCommune;
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Which addresses to generate.
+/// A request for synthetic addresses.
 #[derive(Clone, Debug, Default)]
 pub struct BanRequest {
     /// Number of addresses in all departments generated; by default as many as the country has, or their share of it.
@@ -49,7 +51,7 @@ pub struct DepartmentFiles {
     communes: Vec<BanCommune>,
 }
 
-/// The departments of a request, in their official order. Reads the table of places, which takes about 0.1 s.
+/// Returns the departments of a request, in their official order. Reads the table of places, which takes about 0.1 s.
 pub fn departments(request: &BanRequest) -> Vec<DepartmentFiles> {
     let communes = communes::communes(&request.departments, request.addresses);
     let made = communes
@@ -137,7 +139,7 @@ impl<'o> Writing<'o> {
         }
     }
 
-    /// Writes what was collected, if it is more than so many bytes.
+    /// Writes the buffer if it has more than `bytes` bytes.
     fn flush_beyond(&mut self, bytes: usize) -> io::Result<()> {
         if self.buffer.len() > bytes {
             self.out.write_all(&self.buffer)?;

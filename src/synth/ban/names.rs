@@ -1,7 +1,8 @@
 //! Composes the names of the streets and hamlets of a commune.
 //!
-//! Names that recur come from [`words`], drawn with the first of a list most often; rare ones are composed. No name
-//! occurs twice in a commune, or in one part of a merged commune: the parts may well share names, as they do in fact.
+//! Common names come from [`words`], where the first words of a list are drawn most often; rare names are composed. No
+//! name occurs twice in a commune, or in one part of a merged commune. The parts may share names, as they do in
+//! reality.
 
 use std::collections::HashSet;
 
@@ -10,21 +11,21 @@ use super::types::{NAME_KINDS, NameKind, StreetType, TYPES};
 use super::words;
 use crate::random::Stream;
 
-/// How strongly the first words of a list prevail.
+/// How strongly the first words of a list are preferred.
 const SKEW: f64 = 1.5;
 /// Attempts to find a name that the commune does not have yet; after half of them names are composed.
 const ATTEMPTS: usize = 24;
 /// Share of streets that take the name of a street nearby with another type.
 const SHARED_SHARE: f64 = 0.1;
 
-/// What the names of a commune are drawn from.
+/// The inputs for the names of a commune.
 #[derive(Debug)]
 pub struct Setting<'p> {
     /// 0 for a village, 1 for a town, 2 for a city.
     pub size: usize,
     /// Roots of the names of hamlets.
     pub region: &'static Region,
-    /// Names of the communes around.
+    /// Names of the neighbouring communes.
     pub neighbours: Vec<&'p str>,
 }
 
@@ -47,7 +48,7 @@ impl StreetName {
     }
 }
 
-/// Draws the names of one commune, or of one part of a merged commune.
+/// A generator of the names of one commune, or of one part of a merged commune.
 #[derive(Debug)]
 pub struct Names<'s, 'p> {
     setting: &'s Setting<'p>,
@@ -56,7 +57,7 @@ pub struct Names<'s, 'p> {
 }
 
 impl<'s, 'p> Names<'s, 'p> {
-    /// No name is taken yet.
+    /// Creates a generator for which no name is taken yet.
     pub fn new(setting: &'s Setting<'p>) -> Self {
         Self {
             setting,
@@ -65,7 +66,7 @@ impl<'s, 'p> Names<'s, 'p> {
         }
     }
 
-    /// The name of another street; `None` if chance gives only names that are taken.
+    /// Draws the name of another street; `None` if every attempt gives a name that is taken.
     pub fn street(&mut self, stream: &mut Stream) -> Option<StreetName> {
         let weights = TYPES.each_ref().map(|one| one.shares[self.setting.size]);
         for attempt in 0..ATTEMPTS {
@@ -86,7 +87,7 @@ impl<'s, 'p> Names<'s, 'p> {
         None
     }
 
-    /// The name of a hamlet; `None` if chance gives only names that are taken.
+    /// Draws the name of a hamlet; `None` if every attempt gives a name that is taken.
     pub fn hamlet(&mut self, stream: &mut Stream) -> Option<String> {
         for _ in 0..ATTEMPTS {
             let name = hamlet(self.setting.region, stream);
@@ -157,13 +158,13 @@ impl<'s, 'p> Names<'s, 'p> {
     }
 }
 
-/// One of a list whose first words prevail.
+/// Draws one of a list, and prefers its first words.
 fn skewed(list: &[&'static str], stream: &mut Stream) -> &'static str {
     let at = (stream.unit().powf(SKEW) * list.len() as f64) as usize;
     list[at.min(list.len() - 1)]
 }
 
-/// One of a list, all alike.
+/// Draws one of a list, each with equal probability.
 fn any(list: &[&'static str], stream: &mut Stream) -> &'static str {
     list[stream.below(list.len())]
 }
@@ -193,7 +194,7 @@ fn person(stream: &mut Stream) -> String {
     }
 }
 
-/// A noun with an adjective, or with the name of a hamlet.
+/// Composes a noun with an adjective, a surname or the name of a hamlet.
 fn compound(region: &Region, stream: &mut Stream) -> String {
     let masculine = stream.chance(0.5);
     let (article, noun) = match masculine {
@@ -209,7 +210,7 @@ fn compound(region: &Region, stream: &mut Stream) -> String {
     }
 }
 
-/// The name of a hamlet, as it stands alone.
+/// Draws the name of a hamlet, as it is used alone.
 fn hamlet(region: &Region, stream: &mut Stream) -> String {
     let masculine = stream.chance(0.5);
     let form = |pair: (&'static str, &'static str)| if masculine { pair.0 } else { pair.1 };
@@ -239,7 +240,7 @@ fn hamlet(region: &Region, stream: &mut Stream) -> String {
     }
 }
 
-/// "de" before a name, contracted with its article.
+/// Puts "de" before a name, contracted with its article.
 pub fn of(name: &str) -> String {
     if let Some(rest) = name.strip_prefix("Le ") {
         format!("du {rest}")
@@ -256,7 +257,7 @@ pub fn of(name: &str) -> String {
     }
 }
 
-/// The name as it stands alone: "des Lilas" is "Les Lilas".
+/// Returns the name as it is used alone: "des Lilas" becomes "Les Lilas".
 fn without_preposition(name: &str) -> String {
     for (long, short) in [
         ("du ", "Le "),

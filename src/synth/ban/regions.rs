@@ -15,7 +15,7 @@ pub struct Region {
     endings: Vec<&'static str>,
 }
 
-/// Regions with a character of their own; the last is the rest of France.
+/// Regions with distinct names; the last one is the rest of France.
 static REGIONS: LazyLock<Vec<Region>> = LazyLock::new(|| {
     vec![
         Region::new(
@@ -80,14 +80,14 @@ impl Region {
         }
     }
 
-    /// The region of a department.
+    /// Returns the region of a department.
     pub fn of(department: &str) -> &'static Self {
         let own = |region: &&Self| region.departments.contains(&department);
         let rest = REGIONS.len() - 1;
         REGIONS.iter().find(own).unwrap_or(&REGIONS[rest])
     }
 
-    /// A name of a place, without an article.
+    /// Draws the name of a place, without an article.
     pub fn place(&self, stream: &mut Stream) -> String {
         let root = self.roots[stream.below(self.roots.len())];
         let ending = self.endings[stream.below(self.endings.len())];

@@ -16,7 +16,7 @@ pub const ADDRESS_COLUMNS: &str = "id;id_fantoir;numero;rep;nom_voie;code_postal
 pub const PLACE_COLUMNS: &str = "id;nom_lieu_dit;code_postal;code_insee;nom_commune;code_insee_ancienne_commune;\
      nom_ancienne_commune;x;y;lon;lat;source_position;source_nom_voie\n";
 
-/// What a position points at, with its share in a hundred.
+/// Types of position, with their shares in per cent.
 const POSITIONS: [(&str, f64); 7] = [
     ("entrée", 67.0),
     ("", 12.5),
@@ -85,7 +85,7 @@ fn position_type(stream: &mut Stream) -> &'static str {
     POSITIONS[stream.weighted(&POSITIONS.map(|(_, share)| share))].0
 }
 
-/// Identifier, code of the tax office, number and suffix.
+/// Appends identifier, code of the tax office, number and suffix.
 fn push_key(out: &mut Vec<u8>, street: &BanStreet, house: &House) {
     out.extend_from_slice(street.id.as_bytes());
     out.push(b'_');
@@ -104,7 +104,7 @@ fn push_key(out: &mut Vec<u8>, street: &BanStreet, house: &House) {
     out.extend_from_slice(house.suffix.as_bytes());
 }
 
-/// Postal code, commune and former commune.
+/// Appends postal code, commune and former commune.
 fn push_town(out: &mut Vec<u8>, postal_code: &str, commune: &BanCommune, part: &Part) {
     let place = commune.place;
     for cell in [postal_code, place.code, place.name, part.code, part.name] {
@@ -113,7 +113,7 @@ fn push_town(out: &mut Vec<u8>, postal_code: &str, commune: &BanCommune, part: &
     }
 }
 
-/// Projected coordinates of the degrees as rounded, then the degrees.
+/// Appends the projected coordinates of the rounded degrees, then the degrees.
 fn push_position(out: &mut Vec<u8>, commune: &BanCommune, (lat, lon): (f64, f64)) {
     let rounded = |degrees: f64| (degrees * 1e6).round() / 1e6;
     let (lat, lon) = (rounded(lat), rounded(lon));
@@ -131,7 +131,7 @@ fn push_position(out: &mut Vec<u8>, commune: &BanCommune, (lat, lon): (f64, f64)
     }
 }
 
-/// Sources of position and name, and whether the commune certifies the address.
+/// Appends the sources of position and name, and whether the commune certifies the address.
 fn push_sources(out: &mut Vec<u8>, rows: &CommuneRows, stream: &mut Stream) {
     let (source, certified) = match rows.is_maintained {
         true => ("commune", stream.chance(0.96)),
@@ -146,7 +146,7 @@ fn push_sources(out: &mut Vec<u8>, rows: &CommuneRows, stream: &mut Stream) {
     }
 }
 
-/// One parcel, two for a few.
+/// Appends one parcel, or two for a few addresses.
 fn push_parcels(
     out: &mut Vec<u8>,
     commune: &BanCommune,

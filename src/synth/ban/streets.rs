@@ -1,4 +1,4 @@
-//! The streets and hamlets of a commune: how many, their names, identifiers and places.
+//! Draws the streets and hamlets of a commune: their number, names, identifiers and positions.
 
 use std::f64::consts::TAU;
 
@@ -10,22 +10,22 @@ use crate::random::Stream;
 
 /// Distinguishes these streams of random numbers from those of other datasets.
 const DATASET: u64 = 0xBA4;
-/// House numbers of a street on average: this, and so many more for each factor e of house numbers of the commune.
+/// Average house numbers of a street: the minimum, and the increase for each factor e of house numbers in the commune.
 const NUMBERS_PER_STREET: (f64, f64) = (3.6, 1.1);
 /// House numbers at which a commune's streets begin to grow longer.
 const LONGER_FROM: f64 = 20.0;
 /// Standard deviation of the logarithm of a street's length.
 const LENGTH_DEVIATION: f64 = 1.0;
-/// Hamlets of a commune: so many for each address, up to a maximum.
+/// Hamlets of a commune per address, and their maximum.
 const HAMLETS_PER_ADDRESS: f64 = 0.06;
 const HAMLETS_MAX: f64 = 40.0;
-/// Inhabitants of a town, and of a city.
+/// Minimum inhabitants of a town, and of a city.
 const TOWN: u32 = 4_000;
 const CITY: u32 = 40_000;
 /// Codes with four digits; the next begin with a letter.
 const DIGIT_CODES: u32 = 9_999;
 
-/// How a commune writes names, and what its rows say.
+/// How a commune writes names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spelling {
     /// Capitals and accents.
@@ -53,7 +53,7 @@ pub struct BanStreet {
     pub has_fantoir: bool,
     /// Postal code.
     pub postal_code: &'static str,
-    /// Hamlet it lies in; empty in most towns.
+    /// Hamlet it is in; empty in most towns.
     pub hamlet: String,
     /// Number of addresses.
     pub houses: u64,
@@ -61,7 +61,7 @@ pub struct BanStreet {
     pub middle: (f64, f64),
     /// Whether its numbers are metres from its beginning.
     pub is_metric: bool,
-    /// What its own stream of random numbers begins with.
+    /// Seed of its own stream of random numbers.
     pub seed: u64,
 }
 
@@ -80,7 +80,7 @@ pub struct BanHamlet {
     pub position: (f64, f64),
 }
 
-/// What the rows of a commune have in common.
+/// The streets and hamlets of a commune, and what its rows have in common.
 #[derive(Debug)]
 pub struct CommuneRows {
     /// Streets.
@@ -93,7 +93,7 @@ pub struct CommuneRows {
     pub has_parcels: bool,
 }
 
-/// The streets and hamlets of a commune, the same for the same seed.
+/// Draws the streets and hamlets of a commune, the same for the same seed.
 pub fn draw(commune: &BanCommune, seed: u64) -> CommuneRows {
     let mut stream = Stream::new(seed, DATASET, key(commune.place.code));
     let size = match commune.place.population {
@@ -142,7 +142,7 @@ struct Drawing<'c> {
     spelling: Spelling,
     metric_share: f64,
     fantoir_share: f64,
-    /// Share of the streets that name the hamlet they lie in.
+    /// Share of the streets that name the hamlet they are in.
     in_hamlets: f64,
     /// Rank of the latest street code.
     code: u32,
@@ -167,7 +167,7 @@ impl Drawing<'_> {
         for length in &lengths {
             let houses = 1 + quota.next(*length);
             let Some(name) = names.street(&mut self.stream) else {
-                // Its addresses go to the street before, so that none is lost.
+                // Its addresses go to the previous street, so that none is lost.
                 if let Some(before) = self.rows.streets.last_mut() {
                     before.houses += houses;
                 }
@@ -178,7 +178,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Relative lengths of the streets of so many addresses.
+    /// Draws the relative lengths of the streets of a number of addresses.
     fn lengths(&mut self, addresses: u64) -> Vec<f64> {
         let numbers = addresses as f64;
         let (least, growth) = NUMBERS_PER_STREET;
@@ -245,7 +245,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// The next code of the tax office: four digits, or a letter and three digits.
+    /// Returns the next code of the tax office: four digits, or a letter and three digits.
     fn next_code(&mut self) -> String {
         self.code += 1 + self.stream.below(2) as u32;
         if self.code <= DIGIT_CODES {
@@ -271,13 +271,13 @@ impl Drawing<'_> {
     }
 }
 
-/// Six letters and digits, for a street that the tax office has no code for.
+/// Draws six letters and digits, for a street that the tax office has no code for.
 fn random_code(stream: &mut Stream) -> String {
     const SIGNS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     (0..6).map(|_| char::from(stream.pick(SIGNS))).collect()
 }
 
-/// A position around a centre, denser near it, and its bearing as a share of the circle.
+/// Draws a position around a centre, denser near it, and its bearing as a share of the circle.
 fn scatter(centre: (f64, f64), reach_m: f64, stream: &mut Stream) -> ((f64, f64), f64) {
     let bearing = stream.unit();
     let away = reach_m * stream.unit().powf(0.7);
@@ -285,7 +285,7 @@ fn scatter(centre: (f64, f64), reach_m: f64, stream: &mut Stream) -> ((f64, f64)
     (offset(centre, away * north, away * east), bearing)
 }
 
-/// Each postal code of a town has its own sector.
+/// Returns the postal code of a bearing: each postal code of a town has its own sector.
 fn postal_code(part: &Part, bearing: f64) -> &'static str {
     let sector = (bearing * part.postal_codes.len() as f64) as usize;
     part.postal_codes.get(sector).copied().unwrap_or_default()

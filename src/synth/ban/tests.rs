@@ -1,4 +1,4 @@
-//! The made-up address base is complete, reproducible, and shaped as the real one.
+//! Tests that the made-up address base is complete, reproducible, and shaped like the real one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -30,7 +30,7 @@ fn rows(bytes: &[u8]) -> Vec<Row> {
     reader.deserialize().map(Result::unwrap).collect()
 }
 
-/// The addresses of one department, of a size that a test can read.
+/// Returns the addresses of one department, of a size that a test can read.
 fn sample(department: &str, count: u64) -> Vec<Row> {
     let mut made = departments(&request(Some(count), &[department]));
     assert_eq!(made.len(), 1);
@@ -132,7 +132,7 @@ fn a_merged_commune_has_one_name_in_several_of_its_parts() {
         parts.entry(street).or_default().insert(former);
     }
     assert!(parts.values().any(|of| of.len() > 1));
-    // Two streets of one name in one commune have identifiers of their own.
+    // Within one part of a commune, a street name has one identifier.
     let mut ids: HashMap<(&str, &str, &str), HashSet<&str>> = HashMap::new();
     for row in &rows {
         let at = row["id"].match_indices('_').nth(1).unwrap().0;

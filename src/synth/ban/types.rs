@@ -1,20 +1,20 @@
 //! Types of streets with their shares, and what streets of each type are named after.
 //!
-//! The shares were read off a department of the national base and nine of another open base of addresses: how often a
-//! type opens a name, and which kind of name follows it. Only the shares are here, none of the names.
+//! The shares were measured in a department of the national base and in nine of another open base of addresses: how
+//! often a type starts a name, and which kind of name follows it. Only the shares are here, none of the names.
 
 /// How a street is named after its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameKind {
-    /// Someone whom many towns remember.
+    /// A famous person.
     Famous,
-    /// Someone of the place: a first name and a surname, or a title and a surname.
+    /// A local person: a first name and a surname, or a title and a surname.
     Local,
     /// A building, a work or a feature.
     Thing,
     /// Trees, flowers, animals.
     Nature,
-    /// A day that is remembered.
+    /// A commemorated date.
     Date,
     /// A saint.
     Saint,
@@ -26,7 +26,7 @@ pub enum NameKind {
     Trade,
     /// An adjective.
     Adjective,
-    /// Several of a thing.
+    /// A number and a noun.
     Counted,
     /// A noun with an adjective, or with the name of a hamlet.
     Compound,
@@ -76,7 +76,7 @@ const ESTATE: NameWeights = [
 /// A type of street.
 #[derive(Debug)]
 pub struct StreetType {
-    /// As it is written; empty where the name of a hamlet stands alone.
+    /// As it is written; empty if the name of a hamlet is used alone.
     pub name: &'static str,
     /// Abbreviation in names of at most 32 letters.
     pub short: &'static str,

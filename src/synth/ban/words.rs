@@ -1,9 +1,9 @@
-//! Words of French street names, in the order of how often they occur: the names that recur in every town, and the parts
-//! of which [`super::names`] composes rare ones.
+//! Words of French street names, most frequent first: the names that occur in every town, and the parts from which
+//! [`super::names`] composes rare ones.
 
 use std::sync::LazyLock;
 
-/// Words that are read on first use.
+/// A list of words that is split on first use.
 pub type Words = LazyLock<Vec<&'static str>>;
 
 /// Splits a list at its commas.
@@ -11,7 +11,7 @@ pub(super) fn split(list: &'static str) -> Vec<&'static str> {
     list.split(", ").collect()
 }
 
-/// People whom many towns remember, as their name follows the type of street.
+/// Famous people, with their names as written after the type of street.
 pub static FAMOUS: Words = LazyLock::new(|| {
     split(
         "Jean Moulin, Victor Hugo, Jean Jaurès, Pasteur, du Général de Gaulle, Charles de Gaulle, Jules Ferry, \
@@ -81,7 +81,7 @@ pub static NATURE: Words = LazyLock::new(|| {
     )
 });
 
-/// Days that are remembered, in the spellings that occur.
+/// Commemorated dates, in the spellings that occur.
 pub static DATES: Words = LazyLock::new(|| {
     split(
         "du 19 Mars 1962, du 8 Mai 1945, du 11 Novembre 1918, du 11 Novembre, du 8 Mai, du 14 Juillet, du 1er Mai, du \
@@ -119,7 +119,7 @@ pub static TRADES: Words = LazyLock::new(|| {
     )
 });
 
-/// Adjectives that stand alone after Rue and its like.
+/// Adjectives that are used alone after Rue and similar types.
 pub static ADJECTIVES: Words = LazyLock::new(|| {
     split(
         "Basse, Haute, Neuve, Vieille, Traversière, Creuse, Droite, Longue, Étroite, Courte, Noire, Verte, Torte, \
@@ -127,7 +127,7 @@ pub static ADJECTIVES: Words = LazyLock::new(|| {
     )
 });
 
-/// What is counted in names such as "des Quatre Vents".
+/// Nouns that are counted in names such as "des Quatre Vents".
 pub static COUNTED: Words = LazyLock::new(|| {
     split(
         "Vents, Chemins, Routes, Fontaines, Moulins, Ponts, Croix, Rois, Pierres, Saisons, Frères, Sœurs, Chênes, \
@@ -138,7 +138,7 @@ pub static COUNTED: Words = LazyLock::new(|| {
 pub static COUNTS: Words =
     LazyLock::new(|| split("Deux, Trois, Quatre, Cinq, Six, Sept, Neuf, Dix"));
 
-/// Masculine nouns of which names are composed, without their article.
+/// Masculine nouns from which names are composed, without their article.
 pub static MASCULINE: Words = LazyLock::new(|| {
     split(
         "Moulin, Pont, Clos, Mas, Bois, Pré, Champ, Puits, Château, Mont, Val, Village, Hameau, Domaine, Ruisseau, \
@@ -146,7 +146,7 @@ pub static MASCULINE: Words = LazyLock::new(|| {
      Neuf, Grand Pré, Camp, Clapas",
     )
 });
-/// Feminine nouns of which names are composed, without their article.
+/// Feminine nouns from which names are composed, without their article.
 pub static FEMININE: Words = LazyLock::new(|| {
     split(
         "Croix, Fontaine, Combe, Côte, Grange, Ferme, Borie, Métairie, Plaine, Prairie, Lande, Garenne, Vigne, \

@@ -20,7 +20,7 @@ const PERIOD_YEARS: [(i64, i64); 10] = [
     (2022, 2024),
 ];
 
-/// What a diagnostic describes.
+/// The kind of dwelling that a diagnostic describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dwelling {
     /// `appartement`.

@@ -216,7 +216,8 @@ fn quality(it: &Certificate, part: usize, out: &mut Vec<u8>) {
     text(INSULATION_QUALITIES[it.qualities[part]], out);
 }
 
-/// Whether a heating system is shared: in blocks with gas or district heating it usually is.
+/// Returns whether a heating system is shared, in the source's spelling. In blocks of flats, district heating always
+/// is, electric heating never, and any other in a third of the buildings.
 fn plant(it: &Certificate, energy: usize) -> &'static str {
     let shared = match (it.dwelling, energy) {
         (Dwelling::House, _) | (_, 0 | 1) => false,

@@ -21,7 +21,7 @@ use super::blocks::{Generator, Summary, SynthReader};
 use super::communes::{CommuneSampler, SynthAddress};
 use super::random::Stream;
 
-/// Generates diagnostics.
+/// A generator of diagnostics.
 #[derive(Debug)]
 pub struct DiagnosticGenerator {
     count: u64,

@@ -5,10 +5,10 @@ use super::certificate::Certificate;
 use super::number::CertificateNumber;
 use super::{dwelling_cells, energy_cells};
 
-/// Writes one cell; writes nothing if the value is missing.
+/// A function that writes one cell; it writes nothing if the value is missing.
 pub type CellWriter = fn(&Certificate, &mut Vec<u8>);
 
-/// The writer of a column; `None` if the column is not modelled.
+/// Returns the writer of a column; `None` if the column is not modelled.
 pub fn writer(column: &str) -> Option<CellWriter> {
     dwelling_cells::WRITERS
         .iter()

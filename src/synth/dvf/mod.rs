@@ -68,7 +68,7 @@ pub const COLUMNS: [&str; 40] = [
     "latitude",
 ];
 
-/// Generates sales.
+/// A generator of sales.
 #[derive(Debug)]
 pub struct SaleGenerator {
     count: u64,
@@ -106,7 +106,7 @@ impl SaleGenerator {
         }
     }
 
-    /// Year of the sale of this rank, its rank in the year, and the number of sales in the year.
+    /// Returns the year of the sale of this rank, its rank in the year, and the number of sales in the year.
     fn year_of(&self, rank: u64) -> (i32, u64, u64) {
         let mut start = 0;
         let mut share = 0.0;

@@ -85,7 +85,7 @@ pub fn outbuilding(stream: &mut Stream, address: &SynthAddress) -> f64 {
     (2_500.0 + 4.2 * address.place.price_level) * stream.spread(0.5)
 }
 
-/// The price as people write it: usually round, sometimes to the euro, rarely to the cent.
+/// Rounds the price as people write it: usually round, sometimes to the euro, rarely to the cent.
 pub fn rounded_as_written(stream: &mut Stream, price: f64) -> f64 {
     let step = match stream.unit() {
         share if price < 20_000.0 => {

@@ -15,7 +15,7 @@ pub const NATURES: [&str; 5] = [
     "Adjudication",
 ];
 
-/// Weight of each month; deeds are signed more often at its end.
+/// Weight of each month; more deeds are signed at the end of the year.
 const MONTHS: [f64; 12] = [7.2, 7.2, 8.2, 7.8, 8.0, 9.2, 9.6, 7.2, 8.8, 8.8, 8.2, 9.8];
 
 /// Weight of each day of the week, Monday first; deeds are hardly ever signed on a Sunday.
@@ -61,7 +61,7 @@ impl Default for SynthSale {
 }
 
 impl SynthSale {
-    /// Replaces this sale by a newly drawn one.
+    /// Replaces this sale with a newly drawn one.
     pub fn draw(
         &mut self,
         stream: &mut Stream,
@@ -121,7 +121,8 @@ impl SynthSale {
         };
     }
 
-    /// Kind, surface in m² and main rooms of the only dwelling sold; `None` if several are sold, or premises with it.
+    /// Returns kind, surface in m² and main rooms of the only dwelling sold; `None` if several are sold, or premises
+    /// with it.
     pub fn only_dwelling(&self) -> Option<(&'static str, u32, u32)> {
         let mut only: Option<&MutationRow> = None;
         for row in &self.rows {
@@ -355,7 +356,7 @@ impl SynthSale {
     }
 }
 
-/// Surface in m² and main rooms of a flat.
+/// Draws the surface in m² and the main rooms of a flat.
 fn flat_size(stream: &mut Stream, urbanity: f64) -> (u32, u32) {
     let tilt = urbanity * urbanity;
     let rooms = 1 + stream.weighted(&[

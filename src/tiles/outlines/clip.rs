@@ -1,8 +1,9 @@
 //! Cuts rings to the square of a tile (Sutherland and Hodgman).
 //!
-//! What lies outside becomes a way along the edge of the square, which no map shows: the square is larger than the tile.
+//! The part outside is replaced by lines along the edge of the square, which no map shows, because the square is larger
+//! than the tile.
 
-/// A square: both coordinates from the least to the most.
+/// A square; both coordinates have the same minimum and maximum.
 #[derive(Clone, Copy, Debug)]
 pub struct PartBox {
     /// Western and northern edge.
@@ -13,7 +14,7 @@ pub struct PartBox {
 
 type Point = (f64, f64);
 
-/// The part of a ring in a square; empty if it lies outside.
+/// Returns the part of a ring in a square; empty if the ring is outside it.
 pub fn cut(ring: Vec<Point>, frame: PartBox) -> Vec<Point> {
     let PartBox { least, most } = frame;
     let inside = |(x, y): &Point| (least..=most).contains(x) && (least..=most).contains(y);
@@ -26,7 +27,7 @@ pub fn cut(ring: Vec<Point>, frame: PartBox) -> Vec<Point> {
     half(north, |point| most - point.1)
 }
 
-/// The part of a ring where a linear function is not negative.
+/// Returns the part of a ring where a linear function is not negative.
 fn half(ring: Vec<Point>, depth: impl Fn(Point) -> f64) -> Vec<Point> {
     let Some(mut before) = ring.last().copied() else {
         return ring;

@@ -1,8 +1,8 @@
-//! One area from the contours of its parts: the borders between the parts fall away.
+//! Merges the contours of an area's parts and removes the borders between the parts.
 //!
-//! Neighbours share the points of their border and run along it in opposite directions, so what is left after each segment
-//! was cancelled by its reverse is the outside. The contours come in two files that are simplified apart from each other;
-//! where the parts of one area lie in both, slivers stay between them, which are dropped.
+//! Neighbours share the points of their border and run along it in opposite directions. After each segment is cancelled
+//! by its reverse, only the outer border is left. The contours come in two files that are simplified separately. If an
+//! area has parts in both, slivers remain between them, and are dropped.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,12 @@ use toise_geo::contours::Ring;
 
 type Point = (i32, i32);
 
-/// Slivers are narrower than this on average, in units of the contours (22 m): both files keep within 100 m of the border.
+/// Minimum average width of a ring, in units of the contours (of 22 m); narrower ones are slivers. Both files keep
+/// within 100 m of the border.
 const WIDTH_MIN: f64 = 5.0;
 
-/// The rings around several contours: clockwise on the map around what they cover, the other way around holes.
+/// Returns the rings around several contours: clockwise on the map around what they cover, counter-clockwise around
+/// holes.
 pub fn dissolved<'r>(contours: impl Iterator<Item = &'r Ring>) -> Vec<Ring> {
     let mut next: HashMap<Point, Vec<Point>> = HashMap::new();
     let mut first = Vec::new();
@@ -35,20 +37,20 @@ pub fn dissolved<'r>(contours: impl Iterator<Item = &'r Ring>) -> Vec<Ring> {
             rings.extend(split_where_it_touches(ring));
         }
     }
-    // What is left of the smallest commune is shown, however narrow.
+    // The largest ring is kept, however narrow, so that the smallest commune is shown too.
     rings.sort_by(|one, other| doubled_area(other).total_cmp(&doubled_area(one)));
     let mut is_first = true;
     rings.retain(|ring| std::mem::take(&mut is_first) || is_area(ring));
     rings
 }
 
-/// The sides of a closed ring.
+/// Returns the sides of a closed ring.
 pub fn sides(ring: &[Point]) -> impl Iterator<Item = (Point, Point)> {
     let next = ring.iter().cycle().skip(1);
     ring.iter().copied().zip(next.copied())
 }
 
-/// Twice the area of a ring in square units: positive if it runs clockwise on the map.
+/// Returns twice the area of a ring in square units: positive if it runs clockwise on the map.
 pub fn doubled_area(ring: &[Point]) -> f64 {
     let wide = |point: Point| (i64::from(point.0), i64::from(point.1));
     let sum: i64 = sides(ring)

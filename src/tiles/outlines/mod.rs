@@ -1,8 +1,8 @@
 //! The base map that needs no network: outlines of departments and communes, with labels.
 //!
-//! Made from the contours that are compiled in, as the communes of today; a commune that merged since has the borders of
-//! the whole. Reading and simplifying them takes about a second on first use and 30 MB from then on. Tiles keep the points
-//! that their zoom can show and are cut to the tile with a margin.
+//! The outlines are made from the compiled-in contours, for the communes of today: communes that merged have the border
+//! of the whole. Reading and simplifying the contours takes about a second on first use, and 30 MB of memory from then
+//! on. A tile keeps the points that its zoom can show, and is cut to the tile with a margin.
 
 mod clip;
 mod dissolve;
@@ -24,9 +24,9 @@ use weight::Weights;
 
 /// Name of the tile set.
 pub const NAME: &str = "outlines";
-/// Deepest zoom with tiles: it shows every point there is.
+/// Highest zoom with tiles; it shows every point.
 pub const ZOOM_MAX: u8 = 10;
-/// Zoom from which communes are shown.
+/// Lowest zoom at which communes are shown.
 pub const COMMUNES_ZOOM: u8 = 8;
 /// A layer of the tiles.
 #[derive(Clone, Copy, Debug)]
@@ -63,30 +63,30 @@ pub const LAYERS: [OutlineLayer; 3] = [
     },
 ];
 
-/// Zoom from which there are labels.
+/// Lowest zoom with labels.
 const LABELS_ZOOM: u8 = 4;
-/// Least population of a commune whose label is shown, by zoom from [`LABELS_ZOOM`]; 0 beyond.
+/// Minimum population of a commune whose label is shown, by zoom from [`LABELS_ZOOM`]; 0 at higher zooms.
 const POPULATIONS: [u32; 6] = [400_000, 150_000, 80_000, 30_000, 8_000, 2_000];
-/// What tiles hold around themselves, in tiles: lines are drawn wider than nothing.
+/// Margin that tiles have around themselves, in tiles, because drawn lines have a width.
 const MARGIN: f64 = 1.0 / 64.0;
-/// Pixels of a tile as maps draw it.
+/// Width of a tile on a map, pixels.
 const PIXELS: f64 = 512.0;
-/// How far a simplified line may be from the true one, pixels.
+/// Maximum distance of a simplified line from the true one, pixels.
 const TOLERANCE_PIXELS: f64 = 0.5;
 
 /// A department or a commune.
 pub struct Area {
-    /// Its code; that of today for a commune.
+    /// Its code; for a commune, the code of today.
     pub code: &'static str,
     /// Its name.
     pub name: &'static str,
     /// Inhabitants; 0 for a department.
     population: u32,
-    /// Where its label stands: latitude and longitude.
+    /// Position of its label: latitude and longitude.
     label: (f64, f64),
     /// West, south, east, north in units of the contours.
     bounds: [i32; 4],
-    /// Each ring around what it covers, followed by its holes, with the weight of each point.
+    /// Each outer ring, followed by its holes, with the weight of each point.
     rings: Vec<WeighedRing>,
 }
 
@@ -103,7 +103,7 @@ struct Outlines {
 
 static OUTLINES: LazyLock<Outlines> = LazyLock::new(Outlines::read);
 
-/// The areas that tiles of a zoom show: departments, then communes.
+/// Returns the areas that tiles of a zoom show: departments below [`COMMUNES_ZOOM`], else communes.
 pub fn areas(zoom: u8) -> &'static [Area] {
     match zoom < COMMUNES_ZOOM {
         true => &OUTLINES.departments,
@@ -111,10 +111,10 @@ pub fn areas(zoom: u8) -> &'static [Area] {
     }
 }
 
-/// The tile with outlines and labels; layers that it does not show are left out.
+/// Encodes the tile with outlines and labels; layers that its zoom does not show are left out.
 ///
 /// # Errors
-/// It cannot be written.
+/// The tile cannot be encoded.
 pub fn tile(id: TileId) -> Result<Vec<u8>, Error> {
     let mut tile = area_layer("departments", id, &OUTLINES.departments)?;
     if id.z >= COMMUNES_ZOOM {
@@ -166,10 +166,11 @@ fn label_layer(id: TileId) -> Result<Vec<u8>, Error> {
 }
 
 impl Area {
-    /// Adds the part of the area that a tile shows to a layer, with what `tag` tells of it; nothing if it shows none.
+    /// Adds the part of the area that a tile shows to a layer, with the properties that `tag` sets. Adds nothing if the
+    /// tile does not show the area.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The feature cannot be encoded.
     pub fn write(
         &self,
         id: TileId,
@@ -189,7 +190,7 @@ impl Area {
         Ok(feature.end())
     }
 
-    /// The rings that a tile shows, in tiles from its north-west corner, and whether each is a hole.
+    /// Returns the rings that a tile shows, in tiles from its north-west corner, and whether each is a hole.
     fn parts(&self, id: TileId) -> Vec<(Vec<(f64, f64)>, bool)> {
         let shown = id.degrees(MARGIN);
         let degrees = |units: i32| f64::from(units) / UNITS_PER_DEGREE;
@@ -205,7 +206,7 @@ impl Area {
         let mut parts = Vec::new();
         let mut is_shown = true;
         for ring in &self.rings {
-            // A hole is only in what is around it.
+            // A hole is only shown with the ring around it.
             if ring.is_hole && !is_shown {
                 continue;
             }
@@ -227,13 +228,13 @@ impl Area {
     }
 }
 
-/// Whether anything is left of a ring once its points lie on the grid of tiles.
+/// Returns whether a ring still has an area after its points are rounded to the grid of tiles.
 fn has_area(points: &[(f64, f64)]) -> bool {
     let grid: Ring = points.iter().map(|(x, y)| (units(*x), units(*y))).collect();
     doubled_area(&grid) != 0.0
 }
 
-/// Least weight of the points that a zoom shows, in units of the contours.
+/// Returns the minimum weight of the points that a zoom shows, in units of the contours.
 fn tolerance(zoom: u8) -> f32 {
     if zoom >= ZOOM_MAX {
         return 0.0;
@@ -288,7 +289,7 @@ impl Outlines {
     }
 }
 
-/// Areas with the weights of their points among each other.
+/// Completes areas with bounds, rings and missing labels; the points of all areas are weighed together.
 fn weighed(areas: Vec<(Area, Vec<Ring>)>) -> Vec<Area> {
     let weights = Weights::of(areas.iter().flat_map(|(_, rings)| rings));
     let weighed = areas.into_iter().map(|(mut area, rings)| {
@@ -335,7 +336,7 @@ fn weighed(areas: Vec<(Area, Vec<Ring>)>) -> Vec<Area> {
     weighed.collect()
 }
 
-/// Whether a ring lies in another, by its first point that is none of the other's.
+/// Returns whether a ring contains another, by the inner ring's first point that is not also a point of the outer one.
 fn contains(ring: &Ring, inner: &Ring) -> bool {
     let Some((x, y)) = inner.iter().find(|point| !ring.contains(point)).copied() else {
         return false;
@@ -353,7 +354,7 @@ fn contains(ring: &Ring, inner: &Ring) -> bool {
     crossed.count() % 2 == 1
 }
 
-/// The centre of gravity of a ring, latitude and longitude in degrees.
+/// Returns the centre of gravity of a ring: latitude and longitude in degrees.
 fn middle(ring: &Ring) -> (f64, f64) {
     let (mut x, mut y, mut area) = (0.0, 0.0, 0.0);
     for ((ax, ay), (bx, by)) in sides(ring) {

@@ -1,4 +1,4 @@
-//! Outlines as tiles show them.
+//! Tests of outlines in tiles.
 
 use super::*;
 use fast_mvt::{MvtReaderRef, MvtValueRef};
@@ -12,7 +12,7 @@ fn tile_at(z: u8, lat: f64, lon: f64) -> TileId {
     }
 }
 
-/// The texts of a field of a layer.
+/// Returns the texts of a field of a layer.
 fn texts(tile: &[u8], layer: &str, field: &str) -> Vec<String> {
     let reader = MvtReaderRef::new(tile).unwrap();
     let layers = reader.layers().filter(|found| found.name() == layer);
@@ -27,7 +27,7 @@ fn texts(tile: &[u8], layer: &str, field: &str) -> Vec<String> {
     read.collect()
 }
 
-/// The areas whose parts cover a position, by the rings that a tile shows.
+/// Returns the areas that cover a position, by the rings that a tile shows.
 fn covering(areas: &[Area], id: TileId, lat: f64, lon: f64) -> Vec<&'static str> {
     let (x, y) = id.place(lat, lon);
     let crosses = |ring: &[(f64, f64)]| {
@@ -65,7 +65,7 @@ fn every_department_and_commune_has_an_outline() {
         );
         assert!(!area.name.is_empty(), "{}", area.code);
     }
-    // Lozère lies in both files of contours; no sliver is left of the border between them.
+    // Lozère is in both files of contours; no sliver is left of the border between them.
     let lozere = OUTLINES
         .departments
         .iter()
@@ -111,7 +111,7 @@ fn tiles_hold_layers_by_zoom_and_stay_small() {
     assert!(texts(&region, "labels", "name").contains(&"Lozère".to_owned()));
     let street = tile(tile_at(14, 44.518, 3.501)).unwrap();
     assert_eq!(texts(&street, "communes", "code"), ["48095"]);
-    // The sea has none.
+    // The sea has no department.
     assert!(
         texts(
             &tile(tile_at(10, 46.0, -8.0)).unwrap(),

@@ -1,9 +1,9 @@
-//! How much each point of a set of borders matters to their shape, so that every zoom keeps the points that it can show
-//! and neighbours keep the same ones.
+//! Weights of border points: how much each point matters to the shape of a set of borders. With these weights, every
+//! zoom keeps the points that it can show, and neighbouring areas keep the same points.
 //!
 //! Borders are cut where three areas meet, and each piece is measured once (Douglas-Peucker): the weight of a point is
-//! its distance from the line that stands in for the piece without it, in units of the contours. Points where areas meet
-//! weigh more than any zoom asks for.
+//! its distance from the line that replaces the piece without it, in units of the contours. Points where areas meet
+//! have infinite weight, so every zoom keeps them.
 
 use std::collections::HashMap;
 
@@ -17,13 +17,13 @@ type Point = (i32, i32);
 pub struct Weights(HashMap<Point, f32>);
 
 impl Weights {
-    /// Measures the rings of areas that border on each other.
+    /// Measures the rings of neighbouring areas.
     pub fn of<'r>(rings: impl Iterator<Item = &'r Ring> + Clone) -> Self {
         let mut weights = HashMap::new();
         let nodes = nodes(rings.clone());
         for ring in rings {
             for piece in pieces(ring, &nodes) {
-                // The other side of a border was measured already.
+                // Skips a piece that was measured from the other side of the border.
                 let inner = piece.get(1).filter(|_| piece.len() > 2);
                 if inner.is_none_or(|point| !weights.contains_key(point)) {
                     measure(&piece, &mut weights);
@@ -33,13 +33,13 @@ impl Weights {
         Self(weights)
     }
 
-    /// The weight of a point.
+    /// Returns the weight of a point.
     pub fn get(&self, point: Point) -> f32 {
         self.0.get(&point).copied().unwrap_or(f32::INFINITY)
     }
 }
 
-/// Points where other than two borders meet, and how many different neighbours each point has.
+/// Returns for each point whether it is a node: whether the number of its different neighbours is not two.
 fn nodes<'r>(rings: impl Iterator<Item = &'r Ring>) -> HashMap<Point, bool> {
     let mut neighbours: HashMap<Point, ([Point; 2], u8)> = HashMap::new();
     let mut meet = |at: Point, other: Point| {
@@ -65,7 +65,8 @@ fn nodes<'r>(rings: impl Iterator<Item = &'r Ring>) -> HashMap<Point, bool> {
     neighbours.into_iter().map(is_node).collect()
 }
 
-/// A ring cut at nodes, ends included. One without nodes is cut at its two ends from west to east, wherever it begins.
+/// Cuts a ring at nodes into pieces that include their ends. A ring without nodes is cut at its western and eastern
+/// ends, so that the pieces do not depend on where the ring begins.
 fn pieces(ring: &Ring, nodes: &HashMap<Point, bool>) -> Vec<Vec<Point>> {
     let is_node = |point: &Point| nodes.get(point).copied().unwrap_or(true);
     let mut cuts: Vec<usize> = (0..ring.len()).filter(|at| is_node(&ring[*at])).collect();
@@ -87,8 +88,8 @@ fn pieces(ring: &Ring, nodes: &HashMap<Point, bool>) -> Vec<Vec<Point>> {
     pieces.map(|(from, to)| points(from, to)).collect()
 }
 
-/// Weighs the points of a piece by splitting it at the farthest point again and again. No point weighs more than the one
-/// at which its part was split off, so that a lighter selection contains every heavier one.
+/// Weighs the points of a piece by splitting it repeatedly at the farthest point. No point weighs more than the one at
+/// which its part was split off, so a selection by a low minimum weight contains every selection by a higher one.
 fn measure(piece: &[Point], weights: &mut HashMap<Point, f32>) {
     let last = piece.len() - 1;
     weights.insert(piece[0], f32::INFINITY);
@@ -106,7 +107,7 @@ fn measure(piece: &[Point], weights: &mut HashMap<Point, f32>) {
     }
 }
 
-/// From a point to a segment.
+/// Returns the distance from a point to a segment.
 fn distance(point: Point, from: Point, to: Point) -> f32 {
     let (px, py) = (f64::from(point.0 - from.0), f64::from(point.1 - from.1));
     let (dx, dy) = (f64::from(to.0 - from.0), f64::from(to.1 - from.1));
@@ -141,7 +142,7 @@ mod tests {
             let (mut west, east) = (kept(&rings[0]), kept(&rings[1]));
             west.reverse();
             prop_assert_eq!(&west, &east);
-            // Where the areas meet their surroundings nothing is lost.
+            // The points where the areas meet their surroundings are kept.
             prop_assert!(east.contains(&top) && east.contains(&bottom));
         }
     }

@@ -1,4 +1,4 @@
-//! The nodes of a page, the choice of the listing among them, and the reading of their values in various forms.
+//! Collects the schema.org nodes of a page, picks the listing among them, and reads their values in all their forms.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::super::french;
 use super::{CLASSES, GraphSummary};
 use toise_listings::adverts::identity::ListingUrl;
 
-/// Maximum nodes read.
+/// Maximum number of nodes read.
 const NODES_MAX: usize = 5_000;
 /// Square metres per square foot.
 const SQUARE_FOOT: f64 = 0.092_903_04;
@@ -30,7 +30,7 @@ pub(super) type Node = Map<String, Value>;
 /// The nodes of a page.
 #[derive(Default)]
 pub(super) struct Graph<'v> {
-    /// Nodes that may be the listing, and those reached only from other nodes.
+    /// The nodes, each with whether it may be the listing; nodes below a property of `ELSEWHERE` may not.
     pub(super) nodes: Vec<(&'v Node, bool)>,
     by_id: HashMap<&'v str, &'v Node>,
 }
@@ -118,7 +118,7 @@ impl<'v> Graph<'v> {
 
 const OFFER: usize = 3;
 
-/// Rank of a node as the listing, 0 for the most likely; `None` if it cannot be the listing.
+/// Returns the rank of a node as the listing, 0 for the most likely; `None` if it cannot be the listing.
 pub(super) fn rank(node: &Node) -> Option<usize> {
     let is = |name: &str| types(node).any(|found| found == name);
     if is("RealEstateListing") {
@@ -134,7 +134,7 @@ pub(super) fn rank(node: &Node) -> Option<usize> {
     }
 }
 
-/// The types of a node, without their vocabulary.
+/// Returns the types of a node, without their vocabulary.
 pub(super) fn types(node: &Node) -> impl Iterator<Item = &str> {
     let (one, many) = match node.get("@type") {
         Some(Value::String(one)) => (Some(one.as_str()), &[][..]),
@@ -145,7 +145,7 @@ pub(super) fn types(node: &Node) -> impl Iterator<Item = &str> {
     all.map(|name| name.rsplit(['/', ':', '#']).next().unwrap_or(name))
 }
 
-/// The text of a value: the string itself, the name of an object, or the first of a list.
+/// Returns the text of a value: the string itself, the name of an object, or the first text of a list.
 pub(super) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -158,7 +158,7 @@ pub(super) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The number of a value: a number, a text that contains one, or a quantity.
+/// Returns the number of a value: a number, a text that contains one, or a quantity.
 pub(super) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -171,7 +171,7 @@ pub(super) fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// A coordinate in degrees; must have a decimal point or comma.
+/// Returns a coordinate in degrees; a text may have a decimal comma.
 pub(super) fn degrees(value: &Value) -> Option<f64> {
     match value {
         Value::String(text) => text.trim().replace(',', ".").parse().ok(),
@@ -180,7 +180,7 @@ pub(super) fn degrees(value: &Value) -> Option<f64> {
     }
 }
 
-/// The area of a quantity in square metres, converted from its unit.
+/// Returns the area of a quantity in square metres, converted from its unit.
 pub(super) fn area(value: &Value) -> Option<f64> {
     let unit = match value {
         Value::Object(node) => ["unitCode", "unitText"]

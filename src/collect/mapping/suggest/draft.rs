@@ -1,5 +1,5 @@
-//! A rule that is tried on the rows before it is written: the text of a `[[field]]`, how many rows it reads, and what
-//! is said of it in the file.
+//! A draft rule of a suggestion. It is tried on the rows before it is written as a `[[field]]`, with the number of rows
+//! it reads and comments for the reader of the file.
 
 use std::fmt::Write as _;
 
@@ -12,12 +12,12 @@ use super::super::row::Row;
 use super::super::rule::{RowFinding, RowRule};
 use super::plausible::is_plausible;
 
-/// Confidence from which a rule is written to be used; below, it is commented out.
+/// Minimum confidence of a rule that is used; below, the rule is written commented out.
 pub const CONFIDENCE_MIN: f64 = 0.8;
-/// What a rule is worth whose column has only a part of a known name.
+/// Factor on the confidence of a rule if only a part of its column's name is known.
 pub const PART_OF_NAME: f64 = 0.6;
 
-/// A rule in the making.
+/// A draft of a rule.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// Field of the advert.
@@ -26,18 +26,18 @@ pub struct Draft {
     pub columns: Vec<String>,
     /// Lines of the rule after its path.
     lines: Vec<String>,
-    /// Rows that have a value for it.
+    /// Number of rows that have a value for it.
     pub filled: usize,
-    /// Rows whose value it reads, and that is plausible for the field.
+    /// Number of rows from which it reads a plausible value.
     pub read: usize,
-    /// From 0 to 1: how far the name is known, and which part of the values is read.
+    /// From 0 to 1: how well the name is known, times the share of values that is read.
     pub confidence: f64,
-    /// Why it is what it is, for the reader of the file.
+    /// Explanation for the reader of the file.
     pub reason: String,
 }
 
 impl Draft {
-    /// A rule for a field.
+    /// Creates a rule for a field.
     pub fn new(field: &'static str) -> Self {
         Self {
             field,
@@ -50,7 +50,7 @@ impl Draft {
         }
     }
 
-    /// The same rule, which reads columns, the first with a value.
+    /// Sets the columns to read; the first with a value is used.
     pub fn from(mut self, columns: &[&str]) -> Self {
         self.columns = columns.iter().map(|&column| column.to_owned()).collect();
         let columns: Vec<Toml> = self.columns.iter().cloned().map(Toml::String).collect();
@@ -61,32 +61,33 @@ impl Draft {
         self
     }
 
-    /// The same rule with another key.
+    /// Adds a key with a text.
     pub fn with(mut self, key: &str, value: &str) -> Self {
         let value = Toml::String(value.to_owned());
         self.lines.push(format!("{key} = {value}"));
         self
     }
 
-    /// The same rule with a line as it is.
+    /// Adds a line unchanged.
     pub fn with_line(mut self, line: &str) -> Self {
         self.lines.push(line.to_owned());
         self
     }
 
-    /// The same rule, which reads these columns though its lines do not name them in `from`.
+    /// Sets the columns that the rule reads without a `from` that names them.
     pub fn of(mut self, columns: &[&str]) -> Self {
         self.columns = columns.iter().map(|&column| column.to_owned()).collect();
         self
     }
 
-    /// The same rule with a reason.
+    /// Sets the reason.
     pub fn because(mut self, reason: impl Into<String>) -> Self {
         self.reason = reason.into();
         self
     }
 
-    /// Tries the rule on rows: its confidence is the part of the filled rows that it reads, times what its name is worth.
+    /// Tries the rule on rows. Its confidence becomes the share of the filled rows that it reads, times `worth`, the
+    /// factor for the column's name.
     pub fn tried(mut self, rows: &[Row], filled: usize, worth: f64) -> Self {
         let values = self.values(rows);
         self.read = values.iter().flatten().count();
@@ -98,7 +99,7 @@ impl Draft {
         self
     }
 
-    /// The value of each row, `None` where it reads none that is plausible.
+    /// Returns the value of each row, `None` where it reads no plausible one; empty if the rule is invalid.
     pub fn values(&self, rows: &[Row]) -> Vec<Option<Value>> {
         let rule = toml::from_str::<MappingFile>(&self.rule())
             .ok()
@@ -113,18 +114,18 @@ impl Draft {
         rows.iter().map(value).collect()
     }
 
-    /// Whether it is sure enough to be used.
+    /// Returns whether it is sure enough to be used.
     pub fn is_sure(&self) -> bool {
         self.confidence >= CONFIDENCE_MIN
     }
 
-    /// The rule as TOML.
+    /// Returns the rule as TOML.
     fn rule(&self) -> String {
         let path = Toml::String(self.field.to_owned());
         format!("[[field]]\npath = {path}\n{}\n", self.lines.join("\n"))
     }
 
-    /// The rule with what is said of it, commented out unless it is sure.
+    /// Returns the rule with its comments, commented out unless it is sure.
     pub fn to_text(&self, samples: &[String]) -> String {
         let mut text = String::new();
         let columns = match self.columns.as_slice() {
@@ -160,7 +161,7 @@ impl Draft {
     }
 }
 
-/// A text without what a comment must not hold.
+/// Replaces control characters with spaces, so that the text fits into a comment.
 pub fn one_line(text: &str) -> String {
     text.chars()
         .map(|sign| if sign.is_control() { ' ' } else { sign })

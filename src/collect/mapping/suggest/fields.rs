@@ -9,7 +9,7 @@ use super::draft::{Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
 use toise_contract::columns::{IDENTIFIER, folded};
 
-/// Fields that are read from one column each, with how they are read.
+/// Fields that are read from one column each, with their conversion.
 const PLAIN: [(&str, Option<&str>); 32] = [
     ("title", None),
     ("description", Some("html")),
@@ -44,36 +44,36 @@ const PLAIN: [(&str, Option<&str>); 32] = [
     ("location.district", None),
     ("seller.name", None),
 ];
-/// Words for classes that the reading of words does not know.
+/// Words for classes that the `words` conversion does not know.
 const CLASSES: &str = "map = { \"Propriété\" = \"CLASS_HOUSE\", \"Chalet\" = \"CLASS_HOUSE\", \"Ferme\" = \"CLASS_HOUSE\", \
 \"Moulin\" = \"CLASS_HOUSE\", \"Demeure\" = \"CLASS_HOUSE\", \"Hôtel particulier\" = \"CLASS_HOUSE\", \"Programme\" = \
 \"CLASS_PROGRAM\", \"castle\" = \"CLASS_HOUSE\", \"townhouse\" = \"CLASS_HOUSE\", \"apartments\" = \"CLASS_FLAT\", \
 \"penthouse\" = \"CLASS_FLAT\", \"land\" = \"CLASS_LAND\", \"office\" = \"CLASS_OFFICE\", \"shop\" = \"CLASS_SHOP\", \
 \"building\" = \"CLASS_BUILDING\", \"Housing estate\" = \"CLASS_BUILDING\" }";
-/// Words for offers that the reading of words does not know.
+/// Words for offers that the `words` conversion does not know.
 const OFFERS: &str = "map = { \"rent\" = \"OFFER_RENT\", \"rental\" = \"OFFER_RENT\", \"rented\" = \"OFFER_RENT\", \
 \"buy\" = \"OFFER_BUY\", \"sale\" = \"OFFER_BUY\", \"sold\" = \"OFFER_BUY\" }";
-/// The path of an address on the web, whose words tell kind and offer.
+/// Pattern of the path in a web address, whose words show class and offer.
 const URL_PATH: &str = r"^https?://[^/?#]+/([^?#]*)";
-/// Part of the rows that a further source of a field must read.
+/// Minimum share of rows that a further source of a field must read.
 pub(super) const FALLBACK_MIN: f64 = 0.3;
-/// Part of the rows that must have distinct values for a column to identify adverts.
+/// Minimum share of distinct values in a column that identifies adverts.
 const DISTINCT_MIN: f64 = 0.95;
-/// Part of the rows that must have distinct addresses: an advert may stand in a file more than once, and the address of a
-/// page of results stands there for each of its adverts.
+/// Minimum share of distinct values in a column of addresses. An advert may be in a file more than once, and the
+/// address of a page of results is repeated for each of its adverts.
 const DISTINCT_URLS_MIN: f64 = 0.2;
-/// A median price above this is none of a month's rent, EUR.
+/// Minimum median price that cannot be a monthly rent, EUR.
 const SALE_EUR_MIN: f64 = 20_000.0;
-/// A median price below this is none of a sale, EUR.
+/// Maximum median price that cannot be the price of a sale, EUR.
 const RENT_EUR_MAX: f64 = 8_000.0;
 
-/// The columns and rows that rules are made for.
+/// The columns and rows that rules are drafted for.
 pub(super) struct Sampled<'s> {
     pub(super) columns: &'s [ColumnProfile],
     pub(super) rows: &'s [Row],
 }
 
-/// The rules of a file, the sure ones and others; the latter only of fields without a sure one.
+/// Drafts the rules of a file, sure and unsure ones.
 pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft> {
     let file = Sampled { columns, rows };
     let mut drafts = file.identity(host);
@@ -96,7 +96,7 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
 }
 
 impl Sampled<'_> {
-    /// Columns of a meaning, those that count first first.
+    /// Returns the columns of a meaning, best rank first.
     pub(super) fn of(&self, field: &str) -> Vec<&ColumnProfile> {
         let columns = self.columns.iter().filter(|column| column.means(field));
         let mut columns: Vec<_> = columns.collect();
@@ -108,8 +108,8 @@ impl Sampled<'_> {
         count as f64 / self.rows.len().max(1) as f64
     }
 
-    /// The rule of a field that one column gives: the best of those whose name is known, else of those that have a known
-    /// name in theirs.
+    /// Drafts the rule of a field that one column gives: the best of the columns with a known name, else of those whose
+    /// name contains a known one.
     pub(super) fn plain(&self, field: &'static str, reading: Option<&str>) -> Option<Draft> {
         let draft = |column: &ColumnProfile, worth: f64| {
             let mut draft = Draft::new(field).from(&[&column.path]);
@@ -128,7 +128,7 @@ impl Sampled<'_> {
         };
         let known = self.of(field).into_iter().map(|column| draft(column, 1.0));
         let mut known: Vec<Draft> = known.collect();
-        // Of equally sure columns the first name counts.
+        // Among equally sure columns, the best-ranked name is used.
         known.sort_by_key(|draft| Reverse(draft.is_sure()));
         let by_part = || {
             let columns = self.columns.iter().filter(|column| {
@@ -141,7 +141,7 @@ impl Sampled<'_> {
         found.filter(|draft| draft.read > 0)
     }
 
-    /// How adverts are identified: by their address, by an identifier, else by their content.
+    /// Drafts how adverts are identified: by their address, by an identifier, else by their content.
     fn identity(&self, host: &str) -> Vec<Draft> {
         let mut drafts = Vec::new();
         let named = self.of("url");
@@ -201,12 +201,12 @@ impl Sampled<'_> {
         drafts
     }
 
-    /// What is offered: a column of kinds, then the words of title, address and description.
+    /// Drafts the class, from a column of kinds, then from the words of title, address and description.
     fn class(&self) -> Vec<Draft> {
         let mut drafts = self.by_words("type", CLASSES, &["type", "title", "url", "description"]);
         let covered = covered(&drafts, self.rows);
         for draft in &mut drafts {
-            // Together they say it of nearly all rows; those of which none says it are of another kind.
+            // The drafts count together: if they cover nearly all rows, the other rows are of another class.
             draft.confidence = draft.confidence.max(covered);
         }
         if drafts.iter().any(Draft::is_sure) {
@@ -217,7 +217,8 @@ impl Sampled<'_> {
         drafts
     }
 
-    /// Rules that read a field from the words of columns, one for each column that says it of some rows.
+    /// Drafts rules that read a field from the words of columns, one for each column whose words give it in enough
+    /// rows.
     fn by_words(&self, field: &'static str, map: &str, meanings: &[&str]) -> Vec<Draft> {
         let mut drafts: Vec<Draft> = Vec::new();
         let columns = meanings.iter().filter_map(|meaning| {
@@ -242,12 +243,12 @@ impl Sampled<'_> {
         drafts
     }
 
-    /// Sale or rent: what columns say, else what the price says.
+    /// Drafts the offer, sale or rent, from columns, else from the price.
     fn offers(&self, price: Option<&Draft>) -> Vec<Draft> {
         let meanings = ["offer.type", "type", "title", "url"];
         let mut drafts = self.by_words("offer.type", OFFERS, &meanings);
         for draft in &mut drafts {
-            // A word for an offer is never there by chance.
+            // A word for an offer never occurs by chance.
             draft.confidence = 1.0;
         }
         if covered(&drafts, self.rows) < 1.0 {
@@ -259,7 +260,7 @@ impl Sampled<'_> {
         drafts
     }
 
-    /// The offer of the rows whose words say none, where words of nearly all others say the same.
+    /// Drafts the offer of rows whose words name none, if the words of nearly all others name the same one.
     fn usual_offer(&self, said: &[Draft]) -> Option<Draft> {
         if covered(said, self.rows) < FALLBACK_MIN {
             return None;
@@ -280,7 +281,7 @@ impl Sampled<'_> {
         Some(draft)
     }
 
-    /// The offer that the usual price shows.
+    /// Drafts the offer that fits the median price.
     fn offer_by_price(&self, price: &Draft) -> Option<Draft> {
         if !price.is_sure() {
             return None;
@@ -304,7 +305,7 @@ impl Sampled<'_> {
         Some(draft)
     }
 
-    /// A moment, in the first form that reads nearly all values.
+    /// Drafts a date or time, in the first of the formats that read the most values.
     fn date(&self, field: &'static str) -> Option<Draft> {
         let columns = self.of(field);
         let column = *columns.first()?;
@@ -331,7 +332,7 @@ impl Sampled<'_> {
     }
 }
 
-/// The part of the rows of which one of the rules reads a value.
+/// Returns the share of rows from which at least one of the rules reads a value.
 pub(super) fn covered(drafts: &[Draft], rows: &[Row]) -> f64 {
     let values: Vec<Vec<Option<Value>>> = drafts.iter().map(|draft| draft.values(rows)).collect();
     let is_read = |row: &usize| {
@@ -343,7 +344,7 @@ pub(super) fn covered(drafts: &[Draft], rows: &[Row]) -> f64 {
     read as f64 / rows.len().max(1) as f64
 }
 
-/// Whether a column's name has a name of the field in it as a word of its own: `prix_detaille`.
+/// Returns whether a column's name contains a name of the field as a separate word: `prix_detaille`.
 fn has_part(column: &str, field: &str) -> bool {
     let words = column.split(|sign: char| !sign.is_alphanumeric());
     words.filter(|word| word.chars().count() > 2).any(|word| {
@@ -352,7 +353,8 @@ fn has_part(column: &str, field: &str) -> bool {
     })
 }
 
-/// The decimal sign of amounts whose thousands are grouped with a point or a comma; `None` if none is.
+/// Returns the decimal sign of amounts whose thousands are grouped with a point or a comma; `None` with neither or
+/// both.
 fn decimal(samples: &[String]) -> Option<&'static str> {
     let groups = |sign: char| {
         samples.iter().any(|value| {

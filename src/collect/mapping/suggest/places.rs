@@ -1,5 +1,5 @@
-//! The rules that a suggestion tries for the place of a home, which files write in many ways: as codes, as towns, in one
-//! text, or as an arrondissement.
+//! Drafts the rules for the place of a home, which files write in many ways: as codes, as towns, in one text, or as an
+//! arrondissement.
 
 use serde_json::Value;
 
@@ -8,19 +8,19 @@ use super::fields::{FALLBACK_MIN, Sampled, covered};
 use super::profile::ColumnProfile;
 use toise_contract::columns::{ARRONDISSEMENT, LATITUDE, LONGITUDE, PLACE};
 
-/// A name that is a town's, without the number of an arrondissement's code or of a department.
+/// Pattern of a town's name, without a code or the number of a department after it.
 const TOWN: &str = r"^((?:Paris|Lyon|Marseille) \d+\S*|[^\d(,]+?)\s*(?:[\d(,].*)?$";
-/// A postal code as it stands in a place; in a title only between brackets, where prices have the same form.
+/// Pattern of a postal code in a place. In a title only one in brackets counts, because prices have the same form.
 const POSTAL_CODE: &str = r"\b\d{5}\b";
 /// See [`POSTAL_CODE`].
 const POSTAL_CODE_IN_TITLE: &str = r"\((\d{5})\)";
-/// Arrondissements of Marseille: a number above is one of Paris.
+/// Number of arrondissements of Marseille; a higher number is one of Paris.
 const MARSEILLE_ARRONDISSEMENTS: u64 = 16;
-/// Arrondissements of Paris.
+/// Number of arrondissements of Paris.
 const PARIS_ARRONDISSEMENTS: u64 = 20;
 
 impl Sampled<'_> {
-    /// Rules for where a home is: postal code, town, department, address and position.
+    /// Drafts the rules for the place of a home: postal code, town, department, address and position.
     pub(super) fn places(&self) -> Vec<Draft> {
         let mut drafts = Vec::new();
         let postal = self.of("location.postalCode");
@@ -78,19 +78,20 @@ impl Sampled<'_> {
         drafts
     }
 
-    /// Adds a further source of a field if it reads enough rows of which the others say nothing.
+    /// Adds a further source of a field if it reads enough rows that the others do not, or any such rows if it is sure.
     fn push_if_it_adds(&self, mut draft: Draft, drafts: &mut Vec<Draft>) {
         let before = covered(drafts, self.rows);
         let both = [drafts.as_slice(), std::slice::from_ref(&draft)].concat();
         let adds = covered(&both, self.rows) - before;
         if adds >= FALLBACK_MIN || (before > 0.0 && adds > 0.0 && draft.is_sure()) {
-            // What it reads is right, and where it reads nothing it says nothing.
+            // What the draft reads is right, and rows that it does not read do not count against it.
             draft.confidence = draft.confidence.max(CONFIDENCE_MIN);
             drafts.push(draft);
         }
     }
 
-    /// Postal codes of Paris from the number of an arrondissement, with the town where a column names it.
+    /// Drafts postal codes from the numbers of arrondissements: with the town if a column names it, else as codes of
+    /// Paris.
     fn arrondissements(&self, drafts: &[Draft]) -> Option<Draft> {
         let columns = self.of(ARRONDISSEMENT);
         let column = *columns.first()?;

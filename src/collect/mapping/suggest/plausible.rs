@@ -1,4 +1,4 @@
-//! Which values a field of a home may have: bounds that keep out columns of another meaning, not rare homes.
+//! Plausible values of the fields of a home: bounds that reject columns of another meaning, not rare homes.
 
 use serde_json::Value;
 
@@ -18,12 +18,12 @@ const FLOORS: (f64, f64) = (-5.0, 60.0);
 const YEARS: (f64, f64) = (1_000.0, 2_040.0);
 /// Longitudes and latitudes of metropolitan France, degrees.
 const FRANCE: ((f64, f64), (f64, f64)) = ((-5.5, 10.0), (41.0, 51.6));
-/// Those of its overseas departments.
+/// Longitudes and latitudes of the overseas departments, degrees.
 const OVERSEAS: ((f64, f64), (f64, f64)) = ((-64.0, 56.0), (-22.0, 17.0));
 /// Longest name of a town or quarter, in characters.
 const NAME_CHARS_MAX: usize = 80;
 
-/// Whether a field of a home may well have this value.
+/// Returns whether a value is plausible for a field of a home.
 pub fn is_plausible(field: &str, value: &Value) -> bool {
     let within = |(least, most): (f64, f64)| {
         value

@@ -1,4 +1,4 @@
-//! The columns of a file as its first rows show them: their paths, how many rows fill them, and sample values.
+//! Profiles the columns of a file from its first rows: their paths, how many rows fill them, and sample values.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,16 +8,16 @@ use super::super::row::{Row, RowPath};
 use super::super::rule::is_empty;
 use toise_contract::columns::{ColumnMeaning, folded, meaning};
 
-/// Distinct values shown of a column.
+/// Maximum number of distinct values shown of a column.
 pub const SAMPLES: usize = 10;
-/// Length of a shown value, in characters.
+/// Maximum length of a shown value, in characters.
 const SAMPLE_CHARS_MAX: usize = 40;
-/// How deep objects are followed.
+/// Maximum depth to which objects are followed.
 const DEPTH_MAX: usize = 4;
-/// Columns that are looked at; documents with keys that are data have any number.
+/// Maximum number of columns; documents whose keys are data have any number.
 const COLUMNS_MAX: usize = 400;
 
-/// Texts that files of adverts write for an unknown value, besides those that every mapping knows.
+/// Texts for an unknown value in files of adverts, in addition to those that every mapping knows.
 const UNKNOWN: [&str; 11] = [
     "NC",
     "Non précisé",
@@ -37,7 +37,7 @@ const UNKNOWN: [&str; 11] = [
 pub struct ColumnProfile {
     /// Its path, as a rule names it.
     pub path: String,
-    /// What its name means; for a path, the name of its last key.
+    /// Meaning of its name; for a path, else that of its last key.
     pub meaning: Option<ColumnMeaning>,
     /// Whether a rule can name it.
     pub is_nameable: bool,
@@ -49,7 +49,7 @@ pub struct ColumnProfile {
     pub samples: Vec<String>,
     /// Whether every value is the address of one page, not of pictures.
     pub is_pages: bool,
-    /// Values that stand for none in files of adverts.
+    /// Its values that stand for no value in files of adverts.
     pub unknown: BTreeSet<&'static str>,
 }
 
@@ -69,7 +69,7 @@ impl ColumnProfile {
         }
     }
 
-    /// Whether the table of names gives the column this meaning.
+    /// Returns whether the column has this meaning by the table of names, is filled and can be named by a rule.
     pub fn means(&self, field: &str) -> bool {
         self.is_nameable
             && self.filled > 0
@@ -77,7 +77,7 @@ impl ColumnProfile {
     }
 }
 
-/// The columns of rows, in the order of the header, else in that of their first occurrence.
+/// Profiles the columns of rows: first those of the header in its order, then others in order of first occurrence.
 pub fn profiles(header: &[String], rows: &[Row]) -> Vec<ColumnProfile> {
     let mut paths: Vec<String> = header.to_vec();
     let mut known: HashSet<String> = paths.iter().cloned().collect();
@@ -135,7 +135,7 @@ fn profile(path: String, rows: &[Row]) -> ColumnProfile {
     profile
 }
 
-/// Whether a value is the address of one page.
+/// Returns whether a value is the address of one page.
 fn is_page(value: &str) -> bool {
     let mut pictures = [
         ".jpg", ".jpeg", ".png", ".webp", "/image", "/photo", "//media",
@@ -146,7 +146,7 @@ fn is_page(value: &str) -> bool {
         && !pictures.any(|sign| value.to_lowercase().contains(sign))
 }
 
-/// The beginning of a text, as a comment may hold it.
+/// Returns the beginning of a text on one line, for a comment.
 fn on_one_line(text: &str) -> String {
     let plain: String = text
         .chars()

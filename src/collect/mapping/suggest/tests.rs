@@ -1,4 +1,5 @@
-//! Suggestions for files in the shapes of public ones, in French and in English: what is placed, what is left open.
+//! Tests suggestions for files in the formats of public ones, in French and in English: which columns are assigned, and
+//! which are left open.
 
 use super::*;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Areas in French text: those of the dwelling and of the land, as distinct from rooms, terraces and cellars.
+//! Reads areas in French text: those of the dwelling and of the land, as distinct from rooms, terraces and cellars.
 
 use super::tokens::Token;
 
@@ -88,7 +88,7 @@ enum AreaOwner {
     Other,
 }
 
-/// The first area of each kind.
+/// Returns the first area of each kind.
 pub fn areas(tokens: &[Token]) -> Areas {
     let mut areas = Areas::default();
     for place in 0..tokens.len() {

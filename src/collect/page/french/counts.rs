@@ -1,4 +1,4 @@
-//! Rooms, storeys and years in French text.
+//! Reads rooms, storeys and years in French text.
 
 use super::tokens::Token;
 
@@ -33,7 +33,7 @@ pub(super) fn is_any(token: Option<&Token>, words: &[&str]) -> bool {
     token.is_some_and(|token| words.iter().any(|word| token.is(word)))
 }
 
-/// A number in digits or words.
+/// Returns a number in digits or words.
 fn count(token: &Token) -> Option<u32> {
     let spelt = || {
         NUMBERS
@@ -44,7 +44,7 @@ fn count(token: &Token) -> Option<u32> {
     token.whole().or_else(spelt)
 }
 
-/// A number of things: `3 pièces`, `trois pièces`, `Pièces : 3`, `Nombre de pièces 3`.
+/// Returns the number before or after one of the names: `3 pièces`, `trois pièces`, `Pièces : 3`, `Nombre de pièces 3`.
 pub fn count_of(tokens: &[Token], names: &[&str]) -> Option<u32> {
     let in_range = |count: &u32| (1..=ROOMS_MAX).contains(count);
     let before = (1..tokens.len())
@@ -66,7 +66,7 @@ pub fn count_of(tokens: &[Token], names: &[&str]) -> Option<u32> {
     })
 }
 
-/// Number of main rooms, also from `T3`, `F3` and `studio`.
+/// Returns the number of main rooms, also from `T3`, `F3` and `studio`.
 pub fn rooms(tokens: &[Token]) -> Option<u32> {
     count_of(tokens, &["pieces", "piece", "pcs", "p"]).or_else(|| {
         tokens
@@ -83,7 +83,7 @@ pub fn rooms(tokens: &[Token]) -> Option<u32> {
     })
 }
 
-/// Number of bathrooms: `2 salles de bains`, else `2 salles d'eau`.
+/// Returns the number of bathrooms: `2 salles de bains`, else `2 salles d'eau`.
 pub fn bathrooms(tokens: &[Token]) -> Option<u32> {
     let of = |last: &[&str]| {
         (1..tokens.len()).find_map(|place| {
@@ -109,7 +109,8 @@ pub struct Floors {
     pub total: Option<u32>,
 }
 
-/// Storeys: `3e étage`, `au troisième et dernier étage`, `Étage : 3/5`, `rez-de-chaussée`, `immeuble de 5 étages`.
+/// Reads storeys: `3e étage`, `au troisième et dernier étage`, `Étage : 3/5`, `rez-de-chaussée`,
+/// `immeuble de 5 étages`.
 pub fn floors(tokens: &[Token]) -> Floors {
     let mut floors = Floors::default();
     let storey = |token: Option<&Token>| {
@@ -167,7 +168,7 @@ pub fn floors(tokens: &[Token]) -> Floors {
     floors
 }
 
-/// The storey named by the words before `étage`.
+/// Returns the storey named by the words before `étage`.
 fn before_storey(before: &[Token]) -> Option<u32> {
     let mut at = before.len();
     let last = |at: usize| at.checked_sub(1).and_then(|last| before.get(last));
@@ -198,7 +199,7 @@ fn before_storey(before: &[Token]) -> Option<u32> {
         .filter(|storey| *storey <= STOREYS_MAX)
 }
 
-/// Year of construction: `construit en 1975`, `Année de construction : 1975`.
+/// Returns the year of construction: `construit en 1975`, `Année de construction : 1975`.
 pub fn construction_year(tokens: &[Token]) -> Option<u32> {
     let names = ["construit", "construite", "construction", "bati", "batie"];
     (0..tokens.len())

@@ -1,4 +1,4 @@
-//! Energy and climate classes in French text, with their values.
+//! Reads energy and climate classes in French text, with their values.
 
 use super::counts::{LABEL_REACH, is_any};
 use super::tokens::Token;
@@ -80,7 +80,7 @@ fn reaches(tokens: &[Token], place: usize, names: &[&str]) -> bool {
         .any(|token| is_any(Some(token), names))
 }
 
-/// The single capital letter after a label.
+/// Returns the single capital letter after a label.
 fn class_after(tokens: &[Token], place: usize) -> Option<char> {
     for at in place + 1..tokens.len().min(place + 1 + LABEL_REACH) {
         match &tokens[at] {

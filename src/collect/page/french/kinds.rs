@@ -1,8 +1,8 @@
-//! The kind of listing in French text: class, sale or rental, amenities.
+//! Reads the kind of listing in French text: class, sale or rental, amenities.
 
 use super::tokens::Token;
 
-/// Words for classes; those of dwellings take precedence, whatever their order in the text.
+/// Words for classes of dwellings; they take precedence over `OTHERS`, whatever the order in the text.
 const DWELLINGS: [(&str, &str); 17] = [
     ("appartement", "CLASS_FLAT"),
     ("appartements", "CLASS_FLAT"),
@@ -39,7 +39,8 @@ const OTHERS: [(&str, &str); 15] = [
     ("immeuble", "CLASS_BUILDING"),
     ("chambre", "CLASS_ROOM"),
 ];
-/// Words for offers; earlier entries take precedence.
+/// Words for offers. The rarer kinds come first and take precedence; between sale and rental, the first in the text
+/// wins.
 const OFFERS: [(&[&str], &str); 5] = [
     (&["viager"], "OFFER_LIFE_ANNUITY_SALE"),
     (&["encheres", "adjudication"], "OFFER_AUCTION"),
@@ -87,7 +88,7 @@ const HAS: [(&[&str], &str); 17] = [
 /// Words that negate the word after them.
 const DENIALS: [&str; 6] = ["sans", "pas", "aucun", "aucune", "ni", "proche"];
 
-/// The class of dwelling that a text in any language names by a word that French shares.
+/// Returns the class of dwelling that a text names. The words are safe to read in texts in any language.
 pub fn dwelling(tokens: &[Token]) -> Option<&'static str> {
     first_of(tokens, &DWELLINGS)
 }
@@ -99,7 +100,7 @@ fn first_of(tokens: &[Token], table: &[(&str, &'static str)]) -> Option<&'static
     })
 }
 
-/// The class that a text names.
+/// Returns the class that a text names.
 pub fn class(tokens: &[Token]) -> Option<&'static str> {
     let by_rooms = || {
         let is_type = |word: &str| {
@@ -121,7 +122,7 @@ pub fn class(tokens: &[Token]) -> Option<&'static str> {
         .or_else(by_rooms)
 }
 
-/// The offer in a text: the first of sale and rental, unless it names a rarer kind.
+/// Returns the offer in a text: a rarer kind if it names one, else the first of sale and rental.
 pub fn offer(tokens: &[Token]) -> Option<&'static str> {
     let at = |words: &[&str]| {
         let mut found = tokens.iter().filter_map(Token::word);
@@ -141,7 +142,8 @@ pub fn offer(tokens: &[Token]) -> Option<&'static str> {
     }
 }
 
-/// The amenities a text says a dwelling has or lacks: field of the characteristics, and whether it is present.
+/// Returns the amenities that, according to a text, a dwelling has or lacks: field of the characteristics, and whether
+/// it is present.
 pub fn characteristics(tokens: &[Token]) -> impl Iterator<Item = (&'static str, bool)> + '_ {
     HAS.iter().filter_map(|(words, field)| {
         let place = tokens

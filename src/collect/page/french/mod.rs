@@ -17,10 +17,10 @@ use super::findings::{FieldOrigin, PRICE, PageFindings};
 use money::Amount;
 use tokens::{Token, tokens};
 
-/// Amounts from here on cannot be a monthly rent, EUR.
+/// Minimum amount that cannot be a monthly rent, EUR.
 pub const SALE_CERTAIN: f64 = 15_000.0;
 
-/// Frequent words of French, and of other languages; none is a word of both.
+/// Frequent words of French, and of other languages in `FOREIGN`; none is a word of both.
 const FRENCH: [&str; 10] = [
     "le", "les", "et", "du", "une", "est", "avec", "pour", "dans", "vous",
 ];
@@ -29,7 +29,7 @@ const FOREIGN: [&str; 16] = [
     "os", "na", "met",
 ];
 
-/// How reliable a text is.
+/// Reliability of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextTrust {
     /// A title or a description, which describes this listing.
@@ -66,8 +66,8 @@ pub fn read(text: &str, part: TextTrust, findings: &mut PageFindings, origin: Fi
     }
 }
 
-/// Adds what a text in another language shares with French: amounts and areas, and, unless it is the whole page, the
-/// class of a dwelling. Other words would mislead: `location` is a rental in French only.
+/// Adds the values that can be read from a text in another language: amounts and areas and, unless it is the whole
+/// page, the class of a dwelling. Other words would mislead: `location` is a rental in French only.
 pub fn read_foreign(text: &str, part: TextTrust, findings: &mut PageFindings, origin: FieldOrigin) {
     let tokens = tokens(text);
     read_money(&tokens, part, findings, origin);
@@ -77,7 +77,7 @@ pub fn read_foreign(text: &str, part: TextTrust, findings: &mut PageFindings, or
     read_areas(&tokens, findings, origin);
 }
 
-/// Whether a text is in French: its frequent words are rather those of French than those of other languages.
+/// Returns whether a text is in French: it has at least as many frequent words of French as of other languages.
 pub fn is_french(text: &str) -> bool {
     let tokens = tokens(text);
     let count = |words: &[&str]| {
@@ -104,12 +104,12 @@ pub fn read_kinds(text: &str, findings: &mut PageFindings, origin: FieldOrigin) 
     read_kind(&tokens(text), findings, origin);
 }
 
-/// Whether the price is available on request only.
+/// Returns whether a text says that the price is available on request only.
 pub fn is_price_on_request(text: &str) -> bool {
     money::is_on_request(&tokens(text))
 }
 
-/// The first amount in a text, of any kind; if the text is only a number, that number.
+/// Returns the first price or rent in a text, else its first number.
 pub fn amount(text: &str) -> Option<f64> {
     let tokens = tokens(text);
     let said = money::amounts(&tokens).find_map(|amount| match amount {
@@ -119,19 +119,19 @@ pub fn amount(text: &str) -> Option<f64> {
     said.or_else(|| tokens.iter().find_map(Token::number))
 }
 
-/// The first number in a text.
+/// Returns the first number in a text.
 pub fn number(text: &str) -> Option<f64> {
     tokens(text).iter().find_map(Token::number)
 }
 
-/// The storey in a text: `3e`, `RDC`, `3/5`.
+/// Returns the storey in a text, else its first number: `3e`, `RDC`, `3/5`.
 pub fn floor(text: &str) -> Option<f64> {
     let tokens = tokens(text);
     let floor = counts::floors(&tokens).floor.map(f64::from);
     floor.or_else(|| tokens.iter().find_map(Token::number))
 }
 
-/// The single capital letter in a text: `D`, `Classe D`, `D (214)`.
+/// Returns the first single letter from `A` to `G` in a text, in either case: `D`, `Classe D`, `D (214)`.
 pub fn energy_class(text: &str) -> Option<char> {
     tokens(text)
         .iter()
@@ -149,7 +149,7 @@ fn read_kind(tokens: &[Token], findings: &mut PageFindings, origin: FieldOrigin)
 
 fn read_money(tokens: &[Token], part: TextTrust, findings: &mut PageFindings, origin: FieldOrigin) {
     let is_certain = |amount| matches!(amount, Amount::Price(value) if value >= SALE_CERTAIN);
-    // Beside the price of a dwelling, a page shows discounts and fees.
+    // A page shows discounts and fees next to the price of a dwelling.
     let beside_price = part == TextTrust::Page
         && (is_dwelling(findings) || !findings.has("type"))
         && money::amounts(tokens).any(is_certain);
@@ -187,7 +187,7 @@ fn is_sale(findings: &PageFindings) -> bool {
     findings.has("offer.type") && !is_rent(findings)
 }
 
-/// Whether the listing is a dwelling.
+/// Returns whether the listing is a dwelling.
 pub fn is_dwelling(findings: &PageFindings) -> bool {
     let class = findings.get("type").and_then(|class| class.as_str());
     class.is_some_and(|class| matches!(class, "CLASS_FLAT" | "CLASS_HOUSE" | "CLASS_ROOM"))
@@ -282,7 +282,7 @@ fn knows_place(findings: &PageFindings) -> bool {
         .any(|path| findings.has(path))
 }
 
-/// All prices and rents in a text.
+/// Returns all prices and rents in a text.
 pub fn prices(tokens: &[Token]) -> Vec<f64> {
     let priced = money::amounts(tokens).filter_map(|amount| match amount {
         Amount::Price(value) | Amount::Rent(value) => Some(value),

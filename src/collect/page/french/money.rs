@@ -1,4 +1,4 @@
-//! Amounts in French text: the price, and the meaning of some others.
+//! Reads amounts in French text: the price, and some others by their meaning.
 //!
 //! The words around an amount on its line determine its meaning: `charges : 120 €/mois` is not the price, nor is `4 500
 //! €/m²` or `soit 1 200 € par mois de crédit`.
@@ -15,7 +15,7 @@ const RENT_MIN: f64 = 20.0;
 const AMOUNT_MAX: f64 = 1e11;
 const MONTHS: f64 = 12.0;
 
-/// The meaning of an amount, in EUR.
+/// An amount in EUR, by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
     /// Sale price.
@@ -70,12 +70,12 @@ const OTHER: [&str; 27] = [
     "budget",
 ];
 
-/// All amounts in a text that have one of these meanings, in order.
+/// Returns all amounts in a text that have one of these meanings, in order.
 pub fn amounts(tokens: &[Token]) -> impl Iterator<Item = Amount> + '_ {
     (0..tokens.len()).filter_map(|place| amount(tokens, place))
 }
 
-/// Whether the price is available on request only.
+/// Returns whether the price is available on request only.
 pub fn is_on_request(tokens: &[Token]) -> bool {
     tokens.windows(3).any(|window| {
         let [first, second, third] = window else {
@@ -136,7 +136,7 @@ fn amount(tokens: &[Token], place: usize) -> Option<Amount> {
     }
 }
 
-/// The factor of a number that is an amount, and the position after its unit.
+/// Returns the factor of a number that is an amount, and the position after its unit.
 fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
     let next = tokens.get(place + 1);
     let second = tokens.get(place + 2);

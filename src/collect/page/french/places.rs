@@ -1,9 +1,9 @@
-//! Places in French text: a postal code with its town, an arrondissement, a town with its department.
+//! Reads places in French text: a postal code with its town, an arrondissement, a town with its department.
 
 use super::tokens::{Token, tokens};
 use toise_geo::{communes, departments};
 
-/// Maximum words of a town's name.
+/// Maximum number of words in a town's name.
 const NAME_WORDS_MAX: usize = 5;
 
 /// A place found in a text.
@@ -17,17 +17,17 @@ pub struct TextPlace {
     pub city: Option<String>,
 }
 
-/// Maximum labels of a town that are tried.
+/// Maximum number of labels of a town that are tried.
 const LABELS_MAX: usize = 20;
 
-/// Cities whose arrondissements have postal codes of their own: the first code minus one, and their number.
+/// Cities whose arrondissements have their own postal codes: name, first code minus one, and number of arrondissements.
 const CITIES: [(&str, u32, u32); 3] = [
     ("paris", 75_000, 20),
     ("lyon", 69_000, 9),
     ("marseille", 13_000, 16),
 ];
 
-/// The first place in a text.
+/// Returns the first place in a text: by postal code, else by arrondissement, else by department.
 pub fn place(tokens: &[Token]) -> Option<TextPlace> {
     let found = |read: fn(&[Token], usize) -> Option<TextPlace>| {
         (0..tokens.len()).find_map(|place| read(tokens, place))
@@ -37,7 +37,7 @@ pub fn place(tokens: &[Token]) -> Option<TextPlace> {
         .or_else(|| found(with_department))
 }
 
-/// The place of one segment of a URL's path: `saint-etienne-42`, `paris-14eme-75`.
+/// Returns the place in one segment of a URL's path: `saint-etienne-42`, `paris-14eme-75`.
 pub fn of_url_segment(segment: &str) -> Option<TextPlace> {
     let (name, department) = segment.rsplit_once('-')?;
     let department = department.to_ascii_uppercase();
@@ -58,7 +58,7 @@ pub fn of_url_segment(segment: &str) -> Option<TextPlace> {
     })
 }
 
-/// `75011 Paris`, `Paris (75011)`, `Paris 75011`, `Code postal : 75011`.
+/// Reads `75011 Paris`, `Paris (75011)`, `Paris 75011`, `Code postal : 75011`.
 fn with_postal_code(tokens: &[Token], place: usize) -> Option<TextPlace> {
     let Token::Number(_, digits) = &tokens[place] else {
         return None;
@@ -97,7 +97,7 @@ fn with_postal_code(tokens: &[Token], place: usize) -> Option<TextPlace> {
     })
 }
 
-/// The town in a line `Ville : Mende` elsewhere in the text, if it has the postal code.
+/// Returns the town in a line `Ville : Mende` elsewhere in the text, if it has the postal code.
 fn labelled_town(tokens: &[Token], postal_code: &str) -> Option<String> {
     let is_label = |token: &Token| token.is("ville") || token.is("commune") || token.is("localite");
     let labels = (0..tokens.len()).filter(|place| is_label(&tokens[*place]));
@@ -114,7 +114,7 @@ fn labelled_town(tokens: &[Token], postal_code: &str) -> Option<String> {
         .map(|commune| commune.name.to_owned())
 }
 
-/// `Paris 11e`, `Lyon 3ème arrondissement`, `Marseille 8`.
+/// Reads `Paris 11e`, `Lyon 3ème arrondissement`, `Marseille 8`.
 fn arrondissement(tokens: &[Token], place: usize) -> Option<TextPlace> {
     let (name, base, count) = CITIES.iter().find(|(name, ..)| tokens[place].is(name))?;
     let mut at = place + 1;
@@ -137,7 +137,7 @@ fn arrondissement(tokens: &[Token], place: usize) -> Option<TextPlace> {
     })
 }
 
-/// `Bordeaux (33)`.
+/// Reads `Bordeaux (33)`.
 fn with_department(tokens: &[Token], place: usize) -> Option<TextPlace> {
     let Token::Number(_, digits) = &tokens[place] else {
         return None;

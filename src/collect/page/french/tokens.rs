@@ -7,7 +7,7 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Maximum tokens read from a text.
+/// Maximum number of tokens read from a text.
 const TOKENS_MAX: usize = 20_000;
 
 /// A token of a text.
@@ -25,12 +25,12 @@ pub enum Token {
 }
 
 impl Token {
-    /// Whether it is the given word.
+    /// Returns whether it is the given word.
     pub fn is(&self, word: &str) -> bool {
         matches!(self, Token::Word(found) if found == word)
     }
 
-    /// The word; `None` for other tokens.
+    /// Returns the word; `None` for other tokens.
     pub fn word(&self) -> Option<&str> {
         match self {
             Token::Word(word) => Some(word),
@@ -38,7 +38,7 @@ impl Token {
         }
     }
 
-    /// The number; `None` for other tokens.
+    /// Returns the number; `None` for other tokens.
     pub fn number(&self) -> Option<f64> {
         match self {
             Token::Number(number, _) => Some(*number),
@@ -46,7 +46,7 @@ impl Token {
         }
     }
 
-    /// The number, if it is whole.
+    /// Returns the number, if it is whole and less than 10⁹.
     pub fn whole(&self) -> Option<u32> {
         self.number()
             .filter(|number| number.fract() == 0.0 && (0.0..1e9).contains(number))
@@ -114,7 +114,7 @@ pub fn fold(word: &str) -> String {
     folded
 }
 
-/// The number at the start of a text, its digits, and its length in bytes.
+/// Parses the number at the start of a text: its value, its whole digits, and its length in bytes.
 fn number(text: &str) -> (f64, String, usize) {
     let mut taken = digits(text);
     let mut whole = text[..taken].to_owned();
@@ -146,7 +146,7 @@ fn digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-/// Length in bytes of a separator and the three digits after it, if they are a group of thousands.
+/// Returns the length in bytes of a separator and the three digits after it, if they are a group of thousands.
 fn group(text: &str) -> Option<usize> {
     let separator = text.chars().next()?;
     let separates =

@@ -1,4 +1,4 @@
-//! Tidying of deep, broken and hostile markup.
+//! Tests tidying of deep, broken and hostile markup.
 
 use super::*;
 

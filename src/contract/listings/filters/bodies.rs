@@ -177,7 +177,7 @@ static LITE_SEARCH: [Field; 5] = search(&LITE_ASKED, LITE_SIZE_MAX);
 const SEARCH: Field = Field::required("search", FieldKind::Object(&WHOLE_ASKED), SEARCH_ABOUT);
 const SEARCH_ABOUT: &str = "What is asked: all of it must hold";
 
-/// The body of a property search.
+/// Returns the fields of the body of a property search.
 pub fn search_table(part: FieldSubset) -> &'static [Field] {
     match part {
         FieldSubset::Whole => &WHOLE_SEARCH,
@@ -194,7 +194,7 @@ pub static ANALYTICS: [Field; 2] = [
     Field::required("studiedData", FieldKind::Enum(EnumStudiedData::TABLE), ""),
 ];
 
-/// The body of similars.
+/// The body of a request for similar properties.
 pub static SIMILARS: [Field; 3] = [
     Field::required("flxId", FieldKind::Own(&FLX_ID), ""),
     Field::required("similarityStrategy", FieldKind::Enum(Strategy::TABLE), ""),
@@ -205,7 +205,7 @@ pub static SIMILARS: [Field; 3] = [
     ),
 ];
 
-/// The body of `_many`; its one field stands for the whole body too.
+/// The body of `_many`; its one field may also be sent bare, as the whole body.
 pub static MANY: [Field; 1] = [Field::required(
     "flxIds",
     FieldKind::List(&FLX_IDS),
@@ -229,7 +229,7 @@ const FULL_TEXTS_FIELD: Field = Field::optional("fullTexts", FieldKind::Own(&FUL
 /// The texts of a search.
 pub static SEARCH_TEXTS: [Field; 2] = [KEYWORDS, FULL_TEXTS_FIELD];
 
-/// What is asked, with a filter of this kind.
+/// Returns the fields of `search`, with a filter of this kind.
 const fn asked(filter: &'static Own) -> [Field; 3] {
     [
         Field::required("filterProperty", FieldKind::Own(filter), ""),
@@ -265,7 +265,7 @@ const fn search(asked: &'static [Field], size_max: usize) -> [Field; 5] {
     ]
 }
 
-/// Reads the body of a property search: all of it, or what lite searches take. `cursors` opens its cursor.
+/// Reads the body of a property search with all fields, or with those of lite searches. `cursors` verifies its cursor.
 ///
 /// # Errors
 /// The first fault in document order, then missing keys, then a cursor that is invalid for the query.
@@ -340,7 +340,7 @@ pub fn parse_many(body: &Value) -> Result<Vec<Uuid>, Fault> {
 }
 
 /// Parses the `search_query` of an alert, `{filterProperty}` or `{filterAd}` with optional `keywords` and `fullTexts`;
-/// paths of faults start with `search_query`. A null stands for no texts.
+/// paths of faults start with `search_query`. A null means no texts.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -374,8 +374,8 @@ pub fn parse_saved_search(listing: ListingKind, value: &Value) -> Result<Listing
     })
 }
 
-/// Parses the `search_query` of what takes no texts, `{filterProperty}` or `{filterAd}`; paths of faults start with
-/// `search_query`. Clients that send the whole search of a page may send its empty lists too.
+/// Parses the `search_query` of a request that takes no texts, `{filterProperty}` or `{filterAd}`; paths of faults
+/// start with `search_query`. Empty lists of texts are accepted, because clients may send the whole search of a page.
 ///
 /// # Errors
 /// The first fault in document order, then a list of texts that is not empty.
@@ -397,7 +397,7 @@ pub fn parse_search_query(listing: ListingKind, value: &Value) -> Result<Filter,
     Ok(search.filter)
 }
 
-/// The `search_query` of a preview as a kind of field.
+/// Returns the `search_query` of a preview as a kind of field.
 pub const fn search_query(listing: ListingKind) -> &'static Own {
     static PROPERTY: Own = Own {
         read: |value, _| {
@@ -419,7 +419,7 @@ pub const fn search_query(listing: ListingKind) -> &'static Own {
     }
 }
 
-/// Takes the `search` of a body out.
+/// Removes the `search` of a body from its values and returns it.
 fn search_of(values: &mut Values<'_>) -> Result<ListingSearch, Fault> {
     let mut asked: Values<'_> = values.require("search")?;
     Ok(ListingSearch {
@@ -429,7 +429,7 @@ fn search_of(values: &mut Values<'_>) -> Result<ListingSearch, Fault> {
     })
 }
 
-/// Texts that have few words, taken apart as the text index does.
+/// Reads full texts and limits their number of words, split as in the text index.
 fn full_texts<'v>(value: &'v Value, at: JsonPath<'_>) -> Result<Taken<'v>, Fault> {
     let texts = fields::read_value(value, FieldKind::List(&TEXTS), at)?;
     let items = value.as_array().into_iter().flatten();

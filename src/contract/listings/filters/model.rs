@@ -37,7 +37,7 @@ pub struct ModelField {
     pub lite: LiteSupport,
 }
 
-/// How much of a field lite searches accept.
+/// The part of a field that lite searches accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiteSupport {
     /// Nothing; the key is refused.
@@ -147,7 +147,7 @@ impl ModelField {
         }
     }
 
-    /// The column it constrains, or the prefix of its subfields' columns; `outer` is prepended.
+    /// Returns the column it constrains, or the prefix of its subfields' columns; `outer` is prepended.
     pub fn column(&self, outer: &str) -> String {
         let step = match self.column {
             Some(step) => step.to_owned(),
@@ -160,12 +160,12 @@ impl ModelField {
         }
     }
 
-    /// Whether the field is accepted in this part of its model.
+    /// Returns whether the field is accepted in this part of its model.
     pub(super) fn is_in(&self, part: FieldSubset) -> bool {
         part == FieldSubset::Whole || self.lite != LiteSupport::Nothing
     }
 
-    /// How much of the field's model is accepted in this part of the outer model.
+    /// Returns how much of the field's model is accepted in this part of the outer model.
     pub(super) fn part(&self, outer: FieldSubset) -> FieldSubset {
         match (outer, self.lite) {
             (FieldSubset::Lite, LiteSupport::Part | LiteSupport::Nothing) => FieldSubset::Lite,
@@ -174,7 +174,7 @@ impl ModelField {
     }
 }
 
-/// How much of a model a body accepts.
+/// The part of a model that a body accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldSubset {
     /// All fields.
@@ -184,7 +184,7 @@ pub enum FieldSubset {
 }
 
 impl FieldSubset {
-    /// The accepted fields of a model.
+    /// Iterates over the accepted fields of a model.
     pub fn fields(self, model: &'static FilterModel) -> impl Iterator<Item = &'static ModelField> {
         model.fields.iter().filter(move |field| field.is_in(self))
     }

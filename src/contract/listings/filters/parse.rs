@@ -34,7 +34,7 @@ pub(super) fn model(
         let Some(field) = part.fields(model).find(|field| field.key == key) else {
             return Err(at.unknown_key(key, part.fields(model).map(|field| field.key)));
         };
-        // As some clients write what they do not ask for.
+        // Some clients send null for fields that they do not set.
         if value.is_null() {
             continue;
         }
@@ -149,7 +149,7 @@ fn any_of(
     Ok((!texts.is_empty()).then_some(ClauseTest::OneOf(texts)))
 }
 
-/// A value of an enumeration in any of its spellings, as it is written.
+/// Parses a value of an enumeration in any of its spellings and returns its first one.
 fn value_of(
     value: &Value,
     enumeration: &'static Enumeration,

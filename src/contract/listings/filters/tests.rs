@@ -25,7 +25,7 @@ fn parsed(part: FieldSubset, body: &str) -> Result<PropertySearchRequest, Fault>
     parse_search(part, &body, &key())
 }
 
-/// The filter of a search, or its fault with the path relative to the filter.
+/// Returns the filter of a search, or its fault with the path relative to the filter.
 fn filter(text: &str) -> Result<Vec<Clause>, String> {
     match parsed(FieldSubset::Whole, &search_of(text)) {
         Ok(request) => Ok(request.search.filter),
@@ -479,7 +479,7 @@ fn a_null_asks_for_nothing_and_the_order_is_written_in_either_case() {
     }
     for leaf in leaves(ListingKind::Property.filter_model(), FieldSubset::Whole) {
         let mut steps: Vec<&str> = leaf.path.split('.').collect();
-        // From the whole path to its first key: a null at each.
+        // A null at every prefix of the path, the whole path first.
         while !steps.is_empty() {
             let nothing = steps.iter().rev().fold(Value::Null, |inner, step| {
                 match step.strip_suffix("[]").filter(|_| !inner.is_null()) {

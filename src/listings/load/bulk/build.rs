@@ -38,12 +38,12 @@ pub(super) struct BuiltBlock {
     pub sightings: u64,
 }
 
-/// What building a block needs.
+/// Builder of blocks, with the data that it needs.
 pub(super) struct BlockBuilder<'w> {
     /// Indexes the texts of properties.
     pub words: BulkIndexer,
     pub sources: PlaceSources<'w>,
-    /// What of a portal's addresses names a listing.
+    /// Which parameters of a portal's URLs identify a listing.
     pub identity: &'w IdentityRules,
     /// The time of arrival of all sightings.
     pub at: DateTime<Utc>,
@@ -85,7 +85,7 @@ impl BlockBuilder<'_> {
         })
     }
 
-    /// Builds one asset; `None` when it has no sightings.
+    /// Builds one asset; `None` if it has no sightings.
     fn asset(&self, number: i64, sightings: Vec<Value>) -> Result<Option<BuiltAsset>> {
         let mut adverts = Vec::with_capacity(4);
         for sighting in sightings {

@@ -1,15 +1,15 @@
 //! Bulk load: fills an empty data folder with adverts whose assets are known.
 //!
-//! Synthetic data is loaded this way. Ordinary ingestion looks up, for each sighting, the stored advert and those it
-//! resembles, and waits for the disk. Here the caller supplies the adverts asset by asset with all their sightings, so
-//! none of that is needed: sightings are merged in memory (`build`), and only the results are written, to the store in
-//! one transaction (records last, in the order of their keys: `spool`) and at the same time to their tables and the
-//! text index. The result equals that of ordinary ingestion, because the same functions decide it; no alert is
+//! Synthetic data is loaded this way. Ordinary ingestion looks up the stored advert and similar adverts for each
+//! sighting, and waits for the disk. Here the caller supplies the adverts asset by asset with all their sightings, so
+//! none of that is needed. Sightings are merged in memory (`build`), and only the results are written: to the store in
+//! one transaction (records last, in the order of their keys: `spool`), and at the same time to their tables and the
+//! text index. The result equals that of ordinary ingestion, because the same functions decide it, but no alert is
 //! percolated.
 //!
-//! The store is committed first; tables and text index follow. A load stopped before the commit leaves nothing. One
-//! stopped after it leaves tables behind the store, which the next server brings up to date. Memory is bounded: three
-//! blocks per thread, and the buffers of store, records, tables and index.
+//! The store is committed first; tables and text index follow. A load that stops before the commit leaves nothing. A
+//! load that stops after it leaves tables behind the store, and the next server brings them up to date. Memory is
+//! bounded: three blocks per thread, and the buffers of store, records, tables and index.
 
 mod build;
 mod spool;
@@ -48,7 +48,7 @@ use toise_store::{self as store, Store};
 /// Block keys inserted into the store together, in key order; about 60 bytes each, with the outline.
 const KEY_BATCH_SIZE: usize = 4 << 20;
 
-/// Why a bulk load failed.
+/// Errors of a bulk load.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The data folder already holds listings.
@@ -62,7 +62,7 @@ pub enum Error {
     Advert {
         /// Its URL.
         url: String,
-        /// What is wrong with it.
+        /// The fault.
         fault: Fault,
     },
     /// A record cannot be encoded.
@@ -102,10 +102,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Adverts whose assets are known, in blocks that can be built independently.
 pub trait AssetSource: Sync {
-    /// Number of blocks.
+    /// Returns the number of blocks.
     fn blocks(&self) -> u64;
-    /// The assets of a block in order of arrival. Each is the list of its adverts' sightings in time order, in the form
-    /// that ingestion reads. Fields that a sighting leaves out are unchanged.
+    /// Returns the assets of a block in order of arrival. Each is the list of its adverts' sightings in time order, in
+    /// the form that ingestion reads. Fields that are absent from a sighting are unchanged.
     fn block(&self, block: u64) -> Vec<Vec<Value>>;
 }
 
@@ -122,8 +122,9 @@ pub struct BulkLoadSummary {
     pub events: u64,
 }
 
-/// Fills a data folder that has no listings, as if all sightings arrived `at` one moment; `identity` says what of a
-/// portal's addresses names a listing, and `progress` is called with the number of adverts written. Returns once durable; a server that then starts on the folder is ready at once. Blocks.
+/// Fills a data folder that has no listings, as if all sightings arrived at the moment `at`. `identity` decides which
+/// parameters of a portal's URLs identify a listing, and `progress` is called with the number of adverts written.
+/// Returns once durable; a server that then starts on the folder is ready immediately. Blocks.
 ///
 /// # Errors
 /// [`Error::NotEmpty`]; [`store::Error::InUse`]; an advert that ingestion would refuse; a disk failure.

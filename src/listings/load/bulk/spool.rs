@@ -1,8 +1,8 @@
-//! A spool of property records: collected as they are built, returned in the order of their keys.
+//! Spool of property records: collects them as they are built and returns them in the order of their keys.
 //!
-//! Written in that order, neighbouring records become neighbours in the store's file, and each page is written once.
-//! Memory holds one run while records are collected, and one buffer per run while they are merged. Runs are unnamed
-//! files, which disappear with the process.
+//! In that order, neighbouring records become neighbours in the store's file, and each page is written once. Memory
+//! holds one run while records are collected, and one buffer per run while they are merged. Runs are unnamed files,
+//! which disappear with the process.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +29,7 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// An empty spool whose runs are written to `folder`.
+    /// Creates an empty spool whose runs are written to `folder`.
     pub fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),

@@ -1,4 +1,4 @@
-//! What the store holds of adverts and properties after sequences of sightings.
+//! Tests of the stored adverts and properties after sequences of sightings.
 
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, proptest};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use toise_contract::listings::filters::ListingKind;
 use toise_contract::listings::{Advert, Property};
 use toise_store::Store;
 
-/// Listings in a folder of their own, with the clock at noon of 31 March 2026.
+/// Listings in a temporary folder, with the clock at noon of 31 March 2026.
 struct IngestFixture {
     listings: Listings,
     clock: Clock,
@@ -126,7 +126,7 @@ fn a_position_that_cannot_be_is_left_out_with_a_warning() {
             stored["location"]["locationCoordinate"]["location"],
             position
         );
-        // Seen again, it is unchanged, and the warning stays.
+        // Seen again, the advert is unchanged, and the warning is repeated.
         let again = fixture.ingest_one(advert);
         assert_eq!(again.change, ContentChange::Unchanged);
         assert!(
@@ -144,7 +144,7 @@ fn a_position_that_cannot_be_is_left_out_with_a_warning() {
         fixture.advert(first.flx_id)["location"]["locationCoordinate"],
         known
     );
-    // An advert that is nowhere else is refused by name.
+    // An advert without any other place is refused for its position.
     moved["url"] = json!("https://a.example/annonce/9");
     moved["location"] = json!({"locationCoordinate": {"location": [-6.0, 46.0]}});
     let fault = fixture.ingest(vec![moved]).remove(0).unwrap_err();
@@ -491,7 +491,7 @@ fn an_advert_corrected_to_another_asset_moves_with_its_property() {
     let gone = changes.records.iter();
     let gone = gone.filter(|change| change.id == alone.flx_id && change.record.is_none());
     assert_eq!(gone.count(), 1);
-    // Once split, the property has its identifier back.
+    // After the split, the property has its identifier again.
     assert_eq!(
         fixture
             .listings
@@ -507,7 +507,7 @@ fn adverts_split_off_together_keep_the_identifiers_of_their_properties() {
     let fixture = IngestFixture::open();
     let [first, second, third] = [("a", 0), ("b", 5), ("c", 9)]
         .map(|(portal, asset)| fixture.ingest_one(flat(portal, 1, asset)));
-    // Both turn out to show the first asset, one after the other.
+    // Corrections show, one after the other, that both are the first asset.
     for (portal, day) in [("b", "2026-03-05"), ("c", "2026-03-06")] {
         let corrected = with(flat(portal, 1, 0), json!({"lastSeenAt": day}));
         assert_eq!(fixture.ingest_one(corrected).property_flx_id, first.flx_id);
@@ -523,7 +523,7 @@ fn adverts_split_off_together_keep_the_identifiers_of_their_properties() {
     assert_eq!(fixture.property(first.flx_id)["flxId"], json!(first.flx_id));
 }
 
-/// One of two flats of the same price, size and postal code, of which a list shows little and a page more.
+/// Sighting of one of two flats of the same price, size and postal code: a list shows little, a page more.
 fn twin(portal: &str, asset: u64, is_page: bool, day: u64) -> Value {
     let page = flat(portal, 1, asset);
     let mut twin = with(
@@ -547,7 +547,7 @@ fn an_advert_leaves_a_property_that_it_joined_when_little_was_known() {
     let first = fixture.ingest_one(twin("a", 0, false, 1));
     let second = fixture.ingest_one(twin("b", 5, false, 2));
     assert_eq!(second.property_flx_id, first.property_flx_id);
-    // The page of one contradicts nothing that is known of the other; both pages contradict each other.
+    // The page of one advert contradicts nothing known of the other; the two pages contradict each other.
     let seen = fixture.ingest_one(twin("a", 0, true, 3));
     assert_eq!(seen.property_flx_id, first.property_flx_id);
     let moved = fixture.ingest_one(twin("b", 5, true, 4));
@@ -570,7 +570,7 @@ fn an_advert_moves_to_the_property_that_its_page_shows() {
     let own = fixture.ingest_one(twin("c", 5, true, 1));
     let other = fixture.ingest_one(twin("a", 0, true, 1));
     assert_ne!(own.property_flx_id, other.property_flx_id);
-    // The lists fit both, and go to one of them; the pages tell which.
+    // The lists fit both properties and join one of them; the pages show which is right.
     for (portal, asset, home) in [("b", 5, &own), ("d", 0, &other)] {
         fixture.ingest_one(twin(portal, asset, false, 2));
         let moved = fixture.ingest_one(twin(portal, asset, true, 3));
@@ -668,7 +668,7 @@ fn concurrent_ingestion_of_the_same_adverts_creates_each_once() {
     assert_eq!(fixture.count("fingerprints"), 25);
 }
 
-/// A record without what depends on the order of sightings: identifiers, change timestamps, price history.
+/// Removes from a record what depends on the order of sightings: identifiers, change timestamps, price history.
 fn without_history(record: Value) -> Value {
     const HISTORY: [&str; 12] = [
         "flxId",

@@ -11,11 +11,11 @@ use toise_dedup::{Agreements, Fingerprint, Surroundings, may_be_same};
 
 /// The adverts that share a block with a stored one.
 pub(in crate::placement) struct AdvertsAround {
-    /// What is compared: the fingerprint of the stored one without common marks.
+    /// The fingerprint of the stored advert without common marks, which is compared.
     pub compared: Fingerprint,
-    /// Those that their outlines do not rule out.
+    /// Adverts that their outlines do not rule out.
     pub near: Vec<i64>,
-    /// The others.
+    /// The other adverts.
     pub ruled_out: Vec<i64>,
     /// How common the values of the advert are among them.
     pub surroundings: Surroundings,
@@ -38,7 +38,7 @@ impl AdvertsAround {
         })
     }
 
-    /// Those that are not clearly different from the advert.
+    /// Returns the near adverts that may be the same asset.
     pub fn alike(&self, connection: &Connection) -> Result<Vec<i64>> {
         let mut alike = Vec::new();
         for advert in &self.near {
@@ -50,7 +50,7 @@ impl AdvertsAround {
     }
 }
 
-/// How common the values of an advert are among the adverts around it, without itself.
+/// Counts how common the values of an advert are among the adverts around it, without itself.
 pub(in crate::placement) fn surroundings(
     connection: &Connection,
     fingerprint: &Fingerprint,
@@ -65,7 +65,7 @@ pub(in crate::placement) fn surroundings(
     )
 }
 
-/// What is common around an advert, and how often its portal and others show one home.
+/// Combines the agreements around an advert with the rates of its portal.
 pub(super) fn surroundings_of(
     connection: &Connection,
     fingerprint: &Fingerprint,

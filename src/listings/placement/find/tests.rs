@@ -1,4 +1,4 @@
-//! Adverts are placed as if ingested one by one, whatever is written between their preparation and their transaction.
+//! Tests that adverts are placed as if ingested one by one, whatever is written between preparation and transaction.
 
 use proptest::prelude::{Strategy, prop_assert_eq, proptest};
 use proptest::test_runner::Config;
@@ -14,7 +14,7 @@ use toise_base::progress::Progress;
 use toise_lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
 use toise_store::{Store, document};
 
-/// Listings in a folder of their own, with a clock set after the synthetic market.
+/// Listings in a temporary folder, with a clock set after the synthetic market.
 struct PlacementFixture {
     listings: Listings,
     folder: TempDir,
@@ -38,7 +38,7 @@ impl PlacementFixture {
         self.listings.store.read_with(reading).unwrap()
     }
 
-    /// URL digests of all adverts in order of arrival, each with the digest of its property's first advert.
+    /// Returns the URL digests of all adverts in order of arrival, each with the digest of its property's first advert.
     fn clusters(&self) -> Vec<(String, String)> {
         let sql = "SELECT hex(url_digest), first_value(hex(url_digest)) OVER (PARTITION BY property ORDER BY advert)
                    FROM adverts ORDER BY advert";
@@ -49,7 +49,7 @@ impl PlacementFixture {
         })
     }
 
-    /// The clusters in order of URL digests, to compare different orders of arrival.
+    /// Returns the clusters in order of URL digests, to compare different orders of arrival.
     fn clusters_by_address(&self) -> Vec<(String, String)> {
         let mut clusters = self.clusters();
         clusters.sort();
@@ -275,7 +275,7 @@ fn only_later_changes_are_checked_unless_they_displace_candidates() {
     assert!(!stands(&full, &left), "it may have made room for another");
 }
 
-/// A flat of an agency, whose logo and text all its adverts show.
+/// A flat of an agency that shows its logo and its text in all adverts.
 fn with_logo(portal: &str, number: u32, surface: u32) -> Value {
     serde_json::json!({
         "url": format!("https://{portal}.example/annonce/{number}"), "source": format!("{portal}.example"),

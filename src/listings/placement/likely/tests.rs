@@ -1,4 +1,4 @@
-//! Pairs that a person decides: listed, merged and kept apart.
+//! Tests of likely pairs: listed, merged and kept apart.
 
 use chrono::{TimeZone, Utc};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn listings(folder: &tempfile::TempDir) -> Listings {
     Listings::new(Store::open(folder.path()).unwrap(), Clock::steered(now))
 }
 
-/// Ingests two thin adverts that agree in everything they say, and returns their properties.
+/// Ingests two thin adverts that agree in every field, and returns their properties.
 fn two_alike(listings: &Listings) -> [FlxId; 2] {
     let taken = listings.ingest(vec![thin(1), thin(2)]).unwrap();
     let properties = taken.into_iter().map(|one| one.unwrap().property_flx_id);
@@ -138,7 +138,7 @@ fn an_advert_that_keeps_a_likely_pair_apart_is_named() {
     assert_eq!(dissenter.contradictions, [Contradiction::Floor]);
     assert_eq!(dissenter.property_flx_id, taken[0].property_flx_id);
 
-    // Two adverts of one property have nothing that keeps them apart.
+    // Two adverts of one property have no dissenters.
     let together = listings
         .explain(&first.to_string(), &second.to_string())
         .unwrap();

@@ -1,16 +1,16 @@
-//! Checks probabilities against a field that the comparison did not see.
+//! Calibration: checks probabilities against a field that the comparison did not see.
 //!
-//! Of the adverts of a store nobody says which are one home. But a field that is hidden from the comparison tells: two
-//! adverts of one home agree in it nearly always, two of other homes by chance. So the share of pairs that agree in it says
-//! how many of them are one home:
+//! No label in a store says which adverts are one home. But a field that is hidden from the comparison is evidence: two
+//! adverts of one home nearly always agree in it, two of different homes only by chance. So the share of pairs that
+//! agree in it shows how many of them are one home:
 //!
 //! `right = (agreeing - chance) / (usual - chance)`
 //!
-//! `chance` is the share that agrees among pairs that are surely of two homes, `usual` among those that pictures, a
-//! reference or a number identify. If pairs that are given a probability of 0.9 are right in nine of ten cases by this
-//! measure, the probabilities are calibrated.
+//! `chance` is the share that agrees among pairs that are certainly two homes; `usual` is the share among pairs that
+//! pictures, a reference or a number identify. If pairs with a probability of 0.9 are right in nine of ten cases by
+//! this measure, the probabilities are calibrated.
 //!
-//! The same counts tell how often each pair of portals shows one home ([`Listings::learn_portal_rates`]).
+//! The same counts show how often each pair of portals shows one home ([`Listings::learn_portal_rates`]).
 
 use std::collections::BTreeMap;
 
@@ -26,23 +26,24 @@ use toise_dedup::{
     Comparison, Fingerprint, LearnedRate, RateLearner, compare_among, contradictions,
 };
 
-/// Lower bounds of the probabilities that are counted together.
+/// Lower bounds of the probabilities of each bin.
 const BOUNDS: [f64; 9] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.98, 0.995, 0.9995];
-/// Pairs below this probability are surely of two homes.
+/// Probability below which pairs are certainly two homes.
 const SURELY_TWO: f64 = 0.001;
-/// Of the pairs that outlines rule out, one in so many is counted.
+/// Of the pairs that outlines rule out, one in this many is counted.
 const RULED_OUT_STEP: usize = 8;
-/// Adverts compared, evenly spread over the store.
+/// Maximum adverts compared, evenly spread over the store.
 const ADVERTS_MAX: u64 = 30_000;
-/// Adverts of which all pairs are compared to estimate weights.
+/// Maximum adverts of which all pairs are compared to estimate weights.
 const FITTED_ADVERTS_MAX: u64 = 5_000;
 /// Adverts compared at once.
 const ADVERTS_PER_GROUP: usize = 1_000;
-/// Pairs of two homes from which chance is known well enough to learn rates.
+/// Minimum pairs of two homes for an estimate of chance that is good enough to learn rates.
 const CHANCE_PAIRS_MIN: u64 = 200;
-/// By how much pairs of one home must agree oftener than those of two in a field that is to tell anything.
+/// Minimum difference between the shares of pairs of one home and of two homes that agree in a field; below it, the
+/// field is no evidence.
 const SPREAD_MIN: f64 = 0.2;
-/// Identified pairs from which the share that agrees is taken from the store.
+/// Minimum identified pairs for taking the share that agrees from the store.
 const IDENTIFIED_MIN: u64 = 100;
 
 /// A field that is hidden from the comparison.
@@ -61,7 +62,7 @@ impl HiddenField {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Energy, Self::Floor, Self::District];
 
-    /// Its name in tables.
+    /// Returns its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Energy => "energy class",
@@ -70,8 +71,8 @@ impl HiddenField {
         }
     }
 
-    /// The share of pairs of one home that agree, where the store has too few identified pairs to measure it: of the
-    /// labelled pairs of `benches/adverts`.
+    /// Returns the share of pairs of one home that agree, for a store with too few identified pairs to measure it: that
+    /// of the labelled pairs of `benches/adverts`.
     fn usual_agreement(self) -> f64 {
         match self {
             Self::Energy => 0.96,
@@ -80,7 +81,7 @@ impl HiddenField {
         }
     }
 
-    /// The advert without the field; `None` if it has none.
+    /// Returns the advert without the field; `None` if it lacks the field.
     fn hidden_from(self, advert: &Fingerprint) -> Option<Fingerprint> {
         match self {
             Self::Energy => advert.energy_class.map(|_| Fingerprint {
@@ -101,7 +102,7 @@ impl HiddenField {
         }
     }
 
-    /// Whether two adverts agree; `None` if one does not say.
+    /// Returns whether two adverts agree; `None` if they cannot be compared in the field.
     fn agrees(self, one: &Fingerprint, other: &Fingerprint) -> Option<bool> {
         match self {
             Self::Energy => Some(one.energy_class? == other.energy_class?),
@@ -112,7 +113,7 @@ impl HiddenField {
     }
 }
 
-/// Pairs whose probabilities lie between two bounds.
+/// Pairs with probabilities between two bounds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CalibrationBin {
@@ -120,7 +121,7 @@ pub struct CalibrationBin {
     pub from: f64,
     /// Pairs.
     pub pairs: u64,
-    /// Their mean probability, as the comparison gives it without the hidden field.
+    /// Their mean probability in the comparison without the hidden field.
     pub expected: f64,
     /// The share of them that agrees in the hidden field.
     pub agreeing: f64,
@@ -130,7 +131,7 @@ pub struct CalibrationBin {
     pub error: f64,
 }
 
-/// What a hidden field says.
+/// Calibration by one hidden field.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldCalibration {
@@ -140,9 +141,9 @@ pub struct FieldCalibration {
     pub chance: f64,
     /// Share of pairs of one home that agree in it.
     pub usual: f64,
-    /// Whether that share was measured in this store, or is the usual one.
+    /// Whether that share was measured in this store; otherwise it is the usual one.
     pub usual_is_measured: bool,
-    /// Pairs by probability, the lowest first; without those that have no pairs.
+    /// Pairs by probability, the lowest first; empty bins are left out.
     pub bins: Vec<CalibrationBin>,
     /// Pairs that reach the probability of a merge without the field.
     pub merges: u64,
@@ -150,11 +151,12 @@ pub struct FieldCalibration {
     pub wrong_without: f64,
     /// Its standard error.
     pub wrong_error: f64,
-    /// The share that is wrong among those that agree in the field too: what is merged in fact, where both say it.
+    /// The share that is wrong among those that also agree in the field: the merges that are made if both adverts have
+    /// the field.
     pub wrong: f64,
 }
 
-/// Calibration of a store, a field at a time; fields that too few adverts have are missing.
+/// Calibration of a store by each field; fields that too few adverts have are missing.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CalibrationReport {
@@ -165,7 +167,7 @@ pub struct CalibrationReport {
 }
 
 impl CalibrationReport {
-    /// The share of merges that is wrong, by the fields together; `None` if none tells.
+    /// Returns the share of merges that is wrong, over all fields together; `None` if no field shows it.
     pub fn wrong_share(&self) -> Option<f64> {
         let pairs: u64 = self.fields.iter().map(|field| field.merges).sum();
         let wrong = self
@@ -176,7 +178,7 @@ impl CalibrationReport {
     }
 }
 
-/// Pairs of a hidden field, counted.
+/// Counts of pairs by a hidden field.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     pairs: u64,
@@ -222,12 +224,12 @@ impl Tallies {
         self.rates.join(other.rates);
     }
 
-    /// The share of pairs of two homes that agree in the field.
+    /// Returns the share of pairs of two homes that agree in the field.
     fn chance(&self) -> f64 {
         self.two_homes.share()
     }
 
-    /// The share of pairs of one home that agree in the field, and whether it was measured in this store.
+    /// Returns the share of pairs of one home that agree in the field, and whether it was measured in this store.
     fn usual(&self, field: HiddenField) -> (f64, bool) {
         match self.identified.pairs >= IDENTIFIED_MIN {
             true => (self.identified.share(), true),
@@ -256,7 +258,8 @@ impl StoreTallies {
         HiddenField::ALL.into_iter().zip(&self.fields)
     }
 
-    /// The rates of pairs of portals that are not the usual one, bits, with the pairs of adverts from which each was learned.
+    /// Returns the rates of pairs of portals that differ from the usual one, bits, with the number of pairs of adverts
+    /// from which each was learned.
     fn portal_rates(&self) -> Vec<((u32, u32), f32, u32)> {
         let mut learned: BTreeMap<(u32, u32), Vec<LearnedRate>> = BTreeMap::new();
         for (field, tallies) in self.by_field() {
@@ -277,8 +280,8 @@ impl StoreTallies {
 }
 
 impl Listings {
-    /// Checks the probabilities of this store against hidden fields. At most 30,000 adverts are compared. Blocks: a minute
-    /// for so many.
+    /// Checks the probabilities of this store against hidden fields. At most 30,000 adverts are compared, which takes
+    /// about a minute. Blocks.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -314,7 +317,7 @@ impl Listings {
         })
     }
 
-    /// Compares adverts without each field, and counts.
+    /// Compares adverts without each field and counts the pairs.
     fn tallies(&self, name: &str, progress: Progress) -> Result<StoreTallies> {
         let mut total = StoreTallies::default();
         self.for_each_sample(ADVERTS_MAX, name, progress, |sample| {

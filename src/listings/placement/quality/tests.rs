@@ -1,5 +1,5 @@
-//! Merged pairs and contradictions are counted as stored, samples are repeatable, and a hidden field shows how many merges
-//! are wrong.
+//! Tests that merged pairs and contradictions are counted as stored, that samples are repeatable, and that a hidden
+//! field shows how many merges are wrong.
 
 use chrono::{TimeZone, Utc};
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ fn a_sample_of_merges_is_repeatable() {
     assert_ne!(drawn(1), drawn(2));
 }
 
-/// The calibration by energy class of homes that two portals show, with the class that the second portal gives.
+/// Calibrates by energy class, with homes that two portals show and the class that the second portal gives.
 fn by_energy(class_of_copy: impl Fn(u32) -> usize) -> FieldCalibration {
     let folder = tempfile::tempdir().unwrap();
     let listings = listings(&folder);
@@ -115,7 +115,7 @@ fn a_hidden_field_that_agrees_by_chance_only_shows_that_merges_are_wrong() {
     assert!(found.wrong_without > 0.8, "{found:?}");
 }
 
-/// An advert with a round price and surface, of which other homes have the same.
+/// An advert with a round price and surface, which other homes have too.
 fn round(portal: &str, home: u32) -> Value {
     let mut advert = advert(
         portal,

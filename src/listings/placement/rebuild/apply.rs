@@ -1,7 +1,7 @@
-//! Writes the properties whose adverts are grouped otherwise than before.
+//! Writes the properties whose adverts are grouped differently than before.
 //!
-//! A property goes on in the group that holds most of its adverts. Of several properties that go on in one group, the one
-//! with most adverts there keeps its identifier, and the others redirect to it.
+//! A property continues in the group that holds most of its adverts. If several properties continue in one group, the
+//! one with most adverts there keeps its identifier, and the others redirect to it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const CHANGES_PER_GROUP: usize = 100;
 /// Likely pairs written in one transaction.
 const PAIRS_PER_GROUP: usize = 10_000;
 
-/// Properties and groups that share adverts, and so are written together.
+/// Properties and groups that share adverts, and are therefore written together.
 #[derive(Clone, Debug, Default)]
 struct Change {
     /// The adverts of each property.
@@ -53,7 +53,7 @@ pub(super) fn apply(
         Result::Ok(count.unsigned_abs())
     };
     report.properties_before = count(listings)?;
-    // That two properties are one is new to a receiver. What was told of one home, now known to be two, is not.
+    // A merge of two properties is new to a receiver. A split is not: the receiver has seen the adverts.
     let (merges, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(Change::only_merges);
     for (changes, is_told) in [(merges, true), (others, false)] {
         for group in changes.chunks(CHANGES_PER_GROUP) {
@@ -81,7 +81,7 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// Writes changes, and tests them against the alerts if they are told.
+/// Writes changes, and tests them against the alerts if `is_told` is set.
 fn write(
     listings: &Listings,
     changes: Vec<Change>,
@@ -110,7 +110,7 @@ fn write(
     written
 }
 
-/// Replaces the likely pairs of adverts that are stored by those of the grouping.
+/// Replaces the stored likely pairs by those of the grouping.
 fn replace_likely_pairs(listings: &Listings, grouping: &Grouping) -> Result<()> {
     let pairs: Vec<_> = grouping.likely_pairs().collect();
     let mut groups: Vec<Vec<_>> = pairs.chunks(PAIRS_PER_GROUP).map(<[_]>::to_vec).collect();
@@ -118,7 +118,7 @@ fn replace_likely_pairs(listings: &Listings, grouping: &Grouping) -> Result<()> 
     listings
         .store
         .write_with(move |transaction| -> Result<()> {
-            // Adverts that arrived meanwhile keep theirs.
+            // Adverts that arrived after the decision keep their pairs.
             transaction.execute("DELETE FROM likely_pairs WHERE advert <= ?1", [last])?;
             Ok(())
         })?;
@@ -139,7 +139,7 @@ fn replace_likely_pairs(listings: &Listings, grouping: &Grouping) -> Result<()> 
 }
 
 impl Change {
-    /// The properties and groups that differ, in order of the properties.
+    /// Returns the properties and groups that differ, in order of the properties.
     fn all<'g>(
         properties: &HashMap<i64, i64>,
         groups: impl Iterator<Item = &'g [i64]>,
@@ -161,7 +161,7 @@ impl Change {
             if seen.contains(property) {
                 continue;
             }
-            // Everything that shares adverts with it, directly or through others.
+            // Everything that shares adverts with it, directly or indirectly.
             let (mut open, mut numbers) = (vec![*property], BTreeSet::new());
             let mut change = Self::default();
             while let Some(next) = open.pop() {
@@ -192,12 +192,13 @@ impl Change {
         changes
     }
 
-    /// Whether whole properties become one.
+    /// Returns whether whole properties become one.
     fn only_merges(&self) -> bool {
         self.groups.len() == 1
     }
 
-    /// The group in which each property goes on: that of most of its adverts, of equals that of its first.
+    /// Returns the group in which each property continues: that of most of its adverts, on a tie that of its first
+    /// advert.
     fn successors(&self) -> BTreeMap<i64, usize> {
         let successor = |adverts: &[i64]| {
             let shares = self.groups.iter().enumerate().map(|(number, group)| {
@@ -213,8 +214,8 @@ impl Change {
             .collect()
     }
 
-    /// The property whose identifier each group bears: of those that go on in it, the one with most adverts there, of
-    /// equals the oldest; `None` for a group that needs a new one.
+    /// Returns the property whose identifier each group keeps: of those that continue in it, the one with most adverts
+    /// there, on a tie the oldest; `None` for a group that needs a new identifier.
     fn homes(&self, successors: &BTreeMap<i64, usize>) -> Vec<Option<i64>> {
         let home = |(number, group): (usize, &Vec<i64>)| {
             let going_on = successors
@@ -232,13 +233,13 @@ impl Change {
         self.groups.iter().enumerate().map(home).collect()
     }
 
-    /// What the change would be, without writing it.
+    /// Returns what the change would be, without writing it.
     fn planned(&self, connection: &Connection) -> Result<Option<WrittenChange>> {
         let homes = self.homes(&self.successors());
         WrittenChange::of(connection, self, &homes).map(Some)
     }
 
-    /// Writes the change; `None` if an advert of it changed its property meanwhile.
+    /// Writes the change; `None` if one of its properties no longer has the same adverts.
     fn write(&self, tables: &mut ListingsWriter<'_>) -> Result<Option<WrittenChange>> {
         let connection = tables.connection();
         for (property, adverts) in &self.properties {

@@ -1,4 +1,4 @@
-//! Derives the fingerprints, block keys and outlines of all adverts anew from their records.
+//! Derives the fingerprints, block keys and outlines of all adverts again from their records.
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
@@ -13,7 +13,7 @@ use toise_dedup::Fingerprint;
 /// Adverts read at once, and written in one transaction.
 const ADVERTS_PER_GROUP: usize = 1_000;
 
-/// Brings what a comparison needs up to date; returns the number of adverts, and how many of them changed.
+/// Updates the data for comparisons; returns the number of adverts, and how many of them changed.
 pub(super) fn refresh(listings: &Listings, progress: Progress) -> Result<(u64, u64)> {
     let total = listings.store.read(|connection| {
         connection.query_row("SELECT count(*) FROM adverts", [], |row| {
@@ -47,7 +47,8 @@ pub(super) fn refresh(listings: &Listings, progress: Progress) -> Result<(u64, u
     Ok((adverts, changed))
 }
 
-/// The fingerprint of an advert, and the sequence of its row, if the stored one or its keys differ.
+/// Returns the number and sequence of an advert with its new fingerprint, if the stored fingerprint, keys or marks
+/// differ.
 fn stale(listings: &Listings, stored: &StoredAdvert) -> Result<Option<(i64, i64, Fingerprint)>> {
     let fingerprint = stored.fingerprint()?;
     let is_stored = listings.store.read_with(|connection| -> Result<bool> {
@@ -60,7 +61,7 @@ fn stale(listings: &Listings, stored: &StoredAdvert) -> Result<Option<(i64, i64,
     Ok((!is_stored).then_some((stored.advert, stored.sequence, fingerprint)))
 }
 
-/// Writes fingerprints of the adverts that did not change since they were read.
+/// Writes the fingerprints of adverts that have not changed since they were read.
 fn write(listings: &Listings, stale: Vec<(i64, i64, Fingerprint)>) -> Result<()> {
     listings.store.write_with(move |transaction| -> Result<()> {
         let mut tables = ListingsWriter::begin(transaction, PercolationBuffer::none())?;

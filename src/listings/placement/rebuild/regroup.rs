@@ -17,14 +17,14 @@ use toise_dedup::{AssignmentCandidate, Fingerprint, Surroundings, Thresholds, as
 /// Adverts that are searched for on all cores before they are placed one after the other.
 const ADVERTS_PER_GROUP: usize = 2_000;
 
-/// Which adverts are one property, as decided now.
+/// The grouping of adverts into properties, as decided now.
 #[derive(Debug, Default)]
 pub(super) struct Grouping {
     /// The group of each advert placed so far.
     group_of: HashMap<i64, usize>,
-    /// The adverts of each group in order of arrival; none for one that was joined to another.
+    /// The adverts of each group in order of arrival; empty for a group that was joined to another.
     groups: Vec<Vec<i64>>,
-    /// Pairs of adverts that are perhaps of one home, with the bits.
+    /// Pairs of adverts that may be one home, with the bits.
     likely: Vec<(i64, i64, f32)>,
     /// Adverts that a person put into their property.
     held: HashSet<i64>,
@@ -32,7 +32,7 @@ pub(super) struct Grouping {
     apart: HashSet<(i64, i64)>,
 }
 
-/// What was found around an advert.
+/// The search result around an advert.
 struct SearchedAdvert {
     advert: i64,
     fingerprint: Fingerprint,
@@ -79,7 +79,7 @@ impl Grouping {
         Ok(grouping)
     }
 
-    /// What persons decided: the adverts that they put together are placed, each property's in one group.
+    /// Starts from the decisions of persons: the adverts that they put together are placed, one group per property.
     fn of_persons(connection: &Connection) -> Result<Self> {
         let mut grouping = Self::default();
         let mut statement = connection.prepare(
@@ -102,13 +102,13 @@ impl Grouping {
         Ok(grouping)
     }
 
-    /// The groups, each with at least one advert.
+    /// Returns the groups, each with at least one advert.
     pub(super) fn groups(&self) -> impl Iterator<Item = &[i64]> {
         let groups = self.groups.iter().map(Vec::as_slice);
         groups.filter(|group| !group.is_empty())
     }
 
-    /// Pairs of adverts in two groups that are perhaps of one home, in order of the first advert, with the bits.
+    /// Returns the pairs of adverts in two groups that may be one home, in order of the first advert, with the bits.
     pub(super) fn likely_pairs(&self) -> impl Iterator<Item = (i64, i64, f32)> {
         let open = |(advert, other, _): &&(i64, i64, f32)| {
             self.group_of.get(advert) != self.group_of.get(other)
@@ -117,7 +117,7 @@ impl Grouping {
         self.likely.iter().filter(open).copied()
     }
 
-    /// The number of the last advert placed.
+    /// Returns the number of the last advert placed.
     pub(super) fn last_advert(&self) -> i64 {
         self.group_of.keys().max().copied().unwrap_or_default()
     }
@@ -197,7 +197,7 @@ impl Grouping {
         })
     }
 
-    /// Joins a group to another where no two adverts contradict each other and no person parted them.
+    /// Joins a group to another if no two adverts contradict each other and no person separated them.
     fn join(&mut self, connection: &Connection, group: usize, other: usize) -> Result<()> {
         let (ones, others) = (&self.groups[group], &self.groups[other]);
         if ones.len() + others.len() > MEMBERS_MAX {

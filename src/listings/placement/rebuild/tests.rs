@@ -1,4 +1,4 @@
-//! Wrong merges are taken apart and missed ones made, and what a person decided stays.
+//! Tests that wrong merges are split, that missed merges are made, and that decisions of persons stay.
 
 use chrono::{TimeZone, Utc};
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ fn rebuild(listings: &Listings) -> RebuildReport {
         .unwrap()
 }
 
-/// The identifiers of the adverts that the record of a property shows, and its own.
+/// Returns the identifier in the record of a property, and the identifiers of the adverts in it.
 fn shown(listings: &Listings, property: FlxId) -> (FlxId, Vec<FlxId>) {
     let record: toise_contract::listings::Property =
         serde_json::from_slice(&listings.property(property).unwrap().unwrap()).unwrap();
@@ -123,7 +123,7 @@ fn the_identifier_stays_with_the_majority() {
         2,
         "most adverts of the property stay under its identifier"
     );
-    // The identifier of the home that had been merged away still answers with it.
+    // The identifier of the home that had been merged away still returns that home.
     assert_eq!(shown(&listings, home[0].1).0, kept);
     let new = report.changes[0]
         .after

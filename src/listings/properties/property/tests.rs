@@ -1,4 +1,4 @@
-//! Which advert each value of a property comes from.
+//! Tests which advert each value of a property comes from.
 
 use super::*;
 use crate::adverts::change::Sighting;

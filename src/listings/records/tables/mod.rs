@@ -40,7 +40,7 @@ pub(crate) struct ListingsWriter<'t> {
 }
 
 impl<'t> ListingsWriter<'t> {
-    /// Starts after the last change of any process; what is written goes to `percolation`.
+    /// Starts after the last change of any process; written records go to `percolation`.
     pub(crate) fn begin(
         transaction: &'t Transaction<'t>,
         percolation: PercolationBuffer<'t>,
@@ -57,29 +57,29 @@ impl<'t> ListingsWriter<'t> {
         })
     }
 
-    /// Sets from which probability adverts are merged.
+    /// Sets the probabilities from which adverts are merged.
     pub(crate) fn with_thresholds(mut self, thresholds: Thresholds) -> Self {
         self.thresholds = thresholds;
         self
     }
 
-    /// From which probability adverts are merged.
+    /// Returns the probabilities from which adverts are merged.
     pub(crate) fn thresholds(&self) -> Thresholds {
         self.thresholds
     }
 
-    /// Reads the changes since `basis`, so that placements prepared at that baseline can be used while they still hold.
+    /// Reads the changes since `basis`, so that placements prepared at that baseline can be used while they are valid.
     pub(crate) fn with_baseline(mut self, basis: ChangeBaseline) -> Result<Self> {
         self.recent = RecentChanges::since(basis, self.transaction)?;
         Ok(self)
     }
 
-    /// The changes since adverts were prepared; `None` if the prepared results cannot be used.
+    /// Returns the changes since adverts were prepared; `None` if the prepared results cannot be used.
     pub(crate) fn recent(&self) -> Option<&RecentChanges> {
         self.recent.as_ref()
     }
 
-    /// Whether a property is unchanged since adverts were prepared.
+    /// Returns whether a property is unchanged since adverts were prepared.
     pub(crate) fn is_unchanged(&self, property: i64) -> bool {
         let recent = self.recent.as_ref();
         recent.is_some_and(|recent| !recent.has_property(property))
@@ -102,8 +102,7 @@ impl<'t> ListingsWriter<'t> {
         self.percolation.flush(self.transaction)
     }
 
-    /// Passes a written advert to percolation if an alert asks for it; the record contains the identifier of its
-    /// property.
+    /// Passes a written advert to percolation if an alert needs it; the record contains the identifier of its property.
     pub(crate) fn percolate_advert(
         &mut self,
         advert: i64,
@@ -145,12 +144,12 @@ impl<'t> ListingsWriter<'t> {
         Ok(())
     }
 
-    /// The transaction's connection, for reads.
+    /// Returns the transaction's connection, for reads.
     pub(crate) fn connection(&self) -> &'t Connection {
         self.transaction
     }
 
-    /// Sequence of the last change.
+    /// Returns the sequence of the last change.
     pub(crate) fn last_sequence(&self) -> i64 {
         self.last_sequence
     }
@@ -164,7 +163,7 @@ impl<'t> ListingsWriter<'t> {
         self.transaction.prepare_cached(sql)?.execute(parameters)
     }
 
-    /// Number and last sequence of the advert with a URL digest.
+    /// Returns the number and last sequence of the advert with a URL digest.
     pub(crate) fn version(&self, digest: &UrlDigest) -> rusqlite::Result<Option<(i64, i64)>> {
         self.transaction
             .prepare_cached("SELECT advert, sequence FROM adverts WHERE url_digest = ?1")?
@@ -172,14 +171,14 @@ impl<'t> ListingsWriter<'t> {
             .optional()
     }
 
-    /// The property of an advert.
+    /// Returns the property of an advert.
     pub(crate) fn property_of_advert(&self, advert: i64) -> rusqlite::Result<i64> {
         self.transaction
             .prepare_cached("SELECT property FROM adverts WHERE advert = ?1")?
             .query_row([advert], |row| row.get(0))
     }
 
-    /// The identifier of the property of the advert with a URL digest.
+    /// Returns the identifier of the property of the advert with a URL digest.
     pub(crate) fn property_of_url(&self, digest: &UrlDigest) -> rusqlite::Result<FlxId> {
         self.transaction
             .prepare_cached(

@@ -54,7 +54,7 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Record key of a property; `None` if it was merged into another.
+    /// Returns the record key of a property; `None` if it was merged into another.
     fn record_key(&self, property: i64) -> rusqlite::Result<Option<RecordKey>> {
         self.transaction
             .prepare_cached("SELECT record FROM properties WHERE property = ?1")?
@@ -109,7 +109,7 @@ impl ListingsWriter<'_> {
 
     /// Redirects a property to a survivor: its adverts move there, and its identifier returns the survivor's record.
     pub(crate) fn redirect(&mut self, property: i64, survivor: i64) -> Result<()> {
-        // What was written of both so far was still of two.
+        // The rows buffered so far belong to two properties.
         self.percolation.flush(self.transaction)?;
         if self.percolation.has_property_alerts() {
             let mut former = self.joined.remove(&property).unwrap_or_default();
@@ -135,8 +135,8 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Changes the redirect of a merged property's identifier from `former` to `survivor`, to which its first advert
-    /// belongs now.
+    /// Changes the redirect of a merged property's identifier from `former` to `survivor`, which now contains its first
+    /// advert.
     pub(crate) fn redirect_identifier(
         &mut self,
         founded: FlxId,
@@ -151,17 +151,17 @@ impl ListingsWriter<'_> {
     }
 }
 
-/// Whether a property of which an advert was seen again says the same as before but for its moments: with several adverts,
-/// the order may change in which their values are taken, and which price is the latest.
+/// Returns whether a property of which an advert was seen again differs only in its timestamps. With several adverts, a
+/// sighting may change the order in which their values are taken, and which price is the latest.
 fn is_sighted(built: &BuiltProperty, former: &[FormerRecord]) -> bool {
     let [former] = former else {
-        // Without former records no alert asks.
+        // Without former records no alert needs the answer.
         return former.is_empty();
     };
     let texts = || {
         let former = document::decode(&former.document).ok()?;
         Some((former, document::decode(&built.document).ok()?))
     };
-    // What cannot be compared counts as changed.
+    // Records that cannot be compared count as changed.
     texts().is_some_and(|(former, present)| is_restated(&former, &present))
 }

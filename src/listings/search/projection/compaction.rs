@@ -2,10 +2,10 @@
 //!
 //! Called by the projection's compaction worker and by `toise compact`. A compaction holds the table's lock, reads the
 //! sequence the table reaches, converts the records changed since, up to a sequence fixed at the start, and publishes
-//! them at once: if the process dies midway, the previous table stays. A record that changes meanwhile gets a later
-//! sequence, so the next reader that continues from the table's sequence sees it again. Records of converted properties
-//! are moved to the keys of their places in the store on the way. The import's sort buffers bound the memory, whatever
-//! the number of pending changes.
+//! them at once: if the process dies midway, the previous table stays. A record that changes during the compaction gets
+//! a later sequence, so the next reader that continues from the table's sequence sees it again. Records of converted
+//! properties are also moved to the keys of their places in the store. The import's sort buffers bound the memory,
+//! however many changes are pending.
 
 use std::time::{Duration, Instant};
 
@@ -25,16 +25,16 @@ use toise_lake::{self as lake, Lake, RowSink};
 
 /// A compaction is due once 1 in this many of the table's rows has changed: each one rewrites files.
 const COMPACTION_SHARE: usize = 16;
-/// Changed records that make a compaction due whatever the size of the table: three quarters of the changed adverts
-/// that one query may convert.
+/// Changed records that make a compaction due for a table of any size: three quarters of the changed adverts that one
+/// query may convert.
 const COMPACTION_ROWS_MAX: usize = super::ADVERT_ROWS_MAX / 4 * 3;
 /// Maximum wait for a table that another process is writing.
 const FREE_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Pause between two attempts to lock such a table.
 const FREE_EVERY: Duration = Duration::from_millis(200);
 
-/// Whether enough records changed since a table was written for a compaction to pay: at least `rows_min` and a share of
-/// the table, or `COMPACTION_ROWS_MAX`. Costs milliseconds.
+/// Returns whether enough records changed since a table was written to justify a compaction: at least `rows_min` and a
+/// share of the table, or `COMPACTION_ROWS_MAX`. Costs milliseconds.
 ///
 /// # Errors
 /// The store or snapshot cannot be read, or the table belongs to another store.
@@ -106,7 +106,7 @@ pub fn retry_while_locked<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
     }
 }
 
-/// The sequence a table reaches, which must not be past the store's.
+/// Returns the sequence a table reaches, which must not be past the store's.
 pub(super) fn reaches(
     listings: &Listings,
     listing: ListingKind,
@@ -123,7 +123,8 @@ pub(super) fn reaches(
     }
 }
 
-/// Keys, in order, to which records must move because they are stored elsewhere than at the places of their properties.
+/// Returns the keys, in order, to which records must move because they are not stored at the places of their
+/// properties.
 fn misplaced_keys(delta: &RowDelta, changes: &ListingChanges) -> Result<Vec<RecordKey>> {
     let column = delta.rows.schema_ref().index_of(RECORD_KEY)?;
     let placed = delta.rows.column(column).as_primitive::<Int64Type>();

@@ -5,7 +5,7 @@ use crate::records::changes::ListingChanges;
 use crate::search::preview::ADVERTS_READ_MAX;
 use crate::search::texts;
 
-/// Why the projection could not be brought up to date.
+/// Errors of the projection and of queries on it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store could not be read.
@@ -25,7 +25,7 @@ pub enum Error {
         /// The parse error.
         error: serde_json::Error,
     },
-    /// A record of the store does not have its checksum, and must not get lost in a table that is written.
+    /// A record of the store does not match its checksum, and must not be missing from a written table.
     #[error(
         "{0}; ingest its adverts again, or restore a backup (`toise check` names all damaged records)"
     )]
@@ -52,7 +52,7 @@ pub enum Error {
     /// Text searches are refused while the text index is not up to date.
     #[error("the text index of properties is temporarily unavailable")]
     TextIndexUnavailable,
-    /// Words were asked of more adverts than are read for them.
+    /// The search has words, and its filter finds more adverts than are read for them.
     #[error(
         "finds more than {} adverts before words are looked at; narrow the filter, or take fewer days",
         ADVERTS_READ_MAX
@@ -78,10 +78,10 @@ pub enum Error {
 /// Result of an operation on the projection.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Refuses changes of which a record is damaged.
+/// Refuses changes with a damaged record.
 ///
 /// # Errors
-/// One is: the first.
+/// The first damaged record.
 pub(super) fn intact(changes: &ListingChanges) -> Result<()> {
     match changes.damaged.first() {
         Some(damaged) => Err(Error::Damaged(damaged.clone())),

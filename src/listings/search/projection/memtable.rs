@@ -87,7 +87,7 @@ fn zero_bits(count: usize) -> BooleanBufferBuilder {
 }
 
 impl Memtable {
-    /// An empty memtable over a table.
+    /// Creates an empty memtable over a table.
     pub fn new(listing: ListingKind, base: Arc<TableView>) -> Self {
         let base_through = base.snapshot().through.unwrap_or(0);
         Self {
@@ -102,12 +102,12 @@ impl Memtable {
         }
     }
 
-    /// Sequence of the last change it holds.
+    /// Returns the sequence of the last change it holds.
     pub fn through(&self) -> i64 {
         self.through
     }
 
-    /// Whether a view is over the same snapshot of the table.
+    /// Returns whether a view is over the same snapshot of the table.
     pub fn is_over(&self, view: &ProjectionView) -> bool {
         Arc::ptr_eq(&self.base, &view.base)
     }
@@ -116,7 +116,7 @@ impl Memtable {
         table_of(self.listing)
     }
 
-    /// A view of the table with these changes, for queries.
+    /// Returns a view of the table with these changes, for queries.
     pub fn view(&self) -> ProjectionView {
         let hidden = self.hidden.iter();
         ProjectionView {
@@ -172,7 +172,7 @@ impl Memtable {
         Ok(())
     }
 
-    /// Applies the changes after those it holds. A record that is damaged is hidden, and named in the log.
+    /// Applies the changes after those it holds. A damaged record is hidden and logged.
     ///
     /// # Errors
     /// A record, or the table's id indexes, cannot be read. After a failure midway the memtable is empty, and all
@@ -262,7 +262,7 @@ impl Memtable {
                 .collect();
             self.batches.truncate(self.batches.len() - 2);
             if !ids.is_empty() {
-                // Both batches are removed by now, so `push` marks none of their rows.
+                // Both batches are already removed, so `push` marks none of their rows.
                 self.push(joined, ids, through)?;
             }
         }

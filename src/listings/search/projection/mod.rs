@@ -1,17 +1,17 @@
 //! The projection: tables of listings derived from the store and kept up to date for queries.
 //!
-//! The store is the source of truth and gives each change a sequence. A table records the sequence it reaches; the
-//! rows of later changes are in the [`memtable`], and the previous row of a changed record is hidden. A
+//! The store is the source of truth and gives each change a sequence. A table records the sequence it reaches; the rows
+//! of later changes are in the [`memtable`], and the previous row of a changed record is hidden. A
 //! [`view::ProjectionView`] combines data files and memtable and never changes. Property searches read the current
 //! [`snapshot`] of a [`Projection`], which is a view with the text index of the same moment. [`Projection::refresh`]
-//! builds the next one less than a second after a change is on disk. If the text index cannot be kept up to date,
-//! only text searches are refused. SQL opens views of its own ([`sql_tables`]).
+//! builds the next one less than a second after a change is on disk. If the text index cannot be kept up to date, only
+//! text searches are refused. SQL opens separate views ([`sql_tables`]).
 //!
-//! When many changes are pending, a thread of its own compacts them into the table ([`compaction`]). Neither that nor a
+//! When many changes are pending, a separate thread compacts them into the table ([`compaction`]). Neither that nor a
 //! compaction or rebuild by another process pauses queries, ingestion or refreshes, and a failed compaction is retried
 //! later. A restart continues from the table's sequence.
 //!
-//! The cost of a changed property is that of parsing its record and converting it to a row, whatever the size of the
+//! A changed property costs the parsing of its record and its conversion to a row, independent of the size of the
 //! table.
 
 pub mod compaction;
@@ -75,7 +75,7 @@ pub struct Projection {
     compaction: Compaction,
 }
 
-/// Who compacts changes into the tables.
+/// The process that compacts changes into the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compaction {
     /// This process.
@@ -84,7 +84,7 @@ pub enum Compaction {
     AtTheWriter,
 }
 
-/// What the next snapshot is built from.
+/// The state from which the next snapshot is built.
 struct ProjectionWriter {
     memtable: Memtable,
     /// When the next update of the text index is attempted after a failure; `None` while it is up to date.
@@ -106,7 +106,7 @@ impl Projection {
         Self::open_compacting(listings, engine, lake, texts, Compaction::Here)
     }
 
-    /// [`Projection::open`] with a choice of who compacts.
+    /// Opens the projection as [`Projection::open`] does, with a choice of who compacts.
     ///
     /// # Errors
     /// As for [`Projection::open`].
@@ -142,12 +142,12 @@ impl Projection {
         Ok(projection)
     }
 
-    /// The current search snapshot.
+    /// Returns the current search snapshot.
     pub fn state(&self) -> Arc<SearchSnapshot> {
         self.state.load_full()
     }
 
-    /// The rows of the current search snapshot.
+    /// Returns the rows of the current search snapshot.
     pub fn view(&self) -> Arc<ProjectionView> {
         Arc::clone(&self.state.load().view)
     }
@@ -174,12 +174,12 @@ impl Projection {
         self.kept.keep(state);
     }
 
-    /// A view of the adverts as of now. Queries on adverts are rare, so changed adverts are converted to rows on
-    /// demand: at first all since the last compaction, afterwards those since the previous call. Blocks.
+    /// Returns a view of the adverts as of now. Queries on adverts are rare, so changed adverts are converted to rows
+    /// on demand: on the first call all since the last compaction, later those since the previous call. Blocks.
     ///
     /// Rows are converted on all cores under a lock, so never on the caller's rayon pool: a thread of that pool that
-    /// waits for parts of its work may be given another such query meanwhile, which would wait forever for the lock
-    /// held further down the same stack.
+    /// waits for parts of its work may start another such query, which would wait forever for the lock held further
+    /// down the same stack.
     ///
     /// # Errors
     /// Table or store cannot be read; [`Error::Behind`] while so many changes are pending that the compaction has to
@@ -196,7 +196,7 @@ impl Projection {
         let of = ListingKind::Advert;
         let base = self.engine.view(adverts())?;
         let mut kept = self.adverts.lock();
-        // Taken out while it changes, so that one that failed midway is not reused.
+        // Taken out while it changes, so that a memtable whose update failed midway is not reused.
         let mut memtable = match kept.take() {
             Some((_, mut memtable)) => {
                 memtable.rebase(base)?;
@@ -225,7 +225,7 @@ impl Projection {
         Ok(view)
     }
 
-    /// Evicts the memtable of adverts if it was not used lately.
+    /// Evicts the memtable of adverts if it was not used recently.
     fn evict_idle_adverts(&self) {
         // A held lock means the adverts are in use.
         if let Some(mut kept) = self.adverts.try_lock() {
@@ -234,17 +234,17 @@ impl Projection {
         }
     }
 
-    /// The engine that reads the tables.
+    /// Returns the engine that reads the tables.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The engine, shared with whoever reads the same tables.
+    /// Returns the engine, to share it with other readers of the same tables.
     pub fn shared_engine(&self) -> Arc<Engine> {
         Arc::clone(&self.engine)
     }
 
-    /// The listings of the store.
+    /// Returns the listings of the store.
     pub fn listings(&self) -> &Listings {
         &self.listings
     }
@@ -267,7 +267,7 @@ impl Projection {
             false => self.listings.last_sequence()?,
         };
         self.update_text_index(writer, |texts| texts.switch_to_newer(&self.listings));
-        // What is written meanwhile is for the next refresh: others may write faster than this applies it.
+        // Later changes are left to the next refresh, because others may write faster than this applies them.
         let goal = self.listings.last_sequence()?;
         loop {
             let through = writer.memtable.through();
@@ -289,8 +289,8 @@ impl Projection {
         Ok(())
     }
 
-    /// Runs an update of the text index. After a failure, updates are skipped for [`RETRY_AFTER_FAILURE`], and text
-    /// searches are refused meanwhile.
+    /// Runs an update of the text index. After a failure, updates are skipped and text searches are refused for
+    /// [`RETRY_AFTER_FAILURE`].
     fn update_text_index(
         &self,
         writer: &mut ProjectionWriter,
@@ -328,7 +328,7 @@ impl Projection {
         }
     }
 
-    /// Refreshes after a long absence: the text index is updated in few large commits, and many changed rows are
+    /// Refreshes after a long downtime: the text index is updated in few large commits, and many changed rows are
     /// compacted into the table at the same time.
     fn catch_up(&self) -> Result<()> {
         let through = self.listings.last_sequence()?;
@@ -350,7 +350,7 @@ impl Projection {
     }
 
     /// Compacts pending changes into the table of properties or adverts. Blocks for seconds on large tables; queries
-    /// continue meanwhile.
+    /// continue.
     ///
     /// # Errors
     /// The table cannot be written, or another process is writing it.
@@ -392,7 +392,7 @@ impl Projection {
             }
         };
         let compact = |projection: &Projection| {
-            // Rewriting a large table takes a core for seconds: queries go first.
+            // Rewriting a large table takes a core for seconds: queries have priority.
             priority::lower();
             let results = [ListingKind::Property, ListingKind::Advert].map(|listing| {
                 let result = projection.compact_if_due(listing);
@@ -427,7 +427,7 @@ impl Projection {
         supervisor.spawn(name, move |pulse| {
             while !stop.load(Ordering::Relaxed) {
                 pulse.turn();
-                // Parked rather than asleep, so that a stop takes effect at once.
+                // Parked rather than asleep, so that a stop takes effect immediately.
                 pulse.park_within(job(&projection));
             }
         })

@@ -1,4 +1,4 @@
-//! Changed records converted to rows of their table, on all cores: about 50 µs per record on one core.
+//! Converts changed records to rows of their table, on all cores: about 50 µs per record on one core.
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
@@ -17,7 +17,7 @@ use toise_contract::listings::filters::ListingKind;
 /// Records that one core converts at a time.
 const RECORDS_AT_ONCE: usize = 512;
 
-/// Which record keys the rows of properties carry.
+/// The record keys that the rows of properties contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RecordKeyMode {
     /// The keys under which the records are stored now.

@@ -59,7 +59,7 @@ pub(super) struct SnapshotCache {
 }
 
 impl SnapshotCache {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -87,7 +87,7 @@ impl SnapshotCache {
         found.map(|(_, cached)| Arc::clone(cached))
     }
 
-    /// Evicts the snapshots that were not used lately.
+    /// Evicts the snapshots that were not used recently.
     pub fn evict_idle(&self) {
         let now = self.clock.monotonic();
         self.states

@@ -1,7 +1,7 @@
 //! The tables of listings for SQL: every change committed before the query, compacted or not.
 //!
-//! Called by commands. They open the data files, then read from one snapshot of the store what changed since in both
-//! tables. Those rows stay in memory, so a large number of them is compacted first.
+//! Used by commands. They open the data files, then read the later changes of both tables from one snapshot of the
+//! store. Those rows stay in memory, so a large number of them is compacted first.
 
 use super::error::intact;
 use super::memtable::Memtable;
@@ -15,8 +15,8 @@ use toise_engine::Engine;
 use toise_engine::session::MergeOnReadTable;
 use toise_lake::Lake;
 
-/// Minimum number of changed records that makes a compaction due: uncompacted, they cost every query what a compaction
-/// costs once.
+/// Minimum number of changed records that makes a compaction due: not compacted, they cost every query as much as one
+/// compaction.
 const COMPACTION_ROWS_MIN: usize = 16_384;
 
 /// Compacts the tables that have many pending changes, so that the rest fits in memory; `before` is called with each
@@ -42,7 +42,7 @@ pub fn compact_pending(
     Ok(())
 }
 
-/// The wanted tables merged with the changes since their last compaction, all as of the same snapshot. Blocks.
+/// Returns the wanted tables merged with the changes since their last compaction, all as of the same snapshot. Blocks.
 ///
 /// # Errors
 /// Data files or store cannot be read, or a table belongs to another store.
@@ -55,7 +55,8 @@ pub fn tables(
     views.map(|view| Ok(view.into_merge_on_read()?)).collect()
 }
 
-/// The wanted tables as views with the changes since their last compaction, all as of the same snapshot. Blocks.
+/// Returns the wanted tables as views with the changes since their last compaction, all as of the same snapshot.
+/// Blocks.
 ///
 /// # Errors
 /// As for [`tables`].

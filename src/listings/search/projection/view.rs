@@ -63,7 +63,7 @@ enum ChunkSource<'a> {
 }
 
 impl SelectedRows<'_> {
-    /// Keeps the rows that pass a test, which is given the row's position in the chunk.
+    /// Keeps the rows that pass a test of the row's position in the chunk.
     pub fn only(self, holds: impl Fn(usize) -> bool) -> Self {
         let selected = self.selected.only(holds);
         Self { selected, ..self }
@@ -72,7 +72,7 @@ impl SelectedRows<'_> {
     /// Decodes a column of the chunk.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The column cannot be read.
     pub fn column(&self, column: usize) -> Result<Arc<DecodedColumn>, Error> {
         match self.source {
             ChunkSource::File(visited) => visited.column(column),
@@ -82,7 +82,7 @@ impl SelectedRows<'_> {
 }
 
 impl ProjectionView {
-    /// Sequence of the last change of the store that it shows.
+    /// Returns the sequence of the last change of the store that it shows.
     pub fn through(&self) -> i64 {
         self.through
     }

@@ -22,8 +22,8 @@ pub struct BulkIndexer {
 }
 
 impl TextSearch {
-    /// Starts a bulk load in which each property is added once; [`BulkIndexer::finish`] ends it. Deletes what the index
-    /// holds.
+    /// Starts a bulk load in which each property is added once; [`BulkIndexer::finish`] ends it. Deletes the current
+    /// contents of the index.
     ///
     /// # Errors
     /// The index cannot be written, or another process is writing it.

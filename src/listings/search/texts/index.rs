@@ -1,6 +1,6 @@
-//! One text index: how texts are tokenised, written and searched.
+//! One text index: tokenises, writes and searches texts.
 //!
-//! Texts are analysed, and match, as [`toise_engine::texts`] says; alerts match the same ones.
+//! Texts are analysed and matched as described in [`toise_engine::texts`]; alerts match the same texts.
 //!
 //! Every commit carries the sequence of the last change in it.
 
@@ -55,7 +55,7 @@ pub(super) struct IndexFields {
 pub struct TextIndex {
     index: Index,
     reader: IndexReader,
-    /// Opened at the first change: readers need none, and only one process may write.
+    /// Opened at the first change, because readers need no writer and only one process may write.
     writer: Mutex<Option<IndexWriter>>,
     fields: IndexFields,
     /// The current snapshot.
@@ -103,7 +103,7 @@ impl TextIndex {
         })
     }
 
-    /// Sequence of the last change it holds.
+    /// Returns the sequence of the last change it holds.
     pub fn through(&self) -> i64 {
         self.present.load().through
     }
@@ -163,7 +163,7 @@ impl TextIndex {
         self.show(through)
     }
 
-    /// Makes what a writer of [`TextIndex::bulk_writer`] buffered durable and searchable, and waits for its merges.
+    /// Makes the changes buffered by a [`TextIndex::bulk_writer`] durable and searchable, and waits for its merges.
     pub(super) fn commit_bulk(&self, mut bulk: IndexWriter, through: i64) -> Result<()> {
         let _writer = self.writer.lock();
         commit(&mut bulk, through)?;
@@ -180,8 +180,8 @@ impl TextIndex {
         Ok(())
     }
 
-    /// Tries to acquire the writer lock, which one process holds at a time, and returns whether this process holds
-    /// it. Also switches searches to what another process committed.
+    /// Tries to acquire the writer lock, which one process holds at a time, and returns whether this process holds it.
+    /// Also switches searches to the commits of another process.
     ///
     /// # Errors
     /// The index cannot be read, or cannot be written for a reason other than the lock.
@@ -219,7 +219,7 @@ impl TextIndex {
         Ok(self.index.writer_with_num_threads(threads, bytes)?)
     }
 
-    /// Discards what was buffered since the last commit.
+    /// Discards the changes buffered since the last commit.
     pub(super) fn roll_back(&self) {
         drop(self.writer.lock().take());
     }
@@ -235,7 +235,8 @@ impl TextIndex {
     fn opened<'w>(&self, writer: &'w mut Option<IndexWriter>) -> Result<&'w mut IndexWriter> {
         match writer {
             Some(writer) => Ok(writer),
-            // The threads that merge segments start here, and a merge may take a core for seconds: queries go first.
+            // The threads that merge segments start here, and a merge may take a core for seconds: queries have
+            // priority.
             slot => {
                 let opened = priority::with_lowered_priority(|| {
                     self.index.writer_with_num_threads(1, WRITER_BYTES)
@@ -245,7 +246,7 @@ impl TextIndex {
         }
     }
 
-    /// The current snapshot.
+    /// Returns the current snapshot.
     pub(super) fn present(&self) -> Arc<IndexSnapshot> {
         self.present.load_full()
     }
@@ -295,13 +296,13 @@ impl TextIndex {
     }
 }
 
-/// Sequence of the last change that any process committed.
+/// Reads the sequence of the last change that any process committed.
 fn committed(index: &Index) -> Result<i64> {
     let payload = index.load_metas()?.payload;
     Ok(payload.and_then(|text| text.parse().ok()).unwrap_or(0))
 }
 
-/// Makes what a writer buffered durable.
+/// Makes the changes buffered by a writer durable.
 fn commit(writer: &mut IndexWriter, through: i64) -> Result<()> {
     let mut commit = writer.prepare_commit()?;
     commit.set_payload(&through.to_string());

@@ -1,7 +1,7 @@
-//! Searches with cached sets, with fresh sets and by a scan of every text must find the same properties, and alerts must
-//! match the same ones.
+//! Tests that searches with cached sets, with fresh sets and by a scan of every text find the same properties, and that
+//! alerts match the same ones.
 //!
-//! This must hold whatever is added, changed and removed in between, and with the scores that the index itself
+//! This must hold for any sequence of additions, changes and removals, and with the scores that the index itself
 //! computes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -70,7 +70,7 @@ fn search() -> impl Strategy<Value = ListingSearch> {
     })
 }
 
-/// Edit distance: letters inserted, removed, replaced, or swapped with the next.
+/// Returns the edit distance: letters inserted, removed, replaced, or swapped with the next.
 fn errors(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut distances = vec![vec![0; other.len() + 1]; one.len() + 1];
@@ -126,7 +126,7 @@ fn is_found(texts: &[String], search: &ListingSearch) -> bool {
     keywords.iter().all(holds) && (full_texts.is_empty() || full_texts.iter().any(fits))
 }
 
-/// The score of each property by the index's own scoring, counting only full texts of which it has all words.
+/// Returns the score of each property by the index's own scoring, counting only full texts of which it has all words.
 fn scores(words: &TextIndex, model: &Model, search: &ListingSearch) -> HashMap<i64, f32> {
     let (searcher, fields) = (words.present().searcher.clone(), words.fields());
     let query = parse_query(search);

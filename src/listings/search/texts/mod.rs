@@ -38,10 +38,10 @@ pub const FOLDER: &str = "index/properties";
 const DRAFT: &str = "draft";
 /// Lock file held by the process that rebuilds one.
 const LOCK: &str = "rebuild.lock";
-/// Changes per commit when catching up on many.
+/// Changes per commit when an index catches up on many.
 const COMMIT_EVERY: usize = 20 * CHANGES_MAX;
 
-/// Why the text index could not be read or written.
+/// Errors of reading or writing the text index.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The index could not be opened, read or written.
@@ -97,7 +97,7 @@ struct NumberedIndex {
 }
 
 impl TextSearch {
-    /// Opens the index of a data folder; one that cannot be read is replaced by an empty one.
+    /// Opens the index of a data folder; an unreadable index is replaced by an empty one.
     ///
     /// # Errors
     /// The folder cannot be used.
@@ -121,7 +121,7 @@ impl TextSearch {
         })
     }
 
-    /// Sequence of the last change it holds.
+    /// Returns the sequence of the last change it holds.
     pub fn through(&self) -> i64 {
         self.present.load().words.through()
     }
@@ -151,7 +151,7 @@ impl TextSearch {
         self.present.load().words.clear()
     }
 
-    /// A snapshot of the index as of now.
+    /// Returns a snapshot of the index as of now.
     pub fn found(&self) -> TextSnapshot {
         let index = self.present.load_full();
         let present = index.words.present();
@@ -159,7 +159,7 @@ impl TextSearch {
     }
 
     /// Applies every change up to a sequence, for an index that lags or was recreated. Only one process writes; in the
-    /// others this picks up what that one has committed. Blocks.
+    /// others, this picks up the commits of that process. Blocks.
     ///
     /// # Errors
     /// Store or index cannot be used.
@@ -182,7 +182,7 @@ impl TextSearch {
         let words = TextIndex::open(&self.folder.join(name(number)))?;
         catch_up_to(&words, listings, former.words.through(), &|_| {})?;
         if words.through() < former.words.through() {
-            // Another process is catching it up.
+            // Another process is still applying changes to it.
             return Ok(());
         }
         self.present
@@ -191,14 +191,14 @@ impl TextSearch {
     }
 }
 
-/// The index as of one commit: results stay the same, whatever is written meanwhile.
+/// The index as of one commit: results stay the same while others write.
 pub struct TextSnapshot {
     index: Arc<NumberedIndex>,
     present: Arc<IndexSnapshot>,
 }
 
 impl TextSnapshot {
-    /// Whether both are snapshots of the same commit.
+    /// Returns whether both are snapshots of the same commit.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.present, &other.present)
     }
@@ -295,7 +295,7 @@ fn apply_through(
     Ok(())
 }
 
-/// The highest index number in a folder.
+/// Returns the highest index number in a folder.
 fn latest(folder: &Path) -> Result<Option<u64>> {
     Ok(numbers(folder)?.into_iter().max())
 }

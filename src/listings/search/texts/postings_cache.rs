@@ -1,8 +1,8 @@
 //! A size-bounded cache of postings: the documents that each query term matches in each segment.
 //!
 //! Segments never change, so an entry is valid for as long as its segment exists. Finding a keyword that half of two
-//! million properties hold takes milliseconds, intersecting its cached sets ten microseconds; properties added since
-//! are found in small new segments. Sets of merged segments are not used any more and are therefore evicted first.
+//! million properties contain takes milliseconds; intersecting its cached sets takes ten microseconds. Properties added
+//! later are found in small new segments. Sets of merged segments are no longer used and are therefore evicted first.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(super) enum QueryTerm {
 }
 
 impl QueryTerm {
-    /// The words of a phrase; empty for another kind of term.
+    /// Returns the words of a phrase; empty for another kind of term.
     pub fn terms(&self, fields: IndexFields) -> Vec<Term> {
         let words = match self {
             Self::Phrase(words) => &words[..],
@@ -57,7 +57,7 @@ impl QueryTerm {
             .collect()
     }
 
-    /// The stem of a [`QueryTerm::Like`]; `None` for another kind of term.
+    /// Returns the stem of a [`QueryTerm::Like`]; `None` for another kind of term.
     pub fn stem(&self, fields: IndexFields) -> Option<Term> {
         match self {
             Self::Phrase(_) => None,
@@ -97,7 +97,7 @@ enum CompiledTerm {
 }
 
 impl CompiledTerm {
-    /// The documents of a segment that match the term, deleted ones included.
+    /// Finds the documents of a segment that match the term, deleted ones included.
     fn find(&self, segment: &IndexSegment) -> Result<FixedBitSet> {
         let mut found = segment.none();
         match self {
@@ -142,7 +142,7 @@ fn insert_all(segment: &IndexSegment, mut postings: BlockSegmentPostings, found:
 pub(super) struct PostingsCache(Cache<(SegmentId, Arc<QueryTerm>), Arc<FixedBitSet>>);
 
 impl PostingsCache {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub fn new() -> Self {
         let sets = Cache::builder()
             .max_capacity(CACHE_BYTES)
@@ -153,7 +153,7 @@ impl PostingsCache {
         Self(sets.build())
     }
 
-    /// The documents of each segment that match a term, deleted ones included.
+    /// Finds the documents of each segment that match a term, deleted ones included.
     pub fn find(
         &self,
         present: &IndexSnapshot,

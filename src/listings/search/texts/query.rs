@@ -1,4 +1,4 @@
-//! Text queries: which properties match the texts of a search, and with what score.
+//! Text queries: find the properties that match the texts of a search, and score them.
 //!
 //! A query is split into terms: keywords, and the words of full texts. Each term matches a set of documents per segment
 //! ([`super::postings_cache`]). A word of a full text matches the documents with a similar word; a full text matches
@@ -44,7 +44,7 @@ pub struct ScoredMatches {
 }
 
 impl TextMatches {
-    /// The score of a property; `None` if it does not match, 1 if matches were not scored.
+    /// Returns the score of a property; `None` if it does not match, 1 if matches were not scored.
     pub fn score(&self, number: i64) -> Option<f32> {
         let number = usize::try_from(number).ok()?;
         match self {
@@ -55,7 +55,7 @@ impl TextMatches {
         }
     }
 
-    /// Whether a property matches.
+    /// Returns whether a property matches.
     pub fn contains(&self, number: i64) -> bool {
         let found = match self {
             TextMatches::Found(MatchSet(found)) => found,
@@ -80,7 +80,7 @@ struct SegmentMatches {
     by_text: Vec<FixedBitSet>,
 }
 
-/// What a text query runs on.
+/// The inputs of a text query.
 pub(super) struct TextSearchContext<'a> {
     /// The index as of one commit.
     pub present: &'a IndexSnapshot,
@@ -201,7 +201,7 @@ impl Bm25StatisticsProvider for CoarseStatistics<'_> {
     }
 }
 
-/// The weights that make up a score. They are added one by one in the order of the query, whatever a segment holds,
+/// The weights that make up a score. They are added one by one in the order of the query, the same in every segment,
 /// because floating-point sums depend on their order.
 struct TermWeights {
     keywords: Vec<KeywordWeight>,
@@ -248,7 +248,7 @@ impl TermWeights {
         })
     }
 
-    /// The scores of the matching documents of a segment, by rank.
+    /// Computes the scores of the matching documents of a segment, by rank.
     fn scores(
         &self,
         segment: &IndexSegment,

@@ -156,27 +156,27 @@ impl IndexSegment {
         })
     }
 
-    /// The identifier of the segment, which never changes.
+    /// Returns the identifier of the segment, which never changes.
     pub fn id(&self) -> SegmentId {
         self.reader.segment_id()
     }
 
-    /// An empty set of its documents.
+    /// Returns an empty set of its documents.
     pub fn none(&self) -> FixedBitSet {
         FixedBitSet::with_capacity(self.layout.bound)
     }
 
-    /// The documents that are not deleted.
+    /// Returns the documents that are not deleted.
     pub fn alive(&self) -> &FixedBitSet {
         &self.alive
     }
 
-    /// The position of a document in sets.
+    /// Returns the position of a document in sets.
     pub fn place(&self, document: DocId) -> usize {
         self.layout.place(document)
     }
 
-    /// The number of the property whose document is at an occupied position.
+    /// Returns the number of the property whose document is at an occupied position.
     pub fn number(&self, place: usize) -> usize {
         match self.layout.first {
             Some(first) => first + place,

@@ -1,4 +1,5 @@
-//! Thin adverts follow the tables, and show what makes them hard: homes alike, and one home shown differently.
+//! Tests that thin adverts follow the tables and contain the hard cases: different homes that look alike, and one home
+//! shown differently.
 
 use std::collections::HashMap;
 
@@ -62,7 +63,7 @@ fn thin_adverts_follow_the_measured_shares() {
     let share = |holds: &dyn Fn(&Observation) -> bool| {
         seen.iter().filter(|one| holds(one)).count() as f64 / seen.len() as f64
     };
-    // Of 20,031 real adverts.
+    // The shares of 20,031 real adverts.
     let round = share(&|one| price(one).is_multiple_of(10_000));
     assert!(
         (0.42..0.52).contains(&round),
