@@ -112,7 +112,7 @@ pub fn run_service(
     listings.load_alerts()?;
     let compaction = match following.is_some() {
         false => Compaction::Here,
-        true => Compaction::AtTheWriter,
+        true => Compaction::OnWriter,
     };
     if following.is_some() {
         // Its tables, indexes and model change together, when a snapshot was installed.

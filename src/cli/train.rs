@@ -45,7 +45,10 @@ pub fn run(common: &Common, arguments: &TrainArgs) -> CommandResult {
         metadata.data_through,
         folder.display()
     );
-    println!("Learnt from these sales: {}.", metadata.taught.join(", "));
+    println!(
+        "Learned from these sales: {}.",
+        metadata.learned_inputs.join(", ")
+    );
     Ok(())
 }
 

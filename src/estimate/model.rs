@@ -45,7 +45,7 @@ pub struct ModelMetadata {
     /// Number of sales it was trained on.
     pub sales: u64,
     /// Inputs whose effect was learned from sales, by contract name.
-    pub taught: Vec<String>,
+    pub learned_inputs: Vec<String>,
 }
 
 /// A trained model.

@@ -113,7 +113,7 @@ pub fn train(
     step();
     let (spread, interval) = calibrate(&held_out_errors, &deviations)?;
     step();
-    let taught = taught(&sales);
+    let learned_inputs = learned_inputs(&sales);
     let count = sales.len() as u64;
     // No sale is known after the last one, whatever `end` was requested.
     let end = end.min(last + 1);
@@ -125,7 +125,7 @@ pub fn train(
             data_through: model::date(last).to_string(),
             coverage: COVERAGE,
             sales: count,
-            taught,
+            learned_inputs,
         },
         fitted,
         spread,
@@ -264,7 +264,7 @@ fn widths(held_out_errors: &[&HeldOutError]) -> Result<BoostedTrees, Error> {
 
 /// Returns the inputs whose effect is learned: location, class and surface, and those known for at least [`SALES_MIN`]
 /// sales.
-fn taught(sales: &SaleColumns) -> Vec<String> {
+fn learned_inputs(sales: &SaleColumns) -> Vec<String> {
     let varies =
         |column: &[f32]| column.iter().filter(|value| !value.is_nan()).count() >= SALES_MIN;
     let optional = [
@@ -276,15 +276,15 @@ fn taught(sales: &SaleColumns) -> Vec<String> {
             &sales.construction_year,
         ),
     ];
-    let mut taught = vec![
+    let mut learned_inputs = vec![
         "location".to_owned(),
         "type".to_owned(),
         "habitation.surface.total".to_owned(),
     ];
     for (name, column) in optional {
         if varies(column) {
-            taught.push(name.to_owned());
+            learned_inputs.push(name.to_owned());
         }
     }
-    taught
+    learned_inputs
 }

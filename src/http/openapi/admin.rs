@@ -220,7 +220,7 @@ fn model_in_use() -> Value {
                     "data_through": {"type": "string", "format": "date", "description": "Last day of the known sales"},
                     "coverage": {"type": "number", "description": "Target coverage of the interval, 0 to 1"},
                     "sales": {"type": "integer", "minimum": 0, "description": "Sales it was trained on"},
-                    "taught": {"type": "array", "items": {"type": "string"},
+                    "learned_inputs": {"type": "array", "items": {"type": "string"},
                         "description": "Inputs whose effect was learned from sales"},
                 },
             },

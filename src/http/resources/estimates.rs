@@ -260,7 +260,7 @@ fn answer(estimate: &Estimate, model: &ModelMetadata) -> Value {
                 "trained_at": model.trained_at,
                 "data_through": model.data_through,
                 "sales": model.sales,
-                "taught": model.taught,
+                "learned_inputs": model.learned_inputs,
             },
             "coverage": model.coverage,
             "fallback": estimate.fallback.as_str(),

@@ -1605,7 +1605,7 @@ class ModelInUseModel(TypedDict):
     """Target coverage of the interval, 0 to 1."""
     sales: NotRequired[int]
     """Sales it was trained on."""
-    taught: NotRequired[list[str]]
+    learned_inputs: NotRequired[list[str]]
     """Inputs whose effect was learned from sales."""
 
 
@@ -3752,8 +3752,8 @@ class EstimateMetadataModel(TypedDict):
     """Last day it knows sales of, ISO 8601."""
     sales: NotRequired[int]
     """Sales it was trained on."""
-    taught: NotRequired[list[str]]
-    """Inputs whose effect recorded sales taught."""
+    learned_inputs: NotRequired[list[str]]
+    """Inputs whose effect was learned from sales."""
 
 
 class EstimateMetadataComparablesItem(TypedDict):

@@ -338,12 +338,14 @@ impl PortalListing<'_> {
 /// that read only the changes rely on it.
 pub fn apply_sighting(advert: &mut Advert, first_s: i64, sighting: &SynthSighting) {
     let moment = |seconds: i64| chrono::DateTime::from_timestamp(seconds, 0).map(Timestamp::new);
-    let surface = advert
-        .habitation
-        .as_ref()
-        .and_then(|habitation| habitation.surface.as_ref())
-        .and_then(|surface| surface.total)
-        .or(advert.land.as_ref().and_then(|land| land.surface));
+    // A house whose living area is not shown has land, too, but its price is not that of the land.
+    let surface = match &advert.habitation {
+        Some(habitation) => habitation
+            .surface
+            .as_ref()
+            .and_then(|surface| surface.total),
+        None => advert.land.as_ref().and_then(|land| land.surface),
+    };
     let per_area = surface
         .map(|surface| (sighting.price_eur / surface.get().max(1.0) * 100.0).round() / 100.0)
         .and_then(EurPerSquareMetre::new);

@@ -60,6 +60,27 @@ fn every_document_is_a_valid_advert_and_every_url_has_a_label() {
 }
 
 #[test]
+fn the_price_per_area_of_a_house_is_that_of_its_living_area() {
+    let market = MarketGenerator::new(AdvertsRequest::new(4_096, 3, DistortionLevel::Heavy));
+    let mut without_area = 0;
+    for seen in market.observations() {
+        let Some(habitation) = &seen.advert.habitation else {
+            continue;
+        };
+        let price = seen.advert.current_price.as_ref().unwrap();
+        let area = habitation.surface.as_ref().and_then(|area| area.total);
+        assert_eq!(
+            price.value_per_area.is_some(),
+            area.is_some(),
+            "{:?}",
+            seen.advert.url
+        );
+        without_area += usize::from(area.is_none() && seen.advert.land.is_some());
+    }
+    assert!(without_area > 20, "{without_area}");
+}
+
+#[test]
 fn the_sightings_of_an_asset_are_in_order_and_prices_and_presence_change() {
     let market = MarketGenerator::new(AdvertsRequest::new(4_096, 3, DistortionLevel::Middle));
     let mut last_seen = HashMap::new();

@@ -81,7 +81,7 @@ pub enum Compaction {
     /// This process.
     Here,
     /// The writer whose publications this replica follows.
-    AtTheWriter,
+    OnWriter,
 }
 
 /// The state from which the next snapshot is built.
@@ -366,7 +366,7 @@ impl Projection {
     }
 
     fn compact_if_due(&self, listing: ListingKind) -> Result<()> {
-        if self.compaction == Compaction::AtTheWriter {
+        if self.compaction == Compaction::OnWriter {
             return Ok(());
         }
         match compaction::is_due(&self.listings, &self.lake, listing, COMPACTION_ROWS_MIN)? {
