@@ -1,8 +1,7 @@
-//! The side of adverts: properties, which count an asset once however many adverts show it, grouped by place, class and
-//! period.
+//! Properties on offer, grouped by place, class and period. A property counts once, however many adverts show it.
 //!
-//! A property belongs to every period in which it was online for a day at least. Prices are the latest known ones: what
-//! an advert asked in between is not kept in columns.
+//! A property belongs to every period in which it was online for at least one day. Prices are the latest known ones,
+//! because columns do not keep what an advert asked in between.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,7 +35,7 @@ const OFFER: &str = "offer_type";
 /// Accepted monthly rents, EUR per square metre.
 const RENT_PER_M2: std::ops::RangeInclusive<f64> = 2.0..=200.0;
 
-/// Energy classes compared with D.
+/// Groups of energy classes whose prices are compared.
 #[derive(Clone, Copy)]
 enum EnergyBand {
     AOrB,
@@ -44,7 +43,7 @@ enum EnergyBand {
     FOrG,
 }
 
-/// What was online in a place, class and period.
+/// The properties that were online in a place, class and period.
 #[derive(Debug, Default)]
 pub struct AskingGroup {
     /// Properties for sale online on at least one day.
@@ -62,7 +61,7 @@ pub struct AskingGroup {
     by_energy: [Vec<f64>; 3],
     /// Depths of price cuts, percent.
     depths: Vec<f64>,
-    /// Days from the first sighting to the end, of properties that went offline.
+    /// Days from the first sighting until going offline, of properties for sale that went offline in the period.
     days: Vec<f64>,
     rents: Vec<f64>,
 }
@@ -83,7 +82,7 @@ impl AskingGroup {
         self.rents.extend(other.rents);
     }
 
-    /// Computes the figures; those of too few properties are withheld.
+    /// Computes the figures; a figure from too few properties is `None`.
     pub fn figures(mut self) -> AskingFigures {
         let price_per_m2 = median(&mut self.prices);
         let rent_per_m2 = median(&mut self.rents);
@@ -109,7 +108,7 @@ impl AskingGroup {
     }
 }
 
-/// The figures of a group. Prices in EUR per square metre, shares in percent; `None` for too small samples.
+/// The figures of a group. Prices in EUR per square metre, shares in percent; `None` if the sample is too small.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AskingFigures {
     /// Properties for sale online on at least one day.
@@ -132,15 +131,15 @@ pub struct AskingFigures {
     pub rent_per_m2: Option<f64>,
     /// A year's rent over the asking price.
     pub gross_yield: Option<f64>,
-    /// Median asking price of energy classes A and B over that of D.
+    /// Premium of the median asking price of energy classes A and B over that of D.
     pub premium_ab: Option<f64>,
-    /// Median asking price of energy classes F and G over that of D.
+    /// Premium of the median asking price of energy classes F and G over that of D.
     pub premium_fg: Option<f64>,
 }
 
 type Groups = HashMap<GroupKey, AskingGroup>;
 
-/// Groups the properties that a request asks for; `today` is the last day that counts as known. CPU work on the calling
+/// Groups the properties that match a request; `today` is the last day that counts as known. Uses CPU on the calling
 /// thread and its rayon pool.
 ///
 /// # Errors
@@ -193,13 +192,13 @@ fn column(rows: &SelectedRows<'_>, name: &str) -> Result<Arc<DecodedColumn>, Err
     rows.column(index)
 }
 
-/// A property, as far as the market is concerned.
+/// The values of a property that a report needs.
 struct Home {
     place: PlaceKey,
     class: HomeClass,
     is_rent: bool,
     first_day: i32,
-    /// Day it went offline; `None` while it is online.
+    /// Day when the property went offline; `None` while it is online.
     end_day: Option<i32>,
     per_m2: Option<f64>,
     initial: Option<f64>,
@@ -321,7 +320,7 @@ fn add(groups: &mut Groups, home: &Home, request: &MarketRequest, today: i32) {
     }
 }
 
-/// The place of each row.
+/// The places of the rows.
 enum Places {
     Coded(Codes<PlaceKey>),
     Cells([ArrayRef; 3]),

@@ -6,11 +6,11 @@ use toise_estimate::{HomeClass, PricePaths};
 
 /// Value of the index in its first period.
 const BASE: f64 = 100.0;
-/// Standard errors from the value to each end of an interval of 80 %, the share of the estimator's intervals.
+/// Standard errors between the value and each end of its interval of 80 %, the coverage of the estimator's intervals.
 const INTERVAL: f64 = 1.281_551_6;
 
-/// The index of one period relative to another, from the middle of one to the middle of the other. `None` where all days
-/// are one period, or the model does not know the department in both.
+/// Returns the index of a period relative to a base period, from the middle of one to the middle of the other. `None`
+/// if all days are one period, or if the model does not know the department in both periods.
 pub(crate) fn value(
     paths: &PricePaths<'_>,
     class: HomeClass,

@@ -1,11 +1,11 @@
-//! Market indicators: what homes of a class sold for, are asked for and let for in a place and period.
+//! Market indicators: sale prices, asking prices and rents of homes, by place, class and period.
 //!
 //! One function, [`Market::report`], answers HTTP, the command line and SQL. It scans decoded columns of recorded sales
 //! ([`sales`]) and of properties ([`asking`]), groups both by place, class and period, and joins them ([`report`]). The
 //! definition of every indicator is in `docs/market.md`.
 //!
-//! Reports are cached under the versions of what they were made from; so are the grouped sales alone, because listings
-//! change all the time and sales a few times a year.
+//! Reports are cached by the versions of their inputs. Grouped sales are also cached by themselves, because listings
+//! change all the time and sales only a few times a year.
 
 #![forbid(unsafe_code)]
 
@@ -37,18 +37,18 @@ use toise_estimate::live::LiveModel;
 use toise_listings::search::projection::view::ProjectionView;
 use toise_opendata::dvf;
 
-/// Maximum rows of a report: all communes and both classes, in two periods and a half.
+/// Maximum rows of a report: enough for all communes and both classes in two and a half periods.
 pub const ROWS_MAX: usize = 200_000;
-/// Memory for grouped sales, and the same for whole reports, bytes.
+/// Maximum memory of the cache of grouped sales, and of the cache of reports, bytes each.
 const CACHE_BYTES: u64 = 128 << 20;
 
-/// Why there is no report.
+/// Why a report cannot be computed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request is for more than a report may hold.
+    /// The report would have more than [`ROWS_MAX`] rows.
     #[error(transparent)]
     Invalid(#[from] Fault),
-    /// A table cannot be read, or the caller has gone away.
+    /// A table cannot be read, or the query was cancelled.
     #[error(transparent)]
     Engine(#[from] toise_engine::Error),
     /// A report cannot be built or written.
@@ -56,10 +56,10 @@ pub enum Error {
     Arrow(#[from] arrow::error::ArrowError),
 }
 
-/// Gives the properties as they are now; `None` if there is no store of listings.
+/// Function that returns the current properties; `None` if there is no store of listings.
 pub type CurrentProperties = Arc<dyn Fn() -> Option<Arc<ProjectionView>> + Send + Sync>;
 
-/// Computes market indicators. Cheap to clone.
+/// Market indicators over the tables of an engine. Cheap to clone.
 #[derive(Clone)]
 pub struct Market {
     engine: Arc<Engine>,
@@ -71,7 +71,7 @@ pub struct Market {
 }
 
 impl Market {
-    /// Indicators over the tables of an engine.
+    /// Creates indicators over the tables of an engine.
     pub fn new(
         engine: Arc<Engine>,
         properties: CurrentProperties,
@@ -97,8 +97,8 @@ impl Market {
         }
     }
 
-    /// The indicators that a request asks for. CPU work on the calling thread and its rayon pool; five million sales
-    /// take about a second when nothing is cached.
+    /// Computes the indicators of a request, or returns them from the cache. Uses CPU on the calling thread and its
+    /// rayon pool; five million sales take about a second when nothing is cached.
     ///
     /// # Errors
     /// More than [`ROWS_MAX`] rows, a table that cannot be read, or a cancelled query.

@@ -1,4 +1,4 @@
-//! Periods: months, quarters, or all of the days asked for as one.
+//! Periods of a report: months, quarters, or all requested days as one period.
 
 use chrono::{Datelike, NaiveDate};
 
@@ -9,10 +9,10 @@ const MONTHS: i32 = 12;
 /// Milliseconds of a day.
 pub const DAY_MS: i64 = 86_400_000;
 
-/// How the days asked for are divided.
+/// Division of the requested days into periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// Not at all: one period.
+    /// No division: all days are one period.
     Whole,
     /// By calendar month.
     Month,
@@ -21,7 +21,7 @@ pub enum Division {
 }
 
 impl Division {
-    /// The number of the period that a day (days since 1970-01-01) falls in; rises with time.
+    /// Returns the number of the period that contains a day (days since 1970-01-01). Numbers rise with time.
     pub fn number(self, day: i32) -> i32 {
         let date = date(day);
         match self {
@@ -31,7 +31,7 @@ impl Division {
         }
     }
 
-    /// The name of a period: `2024-05` or `2024-Q2`; `None` for the whole.
+    /// Returns the name of a period: `2024-05` or `2024-Q2`; `None` for [`Division::Whole`].
     pub fn name(self, number: i32) -> Option<String> {
         match self {
             Division::Whole => None,
@@ -48,7 +48,8 @@ impl Division {
         }
     }
 
-    /// First day of a period and first day after it, in days since 1970-01-01; `None` for the whole.
+    /// Returns the first day of a period and the first day after it, in days since 1970-01-01; `None` for
+    /// [`Division::Whole`].
     pub fn days(self, number: i32) -> Option<(i32, i32)> {
         let first = |number: i32| match self {
             Division::Whole => None,
@@ -71,7 +72,7 @@ fn date(day: i32) -> NaiveDate {
     toise_estimate::model::date(day)
 }
 
-/// The day that a moment in milliseconds since 1970-01-01 UTC falls in.
+/// Returns the day (days since 1970-01-01) of a moment in milliseconds since 1970-01-01 UTC.
 pub fn day_of(moment_ms: i64) -> i32 {
     i32::try_from(moment_ms.div_euclid(DAY_MS)).unwrap_or_default()
 }

@@ -6,13 +6,13 @@ use toise_geo::projection::from_degrees;
 
 /// Side of a cell, metres.
 pub const CELL_M: f64 = 1_000.0;
-/// Characters of the longest code, an IRIS.
+/// Length of the longest code, that of an IRIS, characters.
 const CODE_CHARS: usize = 9;
-/// Digits and capital letters, and none.
+/// Number of symbols in codes: digits, capital letters, and none.
 const SYMBOLS: u64 = 37;
-/// Bits of one coordinate of a cell, in cells.
+/// Bits of one coordinate of a cell; coordinates count cells.
 const COORDINATE_BITS: u32 = 16;
-/// EPSG codes of the projections that cells are squares of: Lambert-93, then by overseas department.
+/// EPSG codes of the projections of cells: Lambert-93, then those of the overseas departments.
 const PROJECTIONS: [(&str, u32); 6] = [
     ("", 2154),
     ("971", 5490),
@@ -22,7 +22,7 @@ const PROJECTIONS: [(&str, u32); 6] = [
     ("976", 4471),
 ];
 
-/// What a row of the report is about.
+/// Kind of place that a row of the report is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// A department.
@@ -36,10 +36,10 @@ pub enum Level {
 }
 
 impl Level {
-    /// All levels, by name.
+    /// Names of all levels.
     pub const NAMES: [&'static str; 4] = ["department", "commune", "iris", "cell"];
 
-    /// The level with a name.
+    /// Returns the level with a name.
     pub fn named(name: &str) -> Option<Self> {
         use Level::{Cell, Commune, Department, Iris};
         let levels = [Department, Commune, Iris, Cell];
@@ -53,7 +53,7 @@ impl Level {
 pub struct PlaceKey(u64);
 
 impl PlaceKey {
-    /// A code of at most nine digits and capital letters; `None` for any other text.
+    /// Packs a code of at most nine digits and capital letters; `None` for any other text.
     pub fn of_code(code: &str) -> Option<Self> {
         if code.is_empty() || code.len() > CODE_CHARS {
             return None;
@@ -71,7 +71,7 @@ impl PlaceKey {
         Some(Self(packed))
     }
 
-    /// The cell that holds a position, degrees in WGS 84, in the official projection of its department.
+    /// Returns the cell that contains a position (degrees in WGS 84), in the official projection of its department.
     pub fn of_position(department: &str, lat: f64, lon: f64) -> Option<Self> {
         let overseas = PROJECTIONS.iter().position(|(code, _)| *code == department);
         let projection = overseas.unwrap_or_default() as u64;
@@ -87,8 +87,8 @@ impl PlaceKey {
         Some(Self(packed))
     }
 
-    /// The code. That of a cell names the projection, the side in metres and the south-west corner, as INSEE's
-    /// gridded data do: `CRS2154RES1000mN6380000E739000`.
+    /// Returns the code. The code of a cell names the projection, the side in metres and the south-west corner, as in
+    /// INSEE's gridded data: `CRS2154RES1000mN6380000E739000`.
     pub fn code(self, level: Level) -> String {
         if level == Level::Cell {
             let coordinate = |packed: u64| (packed & ((1 << COORDINATE_BITS) - 1)) * CELL_M as u64;
@@ -112,7 +112,7 @@ impl PlaceKey {
             .collect()
     }
 
-    /// The name of the department or commune, if it is known; IRIS and cells have none here.
+    /// Returns the name of a department or commune, if it is known; `None` for IRIS and cells.
     pub fn name(self, level: Level) -> Option<String> {
         let code = self.code(level);
         match level {

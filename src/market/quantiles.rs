@@ -1,10 +1,11 @@
-//! Quantiles of small and large samples, and when a sample is too small to be shown.
+//! Quantiles of samples, withheld if a sample is too small to be shown.
 
-/// Minimum values behind a shown median: fewer would show single transactions, and say little of the market.
+/// Minimum number of values behind a published median. A smaller sample would show single transactions, and say little
+/// about the market.
 pub const SAMPLE_MIN: usize = 5;
 
-/// The quartiles of values: those below which 25, 50 and 75 % lie, interpolated between neighbours (Hyndman and Fan
-/// 1996, type 7; what NumPy, R and SQL's `percentile_cont` give). `None` for fewer than [`SAMPLE_MIN`] values.
+/// Sorts the values and returns their quartiles (25, 50 and 75 %), interpolated between neighbours (Hyndman and Fan
+/// 1996, type 7, like NumPy, R and SQL's `percentile_cont`). `None` for fewer than [`SAMPLE_MIN`] values.
 pub fn quartiles(values: &mut [f64]) -> Option<[f64; 3]> {
     if values.len() < SAMPLE_MIN {
         return None;
@@ -13,7 +14,7 @@ pub fn quartiles(values: &mut [f64]) -> Option<[f64; 3]> {
     Some([0.25, 0.5, 0.75].map(|share| quantile(values, share)))
 }
 
-/// The median; `None` for fewer than [`SAMPLE_MIN`] values.
+/// Sorts the values and returns their median; `None` for fewer than [`SAMPLE_MIN`] values.
 pub fn median(values: &mut [f64]) -> Option<f64> {
     quartiles(values).map(|[_, median, _]| median)
 }

@@ -1,4 +1,5 @@
-//! The report: one row for each place, class and period, as a batch that every door shows in its own way.
+//! The report: one row per place, class and period, as an Arrow batch that HTTP, the command line and SQL each format
+//! in their own way.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -14,7 +15,7 @@ use crate::quantiles::SAMPLE_MIN;
 use crate::request::{CLASSES, MarketRequest};
 use crate::sales::{GroupKey, SalesGroup};
 
-/// Value, lower and upper end of an index.
+/// An index: value, lower end and upper end.
 pub type IndexValue = [f64; 3];
 
 /// One row of the report.
@@ -26,13 +27,13 @@ struct Row {
     index: Option<IndexValue>,
 }
 
-/// What a column holds.
+/// Type of a column's values, and the function that reads them from a row.
 enum Reader {
     Count(fn(&Row) -> Option<u64>),
     Number(fn(&Row) -> Option<f64>),
 }
 
-/// A column after place, name, type and period: its name, its meaning, and whether indicators of rent alone have it.
+/// A column after place, name, type and period: its name, its description and the offers that it needs.
 struct Indicator {
     name: &'static str,
     about: &'static str,
@@ -239,12 +240,12 @@ static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     ))
 });
 
-/// The columns of a report.
+/// Returns the columns of a report.
 pub fn schema() -> &'static SchemaRef {
     &SCHEMA
 }
 
-/// JSON schema of a row.
+/// Returns the JSON schema of a row.
 pub fn row_schema() -> Value {
     let mut properties = serde_json::Map::new();
     for (name, about) in SUBJECT {
@@ -275,16 +276,17 @@ pub fn row_schema() -> Value {
 pub struct MarketReport {
     /// The rows, in the columns of [`schema`].
     pub rows: RecordBatch,
-    /// What a reader must know: which sources were missing.
+    /// Notes for the reader: why columns have no values.
     pub notes: Vec<String>,
     json: OnceLock<Bytes>,
 }
 
-/// The index of a class (0 flats, 1 houses) in the department of a rank: the second period relative to the first.
+/// Function that returns the index of a class (0 flats, 1 houses) in the department of a rank, for the second period
+/// relative to the first.
 pub(crate) type IndexOf<'a> = &'a dyn Fn(u8, u8, [i32; 2]) -> Option<IndexValue>;
 
 impl MarketReport {
-    /// Joins the two sides; without `asking` its columns are null.
+    /// Joins sales and properties; without `asking`, its columns are null.
     ///
     /// # Errors
     /// Arrow refuses a column, which cannot happen for columns made here.
@@ -317,7 +319,7 @@ impl MarketReport {
         })
     }
 
-    /// The JSON text of a response: `{data: [rows], meta}`. Written once.
+    /// Returns the JSON text of a response: `{data: [rows], meta}`. The text is built once.
     ///
     /// # Errors
     /// Arrow cannot write a row, which cannot happen for these columns.
@@ -340,14 +342,15 @@ impl MarketReport {
         Ok(self.json.get_or_init(|| text.into()).clone())
     }
 
-    /// Bytes that the report occupies, with its JSON text.
+    /// Estimates the memory that the report needs with its JSON text, bytes.
     pub(crate) fn bytes(&self) -> usize {
-        // The JSON text is written later; it is about five times as long.
+        // The JSON text is written later; it is about five times as long as the batch.
         6 * self.rows.get_array_memory_size()
     }
 }
 
-/// Gives each row with sales the index of its department and class; the first period with sales of both is 100.
+/// Sets the index of each row with sales to that of its department and class; the first period with sales of both is
+/// 100.
 fn add_index(rows: &mut BTreeMap<GroupKey, Row>, index: IndexOf<'_>) {
     let mut bases: BTreeMap<(u8, u8), i32> = BTreeMap::new();
     for ((_, class, period), row) in rows.iter() {

@@ -1,4 +1,4 @@
-//! The request: what a body or the options of the command may say, stated once, and what it means.
+//! Market requests: the fields of a body, used by HTTP and the command line, and the validated request.
 
 use serde_json::Value;
 
@@ -119,7 +119,7 @@ pub struct MarketRequest {
 }
 
 impl MarketRequest {
-    /// All indicators of a level, over all days as one period.
+    /// Creates a request for all indicators of a level, over all days as one period.
     pub fn of_level(level: Level) -> Self {
         Self {
             level,
@@ -135,12 +135,12 @@ impl MarketRequest {
         }
     }
 
-    /// Whether a class is wanted.
+    /// Returns whether a class is requested.
     pub fn includes(&self, class: HomeClass) -> bool {
         self.class.is_none_or(|wanted| wanted == class)
     }
 
-    /// The conditions on the place, on columns of these names.
+    /// Builds the conditions on the place, for columns with these names.
     pub(crate) fn place_filter(&self, department: &'static str, commune: &'static str) -> Filter {
         let mut filter = Filter::new();
         for (column, codes) in [(department, &self.departments), (commune, &self.communes)] {

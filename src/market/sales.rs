@@ -1,4 +1,4 @@
-//! The side of recorded sales: one scan over decoded columns of `dvf`, then groups by place, class and period.
+//! Recorded sales: one scan over decoded columns of `dvf`, then groups by place, class and period.
 //!
 //! A sale costs 40 bytes until it is grouped. Five million sales take about half a second on two cores when the columns
 //! are decoded.
@@ -32,15 +32,15 @@ const DEPARTMENT: &str = "departement_code";
 const COMMUNE: &str = "insee_code";
 const IRIS: &str = "iris_code";
 
-/// Place, class and period of a row of the report. Sorts as rows do.
+/// Place, class and period of a row of the report. Sorts like the rows.
 pub type GroupKey = (PlaceKey, u8, i32);
 
-/// A sale on its way to its group.
+/// A sale that is not grouped yet.
 struct Sale {
     key: GroupKey,
-    /// Price per square metre in EUR; NaN if the sale does not tell that of one home.
+    /// Price per square metre in EUR; NaN if the sale gives no plausible price of a single home.
     price_per_m2: f64,
-    /// Its part of the price of the mutation, EUR.
+    /// The sale's part of the price of its mutation, EUR.
     value: f64,
     department: u8,
 }
@@ -50,19 +50,19 @@ struct Sale {
 pub struct SalesGroup {
     /// Place, class and period.
     pub key: GroupKey,
-    /// Rank of the department of its first sale; 0 where unknown.
+    /// Rank of the department of its first sale; 0 if unknown.
     pub department: u8,
     /// Mutations on the open market in which homes of the class were sold.
     pub sales: u64,
-    /// Sales that tell the price of one home.
+    /// Sales that give the price of a single home.
     pub priced: u64,
-    /// What was paid, EUR: every mutation counts once over all classes.
+    /// Amount paid, EUR: every mutation counts once over all classes.
     pub volume: f64,
     /// Quartiles of the price per square metre, EUR; `None` for too few sales.
     pub price_per_m2: Option<[f64; 3]>,
 }
 
-/// Groups the sales that a request asks for, sorted by their keys. CPU work on the calling thread and its rayon pool.
+/// Groups the sales that match a request, sorted by their keys. Uses CPU on the calling thread and its rayon pool.
 ///
 /// # Errors
 /// A column cannot be read, or the query is cancelled.
@@ -86,7 +86,7 @@ pub fn groups(
         read_chunk(sales, chunk, request)
     })?;
     let mut sales: Vec<Sale> = read.into_iter().flatten().collect();
-    // Sums must not depend on the order in which threads read.
+    // Sums must not depend on the order in which threads read rows.
     sales.par_sort_unstable_by(|one, other| {
         (one.key.cmp(&other.key))
             .then(one.price_per_m2.total_cmp(&other.price_per_m2))
@@ -118,7 +118,7 @@ fn group(sales: &[Sale]) -> SalesGroup {
     }
 }
 
-/// A column of the chunk, by name.
+/// Returns a column of the chunk by name.
 fn column(chunk: &ScannedChunk<'_>, name: &str) -> Result<std::sync::Arc<DecodedColumn>, Error> {
     let found = dvf::schema().column(name);
     let (index, _) = found.ok_or_else(|| Error::UnknownTable(format!("dvf.{name}")))?;
@@ -166,7 +166,7 @@ fn read_chunk(
         sales.push(Sale {
             key: (place, class as u8, periods.number(request, day)),
             price_per_m2,
-            // Rows imported before shares were recorded are taken whole.
+            // Rows that were imported before shares were recorded count with their whole price.
             value: value * share.of(row).unwrap_or(1.0),
             department: ranks.of(row).unwrap_or_default(),
         });
@@ -174,14 +174,14 @@ fn read_chunk(
     Ok(())
 }
 
-/// Whether a sale is within the bounds that the estimator learns from.
+/// Returns whether a sale is within the bounds that the estimator learns from.
 fn tells_a_price(price: f64, per_m2: f64, surface: f64) -> bool {
     price >= clean::PRICE_MIN
         && clean::SURFACE.contains(&surface)
         && clean::PRICE_PER_M2.contains(&per_m2)
 }
 
-/// The period of the last day that was asked for: neighbouring rows often share it.
+/// Cache of the period of the last day: neighbouring rows often have the same day.
 #[derive(Default)]
 pub(crate) struct PeriodCache(Option<(i32, i32)>);
 
@@ -212,7 +212,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// A column of categories, each converted once.
+/// A column of categories; each category is converted once.
 pub(crate) struct Codes<T> {
     values: ArrayRef,
     converted: Vec<Option<T>>,
@@ -239,7 +239,7 @@ impl<T: Copy> Codes<T> {
     }
 }
 
-/// The place of each row.
+/// The places of the rows.
 enum Places {
     Coded(Codes<PlaceKey>),
     Cells {
@@ -276,7 +276,7 @@ impl Places {
     }
 }
 
-/// The cell of a row; `None` without a position.
+/// Returns the cell of a row; `None` if it has no position.
 pub(crate) fn cell(
     departments: &ArrayRef,
     lat: &ArrayRef,

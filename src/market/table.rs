@@ -1,7 +1,7 @@
-//! Market indicators as a table of SQL: one row for each level, length of period, place, class and period.
+//! The SQL table `market`: market indicators with one row for each level, length of period, place, class and period.
 //!
-//! Nothing is stored. What a query wants of the first columns decides which reports are made; all days count, so that
-//! the first period of a department's index is its first sale.
+//! Nothing is stored. A query's filters on level, length of period, department, place and class decide which reports
+//! are computed. Reports cover all days, so that the first period of a department's index is that of its first sale.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ const PERIOD_TYPES: [(&str, Division); 3] = [
     ("quarter", Division::Quarter),
 ];
 
-/// The table. Reports are made on threads of its own, of low priority.
+/// The table. It computes reports on separate threads of low priority.
 #[derive(Clone)]
 pub struct MarketTable {
     market: Market,
@@ -50,7 +50,7 @@ pub struct MarketTable {
 }
 
 impl MarketTable {
-    /// The table over some indicators, with this many threads.
+    /// Creates the table over market indicators, with this many threads.
     ///
     /// # Errors
     /// The threads cannot be started.
@@ -68,7 +68,7 @@ impl MarketTable {
         })
     }
 
-    /// The rows of one report, with the first columns of the table.
+    /// Computes the rows of one report and adds the first columns of the table.
     fn rows(&self, part: &Part, interrupt: &Interrupt) -> Result<RecordBatch, Error> {
         let Some(request) = part.request() else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
@@ -108,7 +108,7 @@ impl TableProvider for MarketTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        // Every filter is applied again: what is read here only leaves out reports and places.
+        // DataFusion applies every filter again; the filters read here only leave out reports and places.
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
     }
 
@@ -136,7 +136,7 @@ impl TableProvider for MarketTable {
     }
 }
 
-/// What the filters of a query leave of some columns; `None` where any value is wanted.
+/// Values of some columns that the filters of a query allow; `None` if any value is allowed.
 #[derive(Debug, Default)]
 struct Wanted {
     columns: [Option<BTreeSet<String>>; Wanted::READ.len()],
@@ -184,7 +184,7 @@ impl Wanted {
             .is_none_or(|values| values.contains(value))
     }
 
-    /// The reports to make.
+    /// Returns the reports to compute.
     fn parts(&self) -> Vec<Part> {
         let classes = [HomeClass::Flat, HomeClass::House];
         let named = CLASSES.into_iter().zip(classes);
@@ -223,7 +223,7 @@ impl Wanted {
         parts
     }
 
-    /// The codes that a column may have; `None` if they are not known, or too many to ask for.
+    /// Returns the codes that a column may have; `None` if they are not known, or too many for one request.
     fn codes(&self, column: &str) -> Option<Vec<String>> {
         let values = self
             .values(column)
@@ -232,7 +232,8 @@ impl Wanted {
     }
 }
 
-/// The column and texts of `column = 'text'` or `column in ('text', …)`.
+/// Returns the column and texts of `column = 'text'`, `column in ('text', …)`, or several of these on one column joined
+/// by `or`.
 fn listed(filter: &Expr) -> Option<(&str, BTreeSet<String>)> {
     match filter {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::Eq => {
@@ -283,10 +284,10 @@ struct Part {
 }
 
 impl Part {
-    /// The request for its report; none where no place can be meant.
+    /// Returns the request for the report; `None` if no place can match.
     fn request(&self) -> Option<MarketRequest> {
         let is_empty = |codes: &Option<Vec<String>>| codes.as_ref().is_some_and(Vec::is_empty);
-        // A cell is in no department here: it may lie in two.
+        // A cell has no department here, because it may be in two.
         let is_excluded = self.level == Level::Cell && self.departments.is_some();
         if is_excluded || is_empty(&self.departments) || is_empty(&self.communes) {
             return None;
@@ -321,7 +322,7 @@ impl Part {
     }
 }
 
-/// Makes a report when it is read, beside the threads that run the query.
+/// Stream that computes a report when it is read, on other threads than those that run the query.
 #[derive(Debug)]
 struct ReportStream {
     table: MarketTable,
@@ -337,7 +338,7 @@ impl PartitionStream for ReportStream {
         let (table, part) = (self.table.clone(), self.part.clone());
         let made = async move {
             let interrupt = Interrupt::default();
-            // A query that ends early drops this future, and with it the report.
+            // A query that ends early drops this future, which cancels the report.
             let _raise = interrupt.raise_on_drop();
             let making = tokio::task::spawn_blocking({
                 let interrupt = interrupt.clone();
@@ -356,7 +357,7 @@ impl PartitionStream for ReportStream {
     }
 }
 
-/// A report that is too large is the query's own fault.
+/// Converts an error. A report that is too large gets a message that says which conditions would help.
 fn explained(error: Error) -> DataFusionError {
     match error {
         Error::Invalid(fault) => {

@@ -1,7 +1,8 @@
-//! Geocoding as SQL scalar functions, with the results of the routes and of files.
+//! Geocoding as SQL scalar functions, with the same results as the HTTP routes and as geocoded files.
 //!
-//! `geocode(text)` gives the best address as a struct, `reverse_geocode(lat, lon)` the nearest, and `commune_at(lat, lon)`
-//! the INSEE code of the commune around a position. A row without a result, or that cannot be asked, gives null.
+//! `geocode(text)` returns the best address as a struct, `reverse_geocode(lat, lon)` the nearest address, and
+//! `commune_at(lat, lon)` the INSEE code of the commune around a position. A row without a result, or with arguments
+//! that cannot be geocoded, gives null.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -26,7 +27,7 @@ use toise_geocode::request::Operation;
 use toise_geocode::reverse::commune_around;
 use toise_geocode::search::Geocoder;
 
-/// Fields of the structs, and the columns of file results they are.
+/// Fields of the structs, and the columns of file results that they correspond to.
 const FIELDS: [(&str, ResultColumn); 14] = [
     ("label", ResultColumn::Label),
     ("score", ResultColumn::Score),
@@ -55,7 +56,7 @@ static STRUCT: LazyLock<Fields> = LazyLock::new(|| {
     FIELDS.into_iter().map(field).collect()
 });
 
-/// The functions over the addresses of a data folder; the first query that calls one opens the index.
+/// Returns the functions over the addresses of a data folder; the first query that calls one opens the index.
 pub fn scalar_functions(data: &Path) -> Vec<ScalarUDF> {
     over(IndexSource {
         data: data.to_owned(),
@@ -63,7 +64,7 @@ pub fn scalar_functions(data: &Path) -> Vec<ScalarUDF> {
     })
 }
 
-/// The functions over the index that a server uses now.
+/// Returns the functions over the index that a server currently uses.
 pub fn live_functions(geocoder: Arc<Geocoder>) -> Vec<ScalarUDF> {
     over(IndexSource {
         data: PathBuf::new(),
@@ -79,7 +80,7 @@ fn over(source: IndexSource) -> Vec<ScalarUDF> {
         .into()
 }
 
-/// Opens the index on first use.
+/// Source of the index, which it opens on first use.
 struct IndexSource {
     data: PathBuf,
     geocoder: OnceLock<std::result::Result<Arc<Geocoder>, String>>,
@@ -107,7 +108,7 @@ impl IndexSource {
     }
 }
 
-/// What a function asks.
+/// Kind of lookup that a function makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Asks {
     Address,
@@ -237,7 +238,7 @@ impl ScalarUDFImpl for AddressFunction {
     }
 }
 
-/// The structs of rows, null for a row without a label.
+/// Builds the structs of rows; null for a row without a label.
 fn structs(rows: &[&[String]]) -> ArrayRef {
     let arrays = FIELDS.iter().enumerate().map(|(at, (_, column))| {
         let given = rows

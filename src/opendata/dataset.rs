@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use toise_lake::schema::TableSchema;
 
-/// Which open-data table.
+/// An open-data table that is searched and matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dataset {
@@ -18,7 +18,7 @@ pub enum Dataset {
 /// A table that official files are imported into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ImportTable {
-    /// One that is searched and matched.
+    /// A table that is searched and matched.
     Dataset(Dataset),
     /// Addresses.
     Ban,
@@ -31,12 +31,12 @@ impl From<Dataset> for ImportTable {
 }
 
 impl ImportTable {
-    /// Folder and SQL name.
+    /// Returns the table's folder and SQL name.
     pub fn name(self) -> &'static str {
         self.schema().name
     }
 
-    /// The table's columns.
+    /// Returns the table's columns.
     pub fn schema(self) -> &'static TableSchema {
         match self {
             Self::Dataset(dataset) => dataset.schema(),
@@ -49,12 +49,12 @@ impl Dataset {
     /// Every open-data table.
     pub const ALL: [Self; 2] = [Self::Dvf, Self::Dpe];
 
-    /// Folder, SQL name, and the key that wraps a record in match answers.
+    /// Returns the table's folder and SQL name, which is also the key that wraps a record in match answers.
     pub fn name(self) -> &'static str {
         self.schema().name
     }
 
-    /// The table's columns.
+    /// Returns the table's columns.
     pub fn schema(self) -> &'static TableSchema {
         match self {
             Dataset::Dvf => dvf::schema(),

@@ -1,8 +1,8 @@
-//! Downloads DVF and DPE from the official sources into `<data>/downloads`, within their rate limits. An interrupted
-//! download resumes where it stopped.
+//! Downloads DVF, DPE and BAN from the official sources into `<data>/downloads`, within their rate limits. An
+//! interrupted download resumes where it stopped.
 //!
-//! DVF is one file per department and year, each an official edition of that slice. DPE is a sequence of pages of the
-//! data-fair API, each with the address of the next.
+//! DVF is one file per department and year, BAN two files per department; each is part of an official edition of its
+//! slice. DPE is a sequence of pages of the data-fair API, each with the URL of the next.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -28,13 +28,13 @@ pub const WITHOUT_SALES: [&str; 4] = ["57", "67", "68", "976"];
 
 /// Maximum size of a file of one department and year, bytes; the largest known is about 5 MB.
 const DVF_BYTES_MAX: u64 = 1 << 30;
-/// Maximum size of a file of addresses of one department, bytes; the largest has about 40 MB.
+/// Maximum size of a file of addresses of one department, bytes; the largest is about 40 MB.
 const BAN_BYTES_MAX: u64 = 1 << 30;
 /// Diagnostics requested per page: the API's maximum.
 const PAGE_ROWS: u32 = 10_000;
 /// Maximum page size, bytes.
 const PAGE_BYTES_MAX: u64 = 512 << 20;
-/// How long the pages of a finished download are reused instead of downloading again.
+/// How long the pages of a finished download are reused instead of downloaded again.
 const FINISHED_KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 /// Maximum pages of one download; the whole country has about 1,500.
 const PAGES_MAX: u32 = 20_000;
@@ -137,10 +137,10 @@ pub async fn dvf(
 
 /// Downloads addresses and named places of departments.
 ///
-/// Both files of a department are one edition, which replaces what the table holds of it.
+/// The two files of a department form one edition, which replaces what the table holds of the department.
 ///
 /// # Errors
-/// An unknown department, or an address that cannot be read. Files downloaded so far are kept for the next attempt.
+/// An unknown department, or a file that cannot be downloaded. Files downloaded so far are kept for the next attempt.
 pub async fn ban(
     client: &Client,
     base: &str,
@@ -184,7 +184,7 @@ struct EditionFile {
     url: String,
     path: PathBuf,
     bytes_max: u64,
-    /// What it covers completely.
+    /// The slice that the file covers completely.
     slice: Slice,
 }
 
@@ -218,7 +218,7 @@ impl FetchedSources {
     }
 }
 
-/// Edition as `yyyy-mm`: from the file's modification date, else from the current date.
+/// Returns the edition as `yyyy-mm`: from the file's modification date, else from the current date.
 fn edition(last_modified: Option<&str>, now: DateTime<Utc>) -> String {
     let date = last_modified
         .and_then(|date| httpdate::parse_http_date(date).ok())
@@ -226,7 +226,7 @@ fn edition(last_modified: Option<&str>, now: DateTime<Utc>) -> String {
     date.format("%Y-%m").to_string()
 }
 
-/// Progress of a paged download, stored beside the pages.
+/// Progress of a paged download, stored next to the pages.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct PageFetchProgress {
     pages: u32,
@@ -324,7 +324,7 @@ fn first_page(base: &str, codes: &[String], since: Option<&str>) -> String {
     format!("{base}/lines?{}", query.finish())
 }
 
-/// Moves the address of the next page to the requested base, because a mirror may repeat the official address.
+/// Rewrites the URL of the next page to the requested base, because a mirror may return the official URL.
 fn on_base(base: &str, next: &str) -> String {
     match next.split_once('?') {
         Some((_, query)) => format!("{base}/lines?{query}"),

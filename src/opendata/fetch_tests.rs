@@ -1,4 +1,4 @@
-//! Downloads from a local server that simulates failures of the official ones.
+//! Tests of downloads from a local server that simulates failures of the official ones.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,8 +13,8 @@ use super::fetch::{FetchedSources, ban, dpe, dvf};
 use toise_base::progress::Progress;
 use toise_net::{Client, Error, RetryPolicy};
 
-/// Answers each request with the raw bytes that a script returns for (request head, request number), then closes the
-/// connection.
+/// A server that answers each request with the raw bytes that a script returns for (request head, request number), then
+/// closes the connection.
 struct Server {
     base: String,
     heads: Arc<Mutex<Vec<String>>>,
@@ -157,7 +157,7 @@ async fn a_download_restarts_if_the_file_has_changed() {
     let sent = new.clone();
     let server = Server::start(move |_, number| match number {
         0 => answer("200 OK", VERSION, old.len(), &old[..100]),
-        // A server that does not know the tag of If-Range any more sends the whole new file.
+        // A server that no longer knows the tag of If-Range sends the whole new file.
         _ => answer("200 OK", "etag: \"v2\"\r\n", sent.len(), &sent),
     })
     .await;
@@ -227,7 +227,7 @@ async fn both_files_of_a_department_are_one_edition_of_its_addresses() {
         input.name
     );
     assert_eq!(input.edition.as_deref(), Some("2026-04"));
-    // The whole department, whatever the year.
+    // The slice is the whole department in all years.
     let slice = &input.slices.as_ref().unwrap()[0];
     assert_eq!((&*slice.place, slice.year), ("48", None));
     assert_eq!(

@@ -2,7 +2,7 @@
 //!
 //! `dpe_match_score(body, …)` and `dvf_match_score(body, …)` take a match body as JSON text, then the record's values
 //! in the order of the score table, then surface, latitude and longitude. The body is validated as at the endpoint,
-//! once per batch if it is constant. Its filters do not restrict the rows, they only contribute nearness to the score;
+//! once per batch if it is constant. Its filters do not restrict the rows: they only contribute nearness to the score;
 //! use `where` to restrict the rows.
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::request::address::ADDRESS_PATH;
 use crate::request::parse_match;
 use toise_lake::schema::{LATITUDE, LONGITUDE};
 
-/// The functions, to be registered in a session.
+/// Returns the functions, to be registered in a session.
 pub fn scalar_functions() -> Vec<ScalarUDF> {
     [Dataset::Dpe, Dataset::Dvf]
         .into_iter()
@@ -37,7 +37,7 @@ struct MatchScore {
     signature: Signature,
 }
 
-/// The arguments after the body: table columns with the types the kernel reads.
+/// Returns the arguments after the body: table columns with the types that the kernel reads.
 fn arguments(dataset: Dataset) -> Vec<(&'static str, DataType)> {
     let mut arguments: Vec<(&'static str, DataType)> = rules(dataset)
         .iter()

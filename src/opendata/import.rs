@@ -1,8 +1,9 @@
 //! Imports files into a table: one thread reads and splits them, rayon converts the blocks, and the calling thread
 //! writes to the sink in source order.
 //!
-//! At most [`BLOCKS_WAITING`] + [`BLOCKS_CONVERTING`] blocks of about 4 MB of text are in memory, whatever the file
-//! size. Must not be called from a rayon worker, because it waits for conversions.
+//! Memory holds about [`BLOCKS_WAITING`] + [`BLOCKS_CONVERTING`] blocks of 2 MB of text, whatever the file size. Files
+//! whose mutations are grouped in memory and JSON pages are the exceptions. Must not be called from a rayon worker,
+//! because it waits for conversions.
 
 mod files;
 mod pipeline;
@@ -49,16 +50,16 @@ pub struct ImportOptions {
     pub iris: Option<Arc<IrisIndex>>,
     /// Places rows that have an address and no position; the default places none.
     pub geocoder: LazyGeocoder,
-    /// Whether the sources give every column of the register, leaving out only those without a value; a column that is
-    /// absent in other sources stays as it is stored.
+    /// Whether the sources give every column of the register and leave out only columns without a value. If not, a
+    /// column that is absent stays as it is stored.
     pub has_all_columns: bool,
-    /// Whether a file with few columns adds the diagnostics that are not stored.
+    /// Whether a file with few columns also adds diagnostics that are not stored.
     pub allow_partial: bool,
     /// Names of sources whose rows are scattered, so that their mutations are grouped in memory.
     pub group_in_memory: HashSet<String>,
     /// Progress bars on standard error.
     pub progress: Progress,
-    /// Clock that dates the reading of a source.
+    /// Clock for the time at which a source is read.
     pub clock: Clock,
 }
 
@@ -71,14 +72,14 @@ pub struct ImportInput {
     pub name: String,
     /// Official edition of this file; `None` means the edition of the options, if any.
     pub edition: Option<String>,
-    /// Slices that it covers completely; `None` means derived from its rows if an edition is given.
+    /// Slices that the file covers completely; `None` derives them from its rows if an edition is given.
     pub slices: Option<Vec<Slice>>,
-    /// Whether it gives every column of the register; see [`ImportOptions::has_all_columns`].
+    /// Whether the file gives every column of the register; see [`ImportOptions::has_all_columns`].
     pub has_all_columns: bool,
 }
 
 impl ImportInput {
-    /// A local file, named by its path.
+    /// Creates the input for a local file, named by its path.
     pub fn local(path: PathBuf) -> Self {
         Self {
             name: path.display().to_string(),
@@ -99,7 +100,7 @@ pub struct ImportedSource {
     pub slices: Vec<Slice>,
 }
 
-/// Imports files into sinks that `begin` opens, and gives back the sink, filled and unpublished.
+/// Imports files into a sink that `begin` opens, and returns the sink, filled and unpublished.
 ///
 /// If the mutations of a file turn out to be scattered, the sink cannot be rolled back: it is dropped, and all files
 /// are read again with that file grouped in memory.
@@ -261,13 +262,13 @@ pub fn import_reader(
     })
 }
 
-/// The current time, as the contract writes it (ISO 8601).
+/// Returns the current time as the contract writes it (ISO 8601).
 pub fn iso(clock: &Clock) -> String {
     clock.now().format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// The slices that a file of an edition covers: its commune if there is only one, else its departments, in each year
-/// found, or in all years of a table without dates.
+/// Returns the slices that a file of an edition covers: its commune if there is only one, else its departments, in each
+/// year found, or in all years of a table without dates.
 fn slices(places: &BTreeSet<(String, i32)>, by_year: bool) -> Vec<Slice> {
     let mut communes = places.iter().map(|(commune, _)| commune);
     let first = communes.next();

@@ -1,4 +1,4 @@
-//! Imports of small literal sources and, if `TOISE_REAL_DATA` names a folder, of every real file in it.
+//! Tests of imports of small literal sources and, if `TOISE_REAL_DATA` names a folder, of every real file in it.
 
 use std::path::PathBuf;
 
@@ -518,7 +518,7 @@ fn pages_lines_and_parquet_read_like_csv() {
     assert_eq!(again.records()[1], page.records()[1]);
 }
 
-/// A CSV file as Parquet, with the types that readers of CSV infer: codes and house numbers become numbers.
+/// Converts a CSV file to Parquet, with the types that readers of CSV infer: codes and house numbers become numbers.
 fn as_parquet(csv: &[u8], delimiter: u8) -> Vec<u8> {
     use std::io::Seek;
     let format = arrow::csv::reader::Format::default()
@@ -556,7 +556,7 @@ fn the_same_rows_as_csv_and_as_parquet_are_the_same_records() {
     assert_eq!(record["code_insee_ban"], "01053");
 }
 
-/// Real files read once as they are, once as Parquet with inferred types.
+/// Imports real files as they are, and again as Parquet with inferred types.
 #[test]
 fn real_rows_as_csv_and_as_parquet_are_the_same_records() {
     use std::io::Read;
@@ -671,7 +671,8 @@ fn real_sales_of_toulon_give_every_mutation() {
         "{:?}",
         report.unlisted_values
     );
-    // Each mutation counts once: its price by the shares of its records is the price that its rows repeat.
+    // Each mutation counts once: its price, weighted by the shares of its records, equals the price that its rows
+    // repeat.
     let mut prices = std::collections::HashMap::new();
     for record in &records {
         let share = record["mutation_share"].as_f64().unwrap();

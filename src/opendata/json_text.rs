@@ -9,7 +9,7 @@ pub struct JsonObject {
 }
 
 impl JsonObject {
-    /// Starts an object in the allocation of an earlier text.
+    /// Starts an object and reuses the allocation of an earlier text.
     pub fn reuse(mut text: String) -> Self {
         text.clear();
         text.push('{');
@@ -38,7 +38,7 @@ impl JsonObject {
         }
     }
 
-    /// Adds a number, unless it is `None` or not finite; whole numbers have no decimals.
+    /// Adds a number, unless it is `None`. The number must be finite; whole numbers have no decimals.
     pub fn number(&mut self, key: &str, value: Option<f64>) {
         if let Some(value) = value {
             self.key(key);

@@ -1,6 +1,6 @@
 //! Open data: search and matching of recorded sales (DVF) and energy diagnostics (DPE).
 //!
-//! A validated request becomes one engine query; the response contains the JSON texts that are stored beside the
+//! A validated request becomes one engine query; the response contains the JSON texts that are stored next to the
 //! columns of the matching rows. Everything here is CPU-bound: callers run it on the engine's pool, never on a reactor.
 
 #![forbid(unsafe_code)]
@@ -63,7 +63,7 @@ impl OpenData {
         Ok(Self::new(Arc::new(engine)))
     }
 
-    /// Uses the open-data tables of an engine that was opened with them.
+    /// Creates a handle to the open-data tables of an engine that was opened with them.
     pub fn new(engine: Arc<Engine>) -> Self {
         Self {
             engine,
@@ -71,7 +71,7 @@ impl OpenData {
         }
     }
 
-    /// The same tables for one query, which stops soon after the flag is raised.
+    /// Returns the same tables for one query, which stops soon after the flag is raised.
     pub fn interruptible(&self, interrupt: &Interrupt) -> Self {
         Self {
             engine: Arc::clone(&self.engine),
@@ -79,12 +79,12 @@ impl OpenData {
         }
     }
 
-    /// The flag that cancels queries made through this handle.
+    /// Returns the flag that cancels queries made through this handle.
     pub fn interrupt(&self) -> &Interrupt {
         &self.interrupt
     }
 
-    /// The underlying engine.
+    /// Returns the underlying engine.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
@@ -110,7 +110,7 @@ pub struct DatasetSearchRequest {
 pub struct SearchAnswer {
     /// Records as JSON text.
     pub records: Vec<Bytes>,
-    /// Number of all matching rows, on any page.
+    /// Number of matching rows on all pages.
     pub total: u64,
     /// Position at which the next page continues; `None` on the last page.
     pub next: Option<CursorPosition>,
@@ -121,7 +121,7 @@ pub struct SearchAnswer {
 pub struct MatchRequest {
     /// Conditions that restrict the candidates.
     pub filter: Filter,
-    /// An address that stands for one more condition; see [`MatchRequest::locate`].
+    /// An address that becomes one more condition; see [`MatchRequest::locate`].
     pub address: Option<String>,
     /// Values by which candidates are ranked.
     pub targets: Vec<ScoringTarget>,
@@ -149,7 +149,7 @@ pub enum TargetValue {
     Flag(bool),
 }
 
-/// How likely a candidate is to be the record sought.
+/// Confidence that a candidate is the record sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MatchConfidence {
     /// Not the record sought.
@@ -163,7 +163,7 @@ pub enum MatchConfidence {
 }
 
 impl MatchConfidence {
-    /// The contract's spelling.
+    /// Returns the contract's spelling.
     pub fn as_str(self) -> &'static str {
         match self {
             MatchConfidence::Reject => "REJECT",

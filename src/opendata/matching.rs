@@ -24,10 +24,10 @@ pub struct RankedCandidate {
     pub row: RowRef,
 }
 
-/// Ranked candidates, and how many passed the filters.
+/// Ranked candidates, and the number of candidates that passed the filters.
 #[derive(Clone, Debug)]
 pub struct Ranking {
-    /// The candidates, best first; always two if there are two, even if fewer were requested.
+    /// The candidates, best first; at least two if there are two, even if fewer were requested.
     pub best: Vec<RankedCandidate>,
     /// Number of candidates that passed the filters.
     pub total: u64,
@@ -36,7 +36,7 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// Whether the two best scores are too close to decide.
+    /// Returns whether the two best scores are too close to decide.
     pub fn ambiguous(&self) -> bool {
         match self.best.as_slice() {
             [first, second, ..] => round_gap(first.score - second.score) <= AMBIGUOUS_GAP,
@@ -44,7 +44,7 @@ impl Ranking {
         }
     }
 
-    /// Confidence of the candidate at a rank.
+    /// Returns the confidence of the candidate at a rank.
     pub fn confidence(&self, rank: usize) -> super::MatchConfidence {
         let score = |nth: usize| self.best.get(nth).map(|ranked| ranked.score);
         let first = score(0).unwrap_or(0.0);
@@ -63,7 +63,7 @@ fn round_gap(gap: f64) -> f64 {
     (gap * 10.0).round() / 10.0
 }
 
-/// Candidates that are ranked at least: the confidence of the first depends on the second.
+/// Minimum number of candidates to rank: the confidence of the first depends on the second.
 const RANKED_MIN: usize = 2;
 /// Scores are compared in tenths.
 const TENTHS: f64 = 10.0;

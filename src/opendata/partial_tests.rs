@@ -1,4 +1,4 @@
-//! Files of diagnostics with few columns, imported into a lake.
+//! Tests of imports of diagnostics from files with few columns.
 
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ fn columns_that_a_file_lacks_stay_as_they_are_stored() {
     assert_eq!(table.text("B"), other);
     let (again, _) = table.import(few, false);
     assert_eq!((again.replaced, again.unchanged), (0, 1));
-    // The whole file again brings the published label back.
+    // Importing the whole file again restores the published label.
     assert_eq!(table.import(FULL, false).0.replaced, 1);
     assert_eq!(table.record("A")["etiquette_dpe"], "D");
 }
@@ -163,7 +163,8 @@ fn values_outside_official_lists_are_counted_and_kept() {
     assert!(serde_json::to_value(&report).unwrap()["unlisted_values"]["etiquette_dpe"]["Z"] == 1);
 }
 
-/// The real diagnostics of Lozère, then three of their columns with other labels: nothing else changes.
+/// Imports the real diagnostics of Lozère, then a file with three of their columns and other labels: only these labels
+/// change.
 #[test]
 fn a_real_department_keeps_what_a_small_file_lacks() {
     let Some(root) = std::env::var_os("TOISE_REAL_DATA") else {
@@ -199,7 +200,7 @@ fn a_real_department_keeps_what_a_small_file_lacks() {
         "5,224 rows completed in {:.2} s",
         started.elapsed().as_secs_f64()
     );
-    // A few have the label G already, none Z.
+    // A few already have the label G; none has Z.
     assert_eq!((outcome.replaced, outcome.total), (5_224, 5_224));
     assert_eq!(report.unlisted_values["etiquette_ges"]["Z"], 5_224);
     for mut record in before {

@@ -1,9 +1,10 @@
 //! Places sales and diagnostics whose row has an address and no position.
 //!
-//! Only what is certain is taken: a house number, street or named place of high confidence whose name is written so, never
-//! the centre of a town, which would put records where nothing is. Names that are merely alike are often those of other
-//! streets of the commune. A record says that it was placed: `location_precision` is in no source. The
-//! index is opened by the first row without a position; without imported addresses nothing is placed.
+//! A position is used only if it is certain: that of a house number, street or named place found with high confidence
+//! and under exactly the name given. Names that are merely similar often belong to other streets of the commune. The
+//! centre of a town is never used: it would put records where nothing is. A placed record has the field
+//! `location_precision`, which no source has. The first row without a position opens the index; without imported
+//! addresses nothing is placed.
 
 use toise_geocode::address::Confidence;
 use toise_geocode::resolve::{LazyGeocoder, PostalAddress, Precision};
@@ -23,9 +24,9 @@ pub struct PlacedPosition {
     pub precision: Precision,
 }
 
-/// The position of an address, if it is certain.
+/// Returns the position of an address, if it is certain.
 pub fn place(geocoder: &LazyGeocoder, address: PostalAddress<'_>) -> Option<PlacedPosition> {
-    // A town is not taken, so without a line there is nothing to find.
+    // Towns are not used, so an empty address line cannot give a position.
     if address.address.is_empty() {
         return None;
     }

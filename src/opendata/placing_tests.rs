@@ -1,4 +1,4 @@
-//! Rows without a position that are placed by their address, and rows that are not.
+//! Tests of rows without a position: those that are placed by their address, and those that are not.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -28,7 +28,7 @@ impl RowSink for Kept {
     }
 }
 
-/// The base of one street of Mende.
+/// Builds a geocoder that knows one street of Mende.
 fn geocoder() -> LazyGeocoder {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("48.segment");
@@ -64,7 +64,7 @@ fn import(dataset: Dataset, text: &str, geocoder: LazyGeocoder) -> (Vec<Value>, 
     (kept.0.iter().flat_map(records).collect(), report)
 }
 
-/// The records of a batch, which tell the same as its column.
+/// Returns the records of a batch, after checking that their latitudes equal those of its column.
 fn records(batch: &arrow::array::RecordBatch) -> Vec<Value> {
     let texts = batch.column_by_name("record").unwrap().as_string::<i32>();
     let lats = batch.column_by_name("lat").unwrap();
@@ -105,7 +105,7 @@ fn sales_without_a_position_are_placed_by_their_address() {
     assert_eq!(report.placed, 2);
     assert!(report.to_text().contains("placed by their address"));
 
-    // Without addresses nothing changes, and a sale keeps its identifier either way.
+    // Without addresses nothing is placed, and sales have the same identifiers.
     let (plain, report) = import(Dataset::Dvf, SALES, LazyGeocoder::default());
     assert_eq!(report.placed, 0);
     assert!(plain[0].get("location").is_none());

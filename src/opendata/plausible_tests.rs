@@ -1,4 +1,5 @@
-//! Real positions are never refused: those of sales, diagnostics and addresses, if `TOISE_REAL_DATA` names a folder.
+//! Tests that real positions of sales, diagnostics and addresses are never refused, if `TOISE_REAL_DATA` names a
+//! folder.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ fn imported(table: ImportTable, path: PathBuf) -> Vec<(f64, f64)> {
     positions.0
 }
 
-/// Positions of addresses in the format of BANO: the last two columns of rows without a header.
+/// Reads the positions of addresses in the format of BANO: the last two columns of rows without a header.
 fn bano(path: &Path) -> Vec<(f64, f64)> {
     let mut text = String::new();
     let file = std::fs::File::open(path).unwrap();

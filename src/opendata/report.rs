@@ -1,6 +1,7 @@
 //! The report of an import, for people and programs: everything that was read but not used is counted here.
 //!
-//! Converters fill [`ConversionFindings`] per block of rows; the import merges them in source order into an [`ImportReport`].
+//! Converters fill [`ConversionFindings`] per block of rows; the import merges them in source order into an
+//! [`ImportReport`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,27 +16,27 @@ use toise_lake::{ImportOutcome, Slice};
 
 /// Maximum examples stored per reason.
 pub const EXAMPLES_MAX: usize = 3;
-/// Maximum values counted one by one of a column.
+/// Maximum number of values of a column that are counted separately.
 pub const UNLISTED_VALUES_MAX: usize = 50;
-/// Stands for the values of a column beyond [`UNLISTED_VALUES_MAX`].
+/// Name under which the values of a column beyond [`UNLISTED_VALUES_MAX`] are counted together.
 pub const OTHER_VALUES: &str = "other values";
-/// One sale in so many without a position is usual; more are worth a note.
+/// Sales without a position get a note if at least one sale in this many lacks one.
 const WITHOUT_POSITION_SHARE: u64 = 10;
 /// Maximum length of a value in an example, characters.
 const VALUE_CHARS_MAX: usize = 80;
 
-/// Some rows of a file as records of a table.
+/// Some rows of a file, converted to records of a table.
 #[derive(Debug)]
 pub struct Converted {
     /// Records, in the table's schema.
     pub batch: RecordBatch,
-    /// Source rows that went into them.
+    /// Number of source rows used in the records.
     pub rows_kept: u64,
-    /// Source rows outside what was asked for.
+    /// Number of source rows outside the requested departments, years or dates.
     pub rows_not_asked_for: u64,
-    /// Records placed by their address.
+    /// Number of records placed by their address.
     pub placed: u64,
-    /// What was wrong.
+    /// Problems found while converting.
     pub findings: ConversionFindings,
     /// Communes and years of the rows kept.
     pub places: BTreeSet<(String, i32)>,
@@ -150,11 +151,11 @@ pub struct FileReport {
 pub struct SkippedFile {
     /// Path of the file.
     pub name: String,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
-/// What an import read, used, rejected and changed.
+/// Report of what an import read, used, rejected and changed.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ImportReport {
     /// Name of the table.
@@ -186,14 +187,14 @@ pub struct ImportReport {
     /// Values outside the official list of their column, imported as published: rows by column and value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unlisted_values: UnlistedValues,
-    /// Files of the folders named that hold something else than the table.
+    /// Files in the given folders that do not belong to the table.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped_files: Vec<SkippedFile>,
     /// Unknown columns, in the order of their appearance.
     pub unknown_columns: Vec<String>,
     /// Slices of the table that were replaced completely.
     pub replaced_slices: Vec<Slice>,
-    /// Slices that the official source does not cover or could not deliver, in words.
+    /// Notes in words, such as slices that the official source does not cover.
     pub notes: Vec<String>,
     /// Changes to the table; absent until they are published.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -203,7 +204,7 @@ pub struct ImportReport {
 }
 
 impl ImportReport {
-    /// Number of rejected rows.
+    /// Returns the number of rejected rows.
     pub fn rows_rejected(&self) -> u64 {
         self.rejected.values().map(|tally| tally.count).sum()
     }
@@ -244,7 +245,7 @@ impl ImportReport {
         }
     }
 
-    /// What to do about sales without a position; `None` if nearly all have one.
+    /// Says what to do about sales without a position; `None` if nearly all have one.
     fn position_hint(&self) -> Option<String> {
         let missing: u64 = self.without_position.values().sum();
         if missing * WITHOUT_POSITION_SHARE < self.records || missing == 0 {
@@ -307,7 +308,7 @@ impl ImportReport {
         table
     }
 
-    /// The report as text for the terminal.
+    /// Returns the report as text for the terminal.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\n", self.table_of_counts());
         for (title, tallies) in [
@@ -369,7 +370,7 @@ impl ImportReport {
     }
 }
 
-/// A count with its thousands grouped: `5,149`.
+/// Formats a count with its thousands grouped: `5,149`.
 fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

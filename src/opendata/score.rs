@@ -54,8 +54,8 @@ pub struct ScoringRule {
     pub bits: f64,
     /// Relative error of the requested value that HIGH must tolerate, as a share of the record's value.
     pub error: f64,
-    /// Relative error of the requested value, as a share of the record's, within which no second record may lie for HIGH;
-    /// 0 for any number of them.
+    /// Relative error of the requested value, as a share of the record's value: HIGH requires that no second record is
+    /// within it. 0 allows any number of records.
     pub rival_error: f64,
 }
 
@@ -78,12 +78,12 @@ const fn rule(
 }
 
 impl ScoringRule {
-    /// The same rule with a tolerated relative error.
+    /// Returns the same rule with a tolerated relative error.
     const fn with_error(self, error: f64) -> Self {
         Self { error, ..self }
     }
 
-    /// The same rule with an error within which no second record may lie.
+    /// Returns the same rule with an error within which no second record may be.
     const fn alone_within(self, rival_error: f64) -> Self {
         Self {
             rival_error,
@@ -124,9 +124,9 @@ pub const DPE_RULES: [ScoringRule; 8] = [
     rule("nombre_niveau_logement", number(1.0), 0.4, "storeys", 0.5),
 ];
 
-/// Error of a sale's price up to which HIGH is right at least 95 times in 100. Scores cannot tell such prices apart: beyond
-/// a tenth they are all at the bottom. Among k sales that an error of this size explains, each is as likely as the
-/// others to lie next to the requested price by chance; so there may be one.
+/// Error of a sale's price up to which HIGH is right at least 95 times in 100. Scores cannot distinguish such prices:
+/// from an error of a tenth on, all scores are at their minimum. If an error of this size explains k sales, each of
+/// them is equally likely to be the closest to the requested price by chance; HIGH therefore allows only one.
 const SALE_PRICE_ERROR: f64 = 0.20;
 
 /// Targets of a sale match, in the order of the SQL function's arguments.
@@ -159,7 +159,7 @@ pub const NEUTRAL: f64 = 0.5;
 /// Maximum difference of the two best scores that counts as ambiguous.
 pub const AMBIGUOUS_GAP: f64 = 5.0;
 
-/// The scoring table of a dataset.
+/// Returns the scoring table of a dataset.
 pub fn rules(dataset: Dataset) -> &'static [ScoringRule] {
     match dataset {
         Dataset::Dpe => &DPE_RULES,
@@ -167,7 +167,7 @@ pub fn rules(dataset: Dataset) -> &'static [ScoringRule] {
     }
 }
 
-/// The surface column of a dataset.
+/// Returns the surface column of a dataset.
 pub fn surface_column(dataset: Dataset) -> &'static str {
     match dataset {
         Dataset::Dpe => "surface_habitable_logement",
@@ -175,20 +175,21 @@ pub fn surface_column(dataset: Dataset) -> &'static str {
     }
 }
 
-/// Evidence carried by the targets of a request.
+/// Evidence of the targets of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TargetEvidence {
-    /// Sum of their evidence, in bits.
+    /// Sum of the evidence of the targets, in bits.
     pub bits: f64,
     /// Points that the correct record loses if every value has the maximum tolerated error.
     pub error_points: f64,
-    /// Candidates that an error of the size HIGH is calibrated for explains, the correct record included; 0 if no target
-    /// has such an error.
+    /// Number of candidates, including the correct record, that an error of the size HIGH is calibrated for explains; 0
+    /// if no target has such an error.
     pub rivals: u64,
 }
 
 impl TargetEvidence {
-    /// Evidence left after singling out one of all candidates that passed the filters (subtracts log2 of their number).
+    /// Returns the evidence left after singling out one of all candidates that passed the filters (subtracts log2 of
+    /// their number).
     pub fn among(self, candidates: u64) -> Self {
         let bits = self.bits - (candidates.max(1) as f64).log2();
         Self { bits, ..self }
@@ -221,13 +222,13 @@ pub const MEDIUM: ConfidenceThreshold = ConfidenceThreshold {
 /// Minimum score for LOW confidence; below it a candidate is REJECT.
 pub const LOW_SCORE: f64 = 40.0;
 
-/// Confidence of a candidate. For the best one it depends on score, gap to the second and surplus of evidence; for the
-/// others on their own score, capped by the gap to the best. `evidence` is the remainder [`TargetEvidence::among`] the
-/// candidates.
+/// Returns the confidence of a candidate. That of the best one depends on score, gap to the second and surplus of
+/// evidence. That of the others depends on their own score, capped by the gap to the best. `evidence` is the remainder
+/// [`TargetEvidence::among`] the candidates.
 ///
-/// If the requested values are inexact, a wrong record may fit best and the correct one follows at a distance that the
-/// error explains: 5 % of 450 kWh/m² costs far more points than 5 % of 100. HIGH therefore requires a gap that no
-/// tolerated error explains, and of sales that no other has a price that one explains.
+/// If the requested values are inexact, a wrong record may fit best, and the correct one may follow at a distance that
+/// the error explains: 5 % of 450 kWh/m² costs far more points than 5 % of 100. HIGH therefore requires a gap that no
+/// tolerated error explains. For sales, it also requires that no other candidate has a price that an error explains.
 pub fn confidence(
     rank: usize,
     score: f64,
@@ -263,7 +264,7 @@ pub fn confidence(
     }
 }
 
-/// The scoring table of a dataset as Markdown, for the API reference.
+/// Returns the scoring table of a dataset as Markdown, for the API reference.
 pub fn reference(dataset: Dataset) -> String {
     let mut text = String::from(
         "Score: 100 × the weighted mean of the similarities of the targets given, rounded to one decimal; a value \

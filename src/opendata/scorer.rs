@@ -46,14 +46,14 @@ pub struct Scorer {
     rivals: Option<Rivals>,
 }
 
-/// Values that an error of a requested one explains.
+/// Range of a column's values that an error of the requested value explains.
 #[derive(Clone, Debug)]
 struct Rivals {
     column: &'static str,
     values: RangeInclusive<f64>,
 }
 
-/// Decay constant of a Gaussian that is 0.5 at `scale`.
+/// Returns the decay constant of a Gaussian that is 0.5 at `scale`.
 fn decay(scale: f64) -> f64 {
     std::f64::consts::LN_2 / (scale * scale).max(f64::MIN_POSITIVE)
 }
@@ -138,7 +138,7 @@ impl Scorer {
         }
     }
 
-    /// Columns that the scorer reads, without repetition.
+    /// Returns the columns that the scorer reads, without repetition.
     pub fn columns(&self) -> Vec<&'static str> {
         let mut columns: Vec<&'static str> = self
             .terms
@@ -150,7 +150,8 @@ impl Scorer {
         columns
     }
 
-    /// Evidence of the request's targets, with the number of rivals among the candidates ([`Scorer::rivals`]).
+    /// Returns the evidence of the request's targets, given the number of rivals among the candidates
+    /// ([`Scorer::rivals`]).
     pub fn evidence(&self, rivals: u64) -> TargetEvidence {
         TargetEvidence {
             rivals,
@@ -158,8 +159,8 @@ impl Scorer {
         }
     }
 
-    /// How many of the given rows an error of the requested values explains, of the size that HIGH is calibrated for; 0 if
-    /// no target has such an error. `column` is that of [`Scorer::score`]. A missing value is explained.
+    /// Counts the rows whose value differs from the requested one by no more than the error that HIGH is calibrated
+    /// for; a missing value counts too. 0 if no target has such an error. `column` is that of [`Scorer::score`].
     pub fn rivals(&self, column: impl Fn(&str) -> Option<ArrayRef>, rows: &[usize]) -> u64 {
         let Some(rivals) = &self.rivals else {
             return 0;
@@ -222,7 +223,8 @@ fn seek(measure: Measure, goal: &TargetValue) -> Option<TermMatcher> {
 }
 
 impl TermMatcher {
-    /// Similarity that the correct record loses if the requested value is off by `share` of the record's value.
+    /// Returns the similarity that the correct record loses if the requested value is off by `share` of the record's
+    /// value.
     fn lost_to_error(&self, share: f64) -> f64 {
         match self {
             Self::Number { target, decay } => {

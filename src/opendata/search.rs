@@ -34,7 +34,7 @@ impl OpenData {
     }
 }
 
-/// Answers a filter on ids alone from the id indexes, without reading a column.
+/// Uses the id indexes to answer a search whose only condition is one id, without reading a column.
 fn by_id_alone(
     view: &TableView,
     request: &DatasetSearchRequest,
@@ -60,7 +60,7 @@ fn by_id_alone(
     }))
 }
 
-/// The selected rows of the page that is asked for.
+/// Returns the selected rows of the requested page.
 fn page(
     open_data: &OpenData,
     view: &TableView,
@@ -94,7 +94,7 @@ fn column(view: &TableView, name: &str) -> Result<usize, Error> {
     found.ok_or_else(|| Error::UnknownTable(format!("{}.{name}", view.schema().name)))
 }
 
-/// What a row is sorted by, as a cursor carries it.
+/// Returns the value that a row is sorted by, as a cursor carries it.
 fn sort_value(
     engine: &Engine,
     view: &TableView,

@@ -1,4 +1,4 @@
-//! Finds the columns of a file of addresses by name, in any order: those of the base today, its former ones, those of
+//! Finds the columns of an address file by name, in any order: those of the current base, its former ones, those of
 //! named places, and those of local bases.
 
 use crate::source::cell::plain_name;
@@ -37,7 +37,7 @@ pub enum BanField {
 /// Number of [`BanField`]s.
 const FIELD_COUNT: usize = 20;
 
-/// Published names of each field, normalised: today's first, then former ones, then those of local bases.
+/// Published names of each field, normalised: current names first, then former ones, then those of local bases.
 const FIELDS: [(BanField, &[&str]); FIELD_COUNT] = [
     (BanField::Id, &["id", "cle_interop"]),
     (BanField::Number, &["numero"]),
@@ -129,7 +129,7 @@ impl BanColumns {
         })
     }
 
-    /// Position of a field in the file.
+    /// Returns the position of a field in the file.
     pub fn position(&self, field: BanField) -> Option<usize> {
         self.positions[field as usize]
     }

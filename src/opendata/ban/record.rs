@@ -1,8 +1,8 @@
 //! Converts rows of addresses to batches of the table `ban`.
 //!
-//! Values stay as published; codes get back the leading zeros that a spreadsheet removed, and suffixes are lower case. A
-//! position comes from longitude and latitude, else from the projected columns. A row without identifier, name, commune
-//! or position is rejected and counted. The number 99999 of local bases marks a named place.
+//! Values stay as published; codes get back the leading zeros that a spreadsheet removed, and suffixes are lower case.
+//! A position comes from longitude and latitude, else from the projected columns. A row without identifier, name,
+//! commune or position is rejected and counted. The number 99999 of local bases marks a named place.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use toise_geo::projection::{in_france, to_degrees};
 use toise_geocode::table::{self, ADDRESS, PLACE};
 use toise_lake::schema::ITEM;
 
-/// Number of local bases that stands for a place without house numbers.
+/// House number by which local bases mark a place without house numbers.
 const NO_NUMBER: i32 = 99_999;
-/// What separates parcels.
+/// Separators of parcels.
 const PARCEL_SEPARATORS: [char; 2] = ['|', ','];
 
 /// Selects the addresses to import; the default selects all.
@@ -119,7 +119,7 @@ pub fn convert(
     })
 }
 
-/// The house number; `None` for a named place.
+/// Parses a house number; `None` for a named place, or if `unreadable` was called.
 fn number(cell: &str, unreadable: impl FnOnce(&str)) -> Option<i32> {
     if cell.is_empty() {
         return None;

@@ -142,7 +142,7 @@ impl AnswerLayout {
         })
     }
 
-    /// Arrow schema of the output.
+    /// Returns the Arrow schema of the output.
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -171,7 +171,7 @@ enum AnswerColumnBuilder {
 impl AnswerColumnBuilder {
     fn new(kind: ColumnKind) -> Self {
         match kind {
-            // Open-data tables have only columns of the first two kinds and text lists.
+            // Of these kinds, open-data tables have only text, categories and text lists.
             ColumnKind::Text
             | ColumnKind::Category
             | ColumnKind::TextList
@@ -292,7 +292,7 @@ impl<'r> MatchTableBuilder<'r> {
         }
     }
 
-    /// Begins an output row of a portfolio row, which may have been located by its address.
+    /// Starts an output row for a portfolio row, which may have been located by its address.
     fn start(&mut self, rows: &InputRows, row: usize, address: Option<&Resolved>) {
         self.addresses.push(address);
         if self.keys.is_empty() {
@@ -412,10 +412,10 @@ impl<'r> MatchTableBuilder<'r> {
 /// A row's request, and the address it was located by.
 type RowRequest = (MatchRequest, Option<Resolved>);
 
-/// Why a row cannot be matched, and the result that its address is not surely enough.
+/// Why a row cannot be matched, and the result for its address if that is not certain enough.
 type UnmatchedRow = (RowFault, Option<Resolved>);
 
-/// The request of a row; an address becomes one more condition.
+/// Builds the request of a row; its address becomes one more condition.
 fn request<'b>(
     run: &MatchRun,
     rows: &'b InputRows,

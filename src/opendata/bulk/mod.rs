@@ -49,7 +49,7 @@ pub struct BulkOptions {
     pub size: Option<usize>,
     /// Record columns to output; `None` means a default set for each table.
     pub columns: Option<Vec<String>>,
-    /// Locates the addresses of rows; opened only if there are columns of them.
+    /// Locates the addresses of rows; opened only if the portfolio has address columns.
     pub geocoder: LazyGeocoder,
     /// Progress bar on standard error.
     pub progress: Progress,
@@ -106,7 +106,7 @@ impl ByConfidence {
 }
 
 impl BulkReport {
-    /// The report on what began then and has ended.
+    /// Sets the elapsed time since `started` and the rows per second.
     fn took(mut self, started: Instant) -> Self {
         self.seconds = started.elapsed().as_secs_f64();
         self.rows_per_second = self.rows as f64 / self.seconds.max(f64::MIN_POSITIVE);
@@ -140,8 +140,8 @@ impl BulkReport {
     }
 }
 
-/// What a bulk match asks of whoever answers its rows elsewhere. Together with the table and an index of addresses it
-/// decides every answer.
+/// Parameters of a bulk match, for the process that answers its rows. Together with the table and the index of
+/// addresses, they determine every answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatchJob {
     /// The table to match against.
@@ -158,17 +158,17 @@ pub struct MatchJob {
     pub columns: Option<Vec<String>>,
 }
 
-/// Matches the rows of a portfolio; threads share it.
+/// A matcher of the rows of a portfolio; threads share it.
 pub struct MatchRun {
     open_data: OpenData,
     view: Arc<engine::view::TableView>,
     plan: PortfolioPlan,
     layout: AnswerLayout,
-    /// Locates addresses, if there are columns of them.
+    /// Locates addresses, if the portfolio has address columns.
     geocoder: Option<Arc<Geocoder>>,
 }
 
-/// The portfolio that a job describes.
+/// Returns the portfolio that a job describes.
 fn portfolio_of(job: &MatchJob, input: PathBuf) -> Portfolio {
     Portfolio {
         input,
@@ -182,7 +182,7 @@ fn portfolio_of(job: &MatchJob, input: PathBuf) -> Portfolio {
 }
 
 impl BulkOptions {
-    /// The job, but for the names of the columns of the portfolio.
+    /// Returns the job without the names of the portfolio's columns.
     fn job(&self) -> MatchJob {
         MatchJob {
             dataset: self.dataset,
@@ -224,8 +224,8 @@ pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Er
     Ok(report.took(started))
 }
 
-/// Like [`run`], but `answer` has the blocks answered elsewhere, by a [`MatchRun`] of the job it is told. The table and the
-/// index of addresses are not opened here.
+/// Like [`run`], but other processes answer the blocks: `answer` receives the job, from which they create a
+/// [`MatchRun`], and the blocks. The table and the index of addresses are not opened here.
 ///
 /// # Errors
 ///
@@ -258,7 +258,7 @@ pub fn run_elsewhere(
 }
 
 impl MatchRun {
-    /// The answers to the blocks of a job, as of the table's current snapshot.
+    /// Prepares to answer the blocks of a job, from the table's current snapshot.
     ///
     /// # Errors
     /// The columns of the job are not those of a match, or the table or the index of addresses cannot be read.
@@ -268,7 +268,7 @@ impl MatchRun {
         geocoder: &LazyGeocoder,
     ) -> Result<Self, Error> {
         let view = open_data.engine().view(job.dataset.schema())?;
-        // Computed once here, so that the first rows of several threads do not all compute it.
+        // Computed once here, so that several threads do not all compute it for their first rows.
         view.superseded().map_err(engine::Error::from)?;
         let portfolio = portfolio_of(job, PathBuf::new());
         let plan = PortfolioPlan::new(job, PortfolioColumns::new(&portfolio, &job.names)?)?;
@@ -286,12 +286,12 @@ impl MatchRun {
         })
     }
 
-    /// The snapshot that answers are of.
+    /// Returns the snapshot that the answers come from.
     pub fn view(&self) -> &engine::view::TableView {
         &self.view
     }
 
-    /// The schema of answers.
+    /// Returns the schema of answers.
     pub fn schema(&self) -> &SchemaRef {
         self.layout.schema()
     }

@@ -60,11 +60,11 @@ pub(super) struct PortfolioPlan {
     pub(super) columns: PortfolioColumns,
     /// Input columns that hold fields.
     fields: Vec<(usize, BodyField)>,
-    /// Input columns that give an address; none if only the filter `postal_code` is there.
+    /// Input columns that give an address; `None` if the only one is the filter `postal_code`.
     addresses: Option<AddressColumns>,
 }
 
-/// All fields of a match body, as columns.
+/// Returns all fields of a match body, as columns.
 fn fields(dataset: Dataset) -> Vec<BodyField> {
     let bodies = bodies(dataset);
     let mut fields = Vec::new();
@@ -116,7 +116,7 @@ fn fields(dataset: Dataset) -> Vec<BodyField> {
         add(target.name.into(), BodySlot::Target(target.name), cell);
     }
     add("size".into(), BodySlot::Size, CellKind::Number);
-    // The postal code of a sale is a filter of its own, and part of the address beside it.
+    // The postal code of a sale is a filter, and also part of the address.
     for name in ADDRESS_FIELDS {
         if !fields.iter().any(|field| field.name == name) {
             fields.push(BodyField {
@@ -163,13 +163,13 @@ impl PortfolioPlan {
         })
     }
 
-    /// Whether rows may give an address.
+    /// Returns whether rows may give an address.
     pub(super) fn has_addresses(&self) -> bool {
         self.addresses.is_some()
     }
 
-    /// The address that a row is to be located by: none beside a position, nor where a town is all it adds to the code of
-    /// a commune.
+    /// Returns the address by which a row is to be located. `None` if the row has a position, or if the address has no
+    /// street and adds nothing to a filter on the commune or the postal code.
     pub(super) fn address<'b>(
         &self,
         block: &'b Block,
@@ -183,7 +183,7 @@ impl PortfolioPlan {
         (!address.is_empty() && !adds_nothing && !has("location")).then_some(address)
     }
 
-    /// The match request of a row, or why it is invalid.
+    /// Returns the match request of a row, or why the row is invalid.
     pub(super) fn request(&self, block: &Block, row: usize) -> Result<MatchRequest, RowFault> {
         let request = parse_match(self.dataset, &self.body(block, row));
         let request = request.map_err(|fault| RowFault::Other(fault.to_string()))?;
@@ -258,7 +258,7 @@ fn value(cell: &str, kind: CellKind) -> Value {
     }
 }
 
-/// Column names of all body fields.
+/// Returns the column names of all body fields.
 pub(super) fn field_names(dataset: Dataset) -> Vec<String> {
     fields(dataset)
         .into_iter()
@@ -266,7 +266,7 @@ pub(super) fn field_names(dataset: Dataset) -> Vec<String> {
         .collect()
 }
 
-/// Column names of the parts of an address.
+/// Returns the column names of the parts of an address.
 pub(super) fn address_names(dataset: Dataset) -> Vec<String> {
     fields(dataset)
         .into_iter()

@@ -49,7 +49,7 @@ static COLUMNS: LazyLock<Vec<PublishedColumn>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The published columns, in the order of the source.
+/// Returns the published columns, in the order of the source.
 pub fn all() -> &'static [PublishedColumn] {
     &COLUMNS
 }
@@ -78,7 +78,7 @@ const UNITS: [(&str, &str, &str); 19] = [
 ];
 
 impl PublishedColumn {
-    /// Description of the column: its label in the register, and the unit of a number.
+    /// Describes the column: its label in the register, and the unit of a number.
     pub fn about(&self) -> String {
         let label = self
             .former_names

@@ -73,7 +73,7 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
     )
 });
 
-/// The table's columns.
+/// Returns the table's columns.
 pub fn schema() -> &'static TableSchema {
     &SCHEMA
 }

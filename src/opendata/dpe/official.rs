@@ -1,5 +1,5 @@
-//! The official lists of values of a diagnostic's columns. A value outside its list is imported as published, and counted
-//! in the report of the import.
+//! The official lists of values of a diagnostic's columns. A value outside its list is imported as published, and
+//! counted in the report of the import.
 
 use super::{BUILDING_TYPES, CLASSES, CLIMATE_ZONES, CONSTRUCTION_PERIODS, INSULATION_QUALITIES};
 use toise_geo::departments;
@@ -14,7 +14,7 @@ const ALTITUDE_CLASSES: [&str; 3] = ["inférieur à 400m", "400-800m", "supérie
 const SUMMER_COMFORTS: [&str; 3] = ["insuffisant", "moyen", "bon"];
 const INSTALLATION_TYPES: [&str; 3] = ["individuel", "collectif", "mixte (collectif-individuel)"];
 
-/// The official values of a published column; `None` for a column without a list.
+/// Returns the official values of a published column; `None` for a column without a list.
 pub fn values_of(column: &str) -> Option<&'static [&'static str]> {
     Some(match column {
         "etiquette_dpe" | "etiquette_ges" => &CLASSES,

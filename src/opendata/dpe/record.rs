@@ -1,16 +1,17 @@
 //! Converts rows of diagnostics to batches of the table.
 //!
-//! Values are not completed or corrected: an empty value is left out of the record, text stays as published, even where it
+//! Values are not completed or corrected. An empty value is left out of the record. Text stays as published, even if it
 //! is not in its official list, which is reported. Only the notation is normalised, so that the same row gives the same
-//! record from CSV, Parquet and JSON: numbers are written in the shortest way, a flag of older files becomes 1 or 0, days
-//! become `yyyy-mm-dd`, and codes get back the leading zeros that a spreadsheet removed.
+//! record from CSV, Parquet and JSON: numbers are written in the shortest way, a flag of older files becomes 1 or 0,
+//! days become `yyyy-mm-dd`, and codes get back the leading zeros that a spreadsheet removed.
 //!
-//! A file may lack published columns. A stored diagnostic keeps its values of these columns; a row that is not stored is
-//! refused if the file has too few columns to describe it.
+//! A file may lack published columns. A stored diagnostic keeps its values of these columns; a row that is not stored
+//! is refused if the file has too few columns to describe it.
 //!
-//! A value that is not a number or date where one is expected is dropped and counted; the row is kept for its 229 other
-//! columns. A row without coordinates is placed by its address if that is certain; its published values stay as they are,
-//! and `location_precision` says so. Only a row without a diagnostic number is rejected. Takes about 60 µs per row with all columns.
+//! A value that is not a number or date where one is expected is dropped and counted; the row is kept for its other 229
+//! columns. A row without coordinates is placed by its address if that is certain; its published values stay as they
+//! are, and `location_precision` shows that it was placed. A row without a diagnostic number is rejected. A row with
+//! all columns takes about 60 µs.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -56,18 +57,18 @@ const CODES: [(&str, usize); 5] = [
     ("code_postal_brut", 5),
 ];
 
-/// Why a row that would add a nearly empty diagnostic is refused.
+/// Reason for refusing a row that would add a nearly empty diagnostic.
 const NOT_STORED: &str =
     "not stored, and the file has too few columns to add it (--allow-partial adds it)";
 
-/// What tells more of a diagnostic than its row does.
+/// Data from which diagnostics are completed, in addition to their rows.
 #[derive(Clone, Copy)]
 pub struct DpeSources<'s> {
-    /// Gives the position of an address, for rows without one.
+    /// Finds the position of an address, for rows without a position.
     pub geocoder: &'s LazyGeocoder,
-    /// The diagnostics stored already, for a file that lacks columns; `None` takes every row as it is.
+    /// The diagnostics that are already stored, for a file that lacks columns; `None` takes every row as it is.
     pub stored: Option<&'s StoredRows>,
-    /// Whether rows are added that are not stored, however few columns the file has.
+    /// Whether rows that are not stored are added even if the file has few columns.
     pub allow_partial: bool,
 }
 
@@ -88,7 +89,7 @@ enum DpeColumnBuilder {
     Day(Date32Builder),
 }
 
-/// Numeric id of a diagnostic: the first 53 bits of the digest of its number, never 0.
+/// Returns the numeric id of a diagnostic: the first 53 bits of the digest of its number, never 0.
 pub fn flx_id(numero_dpe: &str) -> u64 {
     let digest = blake3::hash(numero_dpe.as_bytes());
     let mut first = [0u8; 8];
@@ -96,7 +97,7 @@ pub fn flx_id(numero_dpe: &str) -> u64 {
     (u64::from_be_bytes(first) >> 11).max(1)
 }
 
-/// The values of one row: those of the file and, of columns that it lacks, those stored.
+/// The values of one row: those of the file, and the stored ones for columns that the file lacks.
 #[derive(Clone, Copy)]
 struct DpeRow<'r> {
     block: &'r Block,
@@ -106,7 +107,7 @@ struct DpeRow<'r> {
 }
 
 impl<'r> DpeRow<'r> {
-    /// The value of a column, given by its index; empty where there is none.
+    /// Returns the value of the column at an index; empty if there is none.
     fn value(&self, index: usize) -> &'r str {
         match (self.columns.positions[index], self.stored) {
             (Some(position), _) => self.block.cell(self.row, position),
@@ -115,12 +116,12 @@ impl<'r> DpeRow<'r> {
         }
     }
 
-    /// The value of a column that may be none, without blanks around it.
+    /// Returns the value of an optional column, without blanks around it; empty if there is none.
     fn cell(&self, index: Option<usize>) -> &'r str {
         index.map_or("", |index| self.value(index).trim())
     }
 
-    /// Whether the file says nothing of a column, or what is stored.
+    /// Returns whether the file lacks a column, or gives the value that is stored.
     fn is_as_stored(&self, index: usize) -> bool {
         let stored = self
             .stored
@@ -271,7 +272,7 @@ pub fn convert(
     })
 }
 
-/// Builders of the published columns that the file has, or of all columns, in published order.
+/// Creates builders for the published columns that the file has, or for all columns, in published order.
 fn builders(columns: &DpeColumns, of_all: bool) -> Vec<PublishedColumnBuilder> {
     let known = all().iter().enumerate();
     let filled = known.filter(|(index, _)| of_all || columns.positions[*index].is_some());
@@ -406,7 +407,7 @@ impl DpeKeyColumns {
         Cow::Borrowed(departments::for_commune(&commune).unwrap_or_default())
     }
 
-    /// The address of a row: as geocoded, else as entered.
+    /// Returns the address of a row: as geocoded, else as entered.
     fn address<'r>(&self, row: &DpeRow<'r>) -> PostalAddress<'r> {
         let mut given = self
             .addresses
@@ -422,15 +423,15 @@ impl DpeKeyColumns {
         }
     }
 
-    /// Whether the file says nothing new of where a stored diagnostic is.
+    /// Returns whether the file gives no new place for a stored diagnostic.
     fn is_place_as_stored(&self, row: &DpeRow<'_>) -> bool {
         let position = [self.point, self.x, self.y, self.department];
         let columns = position.iter().chain(self.addresses.iter().flatten());
         columns.flatten().all(|index| row.is_as_stored(*index))
     }
 
-    /// Latitude and longitude in degrees, from `_geopoint`, else from the projected coordinates and the department's
-    /// projection.
+    /// Returns latitude and longitude in degrees, from `_geopoint`, else from the projected coordinates and the
+    /// department's projection. Calls `dropped` with a value that cannot be used.
     fn position(
         &self,
         row: &DpeRow<'_>,

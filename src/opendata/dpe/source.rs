@@ -7,7 +7,7 @@ use super::columns::all;
 use crate::source::cell::plain_name;
 use crate::source::{Error, Header, SourceLocation};
 
-/// Published names, current and former, to the index of the published column.
+/// Index of each published column, by its published names, current and former.
 static EXACT: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
     let mut names = HashMap::new();
     for (index, column) in all().iter().enumerate() {
@@ -21,7 +21,7 @@ static EXACT: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
     names
 });
 
-/// The same names normalised; current names take precedence over former ones.
+/// The same for normalised names; current names take precedence over former ones.
 static PLAIN: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
     let mut names = HashMap::new();
     for (index, column) in all().iter().enumerate() {
@@ -40,7 +40,7 @@ static PLAIN: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
 pub struct DpeColumns {
     /// Position in the file of each published column.
     pub positions: Vec<Option<usize>>,
-    /// Unknown columns, and further spellings of a known one.
+    /// Unknown columns, and columns that repeat a known one in another spelling.
     pub unknown: Vec<String>,
 }
 
@@ -89,22 +89,22 @@ impl DpeColumns {
         Ok(columns)
     }
 
-    /// Whether the file has a published column.
+    /// Returns whether the file has a published column.
     pub fn has(&self, name: &str) -> bool {
         index_of(name).is_some_and(|index| self.positions[index].is_some())
     }
 
-    /// Number of published columns in the file.
+    /// Returns the number of published columns in the file.
     pub fn count(&self) -> usize {
         self.positions.iter().flatten().count()
     }
 
-    /// Whether the file has every published column.
+    /// Returns whether the file has every published column.
     pub fn is_complete(&self) -> bool {
         self.count() == self.positions.len()
     }
 
-    /// What the file lacks to describe a diagnostic that is not known yet, in words; `None` if it lacks nothing.
+    /// Describes what the file lacks to add a diagnostic that is not stored yet; `None` if it lacks nothing.
     pub fn lacking(&self) -> Option<String> {
         let mut lacking: Vec<&str> = DESCRIPTION.to_vec();
         lacking.retain(|name| !self.has(name));
@@ -123,11 +123,11 @@ impl DpeColumns {
     }
 }
 
-/// Published columns that a file must have to add a diagnostic, the number among them.
+/// Minimum number of published columns that a file needs to add a diagnostic, including the diagnostic's number.
 pub const COLUMNS_TO_ADD_MIN: usize = 12;
-/// Columns without which a diagnostic says nothing.
+/// Columns that a file needs to add a diagnostic.
 const DESCRIPTION: [&str; 3] = ["date_etablissement_dpe", "etiquette_dpe", "type_batiment"];
-/// Columns of which one must tell where the dwelling is.
+/// Columns of which a file needs at least one to add a diagnostic: they say where the dwelling is.
 const PLACE: [&str; 6] = [
     "code_insee_ban",
     "code_postal_ban",
@@ -137,7 +137,7 @@ const PLACE: [&str; 6] = [
     "coordonnee_cartographique_x_ban",
 ];
 
-/// Index of a published column by its current name; `None` for an unknown name.
+/// Returns the index of a published column by its current name; `None` for an unknown name.
 pub fn index_of(name: &str) -> Option<usize> {
     all().iter().position(|column| column.name == name)
 }

@@ -1,4 +1,4 @@
-//! A stored diagnostic, read back as the cells it was made from: its values stand for the columns that a file lacks.
+//! Reads a stored diagnostic back as text cells: its values replace the columns that a file lacks.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ impl<'r> StoredDiagnostic<'r> {
     /// Reads a record of the table.
     ///
     /// # Errors
-    /// The record is no object of texts and numbers: the table is damaged.
+    /// The record is not an object of texts and numbers: the table is damaged.
     pub fn read(record: &'r [u8]) -> Result<Self, Error> {
         let damaged = |error| Error::damaged(Path::new(super::schema().name), error);
         let raw: HashMap<&str, &RawValue> = serde_json::from_slice(record).map_err(damaged)?;
@@ -53,12 +53,12 @@ impl<'r> StoredDiagnostic<'r> {
         Ok(stored)
     }
 
-    /// The value of a published column; empty where there is none.
+    /// Returns the value of a published column; empty if there is none.
     pub fn value(&self, column: &str) -> &str {
         self.values.get(column).map_or("", |value| &**value)
     }
 
-    /// How precisely the position was found from the address; `None` if the register gave it.
+    /// Returns how precisely the position was found from the address; `None` if the register gave the position.
     pub fn precision(&self) -> Option<&str> {
         self.values.get(LOCATION_PRECISION).map(|value| &**value)
     }

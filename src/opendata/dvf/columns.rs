@@ -251,17 +251,17 @@ impl DvfColumns {
         Ok(())
     }
 
-    /// Position of a field's column in the file; `None` if the file has no such column.
+    /// Returns the position of a field's column in the file; `None` if the file has no such column.
     pub fn position(&self, field: DvfField) -> Option<usize> {
         self.positions[field as usize]
     }
 
-    /// Whether the file has the column of a field.
+    /// Returns whether the file has the column of a field.
     pub fn has(&self, field: DvfField) -> bool {
         self.position(field).is_some()
     }
 
-    /// Published name of a field's column in this file's format, for messages.
+    /// Returns the published name of a field's column in this file's format, for messages.
     pub fn name(&self, field: DvfField) -> &'static str {
         let (_, geo, raw) = FIELDS[field as usize];
         if self.form == DvfForm::Raw && !raw.is_empty() {
@@ -272,8 +272,8 @@ impl DvfColumns {
     }
 }
 
-/// INSEE code of a commune from the department (2 or 3 characters) and the commune number, with leading zeros restored.
-/// Overseas departments have three characters, which leaves two for the commune number.
+/// Builds the INSEE code of a commune from the department (2 or 3 characters) and the commune number, with leading
+/// zeros restored. Overseas departments have three characters, which leaves two for the commune number.
 pub fn commune_code<'a>(form: DvfForm, department: &str, commune: &'a str) -> Cow<'a, str> {
     let commune = commune.trim();
     if form == DvfForm::Geo && (commune.len() > 3 || department.trim().is_empty()) {
@@ -292,7 +292,7 @@ pub fn commune_code<'a>(form: DvfForm, department: &str, commune: &'a str) -> Co
     ))
 }
 
-/// The 14-character parcel code from the tax office's parts; empty if there is no plan number.
+/// Builds the 14-character parcel code from the tax office's parts; empty without a plan number or a full commune code.
 pub fn parcel_code(commune: &str, prefix: &str, section: &str, plan: &str) -> String {
     let (prefix, section, plan) = (padded(prefix, 3), section.trim(), padded(plan, 4));
     if plan.is_empty() || commune.len() != 5 {

@@ -2,15 +2,16 @@
 //! repeated on its rows. There is one record per kind of property sold, for the most significant kinds only.
 //!
 //! Decisions that the contract leaves open: a record takes its address and position from its own row with the first
-//! parcel in order (a mean could lie in an empty place); `lots` counts the lots of distinct rows; a built surface of 0
-//! is unknown; a mutation over several dispositions carries the smallest disposition number.
+//! parcel in order (a mean could be in an empty place); without a position there, it takes the first one of its own
+//! rows. `lots` counts the lots of distinct rows. A built surface of 0 is unknown. The identifiers of a mutation over
+//! several dispositions use the smallest disposition number.
 
 use std::collections::BTreeSet;
 
 use super::row::{DvfRow, Local};
 use crate::source::cell::without_accents;
 
-/// Shares of a mutation are whole multiples of one part in this many.
+/// Shares of a mutation are rounded to multiples of 1 / `SHARE_PARTS`.
 const SHARE_PARTS: f64 = 1e6;
 
 /// Kinds of record. The variants are in order of precedence, which differs from the order of [`super::PROPERTY_TYPES`].
@@ -33,7 +34,7 @@ pub enum SaleKind {
 }
 
 impl SaleKind {
-    /// The published value of `property_type`.
+    /// Returns the published value of `property_type`.
     pub fn name(self) -> &'static str {
         match self {
             SaleKind::Flat => "Appartement",
@@ -46,7 +47,7 @@ impl SaleKind {
         }
     }
 
-    /// The building type that a record of this kind consists of; `None` means all rows.
+    /// Returns the building type that a record of this kind consists of; `None` means all rows.
     fn local(self) -> Option<Local> {
         match self {
             SaleKind::Flat => Some(Local::Flat),
@@ -105,7 +106,7 @@ fn unit<'a>(row: &'a DvfRow<'_>) -> Unit<'a> {
     )
 }
 
-/// The sales of a mutation; `rows` are all its readable rows, in source order. Empty if there are no rows.
+/// Returns the sales of a mutation; `rows` are all its readable rows, in source order. Empty if there are no rows.
 pub fn sales(rows: &[DvfRow<'_>]) -> Vec<SaleRecord> {
     let Some(first) = rows.first() else {
         return Vec::new();
@@ -117,7 +118,7 @@ pub fn sales(rows: &[DvfRow<'_>]) -> Vec<SaleRecord> {
     sales
 }
 
-/// Divides the mutation among its records by built surface, equally where one is unknown. The shares add up to 1.
+/// Divides the mutation among its records by built surface, or equally if one is unknown. The shares add up to 1.
 fn share(sales: &mut [SaleRecord]) {
     let records = sales.len();
     let surfaces: Option<Vec<f64>> = sales.iter().map(|sale| sale.surface_m2).collect();
@@ -133,7 +134,7 @@ fn share(sales: &mut [SaleRecord]) {
     }
 }
 
-/// The kinds of record that a mutation yields, by the contract's precedence.
+/// Returns the kinds of record that a mutation yields, by the contract's precedence.
 fn kinds(rows: &[DvfRow<'_>]) -> Vec<SaleKind> {
     let any = |local| rows.iter().any(|row| row.local == Some(local));
     let mut kinds = Vec::with_capacity(1);
@@ -329,21 +330,21 @@ impl<'r, 'a> Mutation<'r, 'a> {
     }
 }
 
-/// Sum rounded to two decimals, which removes binary rounding errors: surfaces have at most two decimals. `None`
-/// without values.
+/// Sums values and rounds to two decimals, which removes binary rounding errors: surfaces have at most two decimals.
+/// `None` without values.
 fn sum(values: impl Iterator<Item = f64>) -> Option<f64> {
     values
         .reduce(|total, value| total + value)
         .map(|total| (total * 100.0).round() / 100.0)
 }
 
-/// Department of a commune code: two characters, or three overseas.
+/// Returns the department of a commune code: two characters, or three overseas.
 pub fn department(insee_code: &str) -> &str {
     let length = if insee_code.starts_with("97") { 3 } else { 2 };
     insee_code.get(..length).unwrap_or_default()
 }
 
-/// House number, suffix and street as one line; `None` without any.
+/// Formats house number, suffix and street as one line; `None` if all are empty.
 fn address(row: &DvfRow<'_>) -> Option<String> {
     let [number, suffix, kind, name] = row.street;
     let number = number.strip_suffix(".0").unwrap_or(number);
@@ -402,7 +403,7 @@ fn digest(rows: &[DvfRow<'_>], first: &DvfRow<'_>) -> blake3::Hasher {
     hasher
 }
 
-/// First 20 hexadecimal characters of the digest, which includes the kind.
+/// Returns the first 20 hexadecimal characters of the digest, which includes the kind.
 fn id(digest: &blake3::Hasher, kind: SaleKind) -> String {
     let mut hasher = digest.clone();
     hasher.update(kind.name().as_bytes());

@@ -27,7 +27,7 @@ pub struct MutationBlock {
 }
 
 impl MutationBlock {
-    /// Row range of each mutation.
+    /// Returns the row range of each mutation.
     pub fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         let ends = self
             .starts
@@ -43,7 +43,7 @@ impl MutationBlock {
     }
 }
 
-/// Groups the rows of one file into mutations.
+/// A streaming grouper of the rows of one file into mutations.
 pub struct Grouper {
     file: String,
     /// Rows of the last mutation, which may continue in the next block.

@@ -34,12 +34,12 @@ pub struct DvfSelection {
     pub years: Option<RangeInclusive<i32>>,
 }
 
-/// What tells more of a sale's place than its rows do.
+/// Data from which the place of a sale is completed, in addition to its rows.
 #[derive(Clone, Copy)]
 pub struct PlaceSources<'s> {
     /// Contours that give the IRIS of a position.
     pub iris: Option<&'s IrisIndex>,
-    /// Gives the position of an address, for rows without one.
+    /// Finds the position of an address, for rows without a position.
     pub geocoder: &'s LazyGeocoder,
 }
 
@@ -103,7 +103,7 @@ pub fn convert(
     })
 }
 
-/// Gives a sale without a position that of its address; its identifier stays that of its rows.
+/// Sets the position of a sale without one from its address; its identifier stays that of its rows.
 fn place_sale(sale: &mut SaleRecord, geocoder: &LazyGeocoder) -> Option<Precision> {
     if sale.position.is_some() {
         return None;

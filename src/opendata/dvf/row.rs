@@ -68,7 +68,7 @@ pub struct DvfRow<'a> {
     pub lot_count: u32,
     /// Type of building, if the row describes one.
     pub local: Option<Local>,
-    /// Built surface, m²; 0 means unknown.
+    /// Built surface, m²; `None` if it is missing or 0.
     pub built_m2: Option<f64>,
     /// Number of main rooms.
     pub rooms: Option<f64>,
@@ -100,7 +100,7 @@ impl RowReader<'_> {
         SourceLocation::line(self.file, block.line(row)).column(self.columns.name(field))
     }
 
-    /// Parses a number of at least `min`; an invalid one is counted in `findings` and dropped.
+    /// Parses a number of at least 0; an invalid one is counted in `findings` and dropped.
     fn number(
         &self,
         block: &Block,
@@ -256,7 +256,7 @@ impl RowReader<'_> {
             if value.is_empty() || list.contains(&value) {
                 continue;
             }
-            // A spreadsheet adds decimals to codes, a word processor curls apostrophes.
+            // A spreadsheet adds decimals to codes; a word processor makes apostrophes curly.
             let plain = value.strip_suffix(".0").unwrap_or(value).replace('’', "'");
             if !list.contains(&&*plain) {
                 findings.count_unlisted(self.columns.name(field), value);
@@ -330,7 +330,7 @@ fn local(local_code: &str, name: &str) -> Option<Local> {
     }
 }
 
-/// Code of the land use; derived from the name for the uses that a record distinguishes, if there is no code.
+/// Returns the code of the land use. Without a code, derives it from the name for the uses that a record distinguishes.
 fn culture_code<'a>(culture_code: &'a str, name: &'a str) -> &'a str {
     if !culture_code.is_empty() {
         return culture_code;

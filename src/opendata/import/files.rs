@@ -1,8 +1,9 @@
-//! Which local files are imported, and which of them together.
+//! Selects the local files to import, and groups those that are imported together.
 //!
-//! A folder may hold files of other kinds: they are named and skipped, while a file that the user names must be what the
-//! command imports. Files of diagnostics with different columns are imported one after the other, those with most columns
-//! first: a row of each then completes what is stored, whatever else the same command imports.
+//! A folder may hold files of other kinds: they are reported and skipped, while a file that the user names must be what
+//! the command imports. Files of diagnostics with different columns are imported one after the other, those with the
+//! most columns first: the rows of a file then also complete the diagnostics that earlier files of the same command
+//! stored.
 
 use std::path::{Path, PathBuf};
 
@@ -21,11 +22,12 @@ const COLUMNS_SHOWN: usize = 4;
 pub struct LocalFiles {
     /// Files to import.
     pub inputs: Vec<ImportInput>,
-    /// Files of folders that hold something else.
+    /// Files of the folders that hold something else.
     pub skipped: Vec<SkippedFile>,
 }
 
-/// The files that arguments (files, globs, folders) name for a table. Reads the first rows of every file of a folder.
+/// Returns the files that arguments (files, globs, folders) name for a table. Reads the first rows of every file of a
+/// folder.
 ///
 /// # Errors
 /// An argument matches no file; a file of a folder cannot be read; or the folders hold nothing for the table.
@@ -58,7 +60,7 @@ pub fn local_files(table: ImportTable, arguments: &[PathBuf]) -> Result<LocalFil
     Ok(found)
 }
 
-/// Why a file of a folder is not one of a table; `None` if it is.
+/// Returns why a file of a folder does not belong to a table; `None` if it does.
 fn foreign(table: ImportTable, path: &Path) -> Result<Option<SkippedFile>, Error> {
     let name = path.display().to_string();
     let skipped = |reason| {
@@ -70,7 +72,7 @@ fn foreign(table: ImportTable, path: &Path) -> Result<Option<SkippedFile>, Error
     }
     let header = match read_header(path, &name) {
         Ok((_, header)) => header,
-        // A JSON document that is no list of rows, such as metadata or a map.
+        // A JSON document that is not a list of rows, such as metadata or a map.
         Err(Error::Malformed { reason, .. }) if is_json(path) => return skipped(reason),
         Err(error) => return Err(error),
     };
@@ -94,7 +96,7 @@ fn is_json(path: &Path) -> bool {
     name.ends_with(".json") || name.ends_with(".json.gz")
 }
 
-/// The table that a file with these columns is imported into; `None` if its columns are of no known kind.
+/// Returns the table that a file with these columns is imported into; `None` if its columns are of no known kind.
 fn kind_of(header: &Header) -> Option<ImportTable> {
     // Sales have the fewest columns in common with the others, addresses the most.
     if dvf::columns::DvfColumns::find(header, "").is_ok() {
@@ -107,7 +109,7 @@ fn kind_of(header: &Header) -> Option<ImportTable> {
     is_ban.then_some(ImportTable::Ban)
 }
 
-/// What a table holds, in words.
+/// Returns what a table holds, in words.
 fn content(table: ImportTable) -> &'static str {
     match table {
         ImportTable::Dataset(Dataset::Dvf) => "recorded sales (DVF)",
@@ -116,9 +118,9 @@ fn content(table: ImportTable) -> &'static str {
     }
 }
 
-/// Divides files into groups that are imported one after the other, each as one publication: files of diagnostics by their
-/// columns, those with most columns first. JSON leaves out columns without a value, so it forms one group. All other files
-/// are one group.
+/// Divides files into groups that are imported one after the other, each as one publication. Files of diagnostics are
+/// grouped by their columns, those with the most columns first. JSON leaves out columns without a value, so all JSON
+/// files of diagnostics form one group. Files of other tables form one group.
 ///
 /// # Errors
 /// A file cannot be read, or lacks the number of the diagnostic.

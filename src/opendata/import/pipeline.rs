@@ -34,7 +34,7 @@ struct ConversionContext {
     geocoder: LazyGeocoder,
 }
 
-/// Converts blocks and pushes the batches in order.
+/// Consumer of blocks: converts them and pushes the batches in order.
 pub(super) struct BlockConsumer<'c> {
     table: ImportTable,
     context: Arc<ConversionContext>,
@@ -45,7 +45,7 @@ pub(super) struct BlockConsumer<'c> {
     columns: Option<SourceColumns>,
     has_all_columns: bool,
     allow_partial: bool,
-    /// What is stored already; looked up for a file that lacks columns.
+    /// Rows that are already stored; opened for a file that lacks columns.
     stored: Option<Arc<StoredRows>>,
     converting: VecDeque<Conversion>,
     /// Number of rows read from this source.
@@ -136,7 +136,7 @@ impl<'c> BlockConsumer<'c> {
         Ok(())
     }
 
-    /// The columns of the block's header; computed again only if the header has changed.
+    /// Returns the columns of the block's header; computed again only if the header has changed.
     fn columns(&mut self, block: &Block) -> Result<SourceColumns, Error> {
         let same = self
             .header
@@ -180,7 +180,7 @@ impl<'c> BlockConsumer<'c> {
         Ok(columns)
     }
 
-    /// Opens what is stored for a file that lacks columns, once, and tells what becomes of its rows.
+    /// Opens the stored rows, once, for a file that lacks columns. Adds a note if the file can add no diagnostics.
     fn look_up_stored(&mut self, columns: &dpe::source::DpeColumns) -> Result<(), Error> {
         if self.stored.is_some() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Address columns of a portfolio: which they are, the address of a row, and the output columns that tell how it was
-//! understood.
+//! Address columns of a portfolio: finds them, reads the address of a row, and builds the output columns that say how
+//! the address was understood.
 //!
 //! A row may give an address instead of a position. Rows of a block with the same address are searched once.
 
@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Field};
 use crate::source::Block;
 use toise_geocode::resolve::{PostalAddress, Resolved};
 
-/// Fields of an address, as columns: the line with number and street, the postal code by two names, the commune.
+/// Fields of an address, as columns: the line with number and street, the postal code under two names, the commune.
 pub const ADDRESS_FIELDS: [&str; 4] = ["address", "postcode", "postal_code", "city"];
 
 /// The columns of a portfolio that give an address.
@@ -23,12 +23,12 @@ pub struct AddressColumns {
     pub postal_code: Option<usize>,
     /// Commune.
     pub city: Option<usize>,
-    /// INSEE code that the address must lie in.
+    /// INSEE code of the commune that the address must be in.
     pub insee_code: Option<usize>,
 }
 
 impl AddressColumns {
-    /// The address columns among named columns; `postcode` wins over `postal_code`.
+    /// Finds the address columns among named columns; `postcode` takes precedence over `postal_code`.
     pub fn find<'n>(named: impl Iterator<Item = (usize, &'n str)> + Clone) -> Self {
         let of = |wanted: &str| {
             let mut columns = named.clone();
@@ -43,12 +43,12 @@ impl AddressColumns {
         }
     }
 
-    /// Whether there are any.
+    /// Returns whether there are any.
     pub fn are_given(&self) -> bool {
         self.address.is_some() || self.postal_code.is_some() || self.city.is_some()
     }
 
-    /// The address of a row; empty where its cells are.
+    /// Returns the address of a row; a part is empty if its cell is empty or there is no column.
     pub fn of_row<'b>(&self, block: &'b Block, row: usize) -> PostalAddress<'b> {
         let cell =
             |column: Option<usize>| column.map_or("", |column| block.cell(row, column).trim());
@@ -61,7 +61,7 @@ impl AddressColumns {
     }
 }
 
-/// The output columns `address_label`, `address_score`, `address_confidence` and `address_precision`.
+/// Builder of the output columns `address_label`, `address_score`, `address_confidence` and `address_precision`.
 #[derive(Default)]
 pub struct AddressAnswerBuilder {
     labels: StringBuilder,
@@ -71,7 +71,7 @@ pub struct AddressAnswerBuilder {
 }
 
 impl AddressAnswerBuilder {
-    /// The columns.
+    /// Returns the fields of the columns.
     pub fn fields() -> [Field; 4] {
         [
             Field::new("address_label", DataType::Utf8, true),
@@ -81,7 +81,7 @@ impl AddressAnswerBuilder {
         ]
     }
 
-    /// Adds a row: what its address was understood as, or nothing where none was used.
+    /// Adds a row: the result of geocoding its address, or nulls if no address was used.
     pub fn push(&mut self, found: Option<&Resolved>) {
         self.labels.append_option(found.map(|found| &found.label));
         self.scores
@@ -92,7 +92,7 @@ impl AddressAnswerBuilder {
             .append_option(found.map(|found| found.precision.name()));
     }
 
-    /// The finished columns.
+    /// Returns the finished columns.
     pub fn finish(&mut self) -> [ArrayRef; 4] {
         [
             Arc::new(self.labels.finish()),

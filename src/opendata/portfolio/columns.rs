@@ -15,7 +15,7 @@ pub struct PortfolioColumns {
     pub ignored: Vec<String>,
 }
 
-/// Checks that each rename is of a column of the portfolio, to a field.
+/// Checks that each rename maps a column of the portfolio to a field.
 fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error> {
     let Portfolio {
         what,
@@ -106,7 +106,7 @@ impl PortfolioColumns {
         })
     }
 
-    /// Values of a row's key columns.
+    /// Returns the values of a row's key columns.
     pub fn key<'b>(
         &self,
         block: &'b Block,

@@ -2,7 +2,7 @@
 //! error.
 //!
 //! This applies to CSV rows with a different number of cells than the header, bytes that are not UTF-8, and lines that
-//! are not JSON objects. Parquet is read with the importer's reader. The keys of the first NDJSON object serve as
+//! are not JSON objects. Parquet is read with the importer's reader. The keys of the first NDJSON object serve as the
 //! header; a key that occurs only in later lines is still read if it is a field, because all fields are added to the
 //! header.
 
@@ -128,7 +128,7 @@ impl OpenPortfolio {
     }
 }
 
-/// The keys of the first readable object, followed by every field and key it lacks.
+/// Returns the keys of the first readable object, followed by the fields and key columns that it lacks.
 fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<Header, Error> {
     let mut names: Vec<String> = Vec::new();
     let path = portfolio.input.display();
@@ -241,7 +241,7 @@ fn read_csv(
             let line = record.position().map_or(0, csv::Position::line);
             let row = block.len();
             block.start_row(line);
-            // A row of another width has a fault; what is beyond the header is not kept with it.
+            // A row of another width has a fault, and its cells beyond the header are dropped.
             for cell in record.iter().take(header.names.len()) {
                 match std::str::from_utf8(cell) {
                     Ok(cell) => block.push_cell(cell),

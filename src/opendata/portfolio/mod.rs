@@ -42,7 +42,7 @@ pub struct Portfolio {
     pub what: String,
     /// Field names that a column may have.
     pub fields: Vec<String>,
-    /// Fields that change the output where they occur; of NDJSON they are read only if its first object names them.
+    /// Fields that change the output if they are given; in NDJSON, they are read only if the first object has them.
     pub only_if_named: Vec<String>,
     /// Pairs of input column and the field it stands for.
     pub renames: Vec<(String, String)>,
@@ -84,14 +84,14 @@ pub enum Error {
     /// A thread ended unexpectedly.
     #[error("a worker stopped: {0}")]
     Worker(&'static str),
-    /// Those who answer the rows elsewhere do not.
+    /// The other processes that answer the rows have failed.
     #[error("{0}")]
     Elsewhere(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// The blocks of a portfolio in order.
 pub type Blocks<'b> = dyn Iterator<Item = Result<InputRows, Error>> + 'b;
-/// Takes the answers to blocks, in order, with their statistics.
+/// Function that takes the answers to blocks, in order, with their statistics.
 pub type Answers<'a, C> = dyn FnMut(&RecordBatch, C) -> Result<(), Error> + 'a;
 
 type PendingAnswer<C> = Receiver<Result<(RecordBatch, C), Error>>;
@@ -153,8 +153,8 @@ pub fn run<C: Send + 'static>(
     Ok(())
 }
 
-/// Processes a portfolio whose blocks are answered elsewhere: `answer` takes the blocks and hands over as many answers, in
-/// the same order. Returns once the complete output is on disk. Blocks.
+/// Processes a portfolio whose blocks are answered elsewhere: `answer` takes the blocks and passes one answer per block
+/// to its second argument, in the same order. Returns once the complete output is on disk. Blocks.
 ///
 /// # Errors
 ///
@@ -176,7 +176,7 @@ pub fn run_elsewhere<C>(
             count(counts);
             output.write(batch)
         });
-        // A reader that still has rows ends when nobody takes them.
+        // If the reader still has rows, it ends because nothing receives them.
         drop(blocks);
         let read = reader
             .join()

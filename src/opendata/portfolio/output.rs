@@ -116,7 +116,7 @@ impl PortfolioOutput {
 impl Drop for PortfolioOutput {
     fn drop(&mut self) {
         if self.writer.take().is_some() {
-            // The error that ended the run is the one to report; the leftover has a temporary name.
+            // The error that ended the run is reported; a file that is left over has a temporary name.
             let _ = fs::remove_file(&self.partial);
         }
     }

@@ -1,4 +1,4 @@
-//! Blocks of a portfolio as Arrow batches, to send them to another process and read them there.
+//! Converts blocks of a portfolio to Arrow batches and back, to send them to another process.
 //!
 //! A row is the list of its cells, because an unreadable row may have fewer cells than the header.
 
@@ -23,15 +23,15 @@ static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
 });
 
 impl InputRows {
-    /// The schema of [`Self::to_batch`].
+    /// Returns the schema of [`Self::to_batch`].
     pub fn sent_schema() -> &'static SchemaRef {
         &SCHEMA
     }
 
-    /// The rows as one batch.
+    /// Converts the rows to one batch.
     ///
     /// # Errors
-    /// More text than a batch holds: 2 GiB.
+    /// The text is longer than a batch can hold: 2 GiB.
     pub fn to_batch(&self) -> Result<RecordBatch, ArrowError> {
         let rows = 0..self.block.len();
         let numbers = rows.clone().map(|row| self.first_row + row as u64);
@@ -55,7 +55,7 @@ impl InputRows {
         )
     }
 
-    /// The rows of a batch made by [`Self::to_batch`], under a header.
+    /// Reads the rows of a batch made by [`Self::to_batch`], under a header.
     ///
     /// # Errors
     /// The batch has another schema.

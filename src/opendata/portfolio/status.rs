@@ -1,4 +1,4 @@
-//! The status of a portfolio row: whether it has a result, and by name why not, for filters and counts.
+//! The status of a portfolio row: whether it has a result, and otherwise the kind of fault, for filters and counts.
 
 use toise_geo::plausible::PositionFault;
 
@@ -6,13 +6,13 @@ use toise_geo::plausible::PositionFault;
 pub const STATUS: &str = "status";
 /// Status of a row that was processed.
 pub const STATUS_OK: &str = "ok";
-/// Status of a row with another fault than its position; its column `error` says which.
+/// Status of a row with a fault other than its position; the column `error` says which.
 const STATUS_ERROR: &str = "error";
 
 /// Why a row has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowFault {
-    /// Its position cannot be that of a home in France.
+    /// The position cannot be that of a home in France.
     #[error("{path}: {fault}")]
     Position {
         /// Path of its fields, for messages.
@@ -20,13 +20,13 @@ pub enum RowFault {
         /// What is wrong with it.
         fault: PositionFault,
     },
-    /// Anything else, in words.
+    /// Any other fault, in words.
     #[error("{0}")]
     Other(String),
 }
 
 impl RowFault {
-    /// The status of the row: `outside_france`, `coordinates_swapped?` or `error`.
+    /// Returns the status of the row: `outside_france`, `coordinates_swapped?` or `error`.
     pub fn status(&self) -> &'static str {
         match self {
             Self::Position { fault, .. } => fault.name(),

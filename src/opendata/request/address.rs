@@ -1,7 +1,7 @@
-//! Where the record of a match is: the clause that an address stands for, and the check of a place.
+//! Place of the record that a match seeks: the filter clause for an address, and the check of a position.
 //!
-//! A house number or a street restricts candidates to its surroundings, a mere town to its commune. The radii allow for
-//! records that are placed at the centre of their parcel, and for streets that are known by one point.
+//! A house number or a street restricts candidates to its surroundings, a town alone to its commune. The radii allow
+//! for records that are placed at the centre of their parcel, and for streets that are known by one point.
 
 use crate::{Dataset, MatchRequest};
 use toise_contract::filter::{Clause, ClauseTest};
@@ -20,7 +20,7 @@ pub const ADDRESS_RADIUS_M: f64 = 50.0;
 /// Radius around the middle of a street, metres.
 pub const STREET_RADIUS_M: f64 = 300.0;
 
-/// Column with the INSEE code of a record.
+/// Returns the column with the INSEE code of a record.
 pub fn commune_column(dataset: Dataset) -> &'static str {
     match dataset {
         Dataset::Dpe => "code_insee_ban",
@@ -28,7 +28,7 @@ pub fn commune_column(dataset: Dataset) -> &'static str {
     }
 }
 
-/// The condition that an address stands for.
+/// Returns the condition that replaces an address.
 pub fn clause(dataset: Dataset, found: &Resolved) -> Clause {
     let within = |radius_m| {
         let (lat, lon) = found.position();
@@ -45,10 +45,11 @@ pub fn clause(dataset: Dataset, found: &Resolved) -> Clause {
 }
 
 impl MatchRequest {
-    /// Checks that the place of its filters can be that of a home in France; [`PLACE_PATH`] is where a body says it.
+    /// Checks that the position among the filters can be that of a home in France. Its path in a body is
+    /// [`PLACE_PATH`].
     ///
     /// # Errors
-    /// It lies abroad or at sea, or its latitude and longitude seem to be swapped.
+    /// The position is abroad or at sea, or its latitude and longitude seem to be swapped.
     pub fn check_place(&self) -> Result<(), PositionFault> {
         let tests = self.filter.iter().map(|clause| &clause.test);
         let mut places = tests.filter_map(|test| match test {
@@ -58,10 +59,10 @@ impl MatchRequest {
         places.try_for_each(|(lat, lon)| check_position(lat, lon))
     }
 
-    /// Replaces the address by the condition it stands for, and tells how it was understood; `None` without an address.
+    /// Replaces the address by a condition, and returns the result of geocoding it; `None` without an address.
     ///
     /// # Errors
-    /// It is not found, or not surely enough.
+    /// The address is not found, or the result is not certain enough.
     pub fn locate(
         &mut self,
         dataset: Dataset,

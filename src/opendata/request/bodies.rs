@@ -1,7 +1,7 @@
 //! The open-data bodies as field tables: every filter, sort key and scoring target with its kind and allowed values.
 //!
-//! These tables are the only statement of what a body may hold: `super::parse` reads with them and the OpenAPI
-//! document is written from them. A filter is named as the column it constrains; `location` stands for the pair of
+//! These tables alone define what a body may hold: `super::parse` validates with them, and the OpenAPI document is
+//! generated from them. A filter has the name of the column that it constrains; `location` stands for the pair of
 //! position columns.
 
 mod tables;
@@ -46,7 +46,7 @@ pub struct DatasetBodies {
     pub targets: &'static [Field],
 }
 
-/// The request bodies of a table.
+/// Returns the request bodies of a table.
 pub fn bodies(dataset: Dataset) -> &'static DatasetBodies {
     match dataset {
         Dataset::Dpe => &DPE,
@@ -62,7 +62,7 @@ const fn target(name: &'static str, kind: FieldKind, about: &'static str) -> Fie
     Field::optional(name, kind, about)
 }
 
-/// The body of a search with these filters and sort keys.
+/// Builds the body of a search with these filters and sort keys.
 const fn search(filters: &'static [Field], sort_keys: &'static [&'static str]) -> [Field; 5] {
     [
         Field::optional(
@@ -91,7 +91,7 @@ const fn search(filters: &'static [Field], sort_keys: &'static [&'static str]) -
     ]
 }
 
-/// The body of a match with these filters and targets.
+/// Builds the body of a match with these filters and targets.
 const fn matching(filters: &'static [Field], targets: &'static [Field]) -> [Field; 3] {
     [
         Field::optional(
@@ -114,7 +114,7 @@ const fn size(size_max: usize, default: usize) -> Field {
         .or(DefaultValue::Integer(default as i64))
 }
 
-/// The items of a `_many` call.
+/// Builds the list of items of a `_many` call.
 const fn items(item: FieldKind) -> ListOf {
     ListOf {
         item,

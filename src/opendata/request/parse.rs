@@ -1,7 +1,6 @@
-//! Open-data bodies, read against their tables, as requests.
+//! Parses open-data bodies into requests, with the tables of their fields.
 //!
-//! The cursor is read as a string first and opened only when the rest of the body is known, because it is bound to the
-//! query of that body.
+//! The cursor is decoded only when the rest of the body is known, because it is bound to the query of that body.
 
 use serde_json::Value;
 
@@ -15,7 +14,7 @@ use toise_contract::fields::{Taken, Values, read};
 use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_contract::walk::JsonPath;
 
-/// Parses the body of a search; `cursors` opens its cursor.
+/// Parses the body of a search; `cursors` decodes its cursor.
 pub fn parse_search(
     dataset: Dataset,
     body: &Value,
@@ -75,7 +74,7 @@ fn filters(values: Option<Values<'_>>) -> Filter {
     clauses.collect()
 }
 
-/// What a filter asks; `None` when it does not constrain.
+/// Converts the value of a filter to its test; `None` if it constrains nothing.
 fn test(taken: Taken<'_>) -> Option<ClauseTest> {
     match taken {
         Taken::Text(text) | Taken::Word(text) => Some(ClauseTest::OneOf(vec![text.to_owned()])),

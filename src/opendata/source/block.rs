@@ -1,6 +1,6 @@
 //! A block of rows as text cells in one allocation, which readers pass to converters on other threads.
 //!
-//! Cells are not allocated one by one; a block of a few thousand rows costs three vectors.
+//! Cells are not allocated one by one; a block of a few thousand rows costs one string and three vectors.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Block {
     /// Target amount of text per block, in bytes; exceeded by at most one row.
     pub const BYTES_TARGET: usize = 2 << 20;
 
-    /// An empty block.
+    /// Creates an empty block.
     pub fn new(header: Arc<Header>) -> Self {
         Self {
             header,
@@ -38,32 +38,32 @@ impl Block {
         }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Bytes of text in the block.
+    /// Returns the bytes of text in the block.
     pub fn bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// Whether the block has reached its target size.
+    /// Returns whether the block has reached its target size.
     pub fn is_full(&self) -> bool {
         self.len() >= Self::ROWS_MAX || self.bytes() >= Self::BYTES_TARGET
     }
 
-    /// Line number of a row in its source, from 1.
+    /// Returns the line number of a row in its source, from 1.
     pub fn line(&self, row: usize) -> u64 {
         self.lines[row]
     }
 
-    /// A cell; empty if the row has fewer cells than the header.
+    /// Returns a cell; empty if the row has fewer cells than the header.
     pub fn cell(&self, row: usize, column: usize) -> &str {
         let first = self.first_cells[row] as usize;
         let after = self
@@ -82,7 +82,7 @@ impl Block {
         &self.text[start..self.ends[index] as usize]
     }
 
-    /// The cells of a row, as many as it has.
+    /// Returns the cells of a row, as many as it has.
     pub fn cells(&self, row: usize) -> impl Iterator<Item = &str> {
         let first = self.first_cells[row] as usize;
         let next = self.first_cells.get(row + 1);

@@ -21,7 +21,7 @@ pub fn decimal(cell: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// The cell with a decimal point and without blanks between thousands; `None` if it contains other characters.
+/// Returns the cell with a decimal point and without blanks between thousands; `None` if it contains other characters.
 fn decimal_text(cell: &str) -> Option<String> {
     let mut text = String::with_capacity(cell.len());
     let mut commas = 0;
@@ -39,9 +39,9 @@ fn decimal_text(cell: &str) -> Option<String> {
     (commas <= 1).then_some(text)
 }
 
-/// Converts a cell to a JSON number in its shortest notation, so that a number is written alike whatever its source:
-/// `315`, `315.0`, `315,00` and `3.15e2` give `315`. Whole numbers keep all their digits; others are those of a 64-bit
-/// float. A flag of older files becomes 1 or 0. `None` if it is not a number.
+/// Converts a cell to a JSON number in its shortest notation, so that every source gives the same text: `315`, `315.0`,
+/// `315,00` and `3.15e2` give `315`. Whole numbers keep all their digits; others are those of a 64-bit float. A flag of
+/// older files becomes 1 or 0. `None` if it is not a number.
 pub fn json_number(cell: &str) -> Option<Cow<'_, str>> {
     let cell = cell.trim();
     if is_shortest(cell) {
@@ -66,8 +66,8 @@ pub fn json_number(cell: &str) -> Option<Cow<'_, str>> {
 /// Significant digits that every decimal number keeps as a 64-bit float.
 const FLOAT_DIGITS: usize = f64::DIGITS as usize;
 
-/// Whether a text is a JSON number that cannot be written shorter: a whole number, or one of at most [`FLOAT_DIGITS`]
-/// digits without an exponent and without zeros at its end.
+/// Returns whether a text is a JSON number that cannot be written shorter: a whole number, or one of at most
+/// [`FLOAT_DIGITS`] digits without an exponent and without zeros at its end.
 fn is_shortest(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     let is_plain = match text.contains('.') {
@@ -145,8 +145,9 @@ fn days_from_civil(year: i32, month: u32, day: u32) -> Option<i32> {
 /// Day number of 1970-01-01, counted from 0001-01-01 as day 1.
 const EPOCH_FROM_CE: i32 = 719_163;
 
-/// Converts a day to the register's notation, `yyyy-mm-dd`, followed by its time unless that is midnight; a cell that is
-/// no day gives `None`. Spreadsheets write `05/01/2023`, tables with typed columns `2023-01-05T00:00:00`.
+/// Parses a day and returns its day number and its text in the register's notation: `yyyy-mm-dd`, followed by the time
+/// unless that is midnight. `None` if the cell is not a day. Spreadsheets write `05/01/2023`, tables with typed columns
+/// `2023-01-05T00:00:00`.
 pub fn published_day(cell: &str) -> Option<(i32, Cow<'_, str>)> {
     let cell = cell.trim();
     let days = day(cell)?;
@@ -162,14 +163,14 @@ pub fn published_day(cell: &str) -> Option<(i32, Cow<'_, str>)> {
     Some((days, text))
 }
 
-/// The date of a day number (days since 1970-01-01).
+/// Returns the date of a day number (days since 1970-01-01).
 pub fn date_of(days: i32) -> chrono::NaiveDate {
     chrono::NaiveDate::from_num_days_from_ce_opt(days.saturating_add(EPOCH_FROM_CE))
         .unwrap_or_default()
 }
 
 /// Restores an administrative code: `69.0` loses its decimals, `1053` gets its leading zero back. Codes of departments,
-/// communes and parcels start with at most one zero, so a cell that is shorter still is returned unchanged.
+/// communes and parcels start with at most one zero, so a cell that lacks more characters is returned unchanged.
 pub fn code(cell: &str, width: usize) -> Cow<'_, str> {
     let cell = whole(cell);
     if cell.len() + 1 != width
@@ -190,7 +191,7 @@ pub fn padded(cell: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{cell:0>width$}"))
 }
 
-/// The cell without the decimals that a spreadsheet adds to whole numbers.
+/// Returns the cell without the decimals that a spreadsheet adds to whole numbers.
 fn whole(cell: &str) -> &str {
     let cell = cell.trim();
     match cell.split_once(['.', ',']) {

@@ -1,5 +1,5 @@
 //! Reads CSV and similar formats. The delimiter is detected from the header line. A row with a different number of
-//! cells than the header, or bytes that are not UTF-8, end the reading with an error. Takes about 1.5 µs per DVF row.
+//! cells than the header, or bytes that are not UTF-8, stop the reader with an error. Takes about 1.5 µs per DVF row.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use toise_base::delimiter::detect_delimiter;
 /// Size of the buffer between decompression and splitting, bytes.
 const SPLIT_BUFFER_BYTES: usize = 256 << 10;
 
-/// Reads delimited text.
+/// A reader of delimited text.
 pub(super) struct DelimitedReader<R> {
     rows: csv::Reader<RecordBound<R>>,
     ends: RecordEnds,

@@ -41,7 +41,7 @@ impl JsonColumns {
         Ok(position)
     }
 
-    /// Adds an object as a row; `cells` is a reused buffer. Fails with what is wrong if it has too many columns.
+    /// Adds an object as a row; `cells` is a reused buffer. Returns a message if there are too many columns.
     fn push<'t>(
         &mut self,
         block: &mut Block,
@@ -109,7 +109,7 @@ impl<'t, 'de: 't> Deserialize<'de> for JsonRow<'t> {
 #[derive(Deserialize)]
 struct JsonKey<'t>(#[serde(borrow)] std::borrow::Cow<'t, str>);
 
-/// Reads one object per line.
+/// A reader of one object per line.
 pub(super) struct NdJsonReader<R> {
     lines: Lines<BufReader<R>>,
     name: String,
@@ -156,7 +156,7 @@ impl<R: Read> BlockReader for NdJsonReader<R> {
     }
 }
 
-/// Reads a page, which is held in memory completely.
+/// A reader of a page that is held in memory completely.
 pub(super) struct PageReader {
     text: String,
     name: String,

@@ -30,7 +30,7 @@ pub struct SourceLocation {
 }
 
 impl SourceLocation {
-    /// A whole file.
+    /// Creates the location of a whole file.
     pub fn file(file: &str) -> Self {
         Self {
             file: file.into(),
@@ -38,7 +38,7 @@ impl SourceLocation {
         }
     }
 
-    /// A line of a file.
+    /// Creates the location of a line of a file.
     pub fn line(file: &str, line: u64) -> Self {
         Self {
             file: file.into(),
@@ -47,7 +47,7 @@ impl SourceLocation {
         }
     }
 
-    /// The same location, with a column.
+    /// Returns the same location with a column.
     pub fn column(mut self, column: impl Into<String>) -> Self {
         self.column = Some(column.into());
         self
@@ -110,7 +110,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error for a malformed source.
+    /// Creates an error for a malformed source.
     pub fn malformed(place: SourceLocation, reason: impl Into<String>) -> Self {
         Self::Malformed {
             place,
@@ -118,7 +118,7 @@ impl Error {
         }
     }
 
-    /// Converts a read error; an unexpected end of the data gets a message that says what to do.
+    /// Converts a read error; an unexpected end of the data gets a message that names the probable cause.
     pub(crate) fn reading(place: SourceLocation, source: std::io::Error) -> Self {
         use std::io::ErrorKind;
         match source.kind() {

@@ -32,13 +32,13 @@ pub enum SourceFormat {
     Parquet,
 }
 
-/// Reads the rows of a source, block by block.
+/// A reader of the rows of a source, block by block.
 pub trait BlockReader {
-    /// The next rows; `None` at the end. Blocks the calling thread.
+    /// Returns the next rows; `None` at the end. Blocks the calling thread.
     fn next_block(&mut self) -> Result<Option<Block>, Error>;
 }
 
-/// Counts and digests the bytes of a source while they are read.
+/// Count and digest of the bytes of a source, updated while they are read. Clones share them.
 #[derive(Clone, Default)]
 pub struct ByteMeter {
     bytes: Arc<AtomicU64>,
@@ -46,12 +46,12 @@ pub struct ByteMeter {
 }
 
 impl ByteMeter {
-    /// Number of bytes read so far.
+    /// Returns the number of bytes read so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// BLAKE3 digest of the bytes read so far, hexadecimal.
+    /// Returns the BLAKE3 digest of the bytes read so far, hexadecimal.
     pub fn checksum(&self) -> String {
         self.hasher.lock().finalize().to_hex().to_string()
     }
@@ -71,7 +71,7 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-/// Opens a source for reading block by block; errors call it `name`.
+/// Opens a source for reading block by block; `name` stands for it in errors.
 ///
 /// # Errors
 ///
@@ -85,8 +85,8 @@ pub fn open<'r>(
     open_as(source, name, format, meter).map(|(_, rows)| rows)
 }
 
-/// The format of a file and the columns of its first rows. Reads the beginning of a CSV or NDJSON file, the footer of a
-/// Parquet file and the whole of a JSON page.
+/// Returns the format of a file and the columns of its first rows. Reads the beginning of a CSV or NDJSON file, the
+/// footer of a Parquet file and the whole of a JSON page.
 ///
 /// # Errors
 ///
@@ -206,7 +206,7 @@ fn detect(probe: &[u8], name: &str) -> Result<SourceFormat, Error> {
     })
 }
 
-/// Whether the probe is UTF-8; a character truncated at its end is accepted.
+/// Returns whether the probe is UTF-8; a character truncated at its end is accepted.
 fn looks_like_utf8(probe: &[u8]) -> bool {
     match std::str::from_utf8(probe) {
         Ok(_) => true,
@@ -214,7 +214,7 @@ fn looks_like_utf8(probe: &[u8]) -> bool {
     }
 }
 
-/// Converts Windows-1252, which French spreadsheets write, to UTF-8.
+/// A reader that converts Windows-1252, which French spreadsheets write, to UTF-8.
 struct Windows1252<R> {
     inner: R,
     buffer: Vec<u8>,

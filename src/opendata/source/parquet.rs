@@ -1,6 +1,7 @@
 //! Reads Parquet files whose columns have the published names. Values become text cells as in other containers, so that
-//! dates, codes and decimals are parsed in one place. A float that is a whole number becomes text without decimals: tables
-//! that were written from CSV hold codes and house numbers as floats where some rows have none. NaN is a missing value.
+//! dates, codes and decimals are parsed in one place. A float that is a whole number becomes text without decimals:
+//! tables that were written from CSV hold codes and house numbers as floats if some rows have none. NaN is a missing
+//! value.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,7 +22,7 @@ const BATCH_ROWS: usize = 2_048;
 /// The first bytes of a Parquet file.
 pub(super) const MAGIC: &[u8] = b"PAR1";
 
-/// The columns of a Parquet file, from its footer.
+/// Reads the columns of a Parquet file from its footer.
 pub(super) fn header(file: File, name: &str) -> Result<Arc<Header>, Error> {
     let rows = open(file, name)?;
     Ok(Arc::new(Header {
@@ -34,7 +35,7 @@ fn open(file: File, name: &str) -> Result<ForeignParquet, Error> {
         .map_err(|error| Error::malformed(SourceLocation::file(name), error.to_string()))
 }
 
-/// Reads Parquet. The source is copied to a temporary file first, because the footer is at its end.
+/// A reader of Parquet. It copies the source to a temporary file first, because the footer is at the end.
 pub(super) struct ParquetReader {
     batches: ForeignParquet,
     name: String,
@@ -89,7 +90,7 @@ impl BlockReader for ParquetReader {
     }
 }
 
-/// A column as text; `None` for one of a type that no published column has.
+/// Converts a column to text; `None` for a type that no published column has.
 fn cells(column: &ArrayRef) -> Result<Option<ArrayRef>, ArrowError> {
     let text = |number: Option<String>| number.filter(|text| text != "NaN");
     Ok(match column.data_type() {
