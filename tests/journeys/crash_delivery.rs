@@ -102,9 +102,13 @@ impl Client {
                 .collect();
             next += 2;
             let mut changed = BTreeMap::new();
-            for _ in 0..CHANGES.min(shown.len()) {
+            for change in 0..CHANGES.min(shown.len()) {
                 let nth = draw.below(shown.len());
-                changed.insert(nth, 100_000 + round as u64);
+                // Homes whose prices change alike look like one home.
+                changed.insert(
+                    nth,
+                    100_000 + 7 * (CHANGES * round as usize + change) as u64,
+                );
             }
             sent.extend(
                 changed
