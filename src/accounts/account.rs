@@ -1,4 +1,4 @@
-//! Accounts in the store: creating, listing, finding them, and rotating their signing secret.
+//! Accounts in the store: creating, listing and finding them, and rotating their secrets and webhook keys.
 //!
 //! An account's name never changes. It has a webhook key and a signing secret from its creation. Every call blocks;
 //! calls that change something return once the change is durable.
@@ -18,16 +18,16 @@ use toise_store::{self as store, Store};
 
 /// Maximum length of an account name, in characters.
 pub const NAME_CHARS_MAX: usize = 100;
-/// What an account name must be.
+/// The rule for an account name.
 pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters, \
                              blanks at the ends or the form of a UUID";
 /// How long a rotated secret stays valid after the new one is created.
 pub const SECRET_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
-/// Maximum number of secrets that are valid at once: if a secret is rotated more often within the overlap, the oldest
+/// Maximum number of secrets that are valid at once. If a secret is rotated more often within the overlap, the oldest
 /// ends early.
 const SIGNING_MAX: u32 = 4;
 
-/// Why a call about accounts failed.
+/// The reason why a call about accounts failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
@@ -58,21 +58,22 @@ pub struct Account {
     pub created_at: DateTime<Utc>,
     /// Value of the `x-webhook-key` header on its deliveries.
     pub webhook_key: WebhookKey,
-    /// The key that takes its place, if it is being rotated; until then deliveries carry it in `x-webhook-key-next`.
+    /// The key that replaces it, while it is being rotated. Until then deliveries carry the new key in
+    /// `x-webhook-key-next`.
     pub next_webhook_key: Option<NextWebhookKey>,
 }
 
-/// A webhook key that takes the place of another.
+/// A webhook key that will replace the current one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextWebhookKey {
     /// The key.
     pub key: WebhookKey,
-    /// When it takes the place.
+    /// The time at which it replaces the current one.
     pub from: DateTime<Utc>,
 }
 
 impl Account {
-    /// The account as it is at a moment: a next webhook key whose time has come is the webhook key.
+    /// Returns the account as it is at a moment: a next webhook key whose time has come is then the webhook key.
     #[must_use]
     pub fn at(self, now: DateTime<Utc>) -> Self {
         match self.next_webhook_key {
@@ -98,7 +99,7 @@ pub struct ActiveSecret {
     pub valid_until: Option<DateTime<Utc>>,
 }
 
-/// Whether a text is a valid account name (see [`NAME_RULE`]).
+/// Returns whether a text is a valid account name (see [`NAME_RULE`]).
 pub fn is_name(text: &str) -> bool {
     let length = text.chars().count();
     (1..=NAME_CHARS_MAX).contains(&length)
@@ -107,8 +108,8 @@ pub fn is_name(text: &str) -> bool {
         && Uuid::try_parse(text).is_err()
 }
 
-/// Creates an account and returns its signing secret; a call that made it already gets another secret in place of the
-/// first one, which nobody was given.
+/// Creates an account and returns its signing secret. If the same call already created the account, replaces the first
+/// secret, because nobody received it.
 pub fn create(
     store: &Store,
     clock: &Clock,
@@ -206,7 +207,7 @@ const SELECT: &str = "SELECT account_id, name, created_at_ms, \
                       next_from_ms FROM accounts \
                       JOIN webhook_keys USING (account_id)";
 
-/// All accounts, oldest first.
+/// Returns all accounts, oldest first.
 pub fn list(store: &Store) -> Result<Vec<Account>> {
     Ok(store.read(|connection| {
         connection
@@ -216,14 +217,14 @@ pub fn list(store: &Store) -> Result<Vec<Account>> {
     })?)
 }
 
-/// The account with an id.
+/// Returns the account with an id.
 pub fn get(store: &Store, account_id: Uuid) -> Result<Account> {
     store
         .read(|connection| find(connection, account_id))?
         .ok_or(Error::NoAccount)
 }
 
-/// The account with a name, or with an id given as text.
+/// Returns the account with a name, or with an id given as text.
 pub fn get_named(store: &Store, name_or_id: &str) -> Result<Account> {
     let found = store.read(|connection| match Uuid::try_parse(name_or_id) {
         Ok(account_id) => find(connection, account_id),
@@ -232,7 +233,7 @@ pub fn get_named(store: &Store, name_or_id: &str) -> Result<Account> {
     found.ok_or(Error::NoAccount)
 }
 
-/// The account with an id; `None` if there is none.
+/// Returns the account with an id; `None` if there is none.
 pub(super) fn find(connection: &Connection, account_id: Uuid) -> rusqlite::Result<Option<Account>> {
     connection
         .prepare_cached(&format!("{SELECT} WHERE account_id = ?1"))?
@@ -247,7 +248,7 @@ fn find_by_name(connection: &Connection, name: &str) -> rusqlite::Result<Option<
         .optional()
 }
 
-/// Rotates the signing secret of an account and returns the new one; the previous secret stays valid for
+/// Rotates the signing secret of an account and returns the new one. The previous secret stays valid for
 /// [`SECRET_OVERLAP`].
 pub fn rotate_secret(
     store: &Store,
@@ -278,9 +279,9 @@ pub fn rotate_secret(
     rotated.ok_or(Error::NoAccount)
 }
 
-/// Rotates the webhook key of an account: a new key takes its place after `overlap`. Until then deliveries carry the
-/// present key where receivers look for it, and the new one in `x-webhook-key-next`. A key that was to take its place
-/// already is forgotten.
+/// Rotates the webhook key of an account: a new key replaces the current one after `overlap`. Until then deliveries
+/// carry the current key in its usual header and the new one in `x-webhook-key-next`. A next key from an earlier
+/// rotation is discarded if it is not in use yet.
 ///
 /// # Errors
 /// There is no such account, or the store fails.
@@ -312,7 +313,8 @@ pub fn rotate_webhook_key(
         .ok_or(Error::NoAccount)
 }
 
-/// The secrets that sign an account's deliveries at a moment, the current one first; empty for an unknown account.
+/// Returns the secrets that sign an account's deliveries at a moment, the current one first; empty for an unknown
+/// account.
 pub fn signing_secrets(
     store: &Store,
     account_id: Uuid,
@@ -336,8 +338,8 @@ fn signing_at(
         .collect()
 }
 
-/// An account as it is at a moment, with the secrets that sign its deliveries, the current one first; `None` for an
-/// unknown account.
+/// Returns an account as it is at a moment, with the secrets that sign its deliveries, the current one first; `None`
+/// for an unknown account.
 pub fn credentials(
     connection: &Connection,
     account_id: Uuid,

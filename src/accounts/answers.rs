@@ -12,8 +12,8 @@ use crate::signing::SigningSecret;
 use crate::sql_limits::SqlLimits;
 use crate::usage::{DayUsage, TypeUsage};
 
-/// An account as JSON, as it is at the moment for which it was read ([`Account::at`]); `secret` is passed only after it was
-/// created or rotated.
+/// Returns an account as JSON, with its values at the moment for which it was read ([`Account::at`]). `secret` is
+/// passed only after it was created or rotated.
 pub fn account_answer(account: &Account, secret: Option<&SigningSecret>) -> Value {
     let mut answer = json!({
         "account_id": account.account_id,
@@ -31,7 +31,7 @@ pub fn account_answer(account: &Account, secret: Option<&SigningSecret>) -> Valu
     answer
 }
 
-/// A key as JSON; `key`, its text, is passed only when it was just created. Unset values are left out.
+/// Returns a key as JSON. `key`, its text, is passed only when it was just created. Unset values are left out.
 pub fn key_answer(record: &KeyRecord, key: Option<&str>) -> Value {
     let mut answer = json!({
         "key_id": record.key_id,
@@ -77,7 +77,7 @@ fn grant_names(grants: Grants) -> Vec<&'static str> {
     grants.iter().map(Grant::as_str).collect()
 }
 
-/// Total consumption, and its parts by type.
+/// Returns total consumption, and its parts by type.
 pub fn consumption_answer(parts: &[TypeUsage]) -> Value {
     let total: u64 = parts.iter().map(|part| part.credits).sum();
     let by_type: Vec<Value> = parts
@@ -87,7 +87,7 @@ pub fn consumption_answer(parts: &[TypeUsage]) -> Value {
     json!({"total_credits": total, "consumption_per_type": by_type})
 }
 
-/// Consumption by day and type.
+/// Returns consumption by day and type.
 pub fn daily_answer(days: &[DayUsage]) -> Value {
     let rows = days.iter().map(|DayUsage { day, usage }| {
         json!({"day": day, "type": usage.consumption, "credits": usage.credits, "calls": usage.calls})
@@ -95,7 +95,7 @@ pub fn daily_answer(days: &[DayUsage]) -> Value {
     rows.collect()
 }
 
-/// Consumption of one account in a list of accounts.
+/// Returns the consumption of one account in a list of accounts.
 pub fn account_usage_answer(account: &Account, parts: &[TypeUsage]) -> Value {
     let mut answer = json!({"account_id": account.account_id, "name": account.name});
     let consumption = consumption_answer(parts);
@@ -105,7 +105,7 @@ pub fn account_usage_answer(account: &Account, parts: &[TypeUsage]) -> Value {
     answer
 }
 
-/// A moment as the contract writes it: ISO 8601, UTC, milliseconds.
+/// Returns a moment in the format of the contract: ISO 8601, UTC, milliseconds.
 pub fn moment(moment: DateTime<Utc>) -> Value {
     Value::from(moment.to_rfc3339_opts(SecondsFormat::Millis, true))
 }

@@ -1,9 +1,11 @@
-//! The audit log: two rows for each administrative act, by whom, from where, on what: one before it, with the outcome
-//! [`BEGUN`], and one with how it ended. If a process ends in between, the first says that the act may have been done.
+//! The audit log: two rows for each administrative act, with who, from where and on what. One is written before the
+//! act, with the outcome [`BEGUN`], and one after it, with the result. If the process ends in between, the first row
+//! shows that the act may have been done.
 //!
-//! Rows are chained: each holds a digest of its contents and of the row before it, so a row that was changed or removed
-//! shows when the log is verified. Rows removed at its end show by the number of the last row, which SQLite keeps apart,
-//! and by the digest of the last row, which [`verify`] returns to be noted elsewhere. Every call blocks.
+//! Rows are chained: each holds a digest of its contents and of the row before it, so verification detects rows that
+//! were changed or removed. Rows removed at the end are detected by the number of the last row, which SQLite stores
+//! separately, and by the digest of the last row, which [`verify`] returns so that it can be kept elsewhere. Every call
+//! blocks.
 
 use chrono::{DateTime, Utc};
 use rusqlite::Row;
@@ -22,9 +24,9 @@ pub const ENTRIES_MAX: usize = 1_000;
 /// An entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Its number, from 1.
+    /// Number of the entry, from 1.
     pub number: i64,
-    /// When it was appended.
+    /// Time at which it was appended.
     pub at: DateTime<Utc>,
     /// The act.
     pub act: Act,
@@ -38,12 +40,13 @@ pub struct AuditState {
     pub entries: u64,
     /// Digest of the last entry, hexadecimal; empty without entries.
     pub head: String,
-    /// Number of the first entry whose digest does not fit, or after which one is missing.
+    /// Number of the first entry whose digest does not fit or that follows a gap. If only entries at the end are
+    /// missing, the number of the first one.
     pub broken_at: Option<i64>,
 }
 
 impl AuditEntry {
-    /// The entry as JSON, as the command line and the API write it.
+    /// Returns the entry as JSON, in the format of the command line and the API.
     pub fn answer(&self) -> Value {
         let hex: String = self
             .digest
@@ -76,10 +79,10 @@ pub fn append(store: &Store, clock: &Clock, act: Act) -> store::Result<()> {
     store.write(move |transaction| toise_store::audit::append(transaction, at_ms, act))
 }
 
-/// Does an act at the command line between its two entries.
+/// Performs an act of the command line, between its two entries.
 ///
 /// # Errors
-/// Those of the act, which are in the log, and those of the store.
+/// The act fails, which the log records, or the store cannot be written.
 pub fn accompany<T, E: std::fmt::Display + From<store::Error>>(
     store: &Store,
     clock: &Clock,
@@ -90,7 +93,7 @@ pub fn accompany<T, E: std::fmt::Display + From<store::Error>>(
     accompany_making(store, clock, act, move |_| subject, doing)
 }
 
-/// [`accompany`] for an act whose result alone tells the account, key or deliveries that it is about, as of what it makes.
+/// Like [`accompany`], for an act whose subject (account, key or deliveries) is only known from its result.
 ///
 /// # Errors
 /// As [`accompany`].
@@ -129,7 +132,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
     })
 }
 
-/// The latest entries before a number, or of all, newest first; at most [`ENTRIES_MAX`].
+/// Returns the latest entries, or the latest before a number, newest first; at most [`ENTRIES_MAX`].
 ///
 /// # Errors
 /// The store cannot be read.
@@ -203,7 +206,7 @@ mod tests {
         store
     }
 
-    /// What somebody does who can write the file.
+    /// Changes the log as somebody with write access to the file could.
     fn tamper(store: &Store, sql: &'static str) {
         let change = move |transaction: &rusqlite::Transaction<'_>| {
             transaction.execute_batch(
@@ -247,7 +250,7 @@ mod tests {
             let store = three(folder.path());
             tamper(&store, sql);
             assert_eq!(verify(&store).unwrap().broken_at, Some(broken_at), "{sql}");
-            // And goes on showing.
+            // Later entries do not hide the damage.
             append(&store, &Clock::system(), act("later")).unwrap();
             assert!(verify(&store).unwrap().broken_at.is_some(), "{sql}");
         }
@@ -289,7 +292,7 @@ mod tests {
         let create = || Act::at_command_line("keys create");
         let subject = |id: &u32| Some(format!("key {id}"));
         let done = accompany_making(&store, &clock, create(), subject, || {
-            // A process that is killed here leaves this.
+            // A process that is killed here leaves only this entry.
             assert_eq!(outcomes(), [("begun".to_owned(), None)]);
             Ok::<u32, store::Error>(7)
         });

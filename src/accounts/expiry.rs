@@ -1,8 +1,8 @@
-//! The time by which stored responses expire: the time of day, less what the system's clock was set forward lately.
+//! The clock by which stored responses expire: the time of day, less recent jumps forward of the system clock.
 //!
-//! A clock that is set forward by mistake must not make everything old at once. So a jump forward does not count until
-//! everything stored before it has truly expired: then its moments are of no more use, and those stored since follow the
-//! new time. A clock that is set back only lets what is stored live longer.
+//! A clock that is set forward by mistake must not expire everything at once. A jump forward therefore only counts
+//! after a whole lifetime: everything stored before the jump has truly expired by then, and what was stored later
+//! follows the new time. A clock that is set back only makes stored responses live longer.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;
@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use toise_base::clock::{Clock, ClockJumps};
 
-/// Tells the time by which responses expire.
+/// A clock that ignores recent jumps forward.
 #[derive(Debug)]
 pub struct ExpiryClock {
     clock: Clock,
-    /// How long a stored response lives.
+    /// Lifetime of a stored response.
     lifetime: TimeDelta,
     state: Mutex<State>,
 }
@@ -22,14 +22,14 @@ pub struct ExpiryClock {
 #[derive(Debug)]
 struct State {
     jumps: ClockJumps,
-    /// What the clock was set forward and does not count yet, milliseconds.
+    /// Sum of the jumps forward that do not count yet, milliseconds.
     ahead_ms: i64,
-    /// When it was last set forward, monotonic time.
+    /// Monotonic time of the last jump.
     since: Duration,
 }
 
 impl ExpiryClock {
-    /// Watches a clock from now on.
+    /// Starts to watch a clock.
     pub fn new(clock: Clock, lifetime: TimeDelta) -> Self {
         let state = State {
             jumps: ClockJumps::watch(clock.clone()),
@@ -43,7 +43,7 @@ impl ExpiryClock {
         }
     }
 
-    /// The time by which responses expire; never later than the time of day.
+    /// Returns the time for expiry; never later than the time of day.
     pub fn now(&self) -> DateTime<Utc> {
         let mut state = self.state.lock();
         let passed = self.clock.monotonic();

@@ -1,4 +1,4 @@
-//! Grants: what a key may use, as scopes and as single endpoints.
+//! Grants: the scopes and single endpoints that a key may use.
 //!
 //! A scope grants every endpoint of its part of the service; an endpoint granted by name is allowed regardless of
 //! scopes. Names that a later version added are ignored by this one.
@@ -88,7 +88,7 @@ pub const ENDPOINTS: [&str; 74] = [
 /// Prefix of the names of the operators' endpoints.
 const ADMIN_PREFIX: &str = "admin.";
 
-/// Whether a text names an endpoint; at compile time too.
+/// Returns whether a text names an endpoint. Also works at compile time.
 pub const fn is_endpoint_name(text: &str) -> bool {
     let mut index = 0;
     while index < ENDPOINTS.len() {
@@ -100,7 +100,7 @@ pub const fn is_endpoint_name(text: &str) -> bool {
     false
 }
 
-/// Texts cannot be compared with `==` at compile time.
+/// Compares two texts, because `==` does not work at compile time.
 const fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;
@@ -125,7 +125,7 @@ pub enum Grant {
 }
 
 impl Grant {
-    /// The contract's spelling.
+    /// Returns the spelling of the contract.
     pub fn as_str(self) -> &'static str {
         match self {
             Grant::Scope(scope) => scope.as_str(),
@@ -133,7 +133,7 @@ impl Grant {
         }
     }
 
-    /// Whether this grants an operators' endpoint.
+    /// Returns whether this grants an operators' endpoint.
     pub fn is_admin(self) -> bool {
         match self {
             Grant::Scope(scope) => scope == Scope::Admin,
@@ -147,7 +147,7 @@ impl Grant {
 #[error("unknown grant {0:?}; {rule}", rule = grant_rule())]
 pub struct UnknownGrant(pub String);
 
-/// The rule for a grant, used at the end of the message about an invalid one.
+/// Returns the rule for a grant, used at the end of the message about an invalid one.
 pub fn grant_rule() -> String {
     format!(
         "must be one of the scopes: {}; or of the endpoints: {}",
@@ -179,12 +179,12 @@ pub struct EndpointSet(u128);
 const _: () = assert!(ENDPOINTS.len() <= u128::BITS as usize);
 
 impl EndpointSet {
-    /// Whether the set contains an endpoint.
+    /// Returns whether the set contains an endpoint.
     pub fn contains(self, name: &str) -> bool {
         self.0 != 0 && self.iter().any(|held| held == name)
     }
 
-    /// The endpoints in the set, in the order of [`ENDPOINTS`].
+    /// Iterates over the endpoints in the set, in the order of [`ENDPOINTS`].
     pub fn iter(self) -> impl Iterator<Item = &'static str> {
         ENDPOINTS
             .into_iter()
@@ -220,23 +220,23 @@ impl Grants {
             .collect()
     }
 
-    /// Whether an endpoint of a scope is granted.
+    /// Returns whether an endpoint of a scope is granted.
     pub fn allow(self, scope: Scope, endpoint: &str) -> bool {
         self.scopes.contains(scope) || self.endpoints.contains(endpoint)
     }
 
-    /// The grants in the set, scopes first.
+    /// Iterates over the grants in the set, scopes first.
     pub fn iter(self) -> impl Iterator<Item = Grant> {
         let scopes = self.scopes.iter().map(Grant::Scope);
         scopes.chain(self.endpoints.iter().map(Grant::Endpoint))
     }
 
-    /// The union of two sets.
+    /// Returns the union of two sets.
     pub fn union(self, other: Self) -> Self {
         self.iter().chain(other.iter()).collect()
     }
 
-    /// Whether any grant includes an operators' endpoint.
+    /// Returns whether any grant includes an operators' endpoint.
     pub fn include_admin(self) -> bool {
         self.iter().any(Grant::is_admin)
     }

@@ -1,7 +1,9 @@
-//! One call at a time under an idempotency key of an account, in whichever server of a data folder.
+//! Locks that let only one call at a time run under an idempotency key of an account, across all servers of a data
+//! folder.
 //!
-//! What a call has begun goes on when the call is cut off. It shares the hold on the key, so that the call is not made again
-//! before that has ended: made again meanwhile, it would undo what was done, such as give a new key another text.
+//! Work that a call has started continues if the call is cut off. That work shares the hold on the key, so a repeated
+//! call waits until the work has ended. A repeated call that runs earlier would undo the work, for example give a new
+//! key another text.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,33 +16,33 @@ use uuid::Uuid;
 
 use toise_store::call_locks::{CallLock, CallLocks};
 
-/// How often a call looks whether another server is done with its key.
+/// Interval at which a call checks whether another server has released its key.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// An account and its idempotency key.
 type Name = (Uuid, String);
 
-/// The keys under which calls are under way. Cheap to clone.
+/// The keys under which calls are running. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct CallHolds {
-    /// The calls of this process.
+    /// Locks of the calls of this process, by key.
     running: Arc<Mutex<HashMap<Name, Arc<tokio::sync::Mutex<()>>>>>,
-    /// What the servers of a data folder share.
+    /// Locks that the servers of a data folder share.
     locks: Option<CallLocks>,
 }
 
-/// Keeps a key from all other calls until it is dropped.
+/// Lock on a key that excludes all other calls until it is dropped.
 #[derive(Debug)]
 pub struct CallHold {
     holds: CallHolds,
     name: Name,
     turn: Option<OwnedMutexGuard<()>>,
-    /// Keeps other servers of the data folder from making the call.
+    /// Prevents other servers of the data folder from running the call.
     lock: Option<CallLock>,
 }
 
 impl CallHolds {
-    /// Holds for all servers of a data folder, if it has locks; see [`CallLocks::open`].
+    /// Creates holds that apply to all servers of a data folder if `locks` is given; see [`CallLocks::open`].
     pub fn between(locks: Option<CallLocks>) -> Self {
         Self {
             running: Arc::default(),
@@ -55,7 +57,7 @@ impl CallHolds {
     pub async fn hold(&self, account_id: Uuid, key: String) -> io::Result<CallHold> {
         let name = (account_id, key);
         let mutex = Arc::clone(self.running.lock().entry(name.clone()).or_default());
-        // Made before anything is waited for: it cleans up if the wait is given up.
+        // Created before any wait, because dropping it cleans up if the wait is cancelled.
         let mut hold = CallHold {
             holds: self.clone(),
             name,
@@ -77,17 +79,17 @@ impl CallHolds {
 }
 
 impl CallHold {
-    /// The account.
+    /// Returns the account.
     pub fn account_id(&self) -> Uuid {
         self.name.0
     }
 
-    /// The idempotency key.
+    /// Returns the idempotency key.
     pub fn key(&self) -> &str {
         &self.name.1
     }
 
-    /// Digest of account and key.
+    /// Returns the digest of account and key.
     fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.account_id().as_bytes());
@@ -97,11 +99,11 @@ impl CallHold {
 
 impl Drop for CallHold {
     fn drop(&mut self) {
-        // Before the next call of this process has its turn: it would share the lock, and lose it here.
+        // Released before the next call of this process gets its turn: that call would share the lock and lose it here.
         self.lock = None;
         let mut running = self.holds.running.lock();
         self.turn = None;
-        // Waiting calls hold the mutex too; if none is left, only the map holds it.
+        // Waiting calls also hold the mutex. If none is left, only the map holds it.
         let is_last = |mutex: &Arc<_>| Arc::strong_count(mutex) == 1;
         if running.get(&self.name).is_some_and(is_last) {
             running.remove(&self.name);

@@ -27,7 +27,7 @@ pub const ESTIMATES_MAX: u32 = 1_000;
 pub const NAME_CHARS_MAX: usize = 100;
 /// Name of the key that each demo creates at its start; the next demo revokes it.
 pub const DEMO_NAME: &str = "demo";
-/// What the name of a key must be.
+/// The rule for the name of a key.
 pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters or blanks at the ends, \
                              and not \"demo\", which demos use";
 
@@ -50,7 +50,7 @@ impl KeyKind {
     /// Their spellings, in the same order.
     pub const NAMES: [&str; 2] = [KeyKind::Test.as_str(), KeyKind::Production.as_str()];
 
-    /// The spelling in the store and in answers.
+    /// Returns the spelling in the store and in responses.
     pub const fn as_str(self) -> &'static str {
         match self {
             KeyKind::Test => "test",
@@ -58,7 +58,7 @@ impl KeyKind {
         }
     }
 
-    /// Default scopes of a new key; never includes `sql` or `admin`.
+    /// Returns the default scopes of a new key; never includes `sql` or `admin`.
     pub fn default_scopes(self) -> Scopes {
         let withheld: &[Scope] = match self {
             KeyKind::Test => &[Scope::Alerts, Scope::Sql, Scope::Admin],
@@ -70,7 +70,7 @@ impl KeyKind {
             .collect()
     }
 
-    /// Default limits of a new key.
+    /// Returns the default limits of a new key.
     pub fn default_allowance(self, limits: &KeyLimits) -> Allowance {
         let (rate_per_s, monthly_quota) = match self {
             KeyKind::Test => (limits.test_rate_per_s, limits.test_monthly_quota),
@@ -97,7 +97,7 @@ pub struct Allowance {
     pub monthly_quota: Option<u64>,
     /// Concurrent estimates, from 1 to [`ESTIMATES_MAX`].
     pub estimates_max: u32,
-    /// Limits of its SQL queries.
+    /// Limits of the key's SQL queries.
     pub sql: SqlLimits,
 }
 
@@ -122,11 +122,11 @@ pub struct KeyRecord {
     pub endpoints: EndpointSet,
     /// Its limits.
     pub allowance: Allowance,
-    /// Beginning of its text, by which a person recognises it; `None` if it was created before beginnings were kept.
+    /// Beginning of its text, by which a person recognises it; `None` if it was created before prefixes were stored.
     pub prefix: Option<String>,
     /// Networks from which it may be used; `None` for any.
     pub allowed_from: Option<Networks>,
-    /// Time of its last use, as far as it is written; a server writes it every half minute.
+    /// Time of its last recorded use; a server records uses every half minute.
     pub last_used_at: Option<DateTime<Utc>>,
     /// Time of creation.
     pub created_at: DateTime<Utc>,
@@ -137,12 +137,12 @@ pub struct KeyRecord {
 }
 
 impl KeyRecord {
-    /// Whether the key is valid at a moment.
+    /// Returns whether the key is valid at a moment.
     pub fn is_valid_at(&self, moment: DateTime<Utc>) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| moment < end)
     }
 
-    /// Whether the key may be used from an address; `None` is this process itself.
+    /// Returns whether the key may be used from an address; `None` is this process itself.
     pub fn may_come_from(&self, address: Option<IpAddr>) -> bool {
         match (&self.allowed_from, address) {
             (Some(networks), Some(address)) => networks.contain(address),
@@ -150,22 +150,22 @@ impl KeyRecord {
         }
     }
 
-    /// Whether the key may use an endpoint of a scope.
+    /// Returns whether the key may use an endpoint of a scope.
     pub fn allows(&self, scope: Scope, endpoint: &str) -> bool {
         self.grants().allow(scope, endpoint)
     }
 
-    /// What it may do to other keys.
+    /// Returns the key's rights over other keys.
     pub fn operator_rights(&self) -> OperatorRights {
         OperatorRights::of(self.grants())
     }
 
-    /// Until when and from where it may be used, and so the keys of operators that it makes.
+    /// Returns the expiry and networks of the key, which also bound the operators' keys that it creates or changes.
     pub fn operator_bounds(&self) -> OperatorBounds {
         OperatorBounds::of(self.expires_at, self.allowed_from.clone())
     }
 
-    /// Its grants.
+    /// Returns the grants of the key.
     pub fn grants(&self) -> Grants {
         Grants {
             scopes: self.scopes,
@@ -203,12 +203,12 @@ pub struct KeyRequest {
     pub expires_at: Option<DateTime<Utc>>,
     /// Networks from which it may be used; `None` for any.
     pub allowed_from: Option<Networks>,
-    /// Bounds of the operator's key that makes it; `None` at the command line.
+    /// Bounds of the operator's key that creates it; `None` for the command line.
     pub within: Option<OperatorBounds>,
 }
 
 impl KeyRequest {
-    /// A key with the defaults of its kind.
+    /// Creates a request with the defaults of a kind.
     pub fn new(kind: KeyKind, owner: Owner, limits: &KeyLimits) -> Self {
         Self {
             id: NewId::Random,
@@ -224,7 +224,7 @@ impl KeyRequest {
     }
 }
 
-/// A new key. Its text is returned only this once.
+/// A new key. Its text is only available here.
 #[derive(Clone)]
 pub struct NewKey {
     /// The text to send in `x-api-key`.
@@ -254,7 +254,7 @@ pub struct KeyChange {
     pub expires_at: Option<Option<DateTime<Utc>>>,
     /// New networks from which it may be used; `Some(None)` for any.
     pub allowed_from: Option<Option<Networks>>,
-    /// Bounds of the operator's key that changes it; `None` at the command line.
+    /// Bounds of the operator's key that changes it; `None` for the command line.
     pub within: Option<OperatorBounds>,
 }
 
@@ -267,7 +267,7 @@ pub enum GrantChange {
     Set(Grants),
 }
 
-/// Whether a text is a valid key name (see [`NAME_RULE`]).
+/// Returns whether a text is a valid key name (see [`NAME_RULE`]).
 pub fn is_name(text: &str) -> bool {
     (1..=NAME_CHARS_MAX).contains(&text.chars().count())
         && text.trim() == text

@@ -24,7 +24,7 @@ use toise_base::networks::Networks;
 use toise_store::new_id::Settled;
 use toise_store::{self as store, Store};
 
-/// Why a call about keys failed.
+/// The reason why a call about keys failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
@@ -36,19 +36,19 @@ pub enum Error {
     /// There is no key with that text or id.
     #[error("no such key")]
     NoKey,
-    /// The key is revoked and cannot be changed any more.
+    /// The key is revoked and can no longer be changed.
     #[error("the key is revoked; create a new one")]
     Revoked,
     /// The key is revoked or expired, so rotating it would have no effect.
     #[error("the key is revoked or expired; create a new one")]
     Ended,
-    /// The key would have expired already.
+    /// The requested time of expiry is not after the creation of the key.
     #[error("the time of expiry must be in the future")]
     PastExpiry,
     /// A test key cannot have admin grants.
     #[error("a test key cannot have the scope admin or its endpoints")]
     AdminOnTestKey,
-    /// A key of operators would be given more than the caller's own bounds.
+    /// A key with operators' endpoints would exceed the caller's own bounds.
     #[error(transparent)]
     BeyondBounds(#[from] BeyondBounds),
 }
@@ -76,8 +76,8 @@ pub fn create(
     issue(store, clock, request)
 }
 
-/// Creates a key and returns its text, only this once. For a call that made it already, it gets another text in place of
-/// the first one, which nobody was given.
+/// Creates a key and returns its text, which is not available later. If the same call already created the key, replaces
+/// the first text, because nobody received it.
 pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey> {
     let KeyRequest {
         owner, name, kind, ..
@@ -145,7 +145,7 @@ pub fn issue(store: &Store, clock: &Clock, request: KeyRequest) -> Result<NewKey
     })
 }
 
-/// Gives a key another text; returns its identifier and its account.
+/// Replaces the text of a key; returns its identifier and its account.
 fn replace_text(
     transaction: &Transaction<'_>,
     key_id: Uuid,
@@ -160,7 +160,8 @@ fn replace_text(
     Ok((key_id, account_id))
 }
 
-/// When a key of a kind stops working: when asked for, and a test key a week after its creation at the latest.
+/// Returns the time at which a key of a kind expires: as requested, but for a test key at most a week after its
+/// creation.
 fn expiry(
     kind: KeyKind,
     created_at: DateTime<Utc>,
@@ -188,7 +189,7 @@ const SELECT: &str = "SELECT key_id, account_id, accounts.name, kind, sha256, gr
                       sql_limits, prefix, allowed_from, last_used_at_ms \
                       FROM keys JOIN accounts USING (account_id) LEFT JOIN key_uses USING (key_id)";
 
-/// All keys, oldest first.
+/// Returns all keys, oldest first.
 pub fn list(store: &Store) -> store::Result<Vec<KeyRecord>> {
     store.read(|connection| {
         connection
@@ -198,7 +199,7 @@ pub fn list(store: &Store) -> store::Result<Vec<KeyRecord>> {
     })
 }
 
-/// The keys of an account, oldest first; empty for an unknown account.
+/// Returns the keys of an account, oldest first; empty for an unknown account.
 pub fn list_for_account(store: &Store, account_id: Uuid) -> store::Result<Vec<KeyRecord>> {
     store.read(|connection| {
         connection
@@ -210,7 +211,7 @@ pub fn list_for_account(store: &Store, account_id: Uuid) -> store::Result<Vec<Ke
     })
 }
 
-/// The key with a hash, including revoked and expired ones.
+/// Returns the key with a hash, even if it is revoked or expired.
 pub fn find(connection: &Connection, hash: &KeyHash) -> rusqlite::Result<Option<KeyRecord>> {
     connection
         .prepare_cached(&format!("{SELECT} WHERE sha256 = ?1"))?
@@ -218,7 +219,7 @@ pub fn find(connection: &Connection, hash: &KeyHash) -> rusqlite::Result<Option<
         .optional()
 }
 
-/// The digests of all keys, revoked ones included; `None` if there are more than `most`.
+/// Returns the digests of all keys, revoked ones included; `None` if there are more than `most`.
 pub(crate) fn digests(
     connection: &Connection,
     most: usize,
@@ -258,7 +259,7 @@ impl KeyReference {
     }
 }
 
-/// The key with the given text or id, including revoked and expired ones.
+/// Returns the key with the given text or id, even if it is revoked or expired.
 pub fn get(store: &Store, key_or_id: &str) -> Result<KeyRecord> {
     let named = KeyReference::parse(key_or_id).ok_or(Error::NoKey)?;
     let found = store.read(move |connection| named.find(connection))?;
@@ -328,7 +329,7 @@ pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRe
 }
 
 /// Rotates a key: it keeps grants, limits and expiry and gets a new text. The old text stops working at once. To switch
-/// without a gap, create a second key instead and revoke the first one when it is not used any more.
+/// without a gap, create a second key instead and revoke the first one when it is no longer used.
 pub fn rotate(store: &Store, clock: &Clock, key_or_id: &str) -> Result<NewKey> {
     let named = KeyReference::parse(key_or_id).ok_or(Error::NoKey)?;
     let now = clock.now();
@@ -388,7 +389,7 @@ pub fn revoke_demo_keys(store: &Store, clock: &Clock) -> store::Result<()> {
     Ok(())
 }
 
-/// SQLite integers are signed; the maximum quota is far below their limit.
+/// Converts a quota for SQLite, whose integers are signed; the maximum quota is far below their limit.
 fn stored_quota(quota: Option<u64>) -> Option<i64> {
     quota.map(|quota| i64::try_from(quota).unwrap_or(i64::MAX))
 }
@@ -425,7 +426,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
             sql: sql_limits(row, 13)?,
         },
         prefix: row.get(14)?,
-        // What cannot be read lets nobody in.
+        // A list that cannot be parsed becomes an empty one, which admits nobody.
         allowed_from: row
             .get::<_, Option<String>>(15)?
             .map(|text| Networks::parse(&text).unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! API keys in the store: created, changed, rotated and revoked.
+//! Tests of API keys in the store: creating, changing, rotating and revoking them.
 
 use uuid::Uuid;
 

@@ -4,10 +4,10 @@
 //! is only written: it survives the end of the process, but a machine failure may lose the free calls of about the
 //! last second ([`Durability`]). Free calls therefore do not wait for the disk.
 //!
-//! API calls have a file of their own ([`Store::ledger`]), so a response never waits while another call writes its
-//! adverts; rows that wait at the same time share a commit. The same transaction adds to the daily totals that
-//! reports and quotas read, so they always agree with the rows. It also writes the stored response (see
-//! [`crate::stored`]), so a call under an idempotency key is either charged and remembered, or neither.
+//! API calls have their own file ([`Store::ledger`]), so a response never waits while another call writes its adverts.
+//! Rows that wait at the same time share a commit. The same transaction adds to the daily totals that reports and
+//! quotas read, so they always agree with the rows. It also writes the stored response (see [`crate::stored`]), so a
+//! call under an idempotency key is either both charged and remembered, or neither.
 //!
 //! The costs of deliveries are in tables of the same names in the store, because they must be written together with
 //! the outcome. Readers of totals add up both.
@@ -25,7 +25,7 @@ use crate::stored::{self, PackedResponse, Packing, PackingError, STORED_RESPONSE
 use toise_base::clock::Clock;
 use toise_store::{self as store, Database, Durability, Store};
 
-/// Key id of entries without a key: deliveries are paid by an account, not requested with a key.
+/// Key id of entries without a key: deliveries are charged to an account, not requested with a key.
 pub const NO_KEY: Uuid = Uuid::nil();
 
 /// A row of the ledger.
@@ -45,7 +45,7 @@ pub struct LedgerEntry {
     pub at: DateTime<Utc>,
 }
 
-/// The call record: what one call writes to the ledger.
+/// The call record: all that one call writes to the ledger.
 #[derive(Clone, Debug)]
 pub struct CallRecord {
     /// Account of the caller.
@@ -58,13 +58,13 @@ pub struct CallRecord {
     pub answer: Option<StoredResponse>,
 }
 
-/// The row could not be written; nothing was charged.
+/// The reason why a row could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The maximum number of rows is already waiting.
     #[error("too many ledger rows are waiting")]
     Overloaded,
-    /// The store refused it.
+    /// The store returned an error.
     #[error("the ledger cannot be written: {0}")]
     Store(#[source] store::Error),
     /// The response cannot be compressed or sealed.
@@ -96,7 +96,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger of a store.
+    /// Creates a ledger that writes to the file of a store.
     pub fn new(store: &Store, clock: &Clock) -> Self {
         Self {
             database: store.ledger().clone(),
@@ -109,12 +109,13 @@ impl Ledger {
     /// written. If the caller goes away while waiting, the call may or may not be charged, but never twice.
     ///
     /// # Errors
-    /// Nothing was charged, except with [`store::Error::Closed`], which tells nothing.
+    /// Nothing was charged, except with [`store::Error::Closed`]: then the call may or may not be charged.
     pub async fn record(&self, record: CallRecord) -> Result<(), LedgerError> {
         self.record_holding(record, ()).await
     }
 
-    /// [`Ledger::record`], which drops `hold` once the record is written or will never be, also if the caller goes away.
+    /// Like [`Ledger::record`], and drops `hold` once the record is written or will never be, even if the caller goes
+    /// away.
     ///
     /// # Errors
     /// As [`Ledger::record`].
@@ -135,7 +136,7 @@ impl Ledger {
             false => Durability::Written,
         };
         let packed = match answer {
-            // The writer writes for everybody: what takes time is done before.
+            // The writer thread serves all calls, so slow work is done before.
             Some(answer) => {
                 let packed = self.packing.pack(&self.database, account_id, answer).await;
                 Some(packed.map_err(LedgerError::Answer)?)
@@ -145,7 +146,7 @@ impl Ledger {
         let expired = self.expiry.now() - STORED_RESPONSE_TTL;
         let change = move |transaction: &Transaction<'_>| {
             insert(transaction, entry.as_ref(), packed.as_ref(), at, expired)?;
-            // The result of a change is kept until it is committed and synced.
+            // The result of a change is kept until the change is committed and synced, and `hold` with it.
             Ok(hold)
         };
         let written = self.database.write_async(durability, change).await;
@@ -157,7 +158,7 @@ impl Ledger {
         &self.packing
     }
 
-    /// What is stored under an idempotency key of an account, unless it has expired. Blocks.
+    /// Returns the response stored under an idempotency key of an account, unless it has expired. Blocks.
     ///
     /// # Errors
     /// The ledger cannot be read, or the response is damaged.
@@ -216,7 +217,7 @@ pub fn insert_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusql
     Ok(())
 }
 
-/// Number of counted calls of a key in the month of `now`. Blocks.
+/// Returns the number of counted calls of a key in the month of `now`. Blocks.
 pub fn calls_of_month(store: &Store, key_id: Uuid, now: DateTime<Utc>) -> store::Result<u64> {
     let month = format!("{:04}-{:02}-%", now.year(), now.month());
     let read = |connection: &Connection| {

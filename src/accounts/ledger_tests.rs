@@ -1,4 +1,4 @@
-//! What is charged is in the file once, and stored responses are given back whole or not at all.
+//! Tests of the ledger: a charge is in the file once, and a stored response is returned whole or not at all.
 
 use super::*;
 use crate::DEFAULT_ACCOUNT;

@@ -1,4 +1,4 @@
-//! A call that a limit rejects.
+//! The error for a call that a limit rejects.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub struct LimitExceeded {
 }
 
 impl From<Duration> for LimitExceeded {
-    /// The time to wait, in whole seconds.
+    /// Converts the time to wait to whole seconds, rounded up.
     fn from(wait: Duration) -> Self {
         Self {
             retry_after_s: wait.as_secs_f64().ceil().max(1.0) as u64,

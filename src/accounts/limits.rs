@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Default maximum of concurrent estimates of one key.
 pub const CONCURRENT_ESTIMATES: u32 = 2;
 
-/// `[limits]`
+/// The `[limits]` section.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyLimits {

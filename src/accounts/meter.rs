@@ -1,9 +1,10 @@
 //! Usage of each key while the process runs: rate, calls in the month, concurrent estimates.
 //!
-//! Rates are a leaky bucket (GCRA) that holds the calls of one second. Quotas count the same calls as the ledger: the
+//! Rates use a leaky bucket (GCRA) that holds the calls of one second. Quotas count the same calls as the ledger. The
 //! sum of the month is read from the store once a second, because other processes may count calls of the same key, and
-//! maintained in memory meanwhile. Each call in flight holds a reservation, so concurrent calls of one process cannot exceed
-//! a quota together; those of several can exceed it by what they count within that second.
+//! is maintained in memory between reads. Each call in flight holds a reservation, so concurrent calls of one process
+//! cannot exceed a quota together. Calls of several processes can exceed it by as much as they count within that
+//! second.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -29,9 +30,9 @@ use toise_store::{self as store, Store};
 const ESTIMATES_WAITING_MAX: usize = 8;
 /// Maximum wait of an estimate for a slot.
 const ESTIMATE_WAIT_MAX: Duration = Duration::from_secs(5);
-/// How old the month's calls may be before they are read again.
+/// Maximum age of the month's calls before they are read again.
 const MONTH_READ_EVERY: Duration = Duration::from_secs(1);
-/// Percentages of a quota from which responses carry a warning.
+/// Percentages of a quota at which responses carry a warning.
 const WARNING_PERCENTS: [u64; 2] = [90, 75];
 
 /// The clock, adapted for the rate limiter.
@@ -64,15 +65,15 @@ pub struct RateState {
 struct MonthlyUsage {
     /// First day of the month; `None` if not yet read from the store.
     first: Option<NaiveDate>,
-    /// Calls counted, by any process, as far as is known here.
+    /// Calls counted by all processes, as far as this process knows.
     counted: u64,
-    /// Calls in flight, of this process.
+    /// Calls in flight in this process.
     reserved: u64,
-    /// Calls that this process ever counted.
+    /// Calls that this process has counted since its start.
     committed: u64,
-    /// When the calls were last read, or began to be, as monotonic time.
+    /// Start of the last read of the calls, or of the last request for one, as monotonic time.
     read_at: Duration,
-    /// Whether the next [`KeyMeter::reserve`] reads them.
+    /// Whether the next [`KeyMeter::reserve`] must read them.
     is_due: bool,
 }
 
@@ -157,7 +158,7 @@ impl KeyMeter {
         }
     }
 
-    /// State of the rate limit after the last call.
+    /// Returns the state of the rate limit after the last call.
     pub fn rate(&self) -> RateState {
         *self.rate.lock()
     }
@@ -201,8 +202,8 @@ impl KeyMeter {
         }
     }
 
-    /// Reserves a place in the month's quota; `None` if the month's calls have to be read (use [`KeyMeter::reserve`]). Does
-    /// not block.
+    /// Reserves a place in the month's quota; `None` if the month's calls have to be read (use [`KeyMeter::reserve`]).
+    /// Does not block.
     pub fn reserve_known(&self, now: DateTime<Utc>) -> Option<Result<Reservation, LimitExceeded>> {
         let first = first_of_month(now);
         let Some(quota) = self.allowance.monthly_quota else {
@@ -218,7 +219,7 @@ impl KeyMeter {
             return None;
         }
         if clock_now >= month.read_at + MONTH_READ_EVERY {
-            // This call reads them; others go on with what is known.
+            // This call has to read them; other calls continue with the known number.
             month.read_at = clock_now;
             month.is_due = true;
             return None;
@@ -253,7 +254,7 @@ impl KeyMeter {
             if !is_due && let Some(reserved) = self.reserve_known(now) {
                 return Ok(reserved);
             }
-            // Read without the lock, because callers that must not block take it.
+            // Read without the lock, because callers that must not block also take it.
             let committed = self.month.lock().committed;
             let calls = ledger::calls_of_month(store, self.key_id, now)?;
             let mut month = self.month.lock();
@@ -262,7 +263,8 @@ impl KeyMeter {
                 month.first = Some(first);
                 month.reserved = 0;
             }
-            // What was committed during the reading may or may not be in it: counted twice until the next one.
+            // Calls committed during the read may be included in it or not; some may be counted twice until the next
+            // read.
             month.counted = calls + (month.committed - committed);
             month.read_at = self.limiter.clock().0.monotonic();
             month.is_due = false;
@@ -302,7 +304,8 @@ impl KeyMeters {
         }
     }
 
-    /// The meter of a key. If the limits of the key have changed, it is created again and keeps only the month's calls.
+    /// Returns the meter of a key. If the limits of the key have changed, creates a new one that keeps only the month's
+    /// calls.
     pub fn of(&self, key_id: Uuid, allowance: Allowance) -> Arc<KeyMeter> {
         let known = self.meters.read().get(&key_id).cloned();
         if let Some(meter) = &known

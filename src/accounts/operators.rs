@@ -1,8 +1,9 @@
-//! What an operator's key may do to other keys: it can neither give nor take what it does not hold itself.
+//! Rights of an operator's key over other keys: it can neither grant nor revoke what it does not hold itself.
 //!
-//! The scope `admin` holds every grant. A key with single endpoints of `admin`, such as `admin.keys.create`, holds what it
-//! is granted, so that whoever finds it gains nothing beyond that. What a key gives to a key of operators, itself included,
-//! has its own bounds too: it ends no later and is used from no other networks. Keys of customers have what they are given.
+//! The scope `admin` holds every grant. A key with single endpoints of `admin`, such as `admin.keys.create`, holds only
+//! its own grants, so a leaked key gives no further access. A key with operators' endpoints that such a key creates or
+//! changes (itself included) must also stay within its bounds: it expires no later and is used from no other networks.
+//! Customers' keys have no such bounds.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
@@ -10,17 +11,17 @@ use super::grants::{Grant, Grants};
 use super::scopes::Scope;
 use toise_base::networks::Networks;
 
-/// What a key may hand out, change and revoke.
+/// The grants that a caller may hand out, change and revoke.
 #[derive(Clone, Copy, Debug)]
 pub struct OperatorRights(Grants);
 
 impl OperatorRights {
-    /// The rights of a caller with these grants.
+    /// Returns the rights of a caller with these grants.
     pub(super) fn of(grants: Grants) -> Self {
         Self(grants)
     }
 
-    /// Whether the caller may give or take some grants; `scope_of` tells the scope of an endpoint.
+    /// Checks that the caller may grant or revoke some grants; `scope_of` returns the scope of an endpoint.
     ///
     /// # Errors
     /// The first grant that the caller does not hold.
@@ -41,40 +42,40 @@ impl OperatorRights {
     }
 }
 
-/// Until when and from where an operator's key may be used, and so the keys of operators that it makes.
+/// The expiry and networks of an operator's key, which also bound the operators' keys that it creates or changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorBounds {
     expires_at: Option<DateTime<Utc>>,
     allowed_from: Option<Networks>,
 }
 
-/// What an operator's key would give beyond its own bounds.
+/// A value by which an operator's key would exceed its own bounds on another key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BeyondBounds {
-    /// It ends, and the other key would live on.
+    /// The operator's key expires, and the other key would expire later or never.
     #[error(
         "this key ends at {}, and so must every key of operators that it makes or changes: give expires_at",
         .0.to_rfc3339_opts(SecondsFormat::Millis, true)
     )]
     Expiry(DateTime<Utc>),
-    /// It may be used from some networks, and the other key from more.
+    /// The operator's key is restricted to some networks, and the other key would be usable from more.
     #[error(
         "this key may be used from {0} only, and so must every key of operators that it makes or changes: give allowed_from"
     )]
     Networks(Networks),
 }
 
-/// A term of a changed key.
+/// An expiry or a list of networks of a changed key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Term<T> {
-    /// The change says it.
+    /// The change sets it.
     Given(T),
-    /// The key had it before.
+    /// The key keeps its former value.
     Kept(T),
 }
 
 impl<T> Term<T> {
-    /// What the key has.
+    /// Returns the value that the changed key has.
     pub(super) fn value(self) -> T {
         match self {
             Term::Given(value) | Term::Kept(value) => value,
@@ -83,7 +84,7 @@ impl<T> Term<T> {
 }
 
 impl OperatorBounds {
-    /// The bounds of a caller that ends then, if ever, and may be used from there, or from anywhere.
+    /// Returns the bounds of a caller with this expiry, if any, and these networks; `None` allows any address.
     pub(super) fn of(expires_at: Option<DateTime<Utc>>, allowed_from: Option<Networks>) -> Self {
         Self {
             expires_at,
@@ -91,7 +92,7 @@ impl OperatorBounds {
         }
     }
 
-    /// Whether a caller with these bounds may make a key.
+    /// Checks that a caller with these bounds may create a key. Only keys with operators' endpoints are restricted.
     pub(super) fn require_new(
         &self,
         grants: Grants,
@@ -105,8 +106,8 @@ impl OperatorBounds {
         self.require_networks(allowed_from)
     }
 
-    /// Whether a caller with these bounds may change a key, so that it has other grants. What it `keeps` is not given, unless
-    /// it gains endpoints of operators.
+    /// Checks that a caller with these bounds may change the grants of a key from `before` to `after`. Values that the
+    /// key keeps are checked only if it gains endpoints of operators.
     pub(super) fn require_changed(
         &self,
         [before, after]: [Grants; 2],

@@ -87,7 +87,7 @@ impl Consumption {
         WebhookAlertPropertiesMatchMerged,
     ];
 
-    /// The contract's spelling.
+    /// Returns the spelling of the contract.
     pub fn as_str(self) -> &'static str {
         match self {
             PropertiesGetById => "API_PROPERTIES_GET_BY_ID",
@@ -117,7 +117,7 @@ impl Consumption {
         }
     }
 
-    /// Description of one unit.
+    /// Returns the description of one unit.
     pub fn unit(self) -> &'static str {
         match self {
             PropertiesGetById => "record returned, `_many` too",
@@ -147,7 +147,7 @@ impl Consumption {
         }
     }
 
-    /// Default price of one unit, in credits.
+    /// Returns the default price of one unit, in credits.
     pub fn default_price(self) -> u32 {
         match self {
             PropertiesGetById
@@ -200,7 +200,7 @@ impl Default for Prices {
 }
 
 impl From<&BTreeMap<String, u32>> for Prices {
-    /// Prices by name of type; missing types keep their default, unknown names are ignored.
+    /// Reads prices by name of type. Missing types keep their default, unknown names are ignored.
     fn from(list: &BTreeMap<String, u32>) -> Self {
         let mut prices = Self::default();
         for consumption in Consumption::ALL {
@@ -213,7 +213,7 @@ impl From<&BTreeMap<String, u32>> for Prices {
 }
 
 impl Prices {
-    /// Price of one unit, in credits.
+    /// Returns the price of one unit, in credits.
     pub fn of(&self, consumption: Consumption) -> u32 {
         self.0[consumption as usize]
     }
@@ -224,7 +224,7 @@ impl Prices {
     }
 }
 
-/// The default price list, by name of type.
+/// Returns the default price list, by name of type.
 pub fn default_prices() -> BTreeMap<String, u32> {
     Consumption::ALL
         .into_iter()

@@ -1,7 +1,7 @@
 //! Parses the operators' requests about accounts, keys and consumption. [`crate::answers`] writes the responses.
 //!
-//! In `monthly_quota` and the limits of SQL a `null` means unlimited; there is no other way to remove a production key's
-//! limit. Elsewhere it stands for a field that is absent.
+//! In `monthly_quota` and the SQL limits, `null` means unlimited; a production key's limit cannot be removed otherwise.
+//! In other fields, `null` means that the field is absent.
 
 mod tables;
 
@@ -26,12 +26,12 @@ use toise_contract::walk::JsonPath;
 
 const ADMIN_ON_TEST_KEY: &str = "must not be admin or one of its endpoints on a test key";
 
-/// Parses the body that creates an account and returns the name.
+/// Parses the body that creates an account, and returns the name.
 pub fn parse_account(body: &Value) -> Result<String, Fault> {
     read(body, &ACCOUNT, JsonPath::Body)?.require("name")
 }
 
-/// Parses the body that creates a key; missing limits are taken from `limits`.
+/// Parses the body that creates a key. Missing limits are taken from `limits`.
 pub fn parse_key(body: &Value, limits: &KeyLimits) -> Result<KeyRequest, Fault> {
     let mut values = read(body, &KEY, JsonPath::Body)?;
     let kind = kind_of(&mut values)?;
@@ -93,13 +93,13 @@ fn sql_limits(values: &mut Values<'_>) -> SqlLimitsChange {
     }
 }
 
-/// The end of a bare day, or the moment.
+/// Takes the time of expiry. A date without time means the end of that day.
 fn expiry(values: &mut Values<'_>) -> Option<DateTime<Utc>> {
     let asked: Option<DateOrInstant> = values.take("expires_at");
     DateTime::from_timestamp_millis(asked?.last_millisecond())
 }
 
-/// The networks of a body, if it names any: `Some(None)` for an empty list.
+/// Takes the networks of a body: `None` if absent, `Some(None)` for an empty list.
 fn networks(values: &mut Values<'_>) -> Result<Option<Option<Networks>>, Fault> {
     let Some(listed) = values.take::<Vec<String>>("allowed_from") else {
         return Ok(None);
@@ -160,7 +160,7 @@ pub fn parse_period<K: AsRef<str>, V: AsRef<str>>(
     Ok(period)
 }
 
-/// Parses the query of the audit log: the number before which it is read, and how many entries.
+/// Parses the query of the audit log: the number of the entry to read before, and the number of entries to return.
 pub fn parse_audit<K: AsRef<str>, V: AsRef<str>>(
     query: &[(K, V)],
 ) -> Result<(Option<i64>, usize), Fault> {

@@ -36,7 +36,7 @@ impl Scope {
         Scope::Admin,
     ];
 
-    /// The contract's spelling.
+    /// Returns the spelling of the contract.
     pub fn as_str(self) -> &'static str {
         match self {
             Scope::Search => "search",
@@ -74,12 +74,12 @@ impl std::str::FromStr for Scope {
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// Whether the set contains a scope.
+    /// Returns whether the set contains a scope.
     pub fn contains(self, scope: Scope) -> bool {
         self.0 & (1 << scope as u8) != 0
     }
 
-    /// The scopes in the set, in the order of [`Scope::ALL`].
+    /// Iterates over the scopes in the set, in the order of [`Scope::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL
             .into_iter()

@@ -1,8 +1,8 @@
 //! The text of a key: a prefix that identifies toise, 256 random bits, and a checksum.
 //!
 //! `toise_live_` or `toise_test_`, then 43 random letters and digits, then 6 checksum characters. Scanners recognise
-//! leaked keys by the prefix, and a mistyped key is rejected by the checksum without reading the store. Only the
-//! SHA-256 is stored: for 256 random bits a slower hash is not needed.
+//! leaked keys by the prefix, and the checksum rejects a mistyped key without reading the store. Only the SHA-256 is
+//! stored: 256 random bits do not need a slower hash.
 
 use rand::distr::{Alphanumeric, SampleString};
 use sha2::{Digest, Sha256};
@@ -36,16 +36,16 @@ pub fn generate_with_hash(kind: KeyKind) -> (String, KeyHash) {
     (key, hash)
 }
 
-/// Characters of a key's random part that its beginning shows: too few to guess the rest, enough to tell keys apart.
+/// Random characters at the end of the shown prefix: too few to guess the rest, enough to distinguish keys.
 const SHOWN_CHARS: usize = 4;
 
-/// The beginning of a key's text, which may be shown.
+/// Returns the beginning of a key's text, which may be shown.
 pub(super) fn prefix_of(key: &str) -> String {
     // Both prefixes have the same length.
     key.chars().take(LIVE_PREFIX.len() + SHOWN_CHARS).collect()
 }
 
-/// The hash of a text in the format of a key; `None` for any other text.
+/// Returns the hash of a text in the format of a key; `None` for any other text.
 pub fn hash_of(text: &str) -> Option<KeyHash> {
     let random_and_check = text
         .strip_prefix(LIVE_PREFIX)

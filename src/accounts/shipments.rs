@@ -1,10 +1,10 @@
-//! Consumption that replicas meter, on its way into the ledger of their writer.
+//! Shipments: consumption that replicas meter, sent to the ledger of their writer.
 //!
-//! A replica writes its calls to a ledger of its own. Every period it makes a shipment: the growth of its daily sums since
-//! the shipment before, numbered and stored in the transaction that notes what is shipped. Shipments are files that are
-//! created once; one that is sent again has the same bytes. The writer adds a shipment to its own sums in the transaction
-//! that notes its number, so that none is added twice, and none is lost that a replica made. What a replica metered and had
-//! not shipped is lost with its disk.
+//! A replica writes its calls to its own ledger. Every period it makes a shipment: the growth of its daily sums since
+//! the previous shipment, numbered, and stored in the transaction that records what is shipped. Shipments are files
+//! that are created once; one that is sent again has the same bytes. The writer adds a shipment to its own sums in the
+//! transaction that records its number, so no shipment is added twice and none is lost. Consumption that a replica has
+//! not shipped yet is lost if its disk is.
 
 use rusqlite::{OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use toise_store::{self as store, Store};
 
 /// Format version of shipments.
 const FORMAT: u32 = 1;
-/// Maximum sums of a shipment; the rest is in the next.
+/// Maximum sums of a shipment; the rest goes into the next.
 const SUMS_MAX: i64 = 10_000;
 
 /// The growth of one daily sum.
@@ -35,7 +35,7 @@ pub struct ShippedSum {
     pub calls: i64,
 }
 
-/// What a replica metered since its former shipment.
+/// The consumption of a replica since its previous shipment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shipment {
     /// Format version.
@@ -59,10 +59,10 @@ pub struct PendingShipment {
     pub body: String,
 }
 
-/// Why a shipment is not taken.
+/// The reason why a shipment is not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The bytes are no shipment.
+    /// The bytes are not a shipment.
     #[error("not a shipment of consumption: {0}")]
     Unreadable(String),
     /// The ledger cannot be read or written.
@@ -70,8 +70,8 @@ pub enum Error {
     Store(#[from] store::Error),
 }
 
-/// The next shipment of a replica: the oldest that is not known to have arrived, or a new one if anything was metered since.
-/// Returns once it is on disk. Blocks.
+/// Returns the next shipment of a replica: the oldest that is not known to have arrived, or a new one if there is
+/// consumption that is not shipped. Returns once it is on disk. Blocks.
 ///
 /// # Errors
 /// The ledger cannot be written.
@@ -97,7 +97,7 @@ fn oldest(transaction: &Transaction<'_>) -> rusqlite::Result<Option<PendingShipm
     read.optional()
 }
 
-/// Makes a shipment of what grew, if anything did.
+/// Makes a shipment of the sums that grew, if any did.
 fn make(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut grown = transaction.prepare_cached(
         "SELECT all_sums.account_id, all_sums.key_id, all_sums.type, all_sums.day,
@@ -161,7 +161,7 @@ fn add(transaction: &Transaction<'_>, table: &str, sum: &ShippedSum) -> rusqlite
     Ok(())
 }
 
-/// Notes that a shipment has arrived. Blocks.
+/// Records that a shipment has arrived. Blocks.
 ///
 /// # Errors
 /// The ledger cannot be written.
@@ -173,11 +173,11 @@ pub fn arrived(store: &Store, shipment: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Adds a shipment to the sums of the writer, unless it was added before, which `false` says. Returns once it is on disk.
+/// Adds a shipment to the sums of the writer; returns `false` if it was added before. Returns once it is on disk.
 /// Blocks.
 ///
 /// # Errors
-/// The bytes are no shipment; the ledger cannot be written.
+/// The bytes are not a shipment; the ledger cannot be written.
 pub fn take(store: &Store, body: &[u8]) -> Result<bool, Error> {
     let shipment: Shipment =
         serde_json::from_slice(body).map_err(|error| Error::Unreadable(error.to_string()))?;
@@ -241,11 +241,11 @@ mod tests {
         call(&one, "l", 1);
         call(&other, "k", 10);
         let first = pending(&one).unwrap().unwrap();
-        // Killed before it was sent: the same bytes again, whatever was metered meanwhile.
+        // If the replica is killed before it sends, the bytes stay the same, whatever is metered in the meantime.
         call(&one, "k", 3);
         assert_eq!(pending(&one).unwrap().unwrap(), first);
         assert!(take(&writer, first.body.as_bytes()).unwrap());
-        // Killed before its arrival was noted: it is sent again.
+        // If it is killed before it records the arrival, it sends the shipment again.
         assert!(!take(&writer, first.body.as_bytes()).unwrap());
         arrived(&one, first.shipment).unwrap();
         let second = pending(&one).unwrap().unwrap();

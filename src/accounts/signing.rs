@@ -1,8 +1,9 @@
 //! The credentials of an account's deliveries: a webhook key that receivers compare, and a secret with which they
 //! verify signatures.
 //!
-//! Both must be readable to be used, so unlike keys they are stored as they are, or sealed if there is a master key
-//! ([`toise_store::master_key`]), in a file that only its owner can read. Neither can be printed by accident.
+//! Both must be readable to be used. Unlike keys, they are therefore stored in plain form, or sealed if there is a
+//! master key ([`toise_store::master_key`]), in a file that only its owner can read. Neither can be printed by
+//! accident.
 
 use std::fmt;
 
@@ -25,12 +26,13 @@ impl SigningSecret {
         Self(rand::random())
     }
 
-    /// The bytes of the HMAC key.
+    /// Returns the bytes of the HMAC key.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The secret as Standard Webhooks writes it, to show to the account's owner: `whsec_` and the bytes in base64.
+    /// Returns the secret in the format of Standard Webhooks, to show to the account's owner: `whsec_` and the bytes in
+    /// base64.
     pub fn reveal(&self) -> String {
         format!("{SECRET_PREFIX}{}", STANDARD.encode(self.0))
     }
@@ -65,7 +67,7 @@ impl WebhookKey {
         Self(text)
     }
 
-    /// The header's value.
+    /// Returns the value of the header.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,24 +1,24 @@
-//! What the queries of one key may take, below what the service allows every key.
+//! Limits on the SQL queries of one key, below the service's limits for all keys.
 
 use serde::{Deserialize, Serialize};
 
-/// Maximum of each limit: what JSON numbers hold exactly.
+/// Maximum value of each limit: the largest integer that JSON numbers represent exactly.
 pub const SQL_LIMIT_MAX: i64 = (1 << 53) - 1;
 
-/// Limits of a key's SQL queries; `None` means that of the service. A limit above the service's has no effect.
+/// Limits of a key's SQL queries; `None` means the limit of the service. A limit above the service's has no effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SqlLimits {
-    /// Maximum rows of an answer.
+    /// Maximum rows of a response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
-    /// Maximum bytes of an answer.
+    /// Maximum bytes of a response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Memory of a query before it spills to disk, in MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u64>,
-    /// Maximum duration of a query, its answer included, in seconds.
+    /// Maximum duration of a query, its response included, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_s: Option<u64>,
     /// Maximum queries that run at once.
@@ -26,12 +26,12 @@ pub struct SqlLimits {
     pub concurrent: Option<u64>,
 }
 
-/// A change of a key's limits: `None` leaves one as it is, `Some(None)` takes it away.
+/// A change of a key's limits: `None` leaves a limit unchanged, `Some(None)` removes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SqlLimitsChange {
-    /// Maximum rows of an answer.
+    /// Maximum rows of a response.
     pub rows: Option<Option<u64>>,
-    /// Maximum bytes of an answer.
+    /// Maximum bytes of a response.
     pub bytes: Option<Option<u64>>,
     /// Memory of a query, in MiB.
     pub memory_mib: Option<Option<u64>>,
@@ -42,7 +42,7 @@ pub struct SqlLimitsChange {
 }
 
 impl SqlLimits {
-    /// These limits with a change.
+    /// Returns these limits with a change applied.
     pub fn changed(self, change: SqlLimitsChange) -> Self {
         Self {
             rows: change.rows.unwrap_or(self.rows),
@@ -53,15 +53,15 @@ impl SqlLimits {
         }
     }
 
-    /// The text the store holds; `None` for a key without limits of its own.
+    /// Returns the text for the store; `None` for a key without its own limits.
     pub(crate) fn stored(self) -> Option<String> {
         (self != Self::default()).then(|| serde_json::json!(self).to_string())
     }
 
-    /// From the text the store holds.
+    /// Parses the text from the store.
     ///
     /// # Errors
-    /// The text was not written by [`SqlLimits::stored`]; a key whose limits cannot be read has no right to run without.
+    /// The text was not written by [`SqlLimits::stored`]. This is an error so that a key never runs without its limits.
     pub(crate) fn from_stored(text: Option<&str>) -> serde_json::Result<Self> {
         text.map_or(Ok(Self::default()), serde_json::from_str)
     }

@@ -1,11 +1,12 @@
-//! What is stored of a call under an idempotency key, so that it is neither made nor charged a second time.
+//! Records of calls under an idempotency key, so that a call is neither executed nor charged a second time.
 //!
-//! A row for each call, and in it the response, compressed, while there is room for it. A call that only reads and whose
-//! response is large, or had to make room, is remembered by a row without a body: repeated, it is answered anew, free of
-//! charge. Responses of calls that change something are never left out for their size and make room last.
+//! There is a row for each call, with the compressed response while there is room for it. A call that only reads is
+//! remembered by a row without a body if its response is large or had to make room; if repeated, it is executed again
+//! free of charge. Responses of calls that change something are never left out because of their size, and are the last
+//! to make room.
 //!
-//! Bounds of an account: [`STORED_BYTES_MAX`] for bodies, [`STORED_CALLS_MAX`] for rows, about 250 bytes each. Past the
-//! latter the oldest calls are forgotten, and made and charged again if they are repeated.
+//! Limits per account: [`STORED_BYTES_MAX`] for bodies, [`STORED_CALLS_MAX`] for rows, about 250 bytes each. Above the
+//! latter, the oldest calls are forgotten; if repeated, they are executed and charged again.
 
 use std::sync::Arc;
 
@@ -18,27 +19,27 @@ use uuid::Uuid;
 use toise_store::checksum::{CHECKSUM_BYTES, of_answer};
 use toise_store::{Database, is_intact_answer};
 
-/// How long a call is remembered.
+/// Time for which a call is remembered.
 pub const STORED_RESPONSE_TTL: TimeDelta = TimeDelta::hours(24);
-/// Maximum bytes that the stored responses of an account take, compressed. Past it the oldest make room, those of calls
-/// that only read first.
+/// Maximum bytes that the stored responses of an account take, compressed. Above it, the oldest responses make room,
+/// those of calls that only read first.
 pub const STORED_BYTES_MAX: u64 = 64 << 20;
 /// Maximum bytes of the stored response of a call that only reads, compressed.
 pub const READ_BYTES_MAX: usize = 1 << 20;
-/// Longer responses of calls that only read are not compressed either, bytes.
+/// Length of a response, in bytes, above which it is not even compressed if its call only reads.
 const READ_PLAIN_BYTES_MAX: usize = 16 << 20;
 /// Maximum calls of an account that are remembered.
 pub const STORED_CALLS_MAX: u64 = 1_000_000;
-/// Maximum expired rows that one call deletes: more than one, so that they do not pile up.
+/// Maximum expired rows that one call deletes: more than one, so that they do not accumulate.
 const EXPIRED_DELETED_MAX: i64 = 64;
 /// Bodies or rows deleted at once to make room.
 const EVICTED_AT_ONCE: i64 = 16;
-/// Responses of at least this length are compressed a few at once, bytes; shorter ones take a fraction of a millisecond
-/// and do not wait for them.
+/// Length of a response, in bytes, from which only a few are compressed at once. Shorter responses take a fraction of a
+/// millisecond and do not wait for the large ones.
 const LARGE_BYTES_LEAST: usize = 64 << 10;
-/// Large responses that are compressed at once.
+/// Number of large responses that are compressed at once.
 const LARGE_AT_ONCE: usize = 2;
-/// Place of the opened body in the query of a stored response.
+/// Index of the decrypted body in the query of a stored response.
 const REVEALED_COLUMN: usize = 6;
 
 /// A response stored for a client that may repeat the request with the same `Idempotency-Key`.
@@ -48,28 +49,28 @@ pub struct StoredResponse {
     pub idempotency_key: String,
     /// Digest of the request: method, path, query and body.
     pub request_digest: [u8; 32],
-    /// Of the call that was made; `None` if an earlier version stored it.
+    /// Identifier of the call that was executed; `None` if an earlier version stored it.
     pub request_id: Option<Uuid>,
-    /// Whether the call only reads, so that it can be made again when the body is not kept.
+    /// Whether the call only reads, so that it can be executed again when the body is not kept.
     pub is_repeatable: bool,
     /// HTTP status.
     pub status: u16,
     /// Media type.
     pub content_type: String,
-    /// Body; `None` if only the reference is kept.
+    /// Body; `None` if only the row is kept.
     pub body: Option<Bytes>,
 }
 
-/// Why a response cannot be compressed or sealed.
+/// The reason why a response cannot be compressed or sealed.
 pub(crate) type PackingError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A response as it is written.
+/// A response ready to be written.
 #[derive(Debug)]
 pub(crate) struct PackedResponse {
     account_id: Uuid,
-    /// Its body is packed.
+    /// The response, with its body compressed and sealed.
     answer: StoredResponse,
-    /// Length of the body as it was, bytes.
+    /// Length of the body before compression, bytes.
     bytes: i64,
     checksum: [u8; CHECKSUM_BYTES],
 }
@@ -117,7 +118,7 @@ fn pack(
     if is_given && (!answer.is_repeatable || plain.len() <= READ_PLAIN_BYTES_MAX) {
         let packed = zstd::bulk::compress(&plain, zstd::DEFAULT_COMPRESSION_LEVEL)?;
         if !answer.is_repeatable || packed.len() <= READ_BYTES_MAX {
-            // As the query of `find` writes it.
+            // Must equal the text in the query of `find`.
             let place = format!(
                 "stored_answers {:X} {}",
                 account_id.simple(),
@@ -142,7 +143,7 @@ fn pack(
     })
 }
 
-/// Stores a response. Rows that were stored before `expired` are deleted on this occasion.
+/// Stores a response. Also deletes some rows that were stored at or before `expired`.
 pub(crate) fn insert(
     transaction: &Transaction<'_>,
     packed: &PackedResponse,
@@ -159,7 +160,7 @@ pub(crate) fn insert(
              (SELECT rowid FROM stored_answers WHERE stored_at_ms <= ?1 LIMIT ?2)",
         )?
         .execute((expired.timestamp_millis(), EXPIRED_DELETED_MAX))?;
-    // Whatever else has expired, the response under this key must make room for the new one.
+    // An expired response under this key must be deleted in any case, to make room for the new one.
     transaction
         .prepare_cached(
             "DELETE FROM stored_answers WHERE account_id = ?1 AND idempotency_key = ?2 AND stored_at_ms <= ?3",
@@ -188,7 +189,7 @@ pub(crate) fn insert(
     make_room(transaction, account)
 }
 
-/// Rows of an account, and the bytes that their bodies take.
+/// Returns the number of rows of an account, and the bytes that their bodies take.
 fn held(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<(u64, u64)> {
     let found = transaction
         .prepare_cached("SELECT answers, bytes FROM stored_answer_totals WHERE account_id = ?1")?
@@ -200,7 +201,7 @@ fn held(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<(u64,
     Ok(found.map_or((0, 0), |(rows, bytes)| (unsigned(rows), unsigned(bytes))))
 }
 
-/// Forgets the oldest calls of an account until there is room for another row.
+/// Deletes a few of the oldest calls of an account if there is no room for another row.
 fn forget_oldest(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<()> {
     if held(transaction, account)?.0 < STORED_CALLS_MAX {
         return Ok(());
@@ -214,8 +215,8 @@ fn forget_oldest(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Res
     Ok(())
 }
 
-/// Drops bodies of an account until the rest fits, and keeps their rows: the oldest first, those of calls that only read
-/// before all others.
+/// Deletes bodies of an account until the rest fits, and keeps their rows. Bodies of calls that only read go first, the
+/// oldest of them before newer ones.
 fn make_room(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<()> {
     let mut drop_bodies = transaction.prepare_cached(
         "UPDATE stored_answers
@@ -232,7 +233,7 @@ fn make_room(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<
     Ok(())
 }
 
-/// What is stored under an idempotency key of an account later than `expired`.
+/// Returns the response stored under an idempotency key of an account later than `expired`.
 pub(crate) fn find(
     connection: &Connection,
     account_id: Uuid,

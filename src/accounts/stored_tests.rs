@@ -1,4 +1,5 @@
-//! What was answered under an idempotency key is given back whole, or remembered, for a day.
+//! Tests of stored responses: a response under an idempotency key is returned whole, or its call is remembered, for a
+//! day.
 
 use super::*;
 use crate::ledger::{CallRecord, Ledger, StoredResponse};
@@ -27,7 +28,7 @@ fn fixture() -> Fixture {
     }
 }
 
-/// What a call is, for the test of what becomes of its response.
+/// Kind of a call, which decides how its response is stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Reads,
@@ -69,7 +70,7 @@ impl Fixture {
     }
 }
 
-/// Random bytes do not become shorter.
+/// Returns random bytes, which do not compress.
 fn random(length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     rand::RngExt::fill(&mut rand::rng(), &mut bytes[..]);
@@ -91,12 +92,12 @@ async fn responses_past_the_bound_of_an_account_leave_references() {
             .await;
     }
     assert!(one.bytes_held() <= STORED_BYTES_MAX);
-    // The oldest made room, and the call is remembered.
+    // The oldest response made room, and its call is remembered.
     let first = one.found(greedy, "0").unwrap();
     assert_eq!((first.body, first.is_repeatable), (None, true));
     let last = one.found(greedy, &(answers - 1).to_string()).unwrap();
     assert!(last.body.is_some());
-    // What cannot be made again goes last.
+    // The response of a call that cannot be repeated goes last.
     assert!(one.found(greedy, "order").unwrap().body.is_some());
     assert!(one.found(modest, "only").unwrap().body.is_some());
     assert_eq!(one.store.check().unwrap().damaged_count, 0);
@@ -143,7 +144,7 @@ async fn the_oldest_of_very_many_calls_are_forgotten() {
         one.put(account, answer("first", Kind::Reads, b"{}".to_vec()))
             .await;
     }
-    // As if there were many.
+    // Simulates many calls.
     let change = move |transaction: &Transaction<'_>| {
         let sql = "UPDATE stored_answer_totals SET answers = ?2 WHERE account_id = ?1";
         transaction.execute(sql, (account.as_bytes(), STORED_CALLS_MAX as i64))
@@ -159,7 +160,7 @@ async fn the_oldest_of_very_many_calls_are_forgotten() {
 #[tokio::test]
 async fn a_call_is_charged_while_large_responses_are_packed() {
     let one = fixture();
-    // As if all places were taken by large responses.
+    // Simulates that large responses occupy all places.
     let places = Arc::clone(&one.ledger.packing().0);
     let taken = places.acquire_many(LARGE_AT_ONCE as u32).await.unwrap();
     let account = Uuid::now_v7();
@@ -210,13 +211,13 @@ async fn a_clock_that_is_set_forward_for_a_while_expires_nothing() {
     one.put(account, given.clone()).await;
     one.clock.jump_ms(30 * HOUR_MS);
     assert_eq!(one.found(account, "order 7"), Some(given.clone()));
-    // Stored meanwhile, on which occasion expired ones are deleted.
+    // Storing a response in the meantime deletes expired ones.
     one.put(account, answer("other", Kind::Reads, b"{}".to_vec()))
         .await;
     one.clock.jump_ms(-30 * HOUR_MS);
     assert_eq!(one.found(account, "order 7"), Some(given.clone()));
     assert!(one.found(account, "other").is_some());
-    // A lasting change of the time is followed once it has lasted for a day.
+    // A lasting change of the clock takes effect after a day.
     one.clock.jump_ms(30 * HOUR_MS);
     one.clock.advance_ms(23 * HOUR_MS);
     assert_eq!(one.found(account, "order 7"), Some(given));

@@ -17,7 +17,7 @@ pub struct DayRange {
 }
 
 impl DayRange {
-    /// The month that contains a day.
+    /// Returns the month that contains a day.
     pub fn month_of(day: NaiveDate) -> Self {
         let from = day.with_day(1).unwrap_or(day);
         let to = from
@@ -28,7 +28,7 @@ impl DayRange {
     }
 }
 
-/// Whose consumption to report.
+/// The accounts or key whose consumption is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageScope {
     /// All accounts.
@@ -74,8 +74,8 @@ pub struct DayUsage {
     pub usage: TypeUsage,
 }
 
-/// Consumption of an account by day and type, oldest first: calls from the ledger and deliveries from the store together.
-/// Days without any are left out. Blocks.
+/// Returns the consumption of an account by day and type, oldest first. Sums calls from the ledger and deliveries from
+/// the store. Days without consumption are left out. Blocks.
 pub fn by_day(store: &Store, account: Uuid, period: DayRange) -> store::Result<Vec<DayUsage>> {
     let read = |connection: &Connection| -> rusqlite::Result<Vec<DayUsage>> {
         connection
@@ -118,7 +118,7 @@ pub fn by_day(store: &Store, account: Uuid, period: DayRange) -> store::Result<V
     Ok(days)
 }
 
-/// Consumption by account, key and type: calls from the ledger and deliveries from the store together. Blocks.
+/// Returns consumption by account, key and type. Sums calls from the ledger and deliveries from the store. Blocks.
 pub fn by_key(store: &Store, consumer: UsageScope, period: DayRange) -> store::Result<Vec<Usage>> {
     let read = |connection: &Connection| read(connection, consumer, period);
     let mut usage = store.ledger().read(read)?;
@@ -166,7 +166,7 @@ fn usage(row: &Row<'_>) -> rusqlite::Result<Usage> {
     })
 }
 
-/// Sums by type, in the order of their names.
+/// Returns sums by type, in the order of their names.
 pub fn by_type<'u>(usage: impl IntoIterator<Item = &'u Usage>) -> Vec<TypeUsage> {
     let mut types: Vec<TypeUsage> = Vec::new();
     for part in usage {
@@ -216,7 +216,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let [account, other, first, second, third] = [(); 5].map(|()| Uuid::now_v7());
-        // Rows in one of the two files, and for one key and day in both.
+        // Some rows are in only one of the two files; for one key and day, there are rows in both.
         for (nth, (account, key, kind, day, credits, calls)) in [
             (account, first, "API_B", "2026-10-31", 100, 100),
             (account, first, "API_B", "2026-11-01", 1, 1),

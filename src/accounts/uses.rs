@@ -1,7 +1,7 @@
-//! When each key was last used: noted in memory with every call, written now and then.
+//! Time of the last use of each key: recorded in memory at every call and written periodically.
 //!
-//! A use is no change of a key, so it is in a table of its own and makes no cached key stale. What a process has not
-//! written when it is killed is lost: half a minute.
+//! A use does not change the key, so it is in a separate table and makes no cached key stale. A killed process loses
+//! the uses that it has not written: about half a minute.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use toise_store::{self as store, Store};
 pub struct KeyUses(Arc<Mutex<HashMap<Uuid, i64>>>);
 
 impl KeyUses {
-    /// Notes that a key is used.
+    /// Records that a key is used.
     pub fn note(&self, key_id: Uuid, at: DateTime<Utc>) {
         self.0.lock().insert(key_id, at.timestamp_millis());
     }
 
-    /// Writes what was noted. Blocks.
+    /// Writes the recorded uses. Blocks.
     ///
     /// # Errors
-    /// The store cannot be written; what was noted is kept for the next time.
+    /// The store cannot be written; the uses are kept for the next call.
     pub fn write(&self, store: &Store) -> store::Result<()> {
         let noted = std::mem::take(&mut *self.0.lock());
         if noted.is_empty() {

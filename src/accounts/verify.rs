@@ -5,9 +5,9 @@
 //! polled on demand, at most once per `CHANGE_CHECK_EVERY`, so a revocation by another process takes effect well within
 //! a second.
 //!
-//! A text that is no key costs no read of the store: the beginnings of all digests are in memory, as of the current count.
-//! Since a key must work as soon as it is made, that count is polled after such a text arrived; one poll serves all texts
-//! that wait for it.
+//! An unknown text in the format of a key costs no read of the key table: the beginnings of all digests are in memory,
+//! as of the current count. Because a key must work as soon as it is created, the count is polled after such a text has
+//! arrived. One poll serves all texts that wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -28,7 +28,7 @@ use toise_store::{self as store, Store};
 const CHANGE_CHECK_EVERY: Duration = Duration::from_millis(200);
 /// Maximum number of cached keys.
 const CACHED_KEYS_MAX: u64 = 10_000;
-/// Maximum number of keys whose digests are remembered, 8 bytes each; past it, texts that are no keys are looked up in the
+/// Maximum number of keys whose digests are in memory, 8 bytes each. Above it, unknown texts are looked up in the
 /// store.
 const KNOWN_KEYS_MAX: usize = 1_000_000;
 /// Maximum number of keys read from the store at the same time. One read takes tens of microseconds.
@@ -48,14 +48,14 @@ pub struct KeyVerifier {
 
 /// The digests of all keys, as of a count of key changes.
 struct KnownDigests {
-    /// The count from before they were read.
+    /// The count from before the digests were read.
     changes: i64,
-    /// The first eight bytes of each, sorted; `None` if there are more than [`KNOWN_KEYS_MAX`].
+    /// The first eight bytes of each digest, sorted; `None` if there are more than [`KNOWN_KEYS_MAX`].
     beginnings: Option<Vec<u64>>,
 }
 
 impl KnownDigests {
-    /// Whether there is no key with this digest; `None` if that must be looked up.
+    /// Returns whether there is no key with this digest; `None` if it must be looked up.
     fn lack(&self, hash: &KeyHash, changes: i64) -> Option<bool> {
         let beginnings = self.beginnings.as_ref()?;
         let found = beginnings.binary_search(&beginning_of(hash)).is_ok();
@@ -63,8 +63,8 @@ impl KnownDigests {
     }
 }
 
-/// The first eight bytes of a digest. Nobody can make a text for a given one, and two keys that share one are only
-/// looked up in vain.
+/// Returns the first eight bytes of a digest. Nobody can find a text with given first bytes, and a collision would only
+/// cost a lookup in the store.
 fn beginning_of(hash: &KeyHash) -> u64 {
     let [
         first,
@@ -80,7 +80,7 @@ fn beginning_of(hash: &KeyHash) -> u64 {
     u64::from_be_bytes([first, second, third, fourth, fifth, sixth, seventh, eighth])
 }
 
-/// Why it could not be determined whether a key is valid.
+/// The reason why it could not be determined whether a key is valid.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The store could not be read.
@@ -96,7 +96,7 @@ struct KeyChangeWatch {
     reader: Mutex<ChangeReader>,
     /// The count of key changes at the last poll.
     changes: AtomicI64,
-    /// When the last poll started, in microseconds since `began`.
+    /// Start of the last poll, in microseconds since `began`.
     polled_at_us: AtomicU64,
     began: Instant,
 }
@@ -113,7 +113,7 @@ impl KeyChangeWatch {
         let watch = Self {
             reader: Mutex::new(ChangeReader {
                 connection,
-                // No real version, so that the first poll reads the count.
+                // Not a real version, so that the first poll reads the count.
                 data_version: -1,
             }),
             changes: AtomicI64::new(-1),
@@ -128,14 +128,14 @@ impl KeyChangeWatch {
         self.began.elapsed().as_micros() as u64
     }
 
-    /// The count of key changes, if it was polled at or after a moment. Does not read the store.
+    /// Returns the count of key changes, if it was polled at or after a moment. Does not read the store.
     fn changes_if_since(&self, moment_us: u64) -> Option<i64> {
         // Polling writes the count first and the time last, so a count read after the time is at least as new.
         let polled_at_us = self.polled_at_us.load(Ordering::Acquire);
         (polled_at_us >= moment_us).then(|| self.changes.load(Ordering::Acquire))
     }
 
-    /// The count of key changes as of a moment or later, polled now unless another thread did. Blocks.
+    /// Returns the count of key changes as of a moment or later; polls it unless another thread did. Blocks.
     fn changes_since(&self, moment_us: u64) -> rusqlite::Result<i64> {
         let mut reader = self.reader.lock();
         match self.changes_if_since(moment_us) {
@@ -144,7 +144,7 @@ impl KeyChangeWatch {
         }
     }
 
-    /// The count of key changes if it was polled within `CHANGE_CHECK_EVERY`. Does not read the store.
+    /// Returns the count of key changes if it was polled within `CHANGE_CHECK_EVERY`. Does not read the store.
     fn recent_changes(&self) -> Option<i64> {
         let polled_at_us = self.polled_at_us.load(Ordering::Acquire);
         let age_us = self.now_us().saturating_sub(polled_at_us);
@@ -152,7 +152,7 @@ impl KeyChangeWatch {
         is_recent.then(|| self.changes.load(Ordering::Acquire))
     }
 
-    /// The count of key changes, polled now unless it was polled recently. Blocks.
+    /// Returns the count of key changes; polls it unless it was polled recently. Blocks.
     fn changes(&self) -> rusqlite::Result<i64> {
         if let Some(changes) = self.recent_changes() {
             return Ok(changes);
@@ -175,7 +175,7 @@ impl KeyChangeWatch {
                 .prepare_cached(sql)?
                 .query_row([], |row| row.get(0))
         };
-        // The version is cheap to read and tells whether anything was committed; only then is the count worth a query.
+        // The version is cheap to read and shows whether anything was committed; only then is the count queried.
         let data_version = number("PRAGMA data_version")?;
         if data_version != reader.data_version {
             let changes = number("SELECT count FROM key_changes")?;
@@ -190,7 +190,7 @@ impl KeyChangeWatch {
 /// Result of a lookup in the cache.
 #[derive(Clone, Debug)]
 pub enum Recalled {
-    /// The cache decides: the valid key, or `None` if the text is no key or its key is revoked or expired.
+    /// The cache decides: the valid key, or `None` if the text is not a key or its key is revoked or expired.
     Known(Option<Arc<KeyRecord>>),
     /// The key is not cached or the count of key changes is too old; the store must be read ([`KeyVerifier::verify`]).
     Unknown,
@@ -205,7 +205,7 @@ impl KeyVerifier {
             clock,
             cached: moka::sync::Cache::new(CACHED_KEYS_MAX),
             known: Arc::new(RwLock::new(KnownDigests {
-                // No real count, so that the first text that is no key reads them.
+                // Not a real count, so that the first unknown text causes a read.
                 changes: -1,
                 beginnings: None,
             })),
@@ -214,17 +214,17 @@ impl KeyVerifier {
         })
     }
 
-    /// The store that holds the keys.
+    /// Returns the store that holds the keys.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The clock by which keys expire.
+    /// Returns the clock that decides when keys expire.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Verifies a key from the cache alone: one digest and one lookup. Does not block.
+    /// Verifies a key from the cache alone, with one digest and one lookup. Does not block.
     pub fn recall(&self, text: &str) -> Recalled {
         let Some(hash) = secret::hash_of(text) else {
             return Recalled::Known(None);
@@ -240,7 +240,7 @@ impl KeyVerifier {
         }
     }
 
-    /// Whether there was certainly no key with a text at a moment or later. Does not block.
+    /// Returns whether there was certainly no key with this text at a moment or later. Does not block.
     fn is_none_since(&self, text: &str, moment_us: u64) -> bool {
         let Some(hash) = secret::hash_of(text) else {
             return true;
@@ -249,12 +249,12 @@ impl KeyVerifier {
         changes.is_some_and(|changes| self.known.read().lack(&hash, changes) == Some(true))
     }
 
-    /// Whether there is certainly no key with this digest now. Blocks.
+    /// Returns whether there is certainly no key with this digest at a moment or later. Blocks.
     fn is_none(&self, hash: &KeyHash, moment_us: u64) -> store::Result<bool> {
         let changes = self.watch.changes_since(moment_us)?;
         if self.known.read().changes != changes {
             let mut known = self.known.write();
-            // Another thread may have read them while this one waited.
+            // Another thread may have read them while this one waited for the lock.
             if known.changes != changes {
                 let digests = self
                     .store
@@ -302,8 +302,8 @@ impl KeyVerifier {
         Ok(verified.await.map_err(|_| VerifyError::Unfinished)??)
     }
 
-    /// [`Self::verify`] on the calling thread. Blocks while it polls the key changes and, if the key is not cached,
-    /// reads it.
+    /// Like [`Self::verify`], on the calling thread. Blocks while it polls the key changes and, if the key is not
+    /// cached, reads it.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -334,8 +334,8 @@ impl KeyVerifier {
         Ok(self.if_valid(record, &hash))
     }
 
-    /// The record, if it is neither revoked nor expired. It was found by its hash; comparing the whole hash in constant
-    /// time again means that access depends on no lookup, neither the cache's nor the index's.
+    /// Returns the record if it is neither revoked nor expired. The record was found by its hash. Comparing the whole
+    /// hash again in constant time means that access does not depend on the lookup in the cache or the index.
     fn if_valid(&self, record: Arc<KeyRecord>, hash: &KeyHash) -> Option<Arc<KeyRecord>> {
         let same = bool::from(record.hash.ct_eq(hash));
         (same && record.is_valid_at(self.clock.now())).then_some(record)
@@ -417,13 +417,13 @@ mod tests {
         let verifier = KeyVerifier::new(store.clone(), clock.clone()).unwrap();
         let (forged, hash) = secret::generate_with_hash(KeyKind::Production);
         assert!(verifier.verify_blocking(&forged).unwrap().is_none());
-        // One that arrived before that poll is known to be none; for one that arrives later the count is polled.
+        // A text that arrived before that poll is known to be unknown; one that arrives later needs another poll.
         let (other, _) = secret::generate_with_hash(KeyKind::Test);
         assert!(verifier.is_none_since(&other, 0));
         assert!(!verifier.is_none_since(&other, verifier.watch.now_us()));
         let kind = KeyKind::Production;
         let new = create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
-        // As if the key with the forged text had been made meanwhile.
+        // Simulates that the key with the forged text was created in the meantime.
         let id = new.key_id.to_string();
         store
             .write(move |transaction| {
@@ -459,7 +459,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let verifier = KeyVerifier::new(store, Clock::system()).unwrap();
-        // Take every permit, as that many running reads would.
+        // Take every permit, as the maximum number of running reads would.
         let mut held = Vec::new();
         for _ in 0..STORE_READS_MAX {
             held.push(

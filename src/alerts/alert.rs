@@ -1,4 +1,4 @@
-//! An alert as stored, and how its columns are read.
+//! Alerts as stored, and how their columns are read.
 
 use chrono::{DateTime, Utc};
 use rusqlite::types::Type;
@@ -62,7 +62,7 @@ pub struct Subscription {
 }
 
 impl Alert {
-    /// The alert as JSON for responses.
+    /// Returns the alert as JSON for responses.
     pub fn answer(&self) -> Value {
         let mut answer = json!({
             "alert_id": self.id,
@@ -90,7 +90,7 @@ impl DeactivationReason {
         DeactivationReason::Failing,
     ];
 
-    /// The spelling in the store.
+    /// Returns the spelling in the store.
     pub fn as_str(self) -> &'static str {
         match self {
             DeactivationReason::Deleted => "deleted",
@@ -100,7 +100,7 @@ impl DeactivationReason {
     }
 }
 
-/// Sequence of the last change of any alert; 0 if there is none.
+/// Returns the sequence of the last change of any alert; 0 if there is none.
 pub(super) fn last_change(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT coalesce(max(change), 0) FROM alerts")?
@@ -147,7 +147,7 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
     })
 }
 
-/// Reads what an alert searches from a column.
+/// Reads from a column whether an alert searches properties or adverts.
 pub(super) fn listing_of(row: &Row<'_>, column: usize) -> rusqlite::Result<ListingKind> {
     let kind = row.get_ref(column)?.as_str()?;
     [ListingKind::Property, ListingKind::Advert]
@@ -156,7 +156,7 @@ pub(super) fn listing_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Listi
         .ok_or_else(|| malformed(column, "unknown kind of alert"))
 }
 
-/// Spelling in the store of what an alert searches.
+/// Returns the spelling in the store of a kind of listing.
 pub(super) fn kind_of(listing: ListingKind) -> &'static str {
     match listing {
         ListingKind::Property => "PROPERTY",
@@ -164,7 +164,7 @@ pub(super) fn kind_of(listing: ListingKind) -> &'static str {
     }
 }
 
-/// The events that an alert with these match kinds wants.
+/// Returns the events that an alert with these match kinds wants.
 pub(super) fn wants(match_kinds: &Value) -> Subscription {
     let has = |kind: &str| {
         let mut kinds = match_kinds.as_array().into_iter().flatten();

@@ -15,7 +15,7 @@ use toise_base::clock::Clock;
 use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_store::{self as store, Store};
 
-/// Why a dead delivery cannot be retried.
+/// The reason why a dead delivery cannot be retried.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
@@ -33,7 +33,7 @@ pub enum Error {
 }
 
 impl PageParams {
-    /// SQL limit and offset of the page.
+    /// Returns the SQL limit and offset of the page.
     pub(super) fn bounds(self) -> (i64, i64) {
         let bound = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         (bound(self.take.min(TAKE_MAX)), bound(self.skip))
@@ -43,12 +43,12 @@ impl PageParams {
 const SELECT: &str = "SELECT delivery_id, alert_id, status, attempts, next_attempt_at_ms, last_status, last_error, \
                       deliveries.created_at_ms, delivered_at_ms, items FROM deliveries JOIN alerts USING (alert)";
 
-/// Whether an alert exists.
+/// Returns whether an alert exists.
 pub fn alert_exists(store: &Store, alert_id: FlxId) -> store::Result<bool> {
     store.read(|connection| Ok(find_alert(connection, alert_id)?.is_some()))
 }
 
-/// Deliveries of an alert, newest first, with one status or all.
+/// Returns the deliveries of an alert, newest first, with one status or all.
 pub fn list_for_alert(
     store: &Store,
     alert_id: FlxId,
@@ -69,7 +69,7 @@ pub fn list_for_alert(
     })
 }
 
-/// Dead letters of all alerts, newest first.
+/// Returns the dead letters of all alerts, newest first.
 pub fn dead(store: &Store, page: PageParams) -> store::Result<Vec<Delivery>> {
     let (take, skip) = page.bounds();
     let sql = format!("{SELECT} WHERE {IS_DEAD} ORDER BY delivery DESC LIMIT ?1 OFFSET ?2");
@@ -122,7 +122,7 @@ pub fn retry_all(store: &Store, clock: &Clock) -> store::Result<usize> {
     })
 }
 
-/// Condition for a dead letter, as in the index of settled deliveries.
+/// SQL condition for a dead letter, as in the index of settled deliveries.
 const IS_DEAD: &str = "status = 'dead' AND next_attempt_at_ms IS NULL";
 
 const REVIVE: &str =
@@ -153,7 +153,7 @@ fn timestamp(ms: i64) -> Timestamp {
     Timestamp::new(DateTime::<Utc>::from_timestamp_millis(ms).unwrap_or_default())
 }
 
-/// The row number of an alert and whether it is active; `None` if there is none.
+/// Returns the row number of an alert and whether it is active; `None` if there is none.
 pub(super) fn find_alert(
     connection: &Connection,
     alert_id: FlxId,

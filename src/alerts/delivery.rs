@@ -1,4 +1,4 @@
-//! A delivery, as the owner of the alert and operators see it.
+//! A delivery as shown to the owner of the alert and to operators.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -28,7 +28,7 @@ impl DeliveryStatus {
         DeliveryStatus::Dead,
     ];
 
-    /// Every status as it is written, in the same order.
+    /// The names of all statuses, in the same order.
     pub const NAMES: [&str; 4] = [
         DeliveryStatus::Pending.as_str(),
         DeliveryStatus::Delivered.as_str(),
@@ -36,7 +36,7 @@ impl DeliveryStatus {
         DeliveryStatus::Dead.as_str(),
     ];
 
-    /// As it is written.
+    /// Returns the name of the status.
     pub const fn as_str(self) -> &'static str {
         match self {
             DeliveryStatus::Pending => "pending",
@@ -46,7 +46,7 @@ impl DeliveryStatus {
         }
     }
 
-    /// The status with a name; `None` for an unknown name.
+    /// Returns the status with a name; `None` for an unknown name.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }

@@ -5,7 +5,7 @@
 //! each success and is halved with each failure. After [`FAILURES_TO_OPEN`] failures in a row its circuit breaker
 //! opens. Then only one delivery at a time is in flight, and new deliveries are sent only as probes, at growing
 //! intervals, until one succeeds. Failed deliveries keep their own schedule. A pause that the receiver asks for applies
-//! to all its deliveries, whatever else it responds meanwhile. This module does no I/O and reads no clock.
+//! to all its deliveries, even if it accepts others in the meantime. This module does no I/O and reads no clock.
 
 use std::collections::VecDeque;
 
@@ -44,7 +44,7 @@ pub(super) struct EndpointHealth {
 }
 
 impl Default for EndpointHealth {
-    /// The state of an unknown endpoint.
+    /// Returns the state of an unknown endpoint.
     fn default() -> Self {
         Self {
             window: WINDOW_FIRST,
@@ -62,7 +62,7 @@ impl Default for EndpointHealth {
 }
 
 impl EndpointHealth {
-    /// Number of new deliveries that may start.
+    /// Returns how many new deliveries may start.
     pub(super) fn capacity(&self, now_ms: i64) -> usize {
         match now_ms < self.probe_at_ms {
             true => 0,
@@ -70,7 +70,7 @@ impl EndpointHealth {
         }
     }
 
-    /// Number of failed deliveries that may be retried.
+    /// Returns how many failed deliveries may be retried.
     pub(super) fn retry_capacity(&self, now_ms: i64) -> usize {
         match now_ms < self.retry_after_until_ms {
             true => 0,
@@ -78,17 +78,17 @@ impl EndpointHealth {
         }
     }
 
-    /// Whether the last attempt succeeded, so that it may use slots that other endpoints may not.
+    /// Returns whether the last attempt succeeded, so that the endpoint may use slots that other endpoints may not.
     pub(super) fn is_healthy(&self) -> bool {
         self.is_healthy
     }
 
-    /// Whether the circuit breaker is open.
+    /// Returns whether the circuit breaker is open.
     pub(super) fn is_open(&self) -> bool {
         self.failures_in_a_row >= FAILURES_TO_OPEN
     }
 
-    /// Delay of a retry that finds no capacity, in milliseconds.
+    /// Returns the delay of a retry that finds no capacity, in milliseconds.
     pub(super) fn retry_delay_ms(&self, now_ms: i64) -> i64 {
         let pause_ms = match self.is_open() {
             true => self.probe_pause_ms,
@@ -97,22 +97,22 @@ impl EndpointHealth {
         pause_ms.max(self.retry_after_until_ms.saturating_sub(now_ms))
     }
 
-    /// Whether it has no deliveries in flight and no pending notifications.
+    /// Returns whether the endpoint has no deliveries in flight and no pending notifications.
     pub(super) fn is_idle(&self) -> bool {
         self.under_way == 0 && self.waiting.is_empty() && !self.in_turn
     }
 
-    /// Whether an idle endpoint should still be remembered.
+    /// Returns whether an idle endpoint should still be remembered.
     pub(super) fn is_remembered(&self, now_ms: i64) -> bool {
         now_ms < self.used_at_ms.saturating_add(REMEMBERED_MS)
     }
 
-    /// Eviction order: healthy endpoints and those used more recently are worth more.
+    /// Returns the rank for eviction: healthy endpoints and those used more recently rank higher and stay longer.
     pub(super) fn retention_rank(&self) -> (bool, i64) {
         (self.is_healthy, self.used_at_ms)
     }
 
-    /// Shifts its moments, after the clock was set forward by `by_ms`.
+    /// Shifts all stored times, after the clock was set forward by `by_ms`.
     pub(super) fn shift(&mut self, by_ms: i64) {
         for moment in [
             &mut self.probe_at_ms,

@@ -1,8 +1,8 @@
-//! The items that each alert has matched: written with the match, read when something happens to the item.
+//! The items that each alert has matched: written at the first match, read when something happens to the item.
 //!
 //! A property match is stored under the identifier it was notified with. After a merge, every alert that matched one of
-//! the properties has matched the merged one; after a split, each property again has its own alerts. No row therefore
-//! ever moves, and an alert is notified of an identifier only once.
+//! the properties has matched the merged one. After a split, each property again has its own alerts. Rows therefore
+//! never move, and an alert is notified of an identifier only once.
 
 use rusqlite::{Connection, Row, Transaction};
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use crate::request::queries::PageParams;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingKind;
 
-/// The alerts that matched a property, or one that was merged into it, in ascending order.
+/// Returns the alerts that matched a property, or one that was merged into it, in ascending order.
 pub(super) fn alerts_for_property(
     connection: &Connection,
     property: i64,
@@ -22,7 +22,7 @@ pub(super) fn alerts_for_property(
     alerts(connection, sql, property)
 }
 
-/// The alerts that matched an advert, in ascending order.
+/// Returns the alerts that matched an advert, in ascending order.
 pub(super) fn alerts_for_advert(
     connection: &Connection,
     advert: i64,
@@ -36,8 +36,8 @@ fn alerts(connection: &Connection, sql: &str, item: i64) -> rusqlite::Result<Vec
     statement.query_map([item], |row| row.get(0))?.collect()
 }
 
-/// Identifiers of the items that an alert matched, latest first match first; see
-/// [`Alerts::history`](super::registry::Alerts::history).
+/// Returns the identifiers of the items that an alert matched, by time of the first match, newest first; see
+/// [`AlertRegistry::history`](super::registry::AlertRegistry::history).
 pub(super) fn history(
     connection: &Connection,
     listing: ListingKind,

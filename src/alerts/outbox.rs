@@ -1,8 +1,8 @@
 //! The outbox: notifications for receivers, written in the transaction that caused them.
 //!
 //! A notification is one item of one alert. Its number determines the order in which the alert's receiver gets the
-//! items. Adverts are delivered as they were at that moment, so their text is stored as a snapshot, once for all alerts
-//! that matched.
+//! items. An advert is delivered as it was at the time of the notification, so its text is stored as a snapshot, once
+//! for all alerts that matched.
 
 use rusqlite::{Connection, Transaction};
 
@@ -18,7 +18,7 @@ pub enum Branch {
 }
 
 impl Branch {
-    /// Name of the array.
+    /// Returns the name of the array.
     pub fn as_str(self) -> &'static str {
         match self {
             Branch::Created => "created",
@@ -26,7 +26,7 @@ impl Branch {
         }
     }
 
-    /// The branch with a name; `None` for an unknown name.
+    /// Returns the branch with a name; `None` for an unknown name.
     pub fn parse(text: &str) -> Option<Self> {
         [Branch::Created, Branch::Updated]
             .into_iter()
@@ -60,7 +60,7 @@ pub fn enqueue(
     Ok(())
 }
 
-/// Number of the last notification; 0 if there is none.
+/// Returns the number of the last notification; 0 if there is none.
 pub(super) fn last_notification(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT coalesce(max(notification), 0) FROM outbox")?

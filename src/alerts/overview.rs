@@ -1,4 +1,4 @@
-//! Alerts for operators: of any account, with their matches and delivery status.
+//! Alerts as operators see them: of any account, with their matches and delivery status.
 //!
 //! Every call blocks.
 
@@ -25,12 +25,12 @@ pub struct Overview {
     pub waiting: u64,
     /// Number of deliveries with each status.
     pub deliveries: [(DeliveryStatus, u64); 4],
-    /// Since when all attempts at its receiver have failed; `None` if the last one succeeded.
+    /// Time since when all attempts at its receiver have failed; `None` if the last one succeeded.
     pub failing_since: Option<Timestamp>,
 }
 
 impl Overview {
-    /// The overview as JSON for operators.
+    /// Returns the overview as JSON for operators.
     pub fn answer(&self) -> Value {
         let mut answer = answer(&self.alert);
         answer["matches"] = json!(self.matches);
@@ -45,7 +45,8 @@ impl Overview {
     }
 }
 
-/// An alert as JSON for operators: as its account sees it, with the account, what it searches, and why it is inactive.
+/// Returns an alert as JSON for operators: as its account sees it, with the account, the searched table, and why it is
+/// inactive.
 pub fn answer(alert: &Alert) -> Value {
     let mut answer = alert.answer();
     answer["account_id"] = json!(alert.account);
@@ -56,7 +57,7 @@ pub fn answer(alert: &Alert) -> Value {
     answer
 }
 
-/// Alerts of an account, or of all accounts, newest first.
+/// Returns the alerts of an account, or of all accounts, newest first.
 pub fn list(store: &Store, account: Option<Uuid>, page: PageParams) -> store::Result<Vec<Alert>> {
     let (take, skip) = page.bounds();
     let sql = format!(
@@ -70,7 +71,7 @@ pub fn list(store: &Store, account: Option<Uuid>, page: PageParams) -> store::Re
     })
 }
 
-/// An alert of any account; `None` if there is none with this identifier.
+/// Returns an alert of any account; `None` if there is none with this identifier.
 pub fn show(store: &Store, id: FlxId) -> store::Result<Option<Overview>> {
     let sql = format!("SELECT {COLUMNS} FROM alerts WHERE alert_id = ?1");
     store.read(|connection| {

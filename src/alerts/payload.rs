@@ -1,4 +1,4 @@
-//! Bodies of deliveries, composed of texts: identifiers, and records as they were.
+//! Bodies of deliveries, composed of JSON texts: identifiers of properties, and records of adverts as they were.
 //!
 //! Snapshots are inserted without parsing; [`toise_contract::listings::deliveries`] defines the result.
 
@@ -66,7 +66,7 @@ pub(super) struct PayloadSubject {
     pub context: Option<String>,
 }
 
-/// The texts of items in a body, in their order. Reads one row per snapshot.
+/// Returns the texts of the items in a body, in order. Reads one row per snapshot.
 pub(super) fn records(
     connection: &Connection,
     items: &[OutboxItem],
@@ -74,7 +74,7 @@ pub(super) fn records(
     items.iter().map(|item| record(connection, item)).collect()
 }
 
-/// The first of `items`, as many as fit in [`BYTES_MAX`] but at least one, with their texts.
+/// Returns the first of `items`, as many as fit in [`BYTES_MAX`] but at least one, with their texts.
 pub(super) fn fitting(
     connection: &Connection,
     mut items: Vec<OutboxItem>,
@@ -92,7 +92,7 @@ pub(super) fn fitting(
     Ok((items, records))
 }
 
-/// The body for some items, oldest first, from their texts, and the number of items in each branch.
+/// Returns the body for some items, oldest first, from their texts, and the number of items in each branch.
 pub(super) fn body(
     subject: &PayloadSubject,
     items: &[OutboxItem],

@@ -3,7 +3,7 @@
 //! An alert belongs to one account and is invisible to all others. Every change gives it the next number of one
 //! sequence over all alerts, so that processes with compiled alerts ([`super::percolate`]) find what changed. Deleting
 //! is logical: history, deliveries and matches remain. Every call blocks. Calls that change something return once the
-//! change is durable, and it applies to everything written from then on.
+//! change is durable; it then applies to everything written from that point on.
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use uuid::Uuid;
@@ -20,7 +20,7 @@ use toise_contract::listings::filters::ListingKind;
 use toise_store::new_id::{NewId, Settled};
 use toise_store::{self as store, Store};
 
-/// Why a call about alerts failed.
+/// The reason why a call about alerts failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
@@ -61,7 +61,7 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// When an alert was made.
+/// Query for the creation time of an alert.
 const MADE_AT: &str = "SELECT created_at_ms FROM alerts WHERE alert_id = ?1";
 /// Maximum size of a list of alerts, bytes of JSON.
 pub const LIST_BYTES_MAX: usize = 16 << 20;
@@ -77,7 +77,7 @@ pub struct AlertRegistry {
     limits: AlertLimits,
 }
 
-/// Identifies an alert for the account that requests it.
+/// Address of an alert: its identifier, and the account and kind it must belong to.
 #[derive(Clone, Copy, Debug)]
 pub struct AlertRef {
     /// The requesting account.
@@ -98,8 +98,8 @@ impl AlertRegistry {
         }
     }
 
-    /// Creates an active alert and returns its identifier; a call that made it already gets its identifier again. The
-    /// caller checks beforehand that its webhook URL may be called.
+    /// Creates an active alert and returns its identifier. If the same call already created it, returns the same
+    /// identifier again. The caller checks beforehand that its webhook URL may be called.
     ///
     /// # Errors
     /// [`Error::Refused`] for too many conditions, [`Error::TooMany`] and [`Error::TooManyKept`] for too many alerts.
@@ -114,8 +114,8 @@ impl AlertRegistry {
         made.into_iter().next().unwrap_or(Err(Error::NoAlert))
     }
 
-    /// Creates several alerts; each one is accepted or rejected independently, in order. Each has the identifier at its
-    /// place in `ids`.
+    /// Creates several alerts; each one is accepted or rejected independently, in order. Each gets the identifier at
+    /// its position in `ids`.
     ///
     /// # Errors
     /// [`Error::Store`]: no alert was created.
@@ -172,7 +172,7 @@ impl AlertRegistry {
         found.ok_or(Error::NoAlert)
     }
 
-    /// The alerts of an account on properties or on adverts as JSON, oldest first: one page, or all.
+    /// Returns the alerts of an account on properties or on adverts as JSON, oldest first: one page, or all.
     ///
     /// # Errors
     /// [`Error::TooLong`] if they exceed [`LIST_BYTES_MAX`].
@@ -202,7 +202,7 @@ impl AlertRegistry {
         })
     }
 
-    /// Changes the given fields of an alert and activates it, if it was inactive. Existing matches remain; a new filter
+    /// Changes the given fields of an alert and activates it if it was inactive. Existing matches remain. A new filter
     /// applies to all other items from now on.
     ///
     /// # Errors
@@ -279,7 +279,7 @@ impl AlertRegistry {
         })
     }
 
-    /// Applies a change to an alert, which is active afterwards.
+    /// Applies a change that leaves an alert active. Checks the limit on active alerts if it was inactive.
     fn change(
         &self,
         address: AlertRef,
@@ -298,8 +298,8 @@ impl AlertRegistry {
         })
     }
 
-    /// Identifiers of the items an alert matched, each once, latest first match first. A property that was merged into
-    /// another is listed as the surviving one.
+    /// Returns the identifiers of the items an alert matched, each once, by time of the first match, newest first. A
+    /// property that was merged into another is listed as the surviving one.
     ///
     /// # Errors
     /// [`Error::NoAlert`].
@@ -385,7 +385,7 @@ fn find(connection: &Connection, address: AlertRef) -> rusqlite::Result<Option<A
         .optional()
 }
 
-/// Number of alerts of an account, on properties and adverts together.
+/// Numbers of alerts of an account, on properties and adverts together.
 struct AlertCounts {
     active: usize,
     /// Including inactive ones.

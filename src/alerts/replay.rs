@@ -1,7 +1,7 @@
 //! Replays: sends the notifications of a past window to an alert's receiver again, unchanged.
 //!
 //! A replay puts the notifications of the window into the outbox again, oldest first. They are delivered like any
-//! others: in the same format, batched, signed, retried and charged, with identifiers of their own. Notifications still
+//! others: in the same format, batched, signed, retried and charged, with new identifiers. Notifications still
 //! to be delivered, and those sent by a replay, are not replayed. An alert has at most one replay with pending
 //! notifications, and an account at most [`REPLAYS_MAX`], so that replays cannot fill the outbox.
 
@@ -18,10 +18,10 @@ use toise_store::{self as store, Store};
 /// Maximum replays with pending notifications per account.
 pub const REPLAYS_MAX: usize = 10;
 
-/// When a replay was begun.
+/// Query for the time at which a replay was started.
 const MADE_AT: &str = "SELECT created_at_ms FROM replays WHERE replay_id = ?1";
 
-/// Why a window cannot be replayed.
+/// The reason why a window cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
@@ -112,7 +112,7 @@ pub fn replay(
     })?
 }
 
-/// A replay that was begun.
+/// Returns a replay that was started earlier.
 fn begun(transaction: &Transaction<'_>, replay_id: Uuid) -> rusqlite::Result<Replay> {
     let items = transaction.query_row(
         "SELECT items FROM replays WHERE replay_id = ?1",

@@ -28,10 +28,10 @@ pub const NAME_CHARS_MAX: usize = 200;
 /// Maximum size of an alert's metadata, bytes of JSON; every delivery repeats it.
 pub const METADATA_BYTES_MAX: usize = 16_384;
 
-/// Maximum size of an alert's search, bytes of JSON; every process holds the active ones, every list repeats them.
+/// Maximum size of an alert's search, bytes of JSON. Every process holds the active ones, and every list repeats them.
 pub const SEARCH_QUERY_BYTES_MAX: usize = 65_536;
 
-/// What an alert asks for.
+/// The search of an alert.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedSearch {
     /// The search as it was sent.
@@ -72,7 +72,7 @@ pub struct AlertPatch {
     pub context: Option<Option<AlertContext>>,
 }
 
-/// The match kinds that alerts on properties or adverts may subscribe to.
+/// Returns the match kinds that alerts on properties or adverts may subscribe to.
 pub fn match_kinds(listing: ListingKind) -> &'static Enumeration {
     match listing {
         ListingKind::Property => EnumAlertMatch::TABLE,
@@ -85,7 +85,7 @@ static CONTEXT: [Field; 1] = [
         .about(|| format!("Free keys and values, {METADATA_BYTES_MAX} bytes of JSON at most")),
 ];
 
-/// The body that makes an alert; any part of it changes one.
+/// Returns the fields of the body that creates an alert. A body that changes an alert may have any of them.
 pub fn alert_table(listing: ListingKind) -> &'static [Field] {
     static PROPERTY_SEARCH: Own = Own {
         read: |value, at| saved_search(ListingKind::Property, value, at),
@@ -114,7 +114,7 @@ pub fn alert_table(listing: ListingKind) -> &'static [Field] {
     }
 }
 
-/// The body that makes several alerts.
+/// Returns the fields of the body that creates several alerts.
 pub fn alerts_table(listing: ListingKind) -> &'static [Field] {
     static PROPERTY_ITEMS: ListOf = items("SaveSearchPropertiesPayload");
     static PROPERTY: [Field; 1] = alerts(&PROPERTY_ITEMS);
@@ -174,7 +174,7 @@ const fn alerts(items: &'static ListOf) -> [Field; 1] {
     [Field::required("alerts", FieldKind::List(items), about)]
 }
 
-/// Reads the body that makes an alert.
+/// Parses the body that creates an alert.
 ///
 /// # Errors
 /// The first fault in document order; missing keys are reported last.
@@ -205,7 +205,7 @@ pub fn parse_alerts(
     Ok(alerts.map(|alert| parse_alert(listing, alert)).collect())
 }
 
-/// Parses the body that changes an alert, with any of its keys; a null leaves a field unchanged.
+/// Parses the body that changes an alert. It may have any of the keys; a null leaves a field unchanged.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -244,7 +244,7 @@ fn saved(filter: Filter, body: &Value) -> SavedSearch {
     }
 }
 
-/// The kinds of match, each once.
+/// Takes the match kinds, each once.
 fn match_kinds_of(values: &mut Values<'_>) -> Option<Vec<&'static str>> {
     let items: Vec<Taken<'_>> = values.take("match")?;
     let mut kinds = Vec::with_capacity(items.len());
@@ -266,7 +266,7 @@ fn context_of(values: &mut Values<'_>) -> Option<Option<AlertContext>> {
     }))
 }
 
-/// Number of conditions in a filter: every bound, place, flag and text counts.
+/// Counts the conditions in a filter: every bound, place, flag and text counts.
 pub fn conditions(filter: &[Clause]) -> usize {
     let of_clause = |clause: &Clause| match &clause.test {
         ClauseTest::OneOf(texts) => texts.len(),

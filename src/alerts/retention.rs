@@ -57,7 +57,7 @@ pub struct OutboxDepth {
     pub dead: i64,
 }
 
-/// Reads how full the outbox is; scans the waiting notifications and the pages of an index.
+/// Reads how full the outbox is. Scans the waiting notifications and the pages of an index.
 pub fn depth(connection: &Connection) -> rusqlite::Result<OutboxDepth> {
     let open = "SELECT count(*) FROM deliveries WHERE next_attempt_at_ms IS NOT NULL AND status";
     Ok(OutboxDepth {
@@ -84,12 +84,12 @@ fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
         .query_row([], |row| row.get(0))
 }
 
-/// Number of notifications: about 30 ms for five million.
+/// Returns the number of notifications. Takes about 30 ms for five million.
 fn kept(connection: &Connection) -> rusqlite::Result<i64> {
     number(connection, "SELECT count(*) FROM outbox")
 }
 
-/// Number and time (Unix milliseconds) of the oldest notification.
+/// Returns the number and time (Unix milliseconds) of the oldest notification.
 fn oldest(connection: &Connection) -> rusqlite::Result<Option<(i64, i64)>> {
     connection
         .prepare_cached(
@@ -99,26 +99,26 @@ fn oldest(connection: &Connection) -> rusqlite::Result<Option<(i64, i64)>> {
         .optional()
 }
 
-/// What has to be deleted.
+/// The notifications that have to be deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PendingEvictions {
     /// Whether some notifications are too old.
     aged: bool,
     /// Number of notifications above the limit.
     excess: usize,
-    /// Undelivered notifications to evict, by alert, used when no others can be deleted.
+    /// Undelivered notifications to evict, by alert; used when no others can be deleted.
     undelivered: Vec<(i64, usize)>,
 }
 
 impl PendingEvictions {
-    /// Whether nothing has to be deleted.
+    /// Returns whether nothing has to be deleted.
     pub(super) fn is_empty(&self) -> bool {
         !self.aged && self.excess == 0
     }
 }
 
-/// Determines what has to be deleted. Reads two rows while the outbox is within its limits; otherwise it counts, and if
-/// undelivered ones have to be evicted it scans all that wait: half a second for millions.
+/// Determines what has to be deleted. Reads two rows while the outbox is within its limits. Otherwise it counts, and if
+/// undelivered notifications have to be evicted, it scans all that wait: half a second for millions.
 pub(super) fn due(
     connection: &Connection,
     retention: Retention,
@@ -152,7 +152,7 @@ pub(super) fn due(
     })
 }
 
-/// Number of undelivered notifications of each alert, with its account.
+/// Returns the number of undelivered notifications of each alert, with its account.
 fn undelivered(connection: &Connection) -> rusqlite::Result<Vec<(String, i64, usize)>> {
     connection
         .prepare_cached(
@@ -169,7 +169,8 @@ fn undelivered(connection: &Connection) -> rusqlite::Result<Vec<(String, i64, us
         .collect()
 }
 
-/// Evictions by alert that sum to `missing`, taken from the accounts with the most, down to one common level.
+/// Returns the evictions by alert, which sum to `missing`. Takes from the accounts with the most, down to one common
+/// level.
 fn evictions_by_alert(mut held: Vec<(String, i64, usize)>, missing: usize) -> Vec<(i64, usize)> {
     let mut of_account: HashMap<&str, usize> = HashMap::new();
     for (account, _, items) in &held {
@@ -201,16 +202,16 @@ fn evictions_by_alert(mut held: Vec<(String, i64, usize)>, missing: usize) -> Ve
     of_alert.collect()
 }
 
-/// What one transaction deleted.
+/// The deletions of one transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SweepOutcome {
     /// Number of notifications that were never delivered.
     pub undelivered: usize,
-    /// What still has to be deleted.
+    /// The notifications that still have to be deleted.
     pub left: PendingEvictions,
 }
 
-/// Deletes part of what has to be deleted.
+/// Deletes part of what is due.
 pub(super) fn sweep(
     transaction: &Transaction<'_>,
     retention: Retention,
@@ -281,14 +282,14 @@ impl Sweep<'_> {
                 }
             }
             if settled.is_empty() && !self.evict_undelivered()? {
-                // If more were written meanwhile, the next check finds them.
+                // If more were written in the meantime, the next check counts them.
                 self.left.excess = 0;
             }
         }
         Ok(())
     }
 
-    /// Evicts undelivered notifications of the next alert; returns false if there is none.
+    /// Evicts undelivered notifications of the next alert; returns `false` if there is none.
     fn evict_undelivered(&mut self) -> rusqlite::Result<bool> {
         let Some((alert, loss)) = self.left.undelivered.pop() else {
             return Ok(false);
@@ -318,7 +319,7 @@ impl Sweep<'_> {
         Ok(true)
     }
 
-    /// The oldest deliveries with a final status.
+    /// Returns the oldest deliveries with a final status.
     fn settled(&self, status: &str) -> rusqlite::Result<Vec<i64>> {
         self.picked(
             "SELECT delivery FROM deliveries WHERE next_attempt_at_ms IS NULL AND status = ?1

@@ -9,16 +9,16 @@ pub const JITTER: f64 = 0.2;
 /// Maximum wait that a receiver can ask for.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
 
-/// Maximum wait before an attempt, jitter included, in milliseconds.
+/// Returns the maximum wait before an attempt, jitter included, in milliseconds.
 pub fn wait_max_ms() -> i64 {
     let longest_s = WAITS_S.iter().max().copied().unwrap_or_default();
     (longest_s as f64 * 1_000.0 * (1.0 + JITTER)) as i64
 }
 
-/// The wait after a number of failed attempts, from 1; `None` after the last one.
+/// Returns the wait after a number of failed attempts, from 1; `None` after the last one.
 ///
-/// `asked` is the wait that the receiver asks for: the result is never shorter, regardless of jitter. `draw` is a
-/// random number between 0 and 1.
+/// `asked` is the wait that the receiver asks for; at most [`RETRY_AFTER_MAX`] counts. The result is never shorter than
+/// that, regardless of jitter. `draw` is a random number between 0 and 1.
 pub fn wait(failed_attempts: u32, asked: Option<Duration>, draw: f64) -> Option<Duration> {
     let index = usize::try_from(failed_attempts).ok()?.checked_sub(1)?;
     let scheduled = Duration::from_secs(*WAITS_S.get(index)?);

@@ -48,7 +48,7 @@ impl Default for WebhookSettings {
 }
 
 impl WebhookSettings {
-    /// The hosts that webhooks may always reach. The text was validated when the settings were read.
+    /// Returns the hosts that webhooks may always reach. The text was validated when the settings were read.
     pub fn allowed(&self) -> AllowedHosts {
         AllowedHosts::parse(&self.allow_hosts).unwrap_or_default()
     }

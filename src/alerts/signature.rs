@@ -1,6 +1,6 @@
 //! Signatures of deliveries, after Standard Webhooks: HMAC-SHA256 of `id.timestamp.body`, in base64 after `v1,`.
 //!
-//! During the rotation of a secret, both secrets sign and the signatures are separated by a blank: a receiver accepts a
+//! During the rotation of a secret, both secrets sign and a space separates the signatures. A receiver accepts a
 //! delivery if one of them is valid.
 
 use base64::Engine;
@@ -10,7 +10,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// Header with the identifier, which is the same for all retries.
+/// Header with the identifier of the delivery, the same for all retries.
 pub const ID_HEADER: &str = "webhook-id";
 /// Header with the time of the attempt, in seconds since 1970.
 pub const TIMESTAMP_HEADER: &str = "webhook-timestamp";
@@ -18,7 +18,7 @@ pub const TIMESTAMP_HEADER: &str = "webhook-timestamp";
 pub const SIGNATURE_HEADER: &str = "webhook-signature";
 /// Header with the webhook key of the account.
 pub const KEY_HEADER: &str = "x-webhook-key";
-/// Header with the webhook key that takes the place of the account's, while it is rotated.
+/// Header with the webhook key that is about to replace the account's, during its rotation.
 pub const NEXT_KEY_HEADER: &str = "x-webhook-key-next";
 /// Maximum difference between the clocks of sender and receiver, in seconds.
 pub const TOLERANCE_S: u64 = 300;
@@ -28,7 +28,7 @@ const SECRET_PREFIX: &str = "whsec_";
 /// Block size of SHA-256, bytes: longer secrets are replaced by their digest (RFC 2104).
 const BLOCK_BYTES: usize = 64;
 
-/// Why a delivery cannot be verified.
+/// The reason why a delivery cannot be verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
     /// The timestamp is not a number of seconds.
@@ -44,7 +44,7 @@ pub enum VerifyError {
     Forged,
 }
 
-/// The value of the signature header: one signature per secret.
+/// Returns the value of the signature header: one signature per secret.
 pub fn sign<'s>(
     secrets: impl IntoIterator<Item = &'s [u8]>,
     id: &str,
@@ -59,7 +59,7 @@ pub fn sign<'s>(
     signatures.join(" ")
 }
 
-/// Verifies a delivery as a receiver does: its time, then its signatures in constant time.
+/// Verifies a delivery as a receiver does: first its time, then its signatures in constant time.
 ///
 /// # Errors
 /// The reason why it cannot be verified.

@@ -1,9 +1,9 @@
-//! Bounds of what is read from files that others made: how much a compressed one may become, how long a line or a record may
-//! be, and how many columns a table may have.
+//! Limits on input files from others: decompressed size, length of a line or a record, and number of columns.
 //!
-//! Three megabytes of gzip can hold three gigabytes without a line break, and a quotation mark that never ends makes a CSV
-//! file one record. Whatever opens a file that may be gzip uses [`unpack`] or [`gunzip`], what reads lines uses [`Lines`],
-//! and what reads quoted rows a [`RecordBound`]. Parquet has bounds of its own, in `lake::foreign`.
+//! Three megabytes of gzip can hold three gigabytes without a line break, and a quotation mark that is never closed
+//! makes a CSV file one record. Code that opens a file that may be gzip uses [`unpack`] or [`gunzip`], code that reads
+//! lines uses [`Lines`], and code that reads quoted rows uses [`RecordBound`]. Parquet has its own limits, in
+//! `lake::foreign`.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::read::MultiGzDecoder;
 
-/// Bytes that one compressed byte may become on average. Files of open data become six to twenty times as long.
+/// Maximum decompressed bytes per compressed byte, on average. Open data files expand six to twenty times.
 pub const RATIO_MAX: u64 = 150;
-/// Bytes that any compressed file may become whatever its length.
+/// Decompressed bytes that are always allowed, however small the compressed file is.
 pub const UNPACKED_BYTES_LEAST: u64 = 32 << 20;
 /// Maximum bytes of one record, such as a row of a CSV file.
 pub const RECORD_BYTES_MAX: u64 = 16 << 20;
-/// Maximum columns of a table. The widest file of open data that is read here has 230; a row that is cut short costs as
-/// many cells as its header has columns.
+/// Maximum columns of a table. The widest open data file that is read here has 230. Even a row that is too short costs
+/// as many cells as the header has columns.
 pub const FILE_COLUMNS_MAX: usize = 2_000;
 /// First bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Bytes read at a time, before decompression and after it.
+/// Size of the read buffers before and after decompression.
 const BUFFER_BYTES: usize = 256 << 10;
 /// Byte order mark of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Counts the bytes read from a source.
+/// Reader that counts the bytes read from a source.
 struct Counted<R> {
     inner: R,
     bytes: Arc<AtomicU64>,
@@ -41,7 +41,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// What a compressed source becomes.
+/// Decompressing reader that enforces [`RATIO_MAX`].
 struct Unpacked<R> {
     decoder: MultiGzDecoder<Counted<R>>,
     packed: Arc<AtomicU64>,
@@ -62,8 +62,8 @@ impl<R: Read> Read for Unpacked<R> {
     }
 }
 
-/// Decompresses gzip. Reading fails once the source has become [`RATIO_MAX`] times as long, past
-/// [`UNPACKED_BYTES_LEAST`].
+/// Decompresses gzip. Reading fails once the output exceeds both [`UNPACKED_BYTES_LEAST`] and [`RATIO_MAX`] times the
+/// compressed bytes read.
 pub fn gunzip<'r>(source: impl Read + Send + 'r) -> impl Read + Send + 'r {
     let packed = Arc::new(AtomicU64::new(0));
     let counted = Counted {
@@ -77,7 +77,7 @@ pub fn gunzip<'r>(source: impl Read + Send + 'r) -> impl Read + Send + 'r {
     }
 }
 
-/// Opens a source that may be gzip, which its first bytes say: bounded as [`gunzip`] bounds it.
+/// Opens a source that may be gzip, detected by its first bytes; limited as in [`gunzip`].
 ///
 /// # Errors
 /// The source cannot be read.
@@ -92,7 +92,7 @@ pub fn unpack<'r>(source: impl Read + Send + 'r) -> io::Result<Box<dyn BufRead +
 /// Checks the number of a table's columns.
 ///
 /// # Errors
-/// What is wrong with it, for a message that names the file.
+/// The table has more than [`FILE_COLUMNS_MAX`]; the text is for a message that names the file.
 pub fn check_columns(count: usize) -> Result<(), String> {
     match count > FILE_COLUMNS_MAX {
         true => Err(format!(
@@ -105,15 +105,15 @@ pub fn check_columns(count: usize) -> Result<(), String> {
 /// A line of [`Lines`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoundedLine<'l> {
-    /// Its number, from 1; empty lines count.
+    /// Line number, from 1; empty lines count.
     pub number: u64,
-    /// Its bytes without blanks around them and without a byte order mark.
+    /// Content without surrounding blanks and without a byte order mark.
     pub bytes: &'l [u8],
-    /// Whether it is longer than the bound: `bytes` is its beginning.
+    /// Whether the line is longer than the limit; `bytes` is then its beginning.
     pub is_cut: bool,
 }
 
-/// The lines of a source that are not empty, of which no more than a bound is held in memory.
+/// Reader of the lines of a source that are not empty. It holds at most one line, cut at a limit, in memory.
 pub struct Lines<R> {
     input: R,
     bytes_max: u64,
@@ -123,7 +123,7 @@ pub struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads lines of at most `bytes_max` bytes.
+    /// Creates a reader of lines of at most `bytes_max` bytes.
     pub fn new(input: R, bytes_max: u64) -> Self {
         Self {
             input,
@@ -134,18 +134,18 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The number of the line that was read last, or is being read; 0 before the first.
+    /// Returns the number of the line that was read last, or is being read; 0 before the first.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Bytes of the source read so far.
+    /// Returns the number of bytes read from the source so far.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// The next line that is not empty; `None` at the end. Of one that is too long the beginning is returned and the rest
-    /// skipped.
+    /// Returns the next line that is not empty, or `None` at the end. If a line is too long, its beginning is returned
+    /// and the rest skipped.
     ///
     /// # Errors
     /// The source cannot be read.
@@ -177,25 +177,25 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Tells a [`RecordBound`] that a record has ended.
+/// Handle that signals to a [`RecordBound`] that a record has ended.
 #[derive(Clone, Debug, Default)]
 pub struct RecordEnds(Arc<AtomicU64>);
 
 impl RecordEnds {
-    /// A record was read to its end.
+    /// Marks the end of a record.
     pub fn mark(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 }
 
-/// A source whose reading fails when [`RECORD_BYTES_MAX`] bytes belong to one record.
+/// Reader that fails when a single record exceeds [`RECORD_BYTES_MAX`] bytes.
 pub struct RecordBound<R> {
     inner: R,
     since: Arc<AtomicU64>,
 }
 
 impl<R: Read> RecordBound<R> {
-    /// Bounds the records of a source; its reader marks their ends.
+    /// Limits the records of a source. The code that parses the records must mark their ends.
     pub fn new(inner: R) -> (Self, RecordEnds) {
         let ends = RecordEnds::default();
         let since = Arc::clone(&ends.0);

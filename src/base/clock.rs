@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 static PROCESS_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// A clock: the system's, or one that a test steers.
+/// A clock: the system's, or one that a test controls.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     /// `None` reads the system clock.
@@ -20,17 +20,17 @@ pub struct Clock {
 struct SteeredTime {
     /// Milliseconds since the Unix epoch.
     now_ms: AtomicI64,
-    /// Milliseconds that have passed, whatever became of `now_ms`.
+    /// Milliseconds that have passed; unlike `now_ms`, not changed by jumps.
     passed_ms: AtomicI64,
 }
 
 impl Clock {
-    /// The system clock.
+    /// Returns the system clock.
     pub fn system() -> Self {
         Self::default()
     }
 
-    /// A clock that stays at `start` until [`Clock::advance_ms`] moves it.
+    /// Returns a clock that stays at `start` until [`Clock::advance_ms`] moves it.
     pub fn steered(start: DateTime<Utc>) -> Self {
         Self {
             steered: Some(Arc::new(SteeredTime {
@@ -48,7 +48,7 @@ impl Clock {
         }
     }
 
-    /// Sets a steered clock forward or back without any time passing, as a correction of the system's time does; has no
+    /// Sets a steered clock forward or back without any time passing, like a correction of the system time. Has no
     /// effect on a system clock.
     pub fn jump_ms(&self, milliseconds: i64) {
         if let Some(time) = &self.steered {
@@ -56,7 +56,7 @@ impl Clock {
         }
     }
 
-    /// The current time, UTC.
+    /// Returns the current time, UTC.
     pub fn now(&self) -> DateTime<Utc> {
         match &self.steered {
             Some(time) => {
@@ -67,8 +67,8 @@ impl Clock {
         }
     }
 
-    /// Time since a fixed moment, for measuring durations. It never decreases, even if the system time is changed. A
-    /// steered clock moves it too.
+    /// Returns the time since a fixed moment, for measuring durations. It never decreases, even if the system time is
+    /// changed. [`Clock::advance_ms`] moves it on a steered clock; [`Clock::jump_ms`] does not.
     pub fn monotonic(&self) -> Duration {
         match &self.steered {
             Some(time) => {
@@ -80,27 +80,28 @@ impl Clock {
     }
 }
 
-/// Differences between the time of day and the time that has passed that are jumps. Below it they are the small
-/// corrections by which every clock is kept right.
+/// Smallest change of the offset between time of day and monotonic time that counts as a jump. Smaller changes are the
+/// usual corrections of a clock.
 const JUMP_MS_LEAST: i64 = 10_000;
 
-/// Notices that the system's time was set forward or back. Whoever stores moments to wait for shifts them by the jump, so
-/// that a wait stays as long as it was.
+/// Detects that the system time was set forward or back. Code that stores deadlines shifts them by the jump, so that
+/// each wait keeps its length.
 #[derive(Debug)]
 pub struct ClockJumps {
     clock: Clock,
-    /// Time of day less the time that has passed, in milliseconds, when last looked at.
+    /// Time of day minus monotonic time at the last check, in milliseconds.
     offset_ms: i64,
 }
 
 impl ClockJumps {
-    /// Watches a clock from now on.
+    /// Starts to watch a clock.
     pub fn watch(clock: Clock) -> Self {
         let offset_ms = offset_ms(&clock);
         Self { clock, offset_ms }
     }
 
-    /// By how many milliseconds the time of day was set forward since the last call; `None` if it was not.
+    /// Returns by how many milliseconds the time of day was set forward since the last call, negative if it was set
+    /// back; `None` if it did not jump.
     pub fn since_last(&mut self) -> Option<i64> {
         let offset_ms = offset_ms(&self.clock);
         let jump_ms = offset_ms - self.offset_ms;

@@ -1,12 +1,11 @@
-//! The delimiter of a delimited text, from its header.
+//! Detection of the delimiter of a delimited text from its header.
 
-/// Delimiters that are looked for; the first counts where a header has none.
+/// Delimiters to look for; the first is the default for a header without any.
 pub const DELIMITERS: [u8; 4] = *b",;\t|";
 
-/// The delimiter that splits the first line of a text into the most cells, quoted text apart.
+/// Returns the delimiter that splits the first line of a text into the most cells; quoted text does not count.
 ///
-/// A line break inside quotes does not end the line. Where several split it into as many cells, the first of
-/// [`DELIMITERS`] is taken.
+/// A line break inside quotes does not end the line. On a tie, the first of [`DELIMITERS`] wins.
 pub fn detect_delimiter(text: &[u8]) -> u8 {
     let mut counts = [0usize; DELIMITERS.len()];
     let mut is_quoted = false;

@@ -1,7 +1,7 @@
-//! The items of a JSON array, or the fields of an object, that others made: as slices of its text.
+//! The items of a JSON array, or the fields of an object, from others' input, as slices of the text.
 //!
-//! An array of zeros has an item every two bytes, so that what is kept of each decides what the array takes: sixteen bytes
-//! here, of at most [`ITEMS_MAX`] items.
+//! An array of zeros has an item every two bytes, so memory depends on the bytes kept per item: sixteen here, for at
+//! most [`ITEMS_MAX`] items.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,8 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// Maximum items of an array, or fields of an object, that is read as a whole; more come as one object a line.
+/// Maximum items of an array, or fields of an object, that is read as a whole. Larger inputs must have one object a
+/// line.
 pub const ITEMS_MAX: usize = 5_000_000;
 
 /// The items of an array, in order.
@@ -22,14 +23,14 @@ impl<'t> RawItems<'t> {
     /// Adds an item.
     ///
     /// # Errors
-    /// There are [`ITEMS_MAX`] already; the message says so.
+    /// There are already [`ITEMS_MAX`] items; the message says so.
     pub fn push(&mut self, item: &'t RawValue) -> Result<(), String> {
         check_count(self.0.len())?;
         self.0.push(item);
         Ok(())
     }
 
-    /// Where each item lies in the text that they were read from.
+    /// Returns the range of each item in the text that it was read from.
     pub fn ranges(&self, text: &[u8]) -> Vec<Range<usize>> {
         self.0.iter().map(|item| range_in(text, item)).collect()
     }
@@ -49,33 +50,33 @@ impl<'t> IntoIterator for RawItems<'t> {
 pub struct RawFields<'t>(Vec<(Cow<'t, str>, &'t RawValue)>);
 
 impl<'t> RawFields<'t> {
-    /// The value of a field; of those that are written twice, the last.
+    /// Returns the value of a field; if a name occurs more than once, the last value.
     pub fn get(&self, name: &str) -> Option<&'t RawValue> {
         let mut fields = self.0.iter().rev();
         fields.find(|(own, _)| own == name).map(|(_, value)| *value)
     }
 
-    /// All names, in order.
+    /// Iterates over all names, in order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_ref())
     }
 
-    /// All values, in order.
+    /// Iterates over all values, in order.
     pub fn values(&self) -> impl Iterator<Item = &'t RawValue> {
         self.0.iter().map(|(_, value)| *value)
     }
 }
 
-/// Where a value lies in the text that it was read from.
+/// Returns the range of a value in the text that it was read from.
 pub fn range_in(text: &[u8], value: &RawValue) -> Range<usize> {
     let from = value.get().as_ptr().addr() - text.as_ptr().addr();
     from..from + value.get().len()
 }
 
-/// Checks that there is room for one more.
+/// Checks that one more item is allowed.
 ///
 /// # Errors
-/// There are [`ITEMS_MAX`] already; the message says so.
+/// There are already [`ITEMS_MAX`] items; the message says so.
 pub fn check_count(items: usize) -> Result<(), String> {
     match items < ITEMS_MAX {
         true => Ok(()),
@@ -105,7 +106,7 @@ impl<'de: 't, 't> Deserialize<'de> for RawItems<'t> {
     }
 }
 
-/// The name of a field, which is a slice of the text where nothing in it is escaped.
+/// The name of a field, borrowed from the text unless it contains escapes.
 #[derive(Deserialize)]
 struct Name<'t>(#[serde(borrow)] Cow<'t, str>);
 

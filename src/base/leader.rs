@@ -1,4 +1,4 @@
-//! A worker that one process per data folder runs while the others wait: dispatcher, collector.
+//! A worker that runs in one process per data folder while the other processes wait: dispatcher, collector.
 //!
 //! The leading process holds the lock on a file in the folder, which the system releases when the process dies; the
 //! others retry at an interval. The leader's thread alternates between a turn and waiting for messages until the
@@ -24,15 +24,15 @@ pub trait Duty: Send + 'static {
     /// Why a turn failed.
     type Error: Display;
 
-    /// Takes over from the previous leader; retried until it succeeds.
+    /// Takes over from the previous leader. Retried until it succeeds.
     ///
     /// # Errors
-    /// It cannot begin yet.
+    /// The duty cannot begin yet.
     fn begin(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Accepts a message, also while another process leads. Must not block.
+    /// Accepts a message, even while another process leads. Must not block.
     fn take(&mut self, message: Self::Message);
 
     /// Does the work that is due. May block.
@@ -41,16 +41,16 @@ pub trait Duty: Send + 'static {
     /// The turn is retried after a pause.
     fn turn(&mut self) -> Result<(), Self::Error>;
 
-    /// Time until the next turn must run, if it is sooner than the pace requires.
+    /// Returns the time until the next turn must run, if that is sooner than the pace requires.
     fn next_in(&self) -> Option<Duration> {
         None
     }
 
-    /// A turn after the leader was asked to stop: starts nothing new. Called repeatedly, at the leader's pace,
-    /// until it is done or the stop timeout has passed.
+    /// Runs a turn after the leader was asked to stop; it must not start anything new. Called repeatedly, at the
+    /// leader's pace, until it is done or the stop timeout has passed.
     ///
     /// # Errors
-    /// What was not written is left to the next leader.
+    /// The next leader handles what was not written.
     fn stop(&mut self) -> Result<Stop, Self::Error>;
 }
 
@@ -59,7 +59,7 @@ pub trait Duty: Send + 'static {
 pub enum Stop {
     /// Nothing is left to do.
     Done,
-    /// Something is still under way.
+    /// Something is still in progress.
     Waiting,
 }
 
@@ -104,7 +104,7 @@ impl<M> Clone for Notifier<M> {
 }
 
 impl<M> Notifier<M> {
-    /// Sends a message. After the leader has ended, it is dropped.
+    /// Sends a message. It is dropped if the leader has ended.
     pub fn notify(&self, message: M) {
         let _ = self.0.send(Letter::Message(message));
     }
@@ -273,7 +273,7 @@ impl<D: Duty> Leading<D> {
         match pulse.wait(|| self.inbox.recv_timeout(longest)) {
             Ok(letter) => self.open(letter),
             Err(RecvTimeoutError::Timeout) => {}
-            // No sender is left, so nothing could stop it any more.
+            // No sender is left, so nothing could ask it to stop any more.
             Err(RecvTimeoutError::Disconnected) => self.open(Letter::Stop),
         }
         while let Ok(letter) = self.inbox.try_recv() {
@@ -305,7 +305,7 @@ mod tests {
         stop_timeout: Duration::from_secs(5),
     };
 
-    /// Adds up messages in its turns; `begin` and `turn` fail once each.
+    /// Adds up messages in its turns; `begin` and `turn` each fail once.
     #[derive(Default)]
     struct Adding {
         total: Arc<AtomicUsize>,

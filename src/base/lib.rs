@@ -1,5 +1,5 @@
-//! What every room stands on: the clock, delimiters of text, supervised workers, leaders, reproducible randomness,
-//! progress bars, reports, stages.
+//! Basics that all crates share: clock, limits on input, delimiters of text, supervised workers, leaders, reproducible
+//! randomness, progress bars, reports, staging folders.
 
 #![forbid(unsafe_code)]
 

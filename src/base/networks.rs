@@ -1,11 +1,11 @@
-//! Networks of addresses, such as those of the proxies in front of the service or of the customers of a key.
+//! IP networks, such as those of the proxies in front of the service or those that a key's customer calls from.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// Networks.
+/// A list of IP networks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Networks(Vec<IpNet>);
 
@@ -13,7 +13,7 @@ impl Networks {
     /// Parses addresses and networks (`10.0.0.0/8`) separated by commas.
     ///
     /// # Errors
-    /// The first that is neither.
+    /// The first text that is neither.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parts = text.split(',').map(str::trim).filter(|one| !one.is_empty());
         let networks = parts.map(|one| {
@@ -24,24 +24,24 @@ impl Networks {
         networks.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether an address is in one of them.
+    /// Returns whether an address is in one of the networks.
     pub fn contain(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// Whether each of them is inside one of others.
+    /// Returns whether each network is inside one of `others`.
     pub fn lie_in(&self, others: &Self) -> bool {
         let is_inside = |one: &IpNet| others.0.iter().any(|other| other.contains(one));
         self.0.iter().all(is_inside)
     }
 
-    /// Whether there are none.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The networks as text, an address as a network of itself.
+    /// Iterates over the networks as text; a single address is a network with the full prefix length.
     pub fn iter(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(ToString::to_string)
     }

@@ -1,10 +1,10 @@
-//! Progress bars on standard error at a terminal; hidden otherwise.
+//! Progress bars on standard error, hidden unless it is a terminal.
 
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Creates progress bars, or hidden ones when no one would see them.
+/// Factory of progress bars, which are hidden if nobody would see them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     visible: bool,
@@ -18,7 +18,7 @@ impl Progress {
         }
     }
 
-    /// Hides all bars.
+    /// Creates only hidden bars.
     pub fn silent() -> Self {
         Self::default()
     }

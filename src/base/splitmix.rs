@@ -6,11 +6,11 @@
 
 /// The golden ratio's fraction as 64 bits; added to the state at each step.
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Makes the second of two mixed numbers distinct from the first.
+/// Multiplies the second of two mixed numbers, to distinguish it from the first.
 const SECOND_FACTOR: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// Mixes 64 bits so that neighbouring inputs give unrelated outputs; equals the first number of the stream with
-/// this seed.
+/// Mixes 64 bits so that neighbouring inputs give unrelated outputs. Equals the first number of the stream with this
+/// seed.
 #[inline]
 pub fn mix(value: u64) -> u64 {
     let mut mixed = value.wrapping_add(GOLDEN_GAMMA);
@@ -37,7 +37,7 @@ pub fn to_unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// A number in [0, 1) that depends on the key alone, so a key always falls into the same share.
+/// Returns a number in [0, 1) that depends only on the key, so a key always falls into the same share.
 #[inline]
 pub fn hash_unit(key: u64) -> f64 {
     to_unit(mix(key))
@@ -50,13 +50,13 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// The stream of a seed.
+    /// Creates the stream of a seed.
     #[inline]
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         let drawn = mix(self.state);
@@ -64,14 +64,14 @@ impl SplitMix64 {
         drawn
     }
 
-    /// The next number, uniform in [0, 1).
+    /// Returns the next number, uniform in [0, 1).
     #[inline]
     pub fn unit(&mut self) -> f64 {
         to_unit(self.bits())
     }
 
-    /// The next number, uniform in [0, `bound`): the upper half of the product of the bits and the bound. 0 for an
-    /// empty range.
+    /// Returns the next number, uniform in [0, `bound`): the upper half of the product of the bits and the bound. 0 for
+    /// an empty range.
     #[inline]
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize

@@ -1,7 +1,8 @@
-//! Stages: folders in which something is put together before it goes to its place, such as a backup or a publication.
+//! Stages: folders in which something, such as a backup or a publication, is assembled before it moves to its final
+//! place.
 //!
-//! A stage may hold copies of the store, so nobody but its owner can read it. A process that is killed leaves its stage
-//! behind; the next one of the same kind deletes it, under a lock that allows one at a time.
+//! A stage may hold copies of the store, so only its owner can read it. A killed process leaves its stage behind. The
+//! next process that makes a stage of that kind deletes it, under a lock that allows one process at a time.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -9,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Why there is no stage.
+/// The reason why a stage could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum StagingError {
     /// Another process holds the lock.
     #[error("{}: locked by another process", .0.display())]
     Busy(PathBuf),
-    /// A file or folder cannot be made, locked or deleted.
+    /// A file or folder cannot be created, locked or deleted.
     #[error("{}: {source}", path.display())]
     Io {
         /// Path of the file or folder.
@@ -32,11 +33,12 @@ impl StagingError {
     }
 }
 
-/// Takes the lock file of a kind of stage in a folder, and deletes the stages there whose names begin with `prefix`: those
-/// that killed processes left. The lock is released when the file is dropped.
+/// Takes the lock file for one kind of stage in a folder, and deletes the stages that killed processes left there:
+/// folders whose names begin with `prefix`. The lock is released when the file is dropped.
 ///
 /// # Errors
-/// [`StagingError::Busy`] if another process holds the lock; a stage cannot be deleted.
+/// [`StagingError::Busy`] if another process holds the lock; [`StagingError::Io`] if a file or stage cannot be
+/// accessed.
 pub fn lock(folder: &Path, lock_file: &str, prefix: &str) -> Result<File, StagingError> {
     let path = folder.join(lock_file);
     let lock = File::create(&path).map_err(StagingError::io(&path))?;
@@ -55,7 +57,7 @@ pub fn lock(folder: &Path, lock_file: &str, prefix: &str) -> Result<File, Stagin
     Ok(lock)
 }
 
-/// Makes a stage in a folder, which only its owner can read. Dropping it deletes it.
+/// Creates a stage in the folder `beside`; only its owner can read it. Dropping it deletes it.
 ///
 /// # Errors
 /// The folder cannot be written to.

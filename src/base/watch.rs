@@ -1,4 +1,4 @@
-//! Watches something that other processes change: a supervised thread that looks again and again until it is dropped.
+//! A supervised thread that polls something that other processes change, until it is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::supervise::{Supervisor, Worker};
 
-/// Interval between looks.
+/// Polling interval.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Longest wait at the end for a look that is under way.
+/// Maximum wait, on drop, for a running call of `look`.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Handle of a watching thread; dropping it stops the thread.
@@ -30,7 +30,7 @@ impl Drop for Watcher {
 /// Starts a thread that calls `look` every second, until the returned handle is dropped.
 ///
 /// # Errors
-/// The system gives no thread.
+/// The system cannot start a thread.
 pub fn watch(
     supervisor: &Supervisor,
     name: &'static str,
@@ -41,7 +41,7 @@ pub fn watch(
     let worker = supervisor.spawn(name, move |pulse| {
         while !stopped.load(Ordering::Relaxed) {
             pulse.turn();
-            // Parked rather than asleep: stopping does not wait.
+            // Parked rather than asleep, so that stopping does not wait for the interval.
             pulse.park_within(LOOK_EVERY);
             look();
         }

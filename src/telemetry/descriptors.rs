@@ -1,14 +1,14 @@
-//! How many connections the limit on open files allows.
+//! How many connections the limit on open files permits.
 
 use super::process;
 
 /// File descriptors reserved for tables, the store and other sockets.
 const DESCRIPTORS_RESERVED: u64 = 256;
-/// Connections that are accepted however few files may be open.
+/// Connections that are accepted even if the limit on open files is very low.
 const CONNECTIONS_LEAST: u64 = 16;
 
-/// Maximum connections: those wanted, as far as the limit on open files leaves descriptors for them. Beyond it the
-/// service could neither accept a connection nor open a file.
+/// Returns the maximum number of connections: `wanted`, or fewer if the limit on open files does not leave enough
+/// descriptors. With more, the service could neither accept a connection nor open a file.
 pub fn connections_allowed(wanted: usize) -> usize {
     allowed(wanted, process::descriptors_max())
 }
@@ -22,7 +22,7 @@ fn allowed(wanted: usize, descriptors_max: Option<u64>) -> usize {
     wanted.min(left)
 }
 
-/// Logs a warning if fewer connections are accepted than wanted.
+/// Logs a warning if fewer connections than wanted are accepted.
 pub fn warn_if_few(wanted: usize) {
     let allowed = connections_allowed(wanted);
     if allowed < wanted {

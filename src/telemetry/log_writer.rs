@@ -1,10 +1,10 @@
-//! The writer behind log lines: it takes every line at once and never fails, whatever becomes of standard error.
+//! The writer behind log lines. It accepts every line without blocking and never fails, even if standard error does.
 //!
-//! Lines wait in a queue for a thread of their own, so a reader that stalls, a full disk or a dead pipe delays no
-//! request. Lines are left out when the queue is full, when more come than [`BYTES_PER_S_MAX`] allows, or when they
-//! cannot be written; how many is said by a line of its own once lines are written again, and by
-//! [`LogWriter::left_out`]. Requests without a valid key share a smaller part ([`UNKEYED_BYTES_PER_S_MAX`]), so that
-//! no stranger can crowd out the lines of customers.
+//! Lines wait in a queue for a separate thread, so a reader that stalls, a full disk or a dead pipe delays no request.
+//! Lines are left out when the queue is full, when they exceed [`BYTES_PER_S_MAX`], or when they cannot be written. A
+//! separate line reports how many once lines can be written again, and so does [`LogWriter::left_out`]. Requests
+//! without a valid key have a smaller budget ([`UNKEYED_BYTES_PER_S_MAX`]), so that strangers cannot crowd out the
+//! lines of customers.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use tracing_subscriber::fmt::MakeWriter;
 
 /// Target of the lines about requests without a valid key.
 pub const UNKEYED: &str = "toise_http::unkeyed";
-/// Maximum length of a line, bytes. What is longer is cut.
+/// Maximum length of a line, bytes. Longer lines are cut.
 pub const LINE_BYTES_MAX: usize = 16 << 10;
-/// Maximum bytes of lines a second, without those about requests without a key.
+/// Maximum bytes of log lines per second, not counting lines about requests without a valid key.
 pub const BYTES_PER_S_MAX: u64 = 2 << 20;
-/// Maximum bytes a second of lines about requests without a valid key.
+/// Maximum bytes per second of lines about requests without a valid key.
 pub const UNKEYED_BYTES_PER_S_MAX: u64 = 512 << 10;
-/// Seconds whose bytes may come at once.
+/// Capacity of a bucket, in seconds of its rate.
 const BURST_S: u64 = 2;
 /// Maximum lines that wait to be written.
 const QUEUE_LINES_MAX: usize = 8_192;
-/// Maximum wait, when the process ends, for lines to be written.
+/// Maximum wait for lines to be written when the process ends.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often lines that were left out are told.
+/// Interval between lines that report how many were left out.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// Format of log lines.
@@ -44,7 +44,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Takes log lines. Cheap to clone.
+/// Bounded, non-blocking writer of log lines. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct LogWriter(Arc<Shared>);
 
@@ -60,15 +60,15 @@ struct Shared {
 
 enum Message {
     Line(Vec<u8>),
-    /// Everything sent before is to be written; then the sender is told.
+    /// Writes everything sent before it, then notifies the sender.
     Flush(SyncSender<()>),
 }
 
-/// A leaky bucket of bytes.
+/// A token bucket of bytes.
 #[derive(Debug)]
 struct Bucket {
     bytes_per_s: u64,
-    /// Bytes that may come now.
+    /// Bytes that may be taken now.
     available: u64,
     filled_at: Duration,
 }
@@ -82,11 +82,11 @@ impl Bucket {
         }
     }
 
-    /// Takes bytes at a moment, unless there are too few.
+    /// Takes bytes at a moment and returns `true`, or takes none and returns `false` if there are too few.
     fn take(&mut self, bytes: usize, now: Duration) -> bool {
         let passed = now.saturating_sub(self.filled_at);
         let fresh = passed.as_micros() * u128::from(self.bytes_per_s) / 1_000_000;
-        // A part of a byte is not lost: the time moves on only when there is one.
+        // Keeps fractions of a byte: `filled_at` changes only when at least one byte is added.
         if fresh > 0 {
             let full = self.bytes_per_s * BURST_S;
             let fresh = u64::try_from(fresh).unwrap_or(full);
@@ -100,7 +100,7 @@ impl Bucket {
 }
 
 impl LogWriter {
-    /// A writer to `to`, on a thread of its own. Without a thread, every line is left out.
+    /// Creates a writer to `to` that runs on its own thread. If the thread cannot start, every line is left out.
     pub fn start(format: LogFormat, to: impl Write + Send + 'static) -> Self {
         let (queue, waiting) = sync_channel(QUEUE_LINES_MAX);
         let left_out = Arc::new(AtomicU64::new(0));
@@ -118,16 +118,16 @@ impl LogWriter {
         }))
     }
 
-    /// Lines left out so far.
+    /// Returns the number of lines left out so far.
     pub fn left_out(&self) -> u64 {
         self.0.left_out.load(Ordering::Relaxed)
     }
 
-    /// Waits until the lines taken so far are written, for a few seconds at most.
+    /// Waits until the lines accepted so far are written, for two seconds at most.
     pub fn flush(&self) {
         let (done, written) = sync_channel(1);
         if self.0.queue.try_send(Message::Flush(done)).is_ok() {
-            // Whatever could not be written by then is lost.
+            // Lines that are not written in time are lost.
             let _ = written.recv_timeout(CLOSE_TIMEOUT);
         }
     }
@@ -145,12 +145,12 @@ impl LogWriter {
     }
 }
 
-/// A line of at most [`LINE_BYTES_MAX`] bytes.
+/// Cuts a line to at most [`LINE_BYTES_MAX`] bytes.
 fn bounded(line: &[u8], format: LogFormat) -> Vec<u8> {
     if line.len() <= LINE_BYTES_MAX {
         return line.to_vec();
     }
-    // As JSON, every byte may become six.
+    // In JSON, a byte may take up to six bytes.
     let kept = match format {
         LogFormat::Text => LINE_BYTES_MAX - 64,
         LogFormat::Json => LINE_BYTES_MAX / 6 - 64,
@@ -198,7 +198,7 @@ fn write_all(
     }
 }
 
-/// The line that says how many are missing.
+/// Returns the log line that says how many lines are missing.
 fn gap(lines: u64, format: LogFormat) -> Vec<u8> {
     let message = "log lines were left out";
     match format {
@@ -211,7 +211,7 @@ fn gap(lines: u64, format: LogFormat) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Takes the lines of one kind.
+/// Writer of the lines of one kind: with a valid key or without.
 #[derive(Clone, Debug)]
 pub struct LineWriter<'w> {
     writer: &'w LogWriter,
@@ -251,7 +251,7 @@ impl<'w> MakeWriter<'w> for LogWriter {
 mod tests {
     use super::*;
 
-    /// Keeps what is written, or fails.
+    /// Stores what is written, or fails.
     #[derive(Clone, Default)]
     struct Sink {
         written: Arc<Mutex<Vec<u8>>>,
@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// A subscriber like that of the service, over a writer.
+    /// Runs `work` under a subscriber like that of the service.
     fn logged(writer: &LogWriter, work: impl FnOnce()) {
         let subscriber = tracing_subscriber::fmt()
             .with_writer(writer.clone())

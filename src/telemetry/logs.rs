@@ -2,8 +2,8 @@
 //!
 //! Every request writes one line (`answered`, from the pipeline): request id, address of the client, method, the
 //! beginning of the path without its query, status, duration. Bodies, headers and queries are never logged, since they
-//! contain keys, personal addresses and listings. [`super::log_writer`] bounds how much is written and keeps a log
-//! that cannot be written from failing requests.
+//! contain keys, personal addresses and listings. [`super::log_writer`] limits how much is written and prevents log
+//! errors from failing requests.
 
 use std::io::IsTerminal;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use tracing_subscriber::filter::LevelFilter;
 pub use super::log_writer::LogFormat;
 use super::log_writer::LogWriter;
 
-/// `[log]`
+/// Settings of the `[log]` section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogSettings {
@@ -34,10 +34,10 @@ impl Default for LogSettings {
     }
 }
 
-/// The part of a filter for a library that writes whole messages of agents below this level.
+/// Filter directive for `rmcp`, which logs whole messages of agents at levels below `warn`.
 const WITHOUT_MESSAGES: &str = "rmcp=warn";
 
-/// Keeps the bodies of messages out of the log, unless a filter names a module of the library.
+/// Keeps message bodies out of the log, unless the filter names a module of the library.
 fn without_messages(filter: EnvFilter) -> EnvFilter {
     let is_louder = filter
         .max_level_hint()
@@ -51,7 +51,7 @@ fn without_messages(filter: EnvFilter) -> EnvFilter {
 /// The writer of the process, once logging has started.
 static WRITER: OnceLock<LogWriter> = OnceLock::new();
 
-/// Writes the lines that wait when it is dropped, for a few seconds at most.
+/// Guard that writes the queued lines when it is dropped, waiting two seconds at most.
 #[derive(Debug)]
 #[must_use = "lines are lost unless this lives until the work is done"]
 pub struct LogGuard(());
@@ -64,7 +64,7 @@ impl Drop for LogGuard {
     }
 }
 
-/// Log lines that this process has left out: they could not be written, or there were too many.
+/// Returns the number of log lines that this process left out because they could not be written or were too many.
 pub fn lines_left_out() -> u64 {
     WRITER.get().map_or(0, LogWriter::left_out)
 }
@@ -76,9 +76,9 @@ pub fn start(log: &LogSettings) -> LogGuard {
     let lines = tracing_subscriber::fmt()
         .with_env_filter(without_messages(filter))
         .with_writer(writer.clone())
-        // It would write what fails to standard error, and panic when that fails.
+        // Otherwise it would write errors to standard error, and panic when that fails.
         .log_internal_errors(false);
-    // Fails if a subscriber is already installed, which then stays in place.
+    // Fails if a subscriber is already installed; that one stays in place.
     let _ = match log.format {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
         LogFormat::Json => lines

@@ -1,9 +1,9 @@
 //! Prometheus metrics: counters are incremented as events happen, gauges are read when `/metrics` is requested.
 //!
-//! A [`Metric`] is a name and its help text, a constant beside the code that records it. A [`Metrics`] belongs to one
-//! service and is cheap to clone. Requests cost one look into a map of some dozens of series, about 0.2 µs. Labels come
-//! from fixed sets only (routes of the table, methods, status classes, consumption types, table names): never from what a
-//! client sends, but for a bounded number of receivers' hosts.
+//! A [`Metric`] is a name and its help text, a constant next to the code that records it. A [`Metrics`] belongs to one
+//! service and is cheap to clone. A request costs one lookup in a map of some dozens of series, about 0.2 µs. Labels
+//! come from fixed sets only (routes of the table, methods, status classes, consumption types, table names), never from
+//! client input. The exception is a limited number of receivers' hosts.
 
 mod deliveries;
 mod metric;
@@ -49,7 +49,7 @@ type Observer = Box<dyn Fn(&Gauges<'_>) + Send + Sync>;
 struct MetricsInner {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
-    /// Names of the metrics whose help text the recorder knows.
+    /// Names of the metrics whose help text is registered.
     described: RwLock<HashSet<&'static str>>,
     requests: RwLock<HashMap<RequestLabels, RequestSeries>>,
     endpoints: EndpointLabels,
@@ -77,13 +77,13 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Registers `observer`, which sets gauges each time the metrics are rendered. It may block for as long as a small
-    /// read.
+    /// Registers `observer`, which sets gauges each time the metrics are rendered. It may block, but no longer than a
+    /// small read.
     pub fn register_gauges(&self, observer: impl Fn(&Gauges<'_>) + Send + Sync + 'static) {
         self.0.observers.write().push(Box::new(observer));
     }
 
-    /// Renders all metrics in Prometheus' text format. Blocks for as long as the observers do.
+    /// Renders all metrics in Prometheus text format. Blocks for as long as the observers do.
     pub fn render(&self) -> String {
         let gauges = Gauges(self);
         let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -114,7 +114,7 @@ impl Metrics {
         self.series_of(metric, labels(pairs))
     }
 
-    /// The series of a metric with labels, registered with its help text when it is first used.
+    /// Returns the series of a metric with labels. Registers the help text when the metric is first used.
     fn series_of<T: Series>(&self, metric: Metric<T>, labels: Vec<Label>) -> T {
         let recorder = &self.0.recorder;
         let is_described = self.0.described.read().contains(metric.name());
@@ -132,7 +132,7 @@ impl std::fmt::Debug for Metrics {
     }
 }
 
-/// Takes the numbers that are read when they are asked for.
+/// Setter of the gauges that are read when metrics are rendered.
 pub struct Gauges<'m>(&'m Metrics);
 
 impl Gauges<'_> {
@@ -141,13 +141,13 @@ impl Gauges<'_> {
         self.0.series(metric, pairs).set(value);
     }
 
-    /// Sets the gauge of one member of a set that is named while the process runs: workers, for example.
+    /// Sets the gauge of one member of a set whose names are only known at run time, such as workers.
     pub fn set_member(&self, metric: Metric<Gauge>, label: &'static str, member: &str, value: f64) {
         let labels = vec![Label::new(label, member.to_owned())];
         self.0.series_of(metric, labels).set(value);
     }
 
-    /// Sets a counter that is kept elsewhere; it never goes back.
+    /// Sets a counter that is maintained elsewhere; it never decreases.
     pub fn set_count(&self, metric: Metric<Counter>, pairs: Labels<'_>, value: u64) {
         self.0.series(metric, pairs).absolute(value);
     }

@@ -42,7 +42,7 @@ static GRANTS: ListOf = ListOf {
 
 /// Maximum networks of a key.
 const NETWORKS_MAX: usize = 100;
-/// Maximum length of a network: that of an IPv6 address and a length.
+/// Maximum length of a network: an IPv6 address and a prefix length.
 const NETWORK_CHARS_MAX: usize = 43;
 static NETWORKS: ListOf = ListOf {
     item: FieldKind::Words(NETWORK_CHARS_MAX),
@@ -75,7 +75,7 @@ const ESTIMATES: Field = Field::optional(
     FieldKind::Integer(1, ESTIMATES_MAX as i64),
     "Estimates that run at once; more wait in a short queue",
 );
-/// A limit of a key's queries; null: that of the service.
+/// Returns the field of a limit on a key's queries; null means the limit of the service.
 const fn sql_limit(name: &'static str, about: &'static str) -> Field {
     Field::optional(name, FieldKind::IntegerOrNull(1, SQL_LIMIT_MAX), about)
 }
@@ -147,7 +147,7 @@ pub static KEY: [Field; 10] = [
     ALLOWED_FROM,
 ];
 
-/// The body that changes a key: values whose fields are absent stay as they are.
+/// The body that changes a key. Absent fields leave values unchanged.
 pub static KEY_CHANGE: [Field; 8] = [
     Field::optional(
         "grants",
@@ -208,10 +208,10 @@ pub static AUDIT: [Field; 2] = [
     )
     .or(DefaultValue::Integer(AUDIT_TAKEN as i64)),
 ];
-/// Entries of the audit log in an answer unless the query says otherwise.
+/// Default number of entries of the audit log in a response.
 pub const AUDIT_TAKEN: usize = 100;
 
-/// The schema of one grant, the component `Grant` of the OpenAPI document.
+/// Returns the schema of one grant, the component `Grant` of the OpenAPI document.
 pub fn grant_schema() -> Value {
     let scopes = Scope::ALL.map(Scope::as_str).into_iter();
     let names: Vec<&str> = scopes.chain(ENDPOINTS).collect();

@@ -15,10 +15,10 @@ use toise_accounts::account::{self, ActiveSecret};
 use toise_accounts::signing::WebhookKey;
 use toise_contract::listings::codes::FlxId;
 
-/// The credentials on an account's deliveries.
+/// The credentials that an account's deliveries carry.
 pub(super) struct Credentials {
     pub webhook_key: HeaderValue,
-    /// The key that takes its place.
+    /// The key that is about to replace it.
     pub next_webhook_key: Option<HeaderValue>,
     pub secrets: Vec<ActiveSecret>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Destination {
     url: String,
 }
 
-/// Cache of what was read in one turn.
+/// Cache of the rows read in one turn.
 pub(super) struct DestinationCache<'c> {
     connection: &'c Connection,
     now: DateTime<Utc>,
@@ -49,7 +49,8 @@ impl<'c> DestinationCache<'c> {
         }
     }
 
-    /// The credentials on an account's deliveries; `None` for an unknown account.
+    /// Returns the credentials that an account's deliveries carry; `None` for an unknown account, or if its webhook key
+    /// is not a valid header value.
     pub(super) fn credentials(
         &mut self,
         account_id: Uuid,
@@ -70,7 +71,7 @@ impl<'c> DestinationCache<'c> {
         Ok(credentials)
     }
 
-    /// The receiver of an alert's deliveries; `None` if the alert is not active.
+    /// Returns the receiver of an alert's deliveries; `None` if the alert is not active.
     pub(super) fn receiver_of(
         &mut self,
         alert: i64,
@@ -80,7 +81,7 @@ impl<'c> DestinationCache<'c> {
         Ok(active.map(|destination| destination.receiver()))
     }
 
-    /// The destination of an alert, active or not; `None` for an unknown alert.
+    /// Returns the destination of an alert, active or not; `None` for an unknown alert.
     pub(super) fn destination(&mut self, alert: i64) -> rusqlite::Result<Option<Arc<Destination>>> {
         if let Some(known) = self.destinations.get(&alert) {
             return Ok(known.clone());
@@ -126,7 +127,7 @@ fn header_of(key: &WebhookKey) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// The receiver for an account and a URL, from their columns in the store.
+/// Returns the receiver for an account and a URL, read from their columns in the store.
 pub(super) fn receiver(account_id: String, url: String) -> rusqlite::Result<SharedReceiverKey> {
     let account_id = parse_account(0, account_id)?;
     Ok(Arc::new(ReceiverKey { account_id, url }))

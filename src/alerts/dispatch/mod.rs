@@ -2,9 +2,9 @@
 //!
 //! One thread plans and writes to the store; attempts run on the service's runtime and report back to it. A turn
 //! consists of one read (`look`: what is new or due, grouped for endpoints with capacity, see `state`) and one
-//! transaction (`record`: outcomes of attempts, new deliveries), however many deliveries it contains; then the new
-//! deliveries are sent. A delivery is therefore on disk with its identifier before its first byte is sent, and again
-//! after it ended. If the process is killed in between, the delivery is sent again under the same identifier.
+//! transaction (`record`: outcomes of attempts, new deliveries), however many deliveries it contains. Then the new
+//! deliveries are sent. A delivery is therefore on disk with its identifier before its first byte is sent, and its
+//! outcome afterwards. If the process is killed in between, the delivery is sent again under the same identifier.
 //!
 //! One process per data folder dispatches at a time: the one that holds the lock on [`LOCK_FILE`], which the operating
 //! system releases when a process ends. Leases of single deliveries are a second safeguard: an attempt without a
@@ -45,18 +45,17 @@ use toise_telemetry::{Gauge, Metric, Metrics};
 
 /// File in the data folder whose lock the dispatching process holds.
 pub const LOCK_FILE: &str = "dispatcher.lock";
-/// What other processes commit is looked for at each tick; attempts under way are waited for at the end as long as one
-/// can take, and a commit.
+/// The tick picks up commits of other processes. The stop timeout is as long as an attempt and a commit can take.
 const PACE: Pace = Pace {
     tick: Duration::from_millis(25),
     lock_every: Duration::from_millis(500),
     error_pause: Duration::from_millis(500),
     stop_timeout: Duration::from_secs(10),
 };
-/// After how long an attempt whose end nobody tells counts as lost; no attempt takes so long.
+/// Time after which an attempt without a reported outcome counts as lost. No attempt takes so long.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// What a dispatcher needs.
+/// The resources of a dispatcher.
 #[derive(Clone, Debug)]
 pub struct DispatcherContext {
     /// The data folder.
@@ -73,7 +72,7 @@ pub struct DispatcherContext {
     pub retention: Retention,
     /// Metrics of the service.
     pub metrics: Metrics,
-    /// Whether the source of an advert is an object ([`toise_contract::listings::vendor`]).
+    /// Whether the source of an advert is written as an object ([`toise_contract::listings::vendor`]).
     pub vendor_source: bool,
 }
 
@@ -88,7 +87,7 @@ enum DispatcherMessage {
     },
 }
 
-/// A running dispatcher. Dropping it stops it: no new delivery starts, and those in flight are awaited for up to some
+/// A running dispatcher. Dropping it stops it: no new delivery starts, and those in flight are awaited for up to ten
 /// seconds.
 #[derive(Debug)]
 pub struct Dispatcher {
@@ -96,10 +95,10 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Starts dispatching, on a thread of its own and a runtime for the requests.
+    /// Starts the dispatcher on its own thread; `runtime` runs the requests.
     ///
     /// # Errors
-    /// A thread or the lock's file that cannot be had.
+    /// The thread cannot be started, or the lock file cannot be opened.
     pub fn start(
         supervisor: &Supervisor,
         setup: DispatcherContext,

@@ -1,5 +1,5 @@
-//! Orphans in the store: failures of endpoints without any active alert, and replays without pending notifications, once the
-//! call that began them is no longer remembered.
+//! Orphans in the store: failures of endpoints without an active alert, and replays without pending notifications whose
+//! call can no longer be repeated under its idempotency key.
 
 use rusqlite::{Connection, Transaction};
 
@@ -13,7 +13,7 @@ const REPLAYS: &str =
     "FROM replays WHERE created_at_ms < ?1 AND NOT EXISTS (SELECT 1 FROM outbox INDEXED BY outbox_replays_waiting
      WHERE outbox.alert = replays.alert AND outbox.replay IS NOT NULL AND outbox.delivery IS NULL)";
 
-/// Whether there are any orphans. One lookup for each failing endpoint and each replay.
+/// Returns whether there are orphans. Costs one lookup for each failing endpoint and each replay.
 pub(super) fn any_exist(connection: &Connection, now_ms: i64) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(&format!(
@@ -38,7 +38,7 @@ pub(super) fn delete(
         .collect()
 }
 
-/// Calls before this moment are not remembered: one that is made again begins another replay.
+/// Returns the moment before which calls are forgotten: repeating such a call starts another replay.
 fn forgotten_before(now_ms: i64) -> i64 {
     now_ms - STORED_RESPONSE_TTL.num_milliseconds()
 }

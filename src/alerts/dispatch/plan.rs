@@ -68,7 +68,7 @@ pub(super) struct DispatchPlan {
 }
 
 impl DispatchPlan {
-    /// Whether there is nothing to write.
+    /// Returns whether there is nothing to write.
     pub(super) fn is_empty(&self) -> bool {
         self.batches.is_empty()
             && self.dead_letters.is_empty()
@@ -83,11 +83,11 @@ enum PickOutcome {
     Batch(DeliveryBatch, bool),
     /// No delivery now; whether notifications wait for other deliveries.
     Nothing(bool),
-    /// The alert is not active any more.
+    /// The alert is no longer active.
     Inactive,
 }
 
-/// Reads the initial state once at the start: the contents of the outbox, and the points from which changes are
+/// Reads the initial state once at the start: the contents of the outbox, and the positions from which changes are
 /// followed.
 pub(super) fn begin(
     connection: &Connection,
@@ -128,7 +128,7 @@ pub(super) fn plan_round(
     look.write_dead_letter(state, plan)
 }
 
-/// The reading of one turn, with its cached results.
+/// Reader of the data of one turn, with a cache of destinations.
 struct Planner<'c> {
     connection: &'c Connection,
     now: DateTime<Utc>,
@@ -186,7 +186,7 @@ impl<'c> Planner<'c> {
         Ok(())
     }
 
-    /// Plans deliveries that are due: those that failed before, or were left behind by a process that ended.
+    /// Plans deliveries that are due: those that failed before, or that an ended process left behind.
     fn plan_retries(
         &mut self,
         state: &mut DispatchState,
@@ -316,8 +316,8 @@ impl<'c> Planner<'c> {
         })
     }
 
-    /// The waiting notifications of an alert whose items are in no undelivered delivery, as many as fit in one
-    /// delivery.
+    /// Returns the waiting notifications of an alert whose items are not in an undelivered delivery, as many as fit in
+    /// one delivery.
     fn free_items(&self, alert: i64) -> rusqlite::Result<Vec<OutboxItem>> {
         let sql = format!(
             "SELECT {ITEM_COLUMNS} FROM outbox WHERE delivery IS NULL AND alert = ?1 AND item NOT IN (
@@ -329,13 +329,13 @@ impl<'c> Planner<'c> {
         statement.query_map([alert], OutboxItem::read)?.collect()
     }
 
-    /// Number of waiting notifications of an alert, counted up to `bound`.
+    /// Counts the waiting notifications of an alert, up to `bound`.
     fn waiting(&self, alert: i64, bound: usize) -> rusqlite::Result<usize> {
         let sql = "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE delivery IS NULL AND alert = ?1 LIMIT ?2)";
         self.count(sql, alert, bound)
     }
 
-    /// Number of undelivered deliveries of an alert, counted up to [`OPEN_MAX`].
+    /// Counts the undelivered deliveries of an alert, up to [`OPEN_MAX`].
     fn open(&self, alert: i64) -> rusqlite::Result<usize> {
         let sql = "SELECT count(*) FROM (
              SELECT 1 FROM deliveries WHERE alert = ?1 AND next_attempt_at_ms IS NOT NULL LIMIT ?2)";
@@ -357,7 +357,7 @@ impl<'c> Planner<'c> {
         statement.query_map([delivery], OutboxItem::read)?.collect()
     }
 
-    /// A new delivery batch; `None` if there are no items, or the account is gone.
+    /// Returns a new delivery batch; `None` if there are no items, or the account is gone.
     fn batch(
         &mut self,
         destination: &Destination,

@@ -15,8 +15,8 @@ use toise_accounts::prices::{Consumption, Prices};
 use toise_base::clock::Clock;
 use toise_contract::listings::filters::ListingKind;
 
-/// How long all attempts at an endpoint may fail, however rare they are, before its alerts are deactivated: 5 days, in
-/// milliseconds.
+/// Time for which all attempts at an endpoint may fail, however few they are, before its alerts are deactivated: 5
+/// days, in milliseconds.
 const FAILING_MS_MAX: i64 = 5 * 24 * 3_600_000;
 
 /// A delivery that was sent.
@@ -59,7 +59,7 @@ pub(super) struct DispatchWrites {
     pub ended: Vec<(SharedReceiverKey, usize)>,
 }
 
-/// Writes a turn.
+/// Writer of one turn.
 pub(super) struct DispatchRecorder<'t> {
     transaction: &'t Transaction<'t>,
     clock: &'t Clock,
@@ -83,12 +83,12 @@ impl<'t> DispatchRecorder<'t> {
         }
     }
 
-    /// Returns what was written.
+    /// Returns the results of the turn.
     pub(super) fn written(self) -> DispatchWrites {
         self.written
     }
 
-    /// Writes the outcome of an attempt; a delivery that has been settled otherwise meanwhile is left unchanged.
+    /// Writes the outcome of an attempt. A delivery that was settled in another way in the meantime is left unchanged.
     pub(super) fn settle(&mut self, settlement: &SettledAttempt) -> rusqlite::Result<()> {
         let SettledAttempt { batch, result, .. } = settlement;
         let (status, next) = match result.verdict {
@@ -137,7 +137,7 @@ impl<'t> DispatchRecorder<'t> {
         Ok(())
     }
 
-    /// Whether an alert is active and its URL has changed since the delivery was sent.
+    /// Returns whether an alert is active and its URL has changed since the delivery was sent.
     fn has_moved(&self, batch: &SentBatch) -> rusqlite::Result<bool> {
         self.transaction
             .prepare_cached(
@@ -184,7 +184,7 @@ impl<'t> DispatchRecorder<'t> {
         Ok(())
     }
 
-    /// Records a failure of an endpoint, and deactivates its alerts if it has only failed for days.
+    /// Records a failure of an endpoint, and deactivates its alerts if all attempts have failed for days.
     fn note_failure(&mut self, receiver: &SharedReceiverKey) -> rusqlite::Result<()> {
         let account_id = receiver.account_id.to_string();
         let since_ms: i64 = self
@@ -316,7 +316,7 @@ fn charge_id(delivery_id: Uuid, consumption: Consumption) -> Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// Releases the leases of a process that has ended: its deliveries in flight are due at once, with the same
+/// Releases the leases of a process that has ended. Its deliveries in flight are then due at once, with the same
 /// identifiers.
 pub(super) fn release_leases(transaction: &Transaction<'_>) -> rusqlite::Result<usize> {
     transaction.execute(
@@ -326,7 +326,7 @@ pub(super) fn release_leases(transaction: &Transaction<'_>) -> rusqlite::Result<
     )
 }
 
-/// Shifts the moments that open deliveries wait for, after the clock was set forward by `by_ms`.
+/// Shifts the times that open deliveries wait for, after the clock was set forward by `by_ms`.
 pub(super) fn shift_waits(transaction: &Transaction<'_>, by_ms: i64) -> rusqlite::Result<usize> {
     transaction.execute(
         "UPDATE deliveries SET next_attempt_at_ms = next_attempt_at_ms + ?1, leased_until_ms = leased_until_ms + ?1,
@@ -336,8 +336,8 @@ pub(super) fn shift_waits(transaction: &Transaction<'_>, by_ms: i64) -> rusqlite
     )
 }
 
-/// Lets deliveries wait as long as they were to, if the clock was set back while no process dispatched: those whose wait
-/// began in the future begin it now, and none waits longer than any wait is.
+/// Corrects waits in case the clock was set back while no process dispatched. A wait that began in the future starts
+/// now with the same length, and no wait ends more than `longest_ms` from now.
 pub(super) fn bound_waits(
     transaction: &Transaction<'_>,
     now_ms: i64,

@@ -2,10 +2,10 @@
 //!
 //! There is one pool of slots for all deliveries, one for deliveries to unhealthy endpoints (whose last attempt failed
 //! or that are unknown), and one for retries; a delivery takes a slot in each pool that applies. An account may hold at
-//! most as many slots as its pool has free, or twice as many. A single account therefore gets half or two thirds of a
-//! pool, several accounts get less each, and one slot is always left for the next account. Neither hanging receivers
-//! nor slow ones that respond with 200 can take the slots that another account needs, and retries leave slots for new
-//! deliveries.
+//! most as many slots as its pool has free, or twice as many in the pool for all deliveries. A single account therefore
+//! gets half or two thirds of a pool, several accounts get less each, and one slot is always left for the next account.
+//! Neither hanging receivers nor slow ones that respond with 200 can take the slots that another account needs, and
+//! retries leave slots for new deliveries.
 
 use std::collections::HashMap;
 
@@ -47,7 +47,7 @@ impl Default for DeliverySlots {
 }
 
 impl DeliverySlots {
-    /// Whether there is a slot for a delivery.
+    /// Returns whether there is a slot for a delivery.
     pub fn has_room(&self, claim: SlotClaim) -> bool {
         self.all.has_room(claim.account)
             && (!claim.is_unhealthy || self.unhealthy.has_room(claim.account))

@@ -2,7 +2,7 @@
 //!
 //! All of it can be read again from the store; this module does no I/O. An alert has at most one new delivery in
 //! flight, so its items are sent in order. A failed delivery that is retried only holds back notifications of the items
-//! it contains, which the reading leaves out. Memory grows with the number of alerts that wait, not with their
+//! it contains; planning leaves these out. Memory grows with the number of alerts that wait, not with their
 //! notifications.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -41,14 +41,14 @@ enum AlertStage {
     Held,
 }
 
-/// An alert with waiting notifications; it has no receiver if it is not active any more.
+/// An alert with waiting notifications; it has no receiver if it is no longer active.
 #[derive(Debug)]
 struct PendingAlert {
     receiver: Option<SharedReceiverKey>,
     stage: AlertStage,
 }
 
-/// How a delivery ended, as far as its endpoint is concerned.
+/// The end of a delivery, as far as its endpoint is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeliveryEnd {
     /// It succeeded.
@@ -73,7 +73,7 @@ pub(super) struct DispatchState {
     alerts: HashMap<i64, PendingAlert>,
     /// Endpoints with queued alerts, in order of their turn.
     endpoint_queue: VecDeque<SharedReceiverKey>,
-    /// Queued alerts that are not active any more.
+    /// Queued alerts that are no longer active.
     retired: VecDeque<i64>,
     under_way: HashMap<Uuid, InFlight>,
     slots: DeliverySlots,
@@ -102,7 +102,7 @@ impl DispatchState {
         }
     }
 
-    /// Whether an alert is known to have waiting notifications.
+    /// Returns whether an alert is known to have waiting notifications.
     pub(super) fn knows(&self, alert: i64) -> bool {
         self.alerts.contains_key(&alert)
     }
@@ -149,7 +149,7 @@ impl DispatchState {
         }
     }
 
-    /// Takes the next alert whose endpoint can start a new delivery out of its queue; endpoints take turns.
+    /// Dequeues the next alert whose endpoint can start a new delivery; endpoints take turns.
     pub(super) fn pick(&mut self, now_ms: i64) -> Option<(i64, SharedReceiverKey)> {
         for _ in 0..self.endpoint_queue.len() {
             let receiver = self.endpoint_queue.pop_front()?;
@@ -172,19 +172,19 @@ impl DispatchState {
         None
     }
 
-    /// Takes the next alert that is not active any more out of its queue.
+    /// Dequeues the next alert that is no longer active.
     pub(super) fn pick_retired(&mut self) -> Option<i64> {
         self.retired.pop_front()
     }
 
-    /// Whether a failed delivery may be retried now.
+    /// Returns whether a failed delivery may be retried now.
     pub(super) fn may_retry(&self, receiver: &SharedReceiverKey, now_ms: i64) -> bool {
         let has_room = |endpoint: &EndpointHealth| endpoint.retry_capacity(now_ms) > 0;
         self.slots.has_room(self.claim(receiver, true))
             && self.endpoints.get(receiver).is_none_or(has_room)
     }
 
-    /// Delay of a retry that cannot start now, in milliseconds.
+    /// Returns the delay of a retry that cannot start now, in milliseconds.
     pub(super) fn retry_delay_ms(&self, receiver: &SharedReceiverKey, now_ms: i64) -> i64 {
         match self.endpoints.get(receiver) {
             Some(endpoint) => endpoint.retry_delay_ms(now_ms),
@@ -192,7 +192,7 @@ impl DispatchState {
         }
     }
 
-    /// The slots that a delivery takes.
+    /// Returns the slots that a delivery takes.
     fn claim(&self, receiver: &SharedReceiverKey, is_retry: bool) -> SlotClaim {
         let endpoint = self.endpoints.get(receiver);
         SlotClaim {
@@ -202,24 +202,24 @@ impl DispatchState {
         }
     }
 
-    /// Whether a delivery is in flight, or ended but not yet recorded in the store.
+    /// Returns whether a delivery is in flight, or ended but not yet recorded in the store.
     pub(super) fn is_under_way(&self, delivery_id: Uuid) -> bool {
         self.under_way.contains_key(&delivery_id) || self.settling.contains(&delivery_id)
     }
 
-    /// Number of deliveries in flight.
+    /// Returns the number of deliveries in flight.
     pub(super) fn under_way(&self) -> usize {
         self.under_way.len()
     }
 
-    /// Shifts the moments that endpoints wait for, after the clock was set forward by `by_ms`.
+    /// Shifts the times that endpoints wait for, after the clock was set forward by `by_ms`.
     pub(super) fn shift(&mut self, by_ms: i64) {
         self.endpoints
             .values_mut()
             .for_each(|endpoint| endpoint.shift(by_ms));
     }
 
-    /// Number of endpoints whose circuit breaker is open.
+    /// Returns the number of endpoints whose circuit breaker is open.
     pub(super) fn open_circuits(&self) -> usize {
         self.endpoints
             .values()
@@ -317,7 +317,8 @@ impl DispatchState {
         held.into_iter().for_each(|alert| self.queue(alert));
     }
 
-    /// Whether to keep the connection open after a delivery: yes for at most [`KEEP_ALIVE_MAX`] endpoints in use.
+    /// Decides whether to keep the connection open after a delivery: yes for at most [`KEEP_ALIVE_MAX`] endpoints in
+    /// use.
     pub(super) fn connection(&mut self, receiver: &SharedReceiverKey) -> ConnectionReuse {
         let now = Instant::now();
         if self.kept.len() >= KEEP_ALIVE_MAX && !self.kept.contains_key(receiver) {

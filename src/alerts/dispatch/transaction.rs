@@ -12,11 +12,11 @@ use crate::retention::{self, PendingEvictions, Retention, SweepOutcome};
 use toise_accounts::prices::Prices;
 use toise_base::clock::Clock;
 
-/// What one transaction writes.
+/// The writes of one transaction.
 pub(super) struct DispatchTransaction {
     pub plan: DispatchPlan,
     pub settlements: Vec<SettledAttempt>,
-    /// What has to be deleted from the outbox, part of it in this transaction.
+    /// The outbox entries that have to be deleted, some of them in this transaction.
     pub due: PendingEvictions,
     pub retention: Retention,
     /// Whether the store contains orphans.
@@ -25,7 +25,7 @@ pub(super) struct DispatchTransaction {
     pub prices: Arc<Prices>,
 }
 
-/// What one transaction deleted.
+/// The deletions of one transaction.
 #[derive(Default)]
 pub(super) struct CleanupOutcome {
     pub swept: SweepOutcome,

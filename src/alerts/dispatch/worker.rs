@@ -1,4 +1,4 @@
-//! What the dispatcher does as a leader: hears what happens, reads, writes, sends; turn after turn.
+//! The dispatcher's duty as a leader: receives messages, plans, commits and sends, turn after turn.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use toise_contract::listings::vendor::with_vendor_sources;
 use toise_net::webhook_client::PostOutcome;
 use toise_store as store;
 
-/// How often it is looked for what has to leave the outbox, and idle endpoints are forgotten.
+/// Interval of the upkeep: evictions from the outbox, lost attempts, idle endpoints, orphans.
 const UPKEEP_EVERY: Duration = Duration::from_secs(10);
 
 /// A delivery in flight.
@@ -60,7 +60,7 @@ impl Duty for DispatchWorker {
     type Message = DispatcherMessage;
     type Error = store::Error;
 
-    /// Takes over from the process that dispatched before.
+    /// Takes over from the previous dispatching process.
     fn begin(&mut self) -> store::Result<()> {
         let now_ms = self.setup.clock.now().timestamp_millis();
         let voided = self.setup.store.write(move |transaction| {
@@ -90,13 +90,13 @@ impl Duty for DispatchWorker {
         }
     }
 
-    /// One reading, one transaction, and off they go.
+    /// Runs one turn: read, commit, send.
     fn turn(&mut self) -> store::Result<()> {
         let plan = self.plan()?;
         self.carry_out(plan)
     }
 
-    /// Writes how attempts ended, until none is under way.
+    /// Records ended attempts. Done once none is in flight.
     fn stop(&mut self) -> store::Result<Stop> {
         self.carry_out(DispatchPlan::default())?;
         Ok(match self.state.under_way() {
@@ -130,7 +130,7 @@ impl DispatchWorker {
         }
     }
 
-    /// Takes what became of an attempt; it is written in the next turn.
+    /// Evaluates the outcome of an attempt, which is written in the next turn.
     fn ended(&mut self, delivery_id: Uuid, posted: &PostOutcome, sent_at: Option<DateTime<Utc>>) {
         let Some(sent) = self.sent.remove(&delivery_id) else {
             return;
@@ -184,7 +184,7 @@ impl DispatchWorker {
         }
     }
 
-    /// Reads what is new or due. What was planned is given back when the reading fails.
+    /// Reads what is new or due. If reading fails, the planned parts are requeued.
     fn plan(&mut self) -> store::Result<DispatchPlan> {
         if let Some(jump_ms) = self.jumps.since_last() {
             tracing::warn!(
@@ -212,7 +212,7 @@ impl DispatchWorker {
         }
     }
 
-    /// One transaction, and off they go.
+    /// Commits the plan and the settled attempts, then sends the new deliveries. If the commit fails, requeues both.
     fn carry_out(&mut self, plan: DispatchPlan) -> store::Result<()> {
         let is_tidy = self.due.is_empty() && !self.has_orphans;
         if plan.is_empty() && self.settlements.is_empty() && is_tidy {
@@ -377,7 +377,7 @@ impl DispatchWorker {
         );
         self.runtime.spawn(async move {
             let (posted, sent_at) = attempt.make(&poster, &clock).await;
-            // After the end of the dispatcher nobody listens; the delivery is sent again by the next one.
+            // Nobody listens after the dispatcher has ended. The next one sends the delivery again.
             back.notify(DispatcherMessage::Ended {
                 delivery_id,
                 posted,

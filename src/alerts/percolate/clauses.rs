@@ -47,8 +47,8 @@ pub(super) struct ClauseBits {
     batch: u32,
 }
 
-/// Evaluation cost of a clause. Cheap clauses come first: conditions that many alerts share before places, which are
-/// usually unique to an alert.
+/// Returns the evaluation cost of a clause. Cheap clauses come first: conditions that many alerts share before places,
+/// which are usually unique to an alert.
 pub(super) fn cost(clause: &Clause) -> u8 {
     match clause.test {
         ClauseTest::OneOf(_) => 0,
@@ -62,7 +62,7 @@ pub(super) fn cost(clause: &Clause) -> u8 {
     }
 }
 
-/// Whether a clause asks for a moment.
+/// Returns whether a clause has a condition on a moment.
 pub(super) fn asks_for_moments(clause: &Clause) -> bool {
     match &clause.test {
         ClauseTest::Moment { .. } => true,
@@ -78,8 +78,8 @@ pub(super) fn asks_for_moments(clause: &Clause) -> bool {
 }
 
 impl ClauseTable {
-    /// Returns the index of a clause, compiling it on its first use. Each call counts as one use, to be ended with
-    /// [`Self::release`].
+    /// Returns the index of a clause, compiling it on its first use. Each call counts as one use, which
+    /// [`Self::release`] ends.
     pub(super) fn intern(
         &mut self,
         schema: &TableSchema,
@@ -110,7 +110,7 @@ impl ClauseTable {
         Ok(id)
     }
 
-    /// Ends one use of a clause; a clause without uses is removed.
+    /// Ends one use of a clause. A clause without uses is removed.
     pub(super) fn release(&mut self, id: ClauseId) {
         let Some(place) = self.all.get_mut(id as usize) else {
             return;
@@ -125,19 +125,19 @@ impl ClauseTable {
         }
     }
 
-    /// The clause with an index; `None` if it is not in use.
+    /// Returns the clause with an index; `None` if it is not in use.
     pub(super) fn get(&self, id: ClauseId) -> Option<&Clause> {
         let shared = self.all.get(id as usize)?.as_ref()?;
         let compiled = shared.predicate.clauses.first()?;
         Some(&compiled.clause)
     }
 
-    /// Number of distinct clauses.
+    /// Returns the number of distinct clauses.
     pub(super) fn count(&self) -> usize {
         self.by_digest.len()
     }
 
-    /// The rows of a batch on which a clause is true, as a bitset.
+    /// Returns the rows of a batch on which a clause is true, as a bitset.
     pub(super) fn bits(
         &self,
         id: ClauseId,

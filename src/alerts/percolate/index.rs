@@ -42,11 +42,11 @@ pub struct AlertIndex {
     /// Alerts that may match any row.
     anywhere: Vec<AlertSlot>,
     words: ClauseBits,
-    /// Number of alerts that ask for moments.
+    /// Number of alerts that have a condition on a moment.
     on_moments: usize,
 }
 
-/// Alerts by cell.
+/// Alerts by grid cell.
 #[derive(Debug, Default)]
 struct CellIndex {
     /// Number of keys in each grid; empty grids are skipped.
@@ -61,9 +61,9 @@ struct IndexedAlert {
     wants: Subscription,
     /// Its clauses, all of which must hold.
     clauses: Box<[ClauseId]>,
-    /// What it asks of texts, which must hold too.
+    /// Its conditions on texts, which must hold too.
     texts: Option<Box<TextPredicate>>,
-    /// Whether one of them asks for a moment.
+    /// Whether one of its clauses is on a moment.
     is_on_moments: bool,
 }
 
@@ -93,32 +93,32 @@ impl AlertIndex {
         }
     }
 
-    /// Whether an alert asks for moments.
+    /// Returns whether an alert has a condition on a moment.
     pub fn has_alerts_on_moments(&self) -> bool {
         self.on_moments > 0
     }
 
-    /// The columns of the table.
+    /// Returns the columns of the table.
     pub fn schema(&self) -> &'static TableSchema {
         self.schema
     }
 
-    /// Number of alerts in the index.
+    /// Returns the number of alerts in the index.
     pub fn len(&self) -> usize {
         self.by_alert.len()
     }
 
-    /// Whether the index has no alerts.
+    /// Returns whether the index has no alerts.
     pub fn is_empty(&self) -> bool {
         self.by_alert.is_empty()
     }
 
-    /// Number of distinct clauses of all alerts.
+    /// Returns the number of distinct clauses of all alerts.
     pub fn clause_count(&self) -> usize {
         self.clauses.count()
     }
 
-    /// The events that an alert wants; `None` if it is not active.
+    /// Returns the events that an alert wants; `None` if it is not active.
     pub fn wants(&self, alert: i64) -> Option<Subscription> {
         let slot = self.by_alert.get(&alert)?;
         Some(self.kept(*slot)?.wants)
@@ -259,8 +259,8 @@ impl AlertIndex {
         }
     }
 
-    /// The alerts that match rows of a batch of at most [`ROWS_MAX`] rows, sorted by row and alert, without duplicates.
-    /// The rows have no texts, so alerts that ask for some match none.
+    /// Returns the alerts that match rows of a batch of at most [`ROWS_MAX`] rows, sorted by row and alert, without
+    /// duplicates. The rows have no texts, so alerts with conditions on texts do not match.
     ///
     /// # Errors
     /// The batch is too large or of another table, or an expression cannot be evaluated.
@@ -268,8 +268,8 @@ impl AlertIndex {
         self.matches_of(batch, &[], 0)
     }
 
-    /// What [`Self::matches`] returns for rows with these texts, without the alerts that do not ask for moments on the
-    /// rows in the bitset `sighted`, of which only moments changed.
+    /// Like [`Self::matches`], but for rows with these texts. Only moments changed in the rows of the bitset `sighted`,
+    /// so alerts without a condition on a moment are left out there.
     ///
     /// # Errors
     /// As for [`Self::matches`].
@@ -300,8 +300,8 @@ impl AlertIndex {
         Ok(matches)
     }
 
-    /// Those of some alerts that match any row of a batch of at most [`ROWS_MAX`] rows with these texts. Costs the clauses of these
-    /// alerts, each once.
+    /// Returns those of `alerts` that match any row of a batch of at most [`ROWS_MAX`] rows with these texts. Evaluates
+    /// each clause of these alerts at most once.
     ///
     /// # Errors
     /// The batch is too large or of another table, or an expression cannot be evaluated.
@@ -334,7 +334,7 @@ impl AlertIndex {
         outcome.map(|()| matching)
     }
 
-    /// Those of some rows on which all clauses of an alert are true, and whose texts it asks for.
+    /// Returns those of `rows` on which all clauses of an alert are true and whose texts meet its conditions.
     fn rows_of(
         &self,
         kept: &IndexedAlert,
@@ -358,7 +358,7 @@ impl AlertIndex {
     }
 }
 
-/// The bitset of all rows of a batch.
+/// Returns the bitset of all rows of a batch.
 fn all_rows(batch: &DecodedBatch) -> Result<u128, Error> {
     let count = batch.rows().num_rows();
     if count > ROWS_MAX {
@@ -375,7 +375,7 @@ struct MatchCollector<'a> {
     index: &'a AlertIndex,
     batch: &'a DecodedBatch,
     texts: &'a [RecordTexts],
-    /// The rows of which only moments changed.
+    /// Rows in which only moments changed.
     sighted: u128,
     words: &'a mut ClauseBits,
     matches: Vec<AlertMatch>,
@@ -403,7 +403,7 @@ impl MatchCollector<'_> {
         Ok(())
     }
 
-    /// The distinct texts of a column, each with its rows.
+    /// Returns the distinct texts of a column, each with its rows.
     fn texts(&self, column: usize) -> Result<Vec<(String, u128)>, Error> {
         let decoded = self.batch.column(column)?;
         let values = &decoded.values;
@@ -429,7 +429,7 @@ impl MatchCollector<'_> {
             .collect())
     }
 
-    /// The cells that contain rows, each with its rows.
+    /// Returns the cells that contain rows, each with its rows.
     fn cells(&self, columns: [usize; 2], kept: &CellIndex) -> Result<Vec<(GridCell, u128)>, Error> {
         let [lats, lons] = [
             self.batch.column(columns[0])?,

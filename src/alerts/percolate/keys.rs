@@ -1,8 +1,9 @@
-//! Index keys: texts and cells without which an alert cannot match, so that few alerts have to be tested.
+//! Index keys: texts and cells that a listing must have for an alert to match, so that few alerts have to be tested.
 //!
-//! All clauses of a filter must hold, so the keys of any one clause suffice; the clause that the smallest share of
-//! listings fulfils is used. A clause on a text column gives its texts as keys, a place gives the cells of a grid that
-//! cover it, and alternatives give the keys of each. A key only excludes listings on which its clause is false.
+//! All clauses of a filter must hold, so the keys of any one clause suffice. The keys come from the clause that the
+//! smallest share of listings fulfils. A clause on a text column gives its texts as keys, a place gives the cells of a
+//! grid that cover it, and alternatives give the keys of each. A key only excludes listings on which its clause is
+//! false.
 
 use std::collections::HashSet;
 
@@ -47,14 +48,15 @@ pub(super) enum IndexKey {
     Cell([usize; 2], GridCell),
 }
 
-/// The cell of a position in a grid.
+/// Returns the cell of a position in a grid.
 pub(super) fn cell_of(grid: usize, latitude: f64, longitude: f64) -> GridCell {
-    // Degrees lie between -180 and 180.
+    // Degrees are between -180 and 180.
     let step = |degrees: f64| (degrees / CELL_DEGREES[grid]).floor() as i32;
     (grid as u8, step(latitude), step(longitude))
 }
 
-/// The keys of a filter: a listing it selects has at least one of them. `None` if it may select any listing.
+/// Returns the keys of a filter: a listing that it selects has at least one of them. `None` if it may select any
+/// listing.
 pub(super) fn keys(schema: &TableSchema, filter: &[Clause]) -> Option<Vec<IndexKey>> {
     Some(best(schema, filter)?.keys)
 }
@@ -65,7 +67,7 @@ struct SelectiveKeys {
     keys: Vec<IndexKey>,
 }
 
-/// The keys of the most selective clause.
+/// Returns the keys of the most selective clause.
 fn best(schema: &TableSchema, filter: &[Clause]) -> Option<SelectiveKeys> {
     let all = filter
         .iter()
@@ -118,7 +120,7 @@ fn share_of_value(column: &str) -> f64 {
     known.map_or(VALUE_SHARE, |(_, share)| *share)
 }
 
-/// The keys of all alternatives, because one of them must hold; `None` if one has no keys.
+/// Returns the keys of all alternatives, because one of them must hold; `None` if an alternative has no keys.
 fn alternative_keys(schema: &TableSchema, filters: &[Filter]) -> Option<SelectiveKeys> {
     let (mut share, mut keys) = (0.0, HashSet::new());
     for filter in filters {
@@ -132,7 +134,7 @@ fn alternative_keys(schema: &TableSchema, filters: &[Filter]) -> Option<Selectiv
     })
 }
 
-/// The cells that cover a box of latitudes and longitudes, in the finest grid that needs at most [`CELLS_MAX`].
+/// Returns the cells that cover a box of latitudes and longitudes, in the finest grid that needs at most [`CELLS_MAX`].
 fn place_keys(
     schema: &TableSchema,
     position: &str,

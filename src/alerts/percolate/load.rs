@@ -13,13 +13,13 @@ use super::CompiledAlerts;
 use crate::alert::{Subscription, kind_of, listing_of, wants};
 use toise_contract::listings::filters::{ListingKind, ListingSearch, parse_saved_search};
 
-/// Maximum alerts that are parsed and then compiled together. Their parsed searches are in memory beside the compiled
+/// Maximum alerts that are parsed and then compiled together. Their parsed searches are in memory next to the compiled
 /// ones until the chunk is done.
 const CHUNK_ALERTS: usize = 10_000;
 /// Maximum size of the searches of such a chunk, in bytes of JSON; exceeded by at most one search.
 const CHUNK_BYTES: usize = 16 << 20;
-/// Minimum number of alerts to parse on all cores. Fewer are parsed on this thread, which is faster than waiting for
-/// cores that may be busy.
+/// Minimum number of alerts to parse on all cores. Fewer alerts are parsed on this thread, which is faster than waiting
+/// for cores that may be busy.
 const ALL_CORES_MIN: usize = 500;
 
 /// The columns of a changed alert that loading needs.
@@ -38,11 +38,11 @@ struct StoredAlert {
     match_kinds: String,
 }
 
-/// What an alert wants and searches; `None` if it is not active.
+/// Events that an alert wants, and its search; `None` if it is not active.
 type ParsedAlert = Option<(Subscription, ListingSearch)>;
 
-/// Brings the compiled alerts up to the last change in the store. An alert that cannot be parsed is logged and is no
-/// error.
+/// Brings the compiled alerts up to the last change in the store. An alert that cannot be parsed is logged and is not
+/// an error.
 ///
 /// # Errors
 /// The store cannot be read; the chunks before the failure stay applied.
@@ -66,8 +66,8 @@ pub(super) fn catch_up(
     }
 }
 
-/// The next alerts changed after `change`, in the order of their changes: at most [`CHUNK_ALERTS`], and fewer if
-/// their searches reach [`CHUNK_BYTES`]. Empty if there are no more.
+/// Returns the next alerts changed after `change`, in the order of their changes: at most [`CHUNK_ALERTS`], and fewer
+/// if their searches reach [`CHUNK_BYTES`]. Empty if there are no more.
 fn changed_after(connection: &Connection, change: i64) -> rusqlite::Result<Vec<StoredAlert>> {
     let sql = "SELECT alert, change, kind, activated, iif(activated, search_query, ''), match_kinds, alert_id
          FROM alerts WHERE change > ?1 ORDER BY change LIMIT ?2";
@@ -96,7 +96,7 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<StoredAlert> {
     })
 }
 
-/// Parses an alert; the error is the reason to log.
+/// Parses an alert. The error is the reason to log.
 fn parse_stored(stored: &StoredAlert) -> Result<ParsedAlert, String> {
     if !stored.is_active {
         return Ok(None);
@@ -138,7 +138,7 @@ fn apply(state: &mut CompiledAlerts, stored: &StoredAlert, parsed: Result<Parsed
         );
     }
 }
-/// The active alerts of an account.
+/// Returns the active alerts of an account.
 pub(super) fn active_of(connection: &Connection, account: Uuid) -> rusqlite::Result<BTreeSet<i64>> {
     let sql = "SELECT alert FROM alerts WHERE account_id = ?1 AND activated = 1";
     let mut statement = connection.prepare_cached(sql)?;

@@ -1,10 +1,10 @@
 //! Percolation: new and changed listings are tested against every active alert, in the transaction that writes them.
 //!
-//! A [`Percolator`] holds the active alerts, compiled like searches, in one [`index::AlertIndex`] per table. It follows the
-//! change sequence of the alerts: [`Percolator::catch_up`] loads changes before a transaction and [`Percolator::begin`]
-//! again inside it, so an alert takes effect from its commit on, whichever process created it. Ingestion then passes
-//! what it wrote ([`TransactionPercolator::properties`], [`TransactionPercolator::adverts`]) in order; first matches and later events go to `matches` and
-//! the [`super::outbox`] in the same transaction.
+//! A [`Percolator`] holds the active alerts, compiled like searches, in one [`index::AlertIndex`] per table. It follows
+//! the change sequence of the alerts: [`Percolator::catch_up`] loads changes before a transaction and
+//! [`Percolator::begin`] again inside it. An alert therefore takes effect from its commit on, whichever process created
+//! it. Ingestion then passes what it wrote ([`TransactionPercolator::properties`], [`TransactionPercolator::adverts`])
+//! in order. First matches and later events go to `matches` and the [`super::outbox`] in the same transaction.
 
 mod clauses;
 pub mod index;
@@ -30,7 +30,7 @@ pub use transaction::{
 };
 pub use withheld::FormerRecord;
 
-/// Why what a transaction wrote could not be tested against the alerts.
+/// The reason why the writes of a transaction could not be tested against the alerts.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store failed.
@@ -134,8 +134,8 @@ impl Percolator {
         outcome
     }
 
-    /// The alerts as they are inside a transaction, those of one account if it is given; `None` if none is active. Holds a
-    /// lock until the turn is dropped, so no other thread percolates.
+    /// Returns the alerts as seen inside a transaction, only those of one account if `of_account` is given; `None` if
+    /// no alert is active. Holds a lock until the returned value is dropped, so no other thread percolates.
     pub fn begin(
         &self,
         connection: &Connection,
@@ -143,7 +143,7 @@ impl Percolator {
     ) -> rusqlite::Result<Option<TransactionPercolator<'_>>> {
         let mut state = self.state();
         if last_change(connection)? < state.change {
-            // The store has been reset to an earlier state. Outside a transaction this check could be wrong.
+            // The store has been reset to an earlier state. This check could be wrong outside a transaction.
             state.forget();
         }
         let outcome = load::catch_up(&mut state, connection);
@@ -158,15 +158,15 @@ impl Percolator {
         Ok((!is_idle).then(|| TransactionPercolator::new(state, reached, has_withheld)))
     }
 
-    /// Removes all alerts, to load them again. To be called if a transaction fails after [`Self::begin`], because
-    /// changes seen in it may not have been committed.
+    /// Removes all alerts, so that they are loaded again. Must be called if a transaction fails after [`Self::begin`],
+    /// because changes seen in it may not have been committed.
     pub fn forget(&self) {
         let mut state = self.state();
         state.forget();
         self.publish_counts(&state);
     }
 
-    /// Numbers of active alerts, as of the last call that applied changes.
+    /// Returns the numbers of active alerts as of the last call that applied changes.
     pub fn active(&self) -> ActiveAlertCounts {
         let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
         ActiveAlertCounts {
@@ -177,7 +177,7 @@ impl Percolator {
     }
 
     fn state(&self) -> MutexGuard<'_, CompiledAlerts> {
-        // A lock of the standard library, because this is the one place that acts on a panic of whoever held it.
+        // A standard library lock, because only this lock needs poisoning: the next holder must react to a panic.
         self.state
             .lock()
             .unwrap_or_else(|poisoned: PoisonError<_>| {

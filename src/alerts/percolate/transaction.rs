@@ -1,23 +1,23 @@
-//! Percolates what one transaction wrote, in order, and writes the resulting notifications.
+//! Percolates the writes of one transaction, in order, and stores the resulting notifications.
 //!
 //! Changes are evaluated as if adverts had arrived one by one:
-//! - The filter decides only on the first match. From then on the alert follows the item, whatever its record becomes.
-//! - A first match is news if the item is new, or if its record before this write did not match. An item that matched
-//!   before, because it is older than the alert, its latest search or its activation, is remembered and not announced;
-//!   what happens to it afterwards is. The former record is evaluated only for alerts that match the new one and have
-//!   not matched the item yet.
+//! - The filter decides only on the first match. From then on, the alert follows the item, however its record changes.
+//! - A first match is announced if the item is new, or if its record before this write did not match. An item that
+//!   matched before (it is older than the alert, its latest search or its activation) is recorded but not announced;
+//!   later events on it are. The former record is evaluated only for alerts that match the new one and have not matched
+//!   the item yet.
 //! - A property alert is notified of a property once as created, when its record first matches, and as updated whenever
-//!   an advert joins a property it has matched; each if it subscribed to that.
+//!   an advert joins a property it has matched; each only if it subscribed to that.
 //! - After a merge, alerts that matched either property have matched the surviving one: they are notified of it as
 //!   updated, under the surviving identifier, never as created. After a split, each property is followed by the alerts
 //!   that matched it under its own identifier; a new one is evaluated like any new property.
 //! - An advert alert is notified of an advert once as created, when its record first matches, and as updated of every
-//!   event on an advert that it had matched before the event; each if it subscribed to that.
+//!   event on an advert that it had matched before the event; each only if it subscribed to that.
 //!
-//! An item (a property or an advert) is evaluated when it is new or its record changes. A sighting that only moves the
-//! moments of a record is evaluated by alerts whose search asks for moments, because it can bring the item into no other
-//! search; and it leaves an item that matched before unremembered. An inactive alert is not notified and records no
-//! matches.
+//! An item (a property or an advert) is evaluated when it is new or its record changes. A sighting that only changes
+//! the moments of a record is evaluated only by alerts with a condition on a moment, because it cannot make the item
+//! match any other search. Such a sighting does not record items that matched before. An inactive alert is not notified
+//! and records no matches.
 
 use std::collections::BTreeSet;
 use std::sync::MutexGuard;
@@ -38,11 +38,11 @@ use toise_engine::batch::DecodedBatch;
 use toise_engine::texts::RecordTexts;
 use toise_store::document;
 
-/// Makes rows of former records, in their order. A record that cannot be read is left out: its item then counts as one
-/// that did not match, and is announced rather than lost.
+/// Converts former records to rows, in order. A record that cannot be read is left out: its item then counts as one
+/// that did not match before, and is announced rather than lost.
 pub type FormerRows<'a> = &'a dyn Fn(&[FormerRecord]) -> Result<PercolatedRows>;
 
-/// Records to be tested: their rows, and their texts, which are no columns.
+/// Records to test: their rows, and their texts, which are not columns.
 #[derive(Debug)]
 pub struct PercolatedRows {
     /// The rows.
@@ -60,7 +60,7 @@ pub enum PropertyTrigger {
     AdvertJoined,
     /// One of its adverts changed or was removed.
     AdvertChanged,
-    /// An advert of it was seen again, which changed nothing but moments.
+    /// An advert of it was seen again; only moments changed.
     Sighted,
 }
 
@@ -71,7 +71,7 @@ pub enum AdvertTrigger {
     Created,
     /// Its record changed, or it moved to another property.
     Changed,
-    /// It was seen again, which changed nothing but moments.
+    /// It was seen again; only moments changed.
     Sighted,
 }
 
@@ -84,7 +84,7 @@ pub struct PropertyWritten {
     pub id: FlxId,
     /// What happened to the property.
     pub trigger: PropertyTrigger,
-    /// Its record before, and those of the properties that were joined to it; empty for a new one.
+    /// Its record before the write, and those of the properties that were merged into it; empty for a new one.
     pub former: Vec<FormerRecord>,
 }
 
@@ -95,7 +95,7 @@ pub struct AdvertWritten {
     pub advert: i64,
     /// What happened to the advert.
     pub trigger: AdvertTrigger,
-    /// Its record before; `None` for a new one.
+    /// Its record before the write; `None` for a new one.
     pub former: Option<FormerRecord>,
     /// The record as delivered: with the identifier of its property, without charges.
     pub record: Advert,
@@ -103,15 +103,15 @@ pub struct AdvertWritten {
     pub events: Vec<AdvertEvent>,
 }
 
-/// Percolates the writes of one transaction against the alerts as they are inside it. Holds the lock on the alerts.
+/// Percolates the writes of one transaction against the alerts as seen inside it. Holds the lock on the alerts.
 pub struct TransactionPercolator<'p> {
     state: MutexGuard<'p, CompiledAlerts>,
     reached: Reached,
-    /// Whether anything was withheld from the alerts that are reached now.
+    /// Whether items were withheld from the alerts that are now reached.
     has_withheld: bool,
 }
 
-/// The alerts that may match; `None` for all.
+/// The alerts that the writes may reach; `None` for all.
 type Reached = Option<BTreeSet<i64>>;
 
 impl<'p> TransactionPercolator<'p> {
@@ -127,8 +127,8 @@ impl<'p> TransactionPercolator<'p> {
         }
     }
 
-    /// Withholds a written item from the alerts that are not reached. If all are and it was withheld before, returns the
-    /// records that they knew.
+    /// Withholds a written item from the alerts that are not reached. If all are reached and the item was withheld
+    /// before, returns the last records that the other alerts saw.
     fn withhold_or_release(
         &self,
         transaction: &Transaction<'_>,
@@ -144,30 +144,30 @@ impl<'p> TransactionPercolator<'p> {
         Ok(outcome.map_err(toise_store::Error::from)?)
     }
 
-    /// Whether there is an active alert on properties.
+    /// Returns whether there is an active alert on properties.
     pub fn has_property_alerts(&self) -> bool {
         !self.state.properties.is_empty()
     }
 
-    /// Whether there is an active alert on adverts.
+    /// Returns whether there is an active alert on adverts.
     pub fn has_advert_alerts(&self) -> bool {
         !self.state.adverts.is_empty()
     }
 
-    /// Whether a sighting of a property can be news: an active alert asks for moments, which every sighting moves, or
-    /// something was withheld.
+    /// Returns whether sightings of properties have to be percolated: an active alert has a condition on a moment,
+    /// which every sighting changes, or an item was withheld.
     pub fn needs_property_sightings(&self) -> bool {
         self.has_withheld || self.state.properties.has_alerts_on_moments()
     }
 
-    /// Whether a sighting of an advert can be news, as of a property.
+    /// Returns whether sightings of adverts have to be percolated, for the same reasons as for properties.
     pub fn needs_advert_sightings(&self) -> bool {
         self.has_withheld || self.state.adverts.has_alerts_on_moments()
     }
 
-    /// Percolates properties: `rows` holds their records, one for each of `written` in the same order, and `former_rows`
-    /// makes rows of former ones. Matches and notifications are written in `transaction`, dated `at_ms` (Unix
-    /// milliseconds).
+    /// Percolates properties: `rows` holds their records, one for each of `written` in the same order, and
+    /// `former_rows` converts former records. Matches and notifications are written in `transaction`, dated `at_ms`
+    /// (Unix milliseconds).
     ///
     /// # Errors
     /// The store fails, or the rows are not a batch of at most [`super::index::ROWS_MAX`] properties.
@@ -193,8 +193,8 @@ impl<'p> TransactionPercolator<'p> {
         let matched = matched(index, rows, sighted, &self.reached)?;
         for (row, property) in written.iter().enumerate() {
             let matching = of_row(&matched, row);
-            // Read only where it decides something: a new property has no former matches, and a mere change notifies
-            // nobody unless an alert matches now.
+            // Read only where it matters: a new property has no former matches, and a mere change notifies nobody
+            // unless an alert matches now.
             let known = match property.trigger {
                 PropertyTrigger::Created => Vec::new(),
                 PropertyTrigger::AdvertChanged | PropertyTrigger::Sighted
@@ -230,7 +230,7 @@ impl<'p> TransactionPercolator<'p> {
     }
 
     /// Percolates adverts: `rows` holds their records, one for each of `written` in the same order, and `former_rows`
-    /// makes rows of former ones. Matches and notifications are written in `transaction`, dated `at_ms` (Unix
+    /// converts former records. Matches and notifications are written in `transaction`, dated `at_ms` (Unix
     /// milliseconds).
     ///
     /// # Errors
@@ -258,7 +258,7 @@ impl<'p> TransactionPercolator<'p> {
         let matched = matched(index, rows, sighted, &self.reached)?;
         for (row, advert) in written.iter().enumerate() {
             let matching = of_row(&matched, row);
-            // Read only where it decides something: if an advert that is not new matches now or has events.
+            // Read only where it matters: if an advert that is not new matches now or has events.
             let known = match (advert.trigger, matching, advert.events.as_slice()) {
                 (AdvertTrigger::Created, ..) | (_, [], []) => Vec::new(),
                 _ => matches::alerts_for_advert(transaction, advert.advert)?,
@@ -301,21 +301,22 @@ impl<'p> TransactionPercolator<'p> {
     }
 }
 
-/// An identifier that every stored advert has, and the type of its record leaves optional.
+/// Returns an identifier that every stored advert has, although it is optional in the type of its record.
 fn required(id: Option<FlxId>) -> Result<FlxId> {
     id.ok_or(Error::NoAdvertId)
 }
 
 /// The alerts that match an item for the first time.
 struct FirstMatches {
-    /// Those to which the item is new, or into whose search the write brought it.
+    /// Those that are notified: the item is new, or did not match before this write.
     news: Vec<i64>,
-    /// Those whose search it matched before the write.
+    /// Those whose search the item matched before this write.
     stale: Vec<i64>,
 }
 
 impl FirstMatches {
-    /// Tells apart the alerts whose search one of the former records matched; nothing is read for no alerts.
+    /// Separates the alerts whose search one of the former records matched from the others. Reads nothing if `alerts`
+    /// is empty.
     fn of(
         index: &mut AlertIndex,
         alerts: Vec<i64>,
@@ -337,15 +338,15 @@ impl FirstMatches {
     }
 }
 
-/// The bitset of the rows of written items for which a condition holds, which is told their place.
+/// Returns the bitset of the written items for which `holds` returns true, given the row and the item.
 fn rows_where<T>(written: &[T], holds: impl Fn(usize, &T) -> bool) -> u128 {
     let rows = written.iter().take(ROWS_MAX).enumerate();
     let rows = rows.filter(|(row, one)| holds(*row, one));
     rows.fold(0, |rows, (row, _)| rows | 1 << row)
 }
 
-/// The alerts that are reached and whose searches match the rows, sorted by row; of the rows in `sighted` only those that
-/// ask for moments.
+/// Returns the reached alerts whose searches match the rows, sorted by row; on the rows in `sighted`, only alerts with
+/// a condition on a moment.
 fn matched(
     index: &mut AlertIndex,
     PercolatedRows { rows, texts }: PercolatedRows,
@@ -360,20 +361,20 @@ fn matched(
     Ok(matches)
 }
 
-/// The matches of one row; `matched` is sorted by row.
+/// Returns the matches of one row; `matched` is sorted by row.
 fn of_row(matched: &[AlertMatch], row: usize) -> &[AlertMatch] {
     let first = matched.partition_point(|one| one.row < row);
     let after = matched.partition_point(|one| one.row <= row);
     &matched[first..after]
 }
 
-/// The alerts that match now and did not match before; `known` is sorted.
+/// Returns the alerts that match now and did not match before; `known` is sorted.
 fn newly_matched<'a>(matching: &'a [AlertMatch], known: &'a [i64]) -> impl Iterator<Item = i64> {
     let alerts = matching.iter().map(|one| one.alert);
     alerts.filter(|alert| known.binary_search(alert).is_err())
 }
 
-/// The alerts in `known` that are reached, active and want to be notified of events.
+/// Returns the alerts in `known` that are reached, active and want to be notified of events.
 fn followers(index: &AlertIndex, known: &[i64], reached: &Reached) -> impl Iterator<Item = i64> {
     let is_reached = |alert: &i64| {
         reached
@@ -385,19 +386,19 @@ fn followers(index: &AlertIndex, known: &[i64], reached: &Reached) -> impl Itera
     alerts.filter(move |alert| is_reached(alert) && wants(alert))
 }
 
-/// Stores what a notification delivers, and returns the number of the snapshot.
+/// Stores the record that a notification delivers, and returns the number of the snapshot.
 fn store_snapshot(transaction: &Transaction<'_>, record: &impl Serialize) -> Result<i64> {
     Ok(snapshot(transaction, &document::encode(record)?)?)
 }
 
-/// An event on an advert, and the reduced record with which it is delivered.
+/// Returns the reduced record with which an event on an advert is delivered.
 fn with_event(advert: &AdvertWritten, event: &AdvertEvent) -> Result<AdvertUpdate> {
     let record = &advert.record;
     Ok(AdvertUpdate {
         flx_id: required(record.flx_id)?,
         property_flx_id: required(record.property_flx_id)?,
         current_price: record.current_price.clone(),
-        // An advert that does not say is taken to be online, as it is when its changes are detected.
+        // An advert without this field counts as online, as it does when its changes are detected.
         is_online: record.is_online.unwrap_or(true),
         event: event.clone(),
     })

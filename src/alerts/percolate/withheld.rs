@@ -1,15 +1,15 @@
-//! What was written for the alerts of one account alone, and what all others last knew of it.
+//! Items whose writes reached the alerts of only one account, with the last record that all other alerts saw.
 //!
-//! A page that somebody collected whom others need not believe reaches the alerts of that account only. For the alerts of
-//! others nothing was written then: the next write for all is judged against the record that they knew, so that what is
-//! news to them is announced, and nothing else.
+//! A page that an account collected, and that others need not trust, reaches only the alerts of that account. The other
+//! alerts are not tested then. The next write that reaches all alerts is compared with the record that the others last
+//! saw, so that exactly what is new to them is announced.
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use uuid::Uuid;
 
 use toise_contract::listings::codes::FlxId;
 
-/// A record as it was before a write, to be parsed only if an alert asks for it.
+/// A record as it was before a write; parsed only if an alert needs it.
 #[derive(Clone, Debug)]
 pub struct FormerRecord {
     /// The record as stored ([`toise_store::document`]).
@@ -18,20 +18,21 @@ pub struct FormerRecord {
     pub property: Option<FlxId>,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ItemKind {
     Property = 0,
     Advert = 1,
 }
 
-/// Whether anything is withheld. Costs one look at a table that is nearly always empty.
+/// Returns whether anything is withheld. Costs one lookup in a table that is nearly always empty.
 pub(super) fn is_any(connection: &Connection) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM withheld LIMIT 1")?;
     Ok(statement.query_row([], |_| Ok(())).optional()?.is_some())
 }
 
-/// Notes what others know of an item, before a write that they are not told of; `former` is empty for a new one.
+/// Stores the last record of an item that the other alerts saw, before a write that does not reach them. `former` is
+/// empty for a new item. Keeps what is already stored.
 pub(super) fn withhold(
     transaction: &Transaction<'_>,
     kind: ItemKind,
@@ -58,7 +59,8 @@ pub(super) fn withhold(
     Ok(())
 }
 
-/// The records of an item as those last knew them from whom it was withheld, which ends; `None` if it was not withheld.
+/// Ends the withholding of an item and returns the records that the other alerts last saw; `None` if it was not
+/// withheld.
 pub(super) fn release(
     transaction: &Transaction<'_>,
     kind: ItemKind,

@@ -41,7 +41,7 @@ const TAKE: Field = Field::optional(
 )
 .or(DefaultValue::Integer(TAKE_DEFAULT as i64));
 
-/// The query that selects a page of a list.
+/// The query of a page of a list.
 pub static PAGE: [Field; 2] = [SKIP, TAKE];
 
 /// The query of an operator's list of alerts.
@@ -81,7 +81,7 @@ pub static REPLAY: [Field; 3] = [
     .or(DefaultValue::Integer(REPLAY_ITEMS_MAX as i64)),
 ];
 
-/// The body of a preview, for alerts on properties or on adverts.
+/// Returns the fields of the body of a preview, for alerts on properties or on adverts.
 pub fn preview_table(listing: ListingKind) -> &'static [Field] {
     static PROPERTY: [Field; 2] = preview(search_query(ListingKind::Property));
     static ADVERT: [Field; 2] = preview(search_query(ListingKind::Advert));
@@ -100,7 +100,7 @@ const fn preview(query: &'static Own) -> [Field; 2] {
     ]
 }
 
-/// Which page of a list to return.
+/// A page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageParams {
     /// Number of entries to skip, at most [`SKIP_MAX`].
@@ -109,7 +109,7 @@ pub struct PageParams {
     pub take: usize,
 }
 
-/// A replay: the window of the past whose notifications are to be sent again.
+/// The parsed body of a replay: the past window whose notifications are to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayRequest {
     /// First moment, Unix milliseconds, inclusive.
@@ -185,7 +185,7 @@ pub fn parse_replay(body: &Value) -> Result<ReplayRequest, Fault> {
 /// The first fault in document order; missing keys are reported last.
 pub fn parse_preview(listing: ListingKind, body: &Value) -> Result<PreviewRequest, Fault> {
     let mut values = read(body, preview_table(listing), JsonPath::Body)?;
-    // Validated with the rest of the body, as the preview takes it.
+    // Validates the search with the rest of the body. The preview parses it again below in the form it needs.
     values.require::<Filter>("search_query")?;
     Ok(PreviewRequest {
         search: parse_saved_search(listing, &body["search_query"])?,

@@ -1,8 +1,9 @@
-//! How long each worker has been at its present piece of work.
+//! Measures how long each worker has been busy with its current piece of work.
 //!
-//! A worker is idle while it waits for work in one of the waits of its [`Pulse`](super::Pulse), however long, and at work
-//! otherwise; each turn and each message is a new piece of work. Telling so costs a reading of the clock and a store. A
-//! worker at one piece for longer than its bound hangs: a system call that does not return, a lock that nobody releases.
+//! A worker is idle while it waits for work in one of the wait methods of its [`Pulse`](super::Pulse), however long
+//! that takes, and busy otherwise. Each turn and each message is a new piece of work. Recording it costs one reading of
+//! the clock and one store. A worker that is busy with one piece for longer than its limit hangs: a system call does
+//! not return, or a lock is never released.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,52 +15,52 @@ use parking_lot::Mutex;
 use super::pulse::is_named;
 use crate::clock::Clock;
 
-/// Longest piece of work of a worker without a bound of its own: a commit, a sync, a turn of deliveries or of collecting.
-/// They take milliseconds, and on a busy disk seconds.
+/// Longest piece of work of a worker without its own limit: a commit, a sync, a turn of deliveries or of collecting.
+/// These take milliseconds, or seconds on a busy disk.
 pub const WORK_MAX: Duration = Duration::from_secs(30);
-/// In place of a moment: it waits for work.
+/// Stored instead of a start time while the worker is idle.
 const IDLE: u64 = u64::MAX;
 
-/// A worker and its present piece of work.
+/// A worker and the time it has spent on its current piece of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Busy {
     /// Name of its thread or task.
     pub worker: String,
-    /// Time since it began; zero while the worker waits for work.
+    /// Time since the piece of work began; zero while the worker is idle.
     pub passed: Duration,
-    /// How long it may take.
+    /// Maximum time for a piece of work.
     pub work_max: Duration,
 }
 
 impl Busy {
-    /// Whether it takes longer than it may.
+    /// Returns whether the piece of work exceeds its limit.
     pub fn is_hung(&self) -> bool {
         self.passed > self.work_max
     }
 }
 
-/// Tells since when a worker is at work.
+/// Record of when a worker's current piece of work began.
 #[derive(Debug, Default)]
 pub(super) struct Heartbeat {
     clock: Clock,
     worker: String,
     work_max: Duration,
-    /// When its present piece of work began, in milliseconds of the clock's monotonic time.
+    /// Start of the current piece of work, in milliseconds of the clock's monotonic time; [`IDLE`] if there is none.
     since_ms: AtomicU64,
 }
 
 impl Heartbeat {
-    /// A piece of work begins.
+    /// Records that a piece of work begins.
     pub(super) fn beat(&self) {
         self.since_ms.store(self.now_ms(), Ordering::Release);
     }
 
-    /// The worker waits for work.
+    /// Records that the worker waits for work.
     pub(super) fn rest(&self) {
         self.since_ms.store(IDLE, Ordering::Release);
     }
 
-    /// The same future, at work while it is polled.
+    /// Runs a future and records the worker as busy while it is polled.
     pub(super) async fn around<F: Future>(self: Arc<Self>, future: F) -> F::Output {
         let mut future = pin!(future);
         std::future::poll_fn(|context| {
@@ -72,7 +73,7 @@ impl Heartbeat {
     }
 
     fn now_ms(&self) -> u64 {
-        // Never the value of an idle one: milliseconds since the start of the process.
+        // Never equal to `IDLE`: milliseconds since the start of the process.
         self.clock.monotonic().as_millis() as u64
     }
 
@@ -93,14 +94,15 @@ impl Heartbeat {
 pub(super) struct Heartbeats {
     clock: Clock,
     bounds: &'static [(&'static str, Duration)],
-    /// In place of all bounds.
+    /// Replaces all limits if set.
     everyone: Option<Duration>,
-    /// Those of workers that ended are gone.
+    /// Those of ended workers can no longer be upgraded.
     all: Mutex<Vec<Weak<Heartbeat>>>,
 }
 
 impl Heartbeats {
-    /// None yet; workers will have the bound of their name, or [`WORK_MAX`], or all of them that of `everyone`.
+    /// Starts without workers. The limit of a worker is `everyone` if set, otherwise the one of its name, otherwise
+    /// [`WORK_MAX`].
     pub(super) fn new(
         clock: Clock,
         bounds: &'static [(&'static str, Duration)],
@@ -114,7 +116,7 @@ impl Heartbeats {
         }
     }
 
-    /// A heartbeat for a new worker, which is idle.
+    /// Registers a heartbeat for a new worker; it starts idle.
     pub(super) fn of(&self, worker: &str) -> Arc<Heartbeat> {
         let mut bounds = self.bounds.iter();
         let own = bounds.find(|(name, _)| is_named(worker, name));
@@ -131,7 +133,7 @@ impl Heartbeats {
         heartbeat
     }
 
-    /// Looks at all workers that have not ended.
+    /// Returns the state of all workers that have not ended.
     pub(super) fn look(&self) -> Vec<Busy> {
         let all = self.all.lock();
         let living = all.iter().filter_map(Weak::upgrade);
@@ -177,7 +179,7 @@ mod tests {
             let hung = supervisor.hung().into_iter();
             hung.map(|busy| busy.worker).collect::<Vec<_>>()
         };
-        // Each takes a message, tells that it did, and hangs until the next.
+        // Each worker receives a message, confirms it, and hangs until it is freed.
         let start = |name: &str| {
             let ((work, works), (free, freed)) = (channel::<()>(), channel::<()>());
             let (telling, told) = channel();
@@ -204,7 +206,7 @@ mod tests {
         past(BOUNDS[0].1);
         assert_eq!(named(), ["hasty", "patient-0"]);
 
-        // The next piece of work begins anew.
+        // The next piece of work is timed from zero again.
         free_hasty.send(()).unwrap();
         to_hasty.send(()).unwrap();
         hasty_told.recv().unwrap();

@@ -2,20 +2,20 @@
 //!
 //! Background work is started with [`Supervisor::spawn`] or wrapped in [`Supervisor::watch`]. A panic, or an end
 //! that the owner did not request, is logged with the worker's name and recorded: [`Supervisor::failed`] returns it
-//! from then on and [`Supervisor::failure`] resolves. A server then stops being ready, drains and exits with an
-//! error (`app::serve`); a command without a server has a supervisor of its own, for which the log line is enough.
-//! A supervisor is passed explicitly; there is no global one.
+//! from then on and [`Supervisor::failure`] resolves. A server then stops being ready, drains and exits with an error
+//! (`app::serve`). A command without a server has its own supervisor; there, the log line is enough. A supervisor is
+//! passed explicitly; there is no global one.
 //!
 //! The owner of a worker holds its [`Worker`]. Dropping it requests the end, so it must be dropped before the value
 //! that makes the job end: in a struct, the worker comes before the sender of its queue.
 //!
-//! A worker that hangs is another matter, because it may come back: [`Supervisor::hung`] names those that have been at
-//! one piece of work for longer than they may, as long as they are (`heartbeat`). A server is not ready meanwhile.
+//! A hanging worker is not a failure, because it may recover: [`Supervisor::hung`] lists the workers that have exceeded
+//! the limit for their current piece of work (`heartbeat`). A server is not ready while a worker hangs.
 //!
 //! For tests, builds with debug assertions read `TOISE_PANIC_WORKER=<name>`: the worker of that name, or each of
-//! `<name>-0`, `<name>-1` and so on, panics at its first [`Pulse::turn`] after the service became ready. A worker
-//! that waits in [`Pulse::recv`] then takes such a turn without a message. `TOISE_WORK_MAX_MS` replaces how long pieces
-//! of work may take. Release builds contain none of this.
+//! `<name>-0`, `<name>-1` and so on, panics at its first [`Pulse::turn`] after the service became ready. A worker that
+//! waits in [`Pulse::recv`] then takes such a turn without a message. `TOISE_WORK_MAX_MS` replaces the limit for a
+//! piece of work of every worker. Release builds ignore both.
 
 mod heartbeat;
 mod pulse;
@@ -41,7 +41,8 @@ use crate::clock::Clock;
 
 /// Environment variable with the name of the worker that must panic, in builds with debug assertions.
 const PANIC_WORKER: &str = "TOISE_PANIC_WORKER";
-/// Environment variable with the longest piece of any worker's work, in milliseconds, in builds with debug assertions.
+/// Environment variable with the limit for a piece of work of every worker, in milliseconds, in builds with debug
+/// assertions.
 const WORK_MAX_MS: &str = "TOISE_WORK_MAX_MS";
 
 /// The unexpected end of a worker.
@@ -50,7 +51,7 @@ const WORK_MAX_MS: &str = "TOISE_WORK_MAX_MS";
 pub struct WorkerFailure {
     /// Name of its thread or task.
     pub worker: String,
-    /// The panic message, or that it ended unexpectedly.
+    /// The panic message, a note that it ended unexpectedly, or the reason that the worker reported.
     pub reason: String,
 }
 
@@ -83,8 +84,8 @@ impl fmt::Debug for Supervisor {
 }
 
 impl Supervisor {
-    /// A supervisor whose workers of these names (`<name>-0`, `<name>-1` and so on included) may be at one piece of work
-    /// for that long; all others for [`WORK_MAX`].
+    /// Creates a supervisor with limits for a piece of work, by name of the worker (`<name>-0`, `<name>-1` and so on
+    /// included). All other workers have [`WORK_MAX`].
     pub fn with_bounds(bounds: &'static [(&'static str, Duration)]) -> Self {
         let for_tests = |name| match cfg!(debug_assertions) {
             true => std::env::var(name).ok(),
@@ -122,8 +123,7 @@ impl Supervisor {
         self.start(name, heartbeat, Arc::default(), job)
     }
 
-    /// Starts a thread with this name for a job that ends by itself: only a panic is a failure. It may take as long as it
-    /// needs.
+    /// Starts a thread with this name for a job that ends by itself: only a panic is a failure. It has no time limit.
     ///
     /// # Errors
     /// The system cannot start a thread.
@@ -133,7 +133,7 @@ impl Supervisor {
         job: impl FnOnce(&Pulse) + Send + 'static,
     ) -> io::Result<()> {
         let signs = Arc::<Signs>::default();
-        // Released before it begins: it may have ended before its owner could release it.
+        // Released before it starts, because it may end before an owner could release it.
         signs.is_released.store(true, Ordering::Release);
         self.start(name.into(), Arc::default(), signs, job)
             .map(drop)
@@ -158,7 +158,7 @@ impl Supervisor {
                 }
                 Ok(()) => {}
             }
-            // Before its owner goes on: it hangs no longer, whatever it did.
+            // Ends the heartbeat before the owner continues: an ended worker must not count as hung.
             drop(pulse);
             *own.has_ended.lock() = true;
             own.ended.notify_all();
@@ -169,8 +169,8 @@ impl Supervisor {
         })
     }
 
-    /// Wraps the future of a background task that runs until it is dropped; a panic or an end is a failure. It is at work
-    /// while it is polled.
+    /// Wraps the future of a background task that runs until it is dropped; a panic or an end is a failure. The task is
+    /// busy while it is polled.
     pub fn watch<F: Future>(
         &self,
         name: &'static str,
@@ -196,12 +196,12 @@ impl Supervisor {
         }
     }
 
-    /// The first worker that died, if any.
+    /// Returns the first worker that died, if any.
     pub fn failed(&self) -> Option<WorkerFailure> {
         self.shared.failure.borrow().clone()
     }
 
-    /// Workers that hang: they have been at one piece of work for longer than they may. The longest at it comes first.
+    /// Returns the workers that exceed the limit for their current piece of work, the longest busy first.
     pub fn hung(&self) -> Vec<Busy> {
         let mut hung = self.workers();
         hung.retain(Busy::is_hung);
@@ -209,12 +209,12 @@ impl Supervisor {
         hung
     }
 
-    /// How long each worker has been at its present piece of work.
+    /// Returns how long each worker has been busy with its current piece of work.
     pub fn workers(&self) -> Vec<Busy> {
         self.shared.heartbeats.look()
     }
 
-    /// Whether all workers are alive. Costs an uncontended lock.
+    /// Returns whether no worker has died. Costs an uncontended lock.
     pub fn is_well(&self) -> bool {
         self.shared.failure.borrow().is_none()
     }
@@ -228,12 +228,12 @@ impl Supervisor {
             .map(|found| found.clone())
         {
             Ok(Some(failure)) => failure,
-            // The sender lives as long as this supervisor does.
+            // Unreachable: the sender lives as long as this supervisor.
             _ => std::future::pending().await,
         }
     }
 
-    /// Marks the service as ready: from now on, workers may panic for tests.
+    /// Marks the service as ready. From now on, workers may panic for tests.
     pub fn set_ready(&self) {
         self.shared.is_ready.send_replace(true);
     }
@@ -248,7 +248,7 @@ impl Supervisor {
     }
 }
 
-/// The message of a panic.
+/// Returns the message of a panic, prefixed with "it panicked".
 fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));

@@ -1,4 +1,4 @@
-//! What a worker holds of its supervisor: it tells when its turns begin and when it waits, and can report a failure.
+//! A worker's handle of its supervisor: it records turns and waits, and can report a failure.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError};
@@ -10,8 +10,8 @@ use super::{PANIC_WORKER, Supervisor};
 /// How often a waiting worker checks whether it must panic, if one is configured to.
 const PANIC_LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Called by a worker at each of its turns, and for its waits: a worker that is neither waiting here nor begins another
-/// turn hangs in the end. Tests make it panic here.
+/// Handle that a worker calls at each of its turns and for its waits. A worker that neither waits here nor begins
+/// another turn is reported as hung in the end. Tests can make it panic here.
 pub struct Pulse {
     supervisor: Supervisor,
     worker: String,
@@ -30,7 +30,7 @@ impl Pulse {
         }
     }
 
-    /// Records the worker as failed although it continues, to tell its callers why it serves them no longer.
+    /// Records the worker as failed although it continues, so that callers learn why it no longer serves them.
     pub fn fail(&self, reason: &str) {
         self.supervisor
             .record(self.worker.clone(), reason.to_owned());
@@ -50,7 +50,7 @@ impl Pulse {
         self.heartbeat.beat();
     }
 
-    /// Waits for work, however long that takes; a piece of work begins afterwards.
+    /// Waits for work, for any length of time. A piece of work begins afterwards.
     pub fn wait<T>(&self, waiting: impl FnOnce() -> T) -> T {
         self.heartbeat.rest();
         let waited = waiting();
@@ -58,12 +58,12 @@ impl Pulse {
         waited
     }
 
-    /// Parks the thread until it is unparked, `longest` at most.
+    /// Parks the thread until it is unparked, for at most `longest`.
     pub fn park_within(&self, longest: Duration) {
         self.wait(|| std::thread::park_timeout(longest));
     }
 
-    /// Waits for a message; a turn begins when it arrives.
+    /// Waits for a message. A piece of work begins when it arrives.
     ///
     /// # Errors
     /// All senders are dropped.
@@ -80,7 +80,7 @@ impl Pulse {
         }
     }
 
-    /// [`Pulse::recv`] that waits at most `longest`.
+    /// Like [`Pulse::recv`], but waits at most `longest`. A turn begins afterwards.
     ///
     /// # Errors
     /// No message arrived, or all senders are dropped.
@@ -102,13 +102,13 @@ impl Pulse {
             std::future::pending::<()>().await;
         }
         let mut is_ready = self.supervisor.shared.is_ready.subscribe();
-        // The sender lives as long as the pulse does.
+        // The sender lives as long as the pulse.
         let _ = is_ready.wait_for(|is_ready| *is_ready).await;
         panic_for_a_test();
     }
 }
 
-/// Whether a worker has the wanted name, or is a member of the numbered group of that name.
+/// Returns whether a worker has the wanted name, or is a member of the numbered group of that name.
 pub(super) fn is_named(name: &str, wanted: &str) -> bool {
     let rest = name.strip_prefix(wanted);
     let number = rest.and_then(|rest| rest.strip_prefix('-'));

@@ -1,7 +1,7 @@
 //! Metrics of webhook deliveries.
 //!
 //! The label `endpoint` is the host of a receiver, for the first [`ENDPOINTS_MAX`] hosts of a process. Paths and
-//! queries may contain secrets of their owners, and the number of series must not grow with customers.
+//! queries may contain secrets of the receivers' owners, and the number of series must not grow with customers.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::{Metric, Metrics};
 
-/// Maximum hosts with a series of their own; the others share one.
+/// Maximum hosts with their own series; the others share one.
 const ENDPOINTS_MAX: usize = 100;
 /// Label of the shared series.
 const OTHER_ENDPOINTS: &str = "other";
@@ -60,12 +60,12 @@ impl DeliveryOutcome {
     }
 }
 
-/// The hosts with a series of their own.
+/// The hosts with their own series.
 #[derive(Debug, Default)]
 pub(super) struct EndpointLabels(Mutex<HashSet<String>>);
 
 impl EndpointLabels {
-    /// The label for a receiver's URL.
+    /// Returns the label for a receiver's URL.
     fn label(&self, url: &str) -> String {
         let host = url::Url::parse(url).ok().and_then(|url| {
             let host = url.host_str()?.to_owned();

@@ -1,4 +1,4 @@
-//! What a metric is: its name and help text, stated once beside the code that records it. It is registered by being used.
+//! Metrics: a name and help text, declared next to the code that records them. The first use registers a metric.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -38,21 +38,21 @@ impl<T> Metric<T> {
 }
 
 impl Metric<Counter> {
-    /// What only goes up; the name ends in `_total`.
+    /// Declares a value that only increases; the name ends in `_total`.
     pub const fn counter(name: &'static str, help: &'static str) -> Self {
         Self::new(name, help)
     }
 }
 
 impl Metric<Gauge> {
-    /// What goes up and down.
+    /// Declares a value that increases and decreases.
     pub const fn gauge(name: &'static str, help: &'static str) -> Self {
         Self::new(name, help)
     }
 }
 
 impl Metric<Histogram> {
-    /// How long something takes; the name ends in `_seconds`.
+    /// Declares a distribution of durations; the name ends in `_seconds`.
     pub const fn seconds(name: &'static str, help: &'static str) -> Self {
         Self::new(name, help)
     }
@@ -72,11 +72,11 @@ impl<T> fmt::Debug for Metric<T> {
     }
 }
 
-/// The types of metrics, and how a series of each is registered.
+/// A type of metric: registers its help text and its series.
 pub(super) trait Series: Sized {
-    /// Tells the recorder what a metric is.
+    /// Registers the help text of a metric.
     fn describe(metric: &Metric<Self>, recorder: &PrometheusRecorder);
-    /// The series of a metric with some labels.
+    /// Registers the series of a metric with the labels of `key`.
     fn register(key: &Key, recorder: &PrometheusRecorder) -> Self;
 }
 
@@ -110,7 +110,7 @@ impl Series for Histogram {
     }
 }
 
-/// Labels that are known when the program is built.
+/// Converts labels that are known at compile time.
 pub(super) fn labels(pairs: Labels<'_>) -> Vec<Label> {
     let pairs = pairs.iter();
     pairs

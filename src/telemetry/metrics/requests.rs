@@ -1,4 +1,4 @@
-//! What is counted of requests: answers and their times, consumption, refusals, connections.
+//! Metrics of requests: responses and their durations, consumption, refusals, connections.
 
 use std::time::Duration;
 
@@ -33,28 +33,28 @@ const UNKEYED_WAITS: Metric<Counter> = Metric::counter(
 pub(super) const CONNECTIONS: Metric<Gauge> =
     Metric::gauge("toise_connections", "Connections open.");
 
-/// The route label of requests that no route takes.
+/// The route label of requests that match no route.
 const UNMATCHED: &str = "unmatched";
-/// The method label of methods beyond HTTP's own.
+/// The method label of methods outside [`METHODS`].
 const OTHER_METHOD: &str = "other";
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// Why a request was refused for its number.
+/// Which limit a request exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// More requests a second than the key may make.
+    /// The key's requests per second.
     Rate,
-    /// More calls a month than the key may make.
+    /// The key's calls per month.
     Quota,
-    /// More at once than the key may run.
+    /// The key's concurrent requests.
     Concurrency,
-    /// More questions than the service can queue.
+    /// The service's queue of calls.
     Overload,
-    /// More open connections of one address than it may have.
+    /// The open connections of one address.
     Connections,
-    /// More texts of one address that are no keys than it may send.
+    /// The texts without a valid key that one address may send as keys.
     Keys,
-    /// More answers of one address without a valid key than it can wait for.
+    /// The unkeyed answers that one address may wait for.
     Unkeyed,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct RequestSeries {
 }
 
 impl Metrics {
-    /// Counts an answered request; `route` is the path in the table of routes, `None` when no route took it.
+    /// Counts an answered request; `route` is the path in the table of routes, `None` if no route matched.
     pub fn record_request(
         &self,
         route: Option<&'static str>,
@@ -132,18 +132,18 @@ impl Metrics {
         self.series(CALLS, &pairs).increment(calls);
     }
 
-    /// Counts a request refused for its number.
+    /// Counts a request refused for exceeding a limit.
     pub fn record_refusal(&self, refusal: Refusal) {
         let pairs = [("reason", refusal.as_str())];
         self.series(REFUSALS, &pairs).increment(1);
     }
 
-    /// Counts an answer that waited because its address had many that cost nothing.
+    /// Counts an answer that waited because its address had many that no key paid for.
     pub fn record_unkeyed_wait(&self) {
         self.series(UNKEYED_WAITS, &[]).increment(1);
     }
 
-    /// Counts a connection for as long as the value lives.
+    /// Counts a connection as open until the returned value is dropped.
     pub fn connection(&self) -> OpenConnection {
         let connections = self.series(CONNECTIONS, &[]);
         connections.increment(1.0);
@@ -151,7 +151,7 @@ impl Metrics {
     }
 }
 
-/// A connection while it is open.
+/// An open connection; dropping it ends the count.
 #[derive(Debug)]
 pub struct OpenConnection(Gauge);
 

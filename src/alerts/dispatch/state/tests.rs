@@ -1,4 +1,4 @@
-//! The order of deliveries: one new delivery per alert, retries in turn, endpoints independent of one another.
+//! Tests of the order of deliveries: one new delivery per alert, retries in turn, independent endpoints.
 
 use super::super::slots::UNHEALTHY_MAX;
 use super::*;
@@ -76,7 +76,8 @@ fn hanging_endpoints_of_one_account_take_no_slots_from_others() {
         hanging += 1;
     }
     assert_eq!(hanging, UNHEALTHY_MAX / 2);
-    // A day later: the endpoint that accepted its deliveries is known as healthy, and an unknown one finds a slot too.
+    // A day later, the endpoint that accepted its deliveries is still known as healthy, and an unknown one also gets a
+    // slot.
     state.forget_idle(24 * 3_600_000);
     for (alert, other) in [(2_000, idle), (2_001, receiver_of(2, "stranger"))] {
         state.note(alert, Some(Arc::clone(&other)));
@@ -148,7 +149,7 @@ fn a_queued_alert_follows_its_receiver_and_retires_without_one() {
     state.change_receiver(1, Some(Arc::clone(&b)));
     state.change_receiver(2, None);
     assert_eq!(state.pick(0), Some((1, Arc::clone(&b))));
-    // An endpoint that its only alert left and returned to is queued once.
+    // An endpoint is queued only once if its only alert left and returned.
     state.mark_idle(1, false);
     state.note(1, Some(Arc::clone(&b)));
     state.change_receiver(1, Some(receiver("c")));
