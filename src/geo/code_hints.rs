@@ -1,8 +1,8 @@
-//! What to say to someone who wrote the name of a place where its code is required: `Mende is 48095 (postal code 48000)`.
+//! Hints for users who write the name of a place where its code is required: `Mende is 48095 (postal code 48000)`.
 //!
-//! Called where a request or an option is refused, so the answer costs nothing until there is a fault. Names are
-//! compared without accents, hyphens and case. A name costs a few hash lookups; a misspelt one is compared with all
-//! 41,000 names, most of them by a signature only.
+//! Called only when a request or an option is refused, so valid input costs nothing. Names are compared without
+//! accents, hyphens and case. A known name costs a few hash lookups; a misspelt one is compared with all 41,000 names,
+//! most of them by signature only.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -12,13 +12,13 @@ use super::place_names::{fold, index};
 use super::places::{Place, PlaceKind, Places};
 use super::{departments, regions};
 
-/// Maximum length of a text that may be a name, in bytes.
+/// Maximum length of a text that is looked up as a name, in bytes.
 const NAME_BYTES_MAX: usize = 80;
-/// Maximum places of one name, and postal codes of one place, that are listed.
+/// Maximum number of listed places per name, and of listed postal codes per place.
 const LISTED_MAX: usize = 3;
-/// Minimum letters of a name that may have one letter wrong.
+/// Minimum length of a name in which one edit is tolerated, in bytes.
 const ONE_EDIT_MIN: usize = 4;
-/// Minimum letters of a name that may have two letters wrong.
+/// Minimum length of a name in which two edits are tolerated, in bytes.
 const TWO_EDITS_MIN: usize = 6;
 /// Articles that people leave out before a name.
 const ARTICLES: [&str; 4] = ["la ", "le ", "les ", "l "];
@@ -34,10 +34,10 @@ pub enum PlaceCode {
     Department,
 }
 
-/// The code of the place that a text names, as a clause that follows the rule for the code; `None` if the text is no
-/// name of a place and not nearly one.
+/// Returns the code of the place that a text names, as a clause that follows the rule for the code; `None` if the text
+/// is not close to the name of any place.
 ///
-/// Several places of one name are listed by population, at most three. The name of a department or region is explained
+/// Places that share a name are listed by population, at most three. Names of departments and regions are recognised
 /// too.
 pub fn hint(text: &str, wanted: PlaceCode) -> Option<String> {
     if text.len() > NAME_BYTES_MAX {
@@ -52,7 +52,7 @@ pub fn hint(text: &str, wanted: PlaceCode) -> Option<String> {
     Some(format!("did you mean {}, {}?", known.name, known.codes))
 }
 
-/// A name of a place with what it stands for, worded to follow "is".
+/// A place name with its codes, worded to follow "is".
 struct KnownName {
     name: &'static str,
     codes: String,
@@ -79,7 +79,7 @@ impl KnownName {
         }
     }
 
-    /// A department or region.
+    /// Finds a department or region.
     fn area(folded: &str, wanted: PlaceCode) -> Option<Self> {
         if let Some(rank) = AREA_NAMES.departments.iter().position(|one| one == folded) {
             let (code, name) = (departments::CODES[rank], departments::NAMES[rank]);
@@ -99,7 +99,7 @@ impl KnownName {
         Some(Self { name, codes })
     }
 
-    /// A commune, a divided city, an arrondissement or a former commune.
+    /// Finds a commune, a divided city, an arrondissement or a former commune.
     fn commune(folded: &str, wanted: PlaceCode) -> Option<Self> {
         let mut found: Vec<&'static Place> = index().today(folded).collect();
         if found.len() > 1 && is_divided(&found) {
@@ -130,7 +130,7 @@ impl KnownName {
         Some(Self { name, codes })
     }
 
-    /// Paris, Lyon or Marseille, whose codes are those of its arrondissements.
+    /// Describes Paris, Lyon or Marseille, whose codes are those of its arrondissements.
     fn divided_city(parts: &[&'static Place], wanted: PlaceCode) -> Option<Self> {
         let (first, last) = (parts.first()?, parts.last()?);
         let postal =
@@ -152,7 +152,7 @@ fn is_divided(places: &[&Place]) -> bool {
     places.iter().all(is_part)
 }
 
-/// The commune of today that a place belongs to.
+/// Returns the current commune that a place belongs to.
 fn today(place: &'static Place) -> &'static Place {
     let parent = || Places::get().place(place.parent?);
     match place.kind {
@@ -161,7 +161,8 @@ fn today(place: &'static Place) -> &'static Place {
     }
 }
 
-/// The code of a place with the other code in brackets; its department too if several places have the name.
+/// Formats the code of a place with the other code in brackets, and with its department if several places share the
+/// name.
 fn codes(place: &'static Place, wanted: PlaceCode, several: bool) -> String {
     let commune = today(place);
     let shown = place.postal_codes.len().min(LISTED_MAX);
@@ -191,7 +192,7 @@ fn codes(place: &'static Place, wanted: PlaceCode, several: bool) -> String {
     format!("{code} ({})", details.join(", "))
 }
 
-/// The departments of places in order, each once.
+/// Lists the departments of places in order, without duplicates.
 fn of_departments(places: &[&'static Place]) -> String {
     let mut known = BTreeSet::new();
     let mut codes: Vec<&str> = places.iter().map(|place| place.department).collect();
@@ -240,13 +241,13 @@ static SPELLINGS: LazyLock<Vec<(u32, &'static str)>> = LazyLock::new(|| {
     names.map(|name| (signature(name), name)).collect()
 });
 
-/// Which letters a name has. One edit changes at most two of them.
+/// Returns the set of letters in a name as a bit mask. One edit changes at most two bits.
 fn signature(name: &str) -> u32 {
     let letters = name.bytes().filter(u8::is_ascii_lowercase);
     letters.fold(0, |bits, letter| bits | 1 << (letter - b'a'))
 }
 
-/// The name that differs from a text by the fewest edits, the most populous of several; `None` if none is near.
+/// Returns the name with the fewest edits from a text, the most populous of several; `None` if none is near.
 fn nearest(folded: &str, wanted: PlaceCode) -> Option<&'static str> {
     let edits_max = match folded.len() {
         _ if folded.bytes().any(|byte| byte.is_ascii_digit()) => return None,
@@ -270,7 +271,7 @@ fn nearest(folded: &str, wanted: PlaceCode) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
-/// How likely a name is meant: by its population, with the departments first where a department is wanted.
+/// Ranks how likely a name is meant: by population, with departments and regions first where a department is wanted.
 fn weight(folded: &'static str, wanted: PlaceCode) -> u32 {
     let is_area = || {
         let areas = &AREA_NAMES;

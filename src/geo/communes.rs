@@ -1,8 +1,8 @@
-//! Finds the commune that a code, a postal code, a name or a position means, in the table of [`Places`].
+//! Finds the commune for a code, a postal code, a name or a position, in the table of [`Places`].
 //!
-//! For what users and adverts write: all functions return nothing rather than guess, so that what is derived from a
-//! place is right. Communes of overseas collectivities, which belong to no department, are not found. A former commune is
-//! found by its own code; its name gives the commune of today. Every lookup is by hash.
+//! Serves input from users and adverts: all functions return nothing rather than guess, so that data derived from a
+//! place is right. Communes of overseas collectivities that belong to no department are not found. A former commune is
+//! found by its own code; its name gives the current commune. Every lookup of a code or a name is by hash.
 
 use super::contours::commune_at;
 use super::departments;
@@ -10,16 +10,17 @@ use super::distance::planar_distance_m;
 use super::place_names::{city_of, fold, index};
 use super::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
 
-/// Distance within which a position must have one department, in metres: contours are simplified to 100 m.
+/// Distance around a position within which there must be only one department, in metres. Contours are simplified to 100
+/// m.
 const BORDER_M: f64 = 200.0;
-/// Distance of a position from the centre of the commune that it was named with, metres: communes of one name lie
-/// farther apart than the largest reaches.
+/// Maximum distance of a position from the centre of the commune named with it, metres. Communes with the same name are
+/// farther apart than the largest commune extends.
 pub const NEAR_M: f64 = 30_000.0;
 /// Metres of one degree of latitude.
 const DEGREE_M: f64 = 111_195.0;
 
-/// The place with an INSEE code: a commune, an arrondissement or a former commune. A former commune whose name is not
-/// known gives the commune it belongs to.
+/// Returns the place with an INSEE code: a commune, an arrondissement or a former commune. For a former commune whose
+/// name is not known, returns the commune it belongs to.
 pub fn find_by_code(insee_code: &str) -> Option<&'static Place> {
     let places = Places::get();
     let place = places.place(places.find(insee_code)?)?;
@@ -30,8 +31,8 @@ pub fn find_by_code(insee_code: &str) -> Option<&'static Place> {
     (!place.department.is_empty()).then_some(place)
 }
 
-/// The commune of today that an INSEE code leads to, whole: also from a former commune, and from an arrondissement of Paris,
-/// Lyon or Marseille.
+/// Returns the current commune for an INSEE code. A former commune gives the commune it belongs to, and an
+/// arrondissement of Paris, Lyon or Marseille gives the whole city.
 pub fn today_of_code(insee_code: &str) -> Option<&'static Place> {
     let places = Places::get();
     let place = places.place(places.find(insee_code)?)?;
@@ -39,7 +40,7 @@ pub fn today_of_code(insee_code: &str) -> Option<&'static Place> {
     (!commune.department.is_empty()).then_some(commune)
 }
 
-/// All communes of a postal code; Paris, Lyon and Marseille by arrondissement.
+/// Returns all communes of a postal code; for Paris, Lyon and Marseille, the arrondissements.
 pub fn find_by_postal_code(postal_code: &str) -> impl Iterator<Item = &'static Place> {
     let places = Places::get();
     let found = places.of_postal_code(postal_code).iter();
@@ -48,18 +49,18 @@ pub fn find_by_postal_code(postal_code: &str) -> impl Iterator<Item = &'static P
         .filter(|place| !place.department.is_empty())
 }
 
-/// The commune of a department with a name, in any spelling; `None` if there is none or more than one. A name that no
-/// commune has today may be that of a former one.
+/// Returns the commune with a name in a department, in any spelling; `None` if there is none or more than one. If no
+/// current commune has the name, former communes are tried.
 pub fn named(name: &str, department: &str) -> Option<&'static Place> {
     only_of_name(&fold(name), |place| place.department == department)
 }
 
-/// The only commune of France with a name, in any spelling; `None` if there is none or more than one.
+/// Returns the only commune of France with a name, in any spelling; `None` if there is none or more than one.
 pub fn named_once(name: &str) -> Option<&'static Place> {
     only_of_name(&fold(name), |_| true)
 }
 
-/// The only commune with a name whose centre lies within [`NEAR_M`] of a position, degrees in WGS 84.
+/// Returns the only commune with a name whose centre is within [`NEAR_M`] of a position, degrees in WGS 84.
 pub fn named_near(name: &str, latitude: f64, longitude: f64) -> Option<&'static Place> {
     only_of_name(&fold(name), |place| {
         let (lat, lon) = place.centre;
@@ -67,7 +68,8 @@ pub fn named_near(name: &str, latitude: f64, longitude: f64) -> Option<&'static 
     })
 }
 
-/// Paris, Lyon or Marseille by name, as a whole: which of its arrondissements is meant is not known.
+/// Returns Paris, Lyon or Marseille by name, as a whole city, because the name does not say which arrondissement is
+/// meant.
 pub fn divided_city(name: &str) -> Option<&'static Place> {
     let name = fold(name);
     let places = Places::get();
@@ -77,13 +79,14 @@ pub fn divided_city(name: &str) -> Option<&'static Place> {
     })
 }
 
-/// The commune identified by a postal code and a name together: `75013` and `Paris` give its 13th arrondissement.
+/// Returns the commune identified by a postal code and a name together: `75013` and `Paris` give the 13th
+/// arrondissement.
 pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'static Place> {
     let name = fold(name);
     let found = only_of_name(city_of(&name), |place| {
         place.postal_codes.contains(&postal_code)
     });
-    // Herblay, since 2018 Herblay-sur-Seine.
+    // For example Herblay, which has been called Herblay-sur-Seine since 2018.
     found.or_else(|| {
         let is_longer = |place: &&Place| {
             let longer = fold(place.name);
@@ -97,7 +100,7 @@ pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'s
     })
 }
 
-/// The department of a position; `None` within 200 m of another department, at sea and abroad.
+/// Returns the department of a position; `None` within 200 m of another department, at sea and abroad.
 ///
 /// Takes about five microseconds; the contours are read on first use, which takes about 50 ms.
 pub fn department_at(latitude: f64, longitude: f64) -> Option<&'static str> {
@@ -105,7 +108,7 @@ pub fn department_at(latitude: f64, longitude: f64) -> Option<&'static str> {
     let east = north / latitude.to_radians().cos().max(f64::EPSILON);
     let at = |latitude, longitude| departments::for_commune(commune_at(latitude, longitude)?);
     let department = at(latitude, longitude)?;
-    // Off a coast, the points around may lie in no commune.
+    // Near a coast, the surrounding points may be outside every commune.
     [(north, 0.0), (-north, 0.0), (0.0, east), (0.0, -east)]
         .into_iter()
         .filter_map(|(north, east)| at(latitude + north, longitude + east))
@@ -113,7 +116,8 @@ pub fn department_at(latitude: f64, longitude: f64) -> Option<&'static str> {
         .then_some(department)
 }
 
-/// The only commune of today with a folded name, else the one that the former communes of that name belong to.
+/// Returns the only current commune with a folded name, or else the one that all former communes of that name belong
+/// to.
 fn only_of_name(folded: &str, is: impl Fn(&Place) -> bool) -> Option<&'static Place> {
     let mut found = index().today(folded).filter(|place| is(place));
     if let Some(first) = found.next() {
@@ -125,7 +129,7 @@ fn only_of_name(folded: &str, is: impl Fn(&Place) -> bool) -> Option<&'static Pl
     found.all(is_same).then_some(first)
 }
 
-/// The commune that a former commune belongs to.
+/// Returns the commune that a former commune belongs to.
 fn today(former: &Place) -> Option<&'static Place> {
     Places::get().place(former.parent?)
 }

@@ -2,7 +2,7 @@
 //!
 //! The contours are compiled in (`data/contours_1.bin.gz`, `data/contours_2.bin.gz`; format in `data/contours.py`).
 //! Communes merged since 2018 keep their contour, so the answer may be a former commune, which
-//! [`Places`](super::places::Places) leads to the commune of today. Paris, Lyon and Marseille are one contour each.
+//! [`Places`](super::places::Places) maps to the current commune. Paris, Lyon and Marseille are one contour each.
 //! Reading takes about 50 ms on first use; a query takes about a microsecond.
 
 use std::io::Read;
@@ -18,18 +18,18 @@ use super::varint;
 /// Units per degree in the files.
 const SCALE: f64 = 5_000.0;
 const MAGIC: &[u8] = b"TCT1";
-/// Maximum distance from a contour at which a position still counts as inside France, in metres: contours are simplified,
-/// and quays and islets lie outside them.
+/// Maximum distance from a contour at which a position still counts as inside France, in metres: contours are
+/// simplified, and quays and islets lie outside them.
 const SHORE_M: f64 = 3_000.0;
 /// Metres of one degree of latitude.
 const DEGREE_M: f64 = 111_195.0;
 
 type Point = (i32, i32);
 
-/// Points of a ring: longitude and latitude in 1/[`UNITS_PER_DEGREE`] degrees. The last one joins the first.
+/// Points of a ring: longitude and latitude in 1/[`UNITS_PER_DEGREE`] degrees. The last point connects to the first.
 pub type Ring = Vec<(i32, i32)>;
 
-/// Units of a [`Ring`] in a degree.
+/// Units of a [`Ring`] per degree.
 pub const UNITS_PER_DEGREE: f64 = SCALE;
 
 /// A commune's contour: rings of points, longitude and latitude in 1/[`SCALE`] degrees.
@@ -60,15 +60,15 @@ static CONTOURS: LazyLock<Contours> = LazyLock::new(|| {
     Contours::index(contours)
 });
 
-/// The INSEE code (of 2018) of the commune that contains a position, or within 3 km of it at the coast or a border;
-/// `None` abroad and at sea. Degrees, WGS 84.
+/// Returns the INSEE code (of 2018) of the commune that contains a position, or of the nearest one within 3 km of it at
+/// the coast or a border; `None` abroad and at sea. Degrees, WGS 84.
 pub fn commune_at(latitude: f64, longitude: f64) -> Option<&'static str> {
     CONTOURS.find(latitude, longitude)
 }
 
-/// The contours of all communes of 2018, with their INSEE codes. Rings run clockwise on the map around what belongs to the
-/// commune, counter-clockwise around holes; neighbours share the points of their border, except along the line where the
-/// two files meet.
+/// Returns the contours of all communes of 2018, with their INSEE codes. Rings run clockwise on the map around the
+/// commune's area and counter-clockwise around holes. Neighbours share the points of their border, except along the
+/// line where the two files meet.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static [Ring])> {
     let contours = CONTOURS.contours.iter();
     contours.filter_map(|contour| {
@@ -77,8 +77,8 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static [Ring])> {
     })
 }
 
-/// Distance from a position to the nearest border of a commune, with the point of the border; metres and degrees.
-/// `None` where there is no border within `reach_m`. 0 inside a commune.
+/// Returns the point of a commune's border that is nearest to a position, in degrees, with its distance in metres;
+/// `None` if there is no border within `reach_m`. Inside a commune, returns the position itself with distance 0.
 pub(crate) fn nearest_border(latitude: f64, longitude: f64, reach_m: f64) -> Option<BorderPoint> {
     CONTOURS.nearest_border(latitude, longitude, reach_m)
 }
@@ -86,7 +86,7 @@ pub(crate) fn nearest_border(latitude: f64, longitude: f64, reach_m: f64) -> Opt
 /// A point of the border of a commune.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct BorderPoint {
-    /// Distance from the position asked, metres.
+    /// Distance from the queried position, metres.
     pub(crate) metres: f64,
     /// Latitude, degrees.
     pub(crate) latitude: f64,
@@ -147,7 +147,7 @@ impl Contours {
             .find(|contour| contour.contains(x, y))
     }
 
-    /// The contour whose border is nearest to a position outside all of them, within `reach_m`.
+    /// Finds the contour whose border is nearest to a position outside all contours, within `reach_m`.
     fn nearest(
         &self,
         latitude: f64,
@@ -178,14 +178,14 @@ fn extent(values: impl Iterator<Item = i32>) -> (f64, f64) {
     (f64::from(least), f64::from(greatest))
 }
 
-/// The sides of a closed ring.
+/// Returns the sides of a closed ring.
 fn sides(ring: &[Point]) -> impl Iterator<Item = (Point, Point)> {
     let next = ring.iter().cycle().skip(1);
     ring.iter().copied().zip(next.copied())
 }
 
 impl Contour {
-    /// Even-odd rule over all rings, so that holes are outside.
+    /// Applies the even-odd rule over all rings, so that holes are outside.
     fn contains(&self, x: f64, y: f64) -> bool {
         let mut inside = false;
         for ring in &self.rings {
@@ -200,7 +200,7 @@ impl Contour {
         inside
     }
 
-    /// The point of the border that is nearest to a position.
+    /// Returns the point of the border that is nearest to a position.
     fn nearest_point(&self, latitude: f64, longitude: f64) -> BorderPoint {
         let cos = latitude.to_radians().cos();
         let (x, y) = (longitude * SCALE * cos, latitude * SCALE);
@@ -228,7 +228,7 @@ impl Contour {
     }
 }
 
-/// Reads one file; `None` when it ends early.
+/// Reads one file; `None` if it is truncated or malformed.
 fn read_contours(bytes: &[u8], contours: &mut Vec<Contour>) -> Option<()> {
     let mut rest = bytes.strip_prefix(MAGIC)?;
     let mut arcs: Vec<Vec<Point>> = Vec::new();
@@ -279,7 +279,7 @@ mod tests {
             (48.8566, 2.3522, Some("75056")),
             (43.2965, 5.3698, Some("13055")),
             (-21.277, 55.515, Some("97422")),
-            // At sea, in London, and no number.
+            // At sea, in London, and not a number.
             (46.0, -6.0, None),
             (51.5, -0.12, None),
             (f64::NAN, 2.0, None),

@@ -116,13 +116,13 @@ pub const NAMES: [&str; 101] = [
     "Mayotte",
 ];
 
-/// Name of a department; `None` for an unknown code.
+/// Returns the name of a department; `None` for an unknown code.
 pub fn name(code: &str) -> Option<&'static str> {
     let rank = usize::from(rank(code)).checked_sub(1)?;
     NAMES.get(rank).copied()
 }
 
-/// Rank of a department in the sort order of files, from 1; 0 for an unknown code.
+/// Returns the rank of a department in the sort order of files, from 1; 0 for an unknown code.
 pub fn rank(code: &str) -> u8 {
     CODES
         .iter()
@@ -130,9 +130,10 @@ pub fn rank(code: &str) -> u8 {
         .map_or(0, |index| index as u8 + 1)
 }
 
-/// The department of a commune code: its first two characters, three overseas. `None` for an unknown code.
+/// Returns the department of a commune code, which is its first two characters, or three overseas; `None` for an
+/// unknown code.
 ///
-/// Saint-Barthélemy and Saint-Martin (`977`, `978`) are collectivities of their own since 2007. They are filed with
+/// Saint-Barthélemy and Saint-Martin (`977`, `978`) have been separate collectivities since 2007. They are filed under
 /// Guadeloupe, as the post and most sources of addresses still do.
 pub fn for_commune(insee_code: &str) -> Option<&'static str> {
     let length = if insee_code.starts_with("97") { 3 } else { 2 };
@@ -143,8 +144,8 @@ pub fn for_commune(insee_code: &str) -> Option<&'static str> {
     CODES.iter().find(|known| **known == prefix).copied()
 }
 
-/// The department of a postal code. Wrong for a few border communes whose post is delivered from the neighbouring
-/// department.
+/// Returns the department of a postal code. Wrong for a few border communes whose post is delivered from the
+/// neighbouring department.
 pub fn for_postal_code(postal_code: &str) -> Option<&'static str> {
     let department = match postal_code.get(..3)? {
         "200" | "201" => "2A",

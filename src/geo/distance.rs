@@ -1,4 +1,4 @@
-//! Planar distance, as the interface specification requires. Every filter, score and SQL function uses this one.
+//! Planar distance, as the interface specification requires. Every filter, score and SQL function uses it.
 //!
 //! It is measured on a local equirectangular plane at the pin. The deviation from the great-circle distance stays below
 //! 0.1 % within 100 km at French latitudes.
@@ -6,14 +6,15 @@
 /// Mean earth radius, metres (IUGG).
 pub const EARTH_RADIUS_M: f64 = 6_371_008.8;
 
-/// Distance in metres from `pin` to a point, both in degrees, on the plane tangent to the parallel of the pin.
+/// Returns the distance in metres from `pin` to a point, both in degrees, on the plane tangent to the parallel of the
+/// pin.
 pub fn planar_distance_m(pin_lat: f64, pin_lon: f64, lat: f64, lon: f64) -> f64 {
     let north = (lat - pin_lat).to_radians();
     let east = (lon - pin_lon).to_radians() * pin_lat.to_radians().cos();
     EARTH_RADIUS_M * (north * north + east * east).sqrt()
 }
 
-/// Latitude and longitude span, in degrees, that covers a circle of `radius_m` around a pin at `pin_lat`.
+/// Returns the latitude and longitude span, in degrees, that covers a circle of `radius_m` around a pin at `pin_lat`.
 ///
 /// The span is slightly too large, so that a row outside it is certainly outside the circle.
 pub fn covering_span_degrees(pin_lat: f64, radius_m: f64) -> (f64, f64) {

@@ -52,7 +52,7 @@ pub struct IrisIndex {
 }
 
 impl IrisIndex {
-    /// Reads a GeoJSON file of polygons in degrees with `code_iris` and `typ_iris` in any case.
+    /// Reads a GeoJSON file of polygons in degrees, with the properties `code_iris` and `typ_iris` in any letter case.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let name = path.display().to_string();
         let failed = |source| Error::Io {
@@ -109,17 +109,17 @@ impl IrisIndex {
         })
     }
 
-    /// Number of IRIS.
+    /// Returns the number of IRIS.
     pub fn len(&self) -> usize {
         self.quarters.len()
     }
 
-    /// Whether the index is empty; never true for a parsed file.
+    /// Returns whether the index is empty; never true for a parsed file.
     pub fn is_empty(&self) -> bool {
         self.quarters.is_empty()
     }
 
-    /// The IRIS that contains a position in degrees.
+    /// Returns the IRIS that contains a position in degrees.
     pub fn find(&self, lat: f64, lon: f64) -> Option<&Iris> {
         let point = Point::new(lon, lat);
         self.boxes

@@ -14,8 +14,8 @@ const LAT_MAX: f64 = 51.5;
 const LON_MIN: f64 = -5.5;
 const LON_MAX: f64 = 10.0;
 
-/// Sort key of a row: the department's rank in the upper bits, the curve position below. Rows without a position come
-/// first in their department. Overseas positions use the same curve over boxes of 8 by 8 degrees.
+/// Returns the sort key of a row: the department's rank in the upper bits, the curve position below. Rows without a
+/// position come first in their department. Overseas positions use the same curve over boxes of 8 by 8 degrees.
 pub fn cluster_key(department: Option<&str>, position: Option<(f64, f64)>) -> u64 {
     let rank = u64::from(department.map_or(0, departments::rank));
     let place = position.map_or(0, |(lat, lon)| {
@@ -33,7 +33,7 @@ pub fn cluster_key(department: Option<&str>, position: Option<(f64, f64)>) -> u6
     rank << PLACE_BITS | place
 }
 
-/// The keys of all rows of a department, or of rows in none.
+/// Returns the range of keys of a department's rows, or of rows without a department.
 pub fn places_of(department: Option<&str>) -> Range<u64> {
     let first = cluster_key(department, None);
     first..first + (1 << PLACE_BITS)
@@ -44,7 +44,7 @@ fn to_cell(fraction: f64) -> u32 {
     (fraction * cells).clamp(0.0, cells - 1.0) as u32
 }
 
-/// Position of cell (x, y) along the Hilbert curve (the classical rotate-and-descend construction).
+/// Returns the position of cell (x, y) along the Hilbert curve (the classical rotate-and-descend construction).
 fn hilbert_index(mut x: u32, mut y: u32) -> u64 {
     let mut index = 0u64;
     let mut side = 1u32 << (CURVE_BITS - 1);

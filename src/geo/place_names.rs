@@ -1,6 +1,7 @@
-//! Names of places as people write them, and which places bear a name.
+//! Normalises place names as people write them, and finds the places with a name.
 //!
-//! The index is built on first use, which takes about 30 ms after the table of places; a name is then one hash lookup.
+//! The index is built on first use, which takes about 30 ms in addition to reading the table of places. Finding a name
+//! is then one hash lookup.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,10 +11,10 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
 
-/// Places by folded name, as indexes into [`Places::all`]; only those of departments.
+/// Places by folded name, as indexes into [`Places::all`]; only places in a department.
 pub(crate) struct NameIndex {
-    /// Communes and arrondissements. Paris, Lyon and Marseille stand for their arrondissements; an arrondissement is
-    /// also named without the word, as in `paris 13`.
+    /// Communes and arrondissements. The names of Paris, Lyon and Marseille map to their arrondissements. An
+    /// arrondissement is also listed without the word, as in `paris 13`.
     today: HashMap<String, Vec<u32>>,
     /// Former communes.
     former: HashMap<String, Vec<u32>>,
@@ -21,7 +22,7 @@ pub(crate) struct NameIndex {
 
 static INDEX: LazyLock<NameIndex> = LazyLock::new(NameIndex::new);
 
-/// The index of names.
+/// Returns the index of names.
 pub(crate) fn index() -> &'static NameIndex {
     &INDEX
 }
@@ -60,17 +61,17 @@ impl NameIndex {
         }
     }
 
-    /// Communes and arrondissements with a folded name.
+    /// Returns the current communes and arrondissements with a folded name.
     pub(crate) fn today(&self, folded: &str) -> impl Iterator<Item = &'static Place> {
         found(&self.today, folded)
     }
 
-    /// Former communes with a folded name.
+    /// Returns the former communes with a folded name.
     pub(crate) fn former(&self, folded: &str) -> impl Iterator<Item = &'static Place> {
         found(&self.former, folded)
     }
 
-    /// Every folded name, of communes and then of former communes.
+    /// Returns every folded name: first those of communes, then those of former communes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.today
             .keys()
@@ -128,7 +129,7 @@ pub(crate) fn fold(name: &str) -> String {
     folded
 }
 
-/// The letters of a sign without its accents; a blank for a sign that is no letter.
+/// Returns the letters of a character without accents; a blank for a character that is neither a letter nor a digit.
 fn letters(sign: char) -> impl Iterator<Item = char> {
     std::iter::once(sign)
         .nfd()

@@ -3,7 +3,7 @@
 //!
 //! The table is compiled in (`data/places.csv.gz`, see `data/README.md`), so that towns are known before anything is
 //! imported. It is read on first use, which takes about 30 ms. A former commune points at the commune it belongs to;
-//! follow [`Place::parent`] for the official answer of today.
+//! follow [`Place::parent`] for the current official commune.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -13,16 +13,16 @@ use flate2::read::GzDecoder;
 
 use super::departments;
 
-/// What a place is.
+/// The kind of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PlaceKind {
-    /// A commune of today.
+    /// A current commune.
     Commune,
     /// An arrondissement of Paris, Lyon or Marseille.
     Arrondissement,
-    /// A former commune with a name of its own: delegated, associated, or one the post still delivers to.
+    /// A former commune with its own name: delegated, associated, or one the post still delivers to.
     Former,
-    /// The code of a former commune; its name is not known.
+    /// The code of a former commune whose name is not known.
     FormerCode,
 }
 
@@ -31,7 +31,7 @@ pub enum PlaceKind {
 pub struct Place {
     /// INSEE code; empty for a former name without one.
     pub code: &'static str,
-    /// What it is.
+    /// Kind of place.
     pub kind: PlaceKind,
     /// Official name; empty for [`PlaceKind::FormerCode`].
     pub name: &'static str,
@@ -39,7 +39,7 @@ pub struct Place {
     pub parent: Option<u32>,
     /// Number of inhabitants; 0 where unknown.
     pub population: u32,
-    /// Postal codes; those of its parent for a former commune without codes of its own.
+    /// Postal codes; those of its parent for a former commune without its own codes.
     pub postal_codes: Vec<&'static str>,
     /// Department code; empty in overseas collectivities.
     pub department: &'static str,
@@ -56,11 +56,11 @@ pub struct Places {
 
 static PLACES: LazyLock<Places> = LazyLock::new(Places::read);
 
-/// Cities whose arrondissements are places of their own.
+/// INSEE codes of Paris, Lyon and Marseille, whose arrondissements are places too.
 pub const DIVIDED_CITIES: [&str; 3] = ["75056", "69123", "13055"];
 
 impl Places {
-    /// The table.
+    /// Returns the table, which is read on first use.
     pub fn get() -> &'static Self {
         &PLACES
     }
@@ -100,30 +100,31 @@ impl Places {
         }
     }
 
-    /// Every place. A commune stands before its parts.
+    /// Returns every place. A commune comes before its parts.
     pub fn all(&self) -> &[Place] {
         &self.all
     }
 
-    /// The place with this index.
+    /// Returns the place with this index.
     pub fn place(&self, index: u32) -> Option<&Place> {
         self.all.get(index as usize)
     }
 
-    /// Index of the place with an INSEE code: the commune, where a delegated commune has the same code.
+    /// Returns the index of the place with an INSEE code: the commune, where a delegated commune has the same code.
     pub fn find(&self, code: &str) -> Option<u32> {
         self.by_code.get(code).copied()
     }
 
-    /// The communes and arrondissements of a postal code; Paris, Lyon and Marseille by arrondissement.
+    /// Returns the indexes of the communes and arrondissements of a postal code; for Paris, Lyon and Marseille, only of
+    /// the arrondissements.
     pub fn of_postal_code(&self, postal_code: &str) -> &[u32] {
         self.by_postal_code
             .get(postal_code)
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Codes under which addresses of a place are recorded today: its own, its parent's for a former commune, those of
-    /// the arrondissements for Paris, Lyon and Marseille.
+    /// Returns the codes under which addresses of a place are recorded today: its own; for a former commune, its
+    /// parent's; for Paris, Lyon and Marseille, those of the arrondissements.
     pub fn address_codes(&self, index: u32) -> Vec<&'static str> {
         let Some(place) = self.place(index) else {
             return Vec::new();
@@ -150,7 +151,7 @@ impl Places {
     }
 }
 
-/// A row of the table as written.
+/// A row of the table as written in the file.
 struct Row {
     code: &'static str,
     kind: PlaceKind,

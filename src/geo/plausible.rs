@@ -1,10 +1,11 @@
-//! Whether a position can be that of a home in France: not abroad, not at sea, not with latitude and longitude swapped.
+//! Checks that a position can be that of a home in France: not abroad, not at sea, latitude and longitude not swapped.
 //!
-//! Every door that takes the position of a home asks [`check_position`]: requests, portfolios, SQL and adverts. France is
-//! what the contours of its communes cover, overseas departments included, with a tolerance: some kilometres at a coast,
-//! where quays and islets lie outside the simplified contours, and only their inaccuracy at a border with another country.
-//! The overseas collectivities have no contours: there, the surroundings of a commune's centre count as France. Monaco is
-//! abroad. Takes about a microsecond; the contours are read on first use, which takes about 50 ms.
+//! Every entry point that takes the position of a home calls [`check_position`]: requests, portfolios, SQL and adverts.
+//! France is the area that the contours of its communes cover, overseas departments included, with a tolerance: some
+//! kilometres at a coast, where quays and islets are outside the simplified contours, and only the contours' inaccuracy
+//! at a border with another country. The overseas collectivities have no contours: there, the surroundings of a
+//! commune's centre count as France. Monaco is abroad. A check takes about a microsecond; the contours are read on
+//! first use, which takes about 50 ms.
 
 use std::sync::LazyLock;
 
@@ -12,14 +13,14 @@ use super::contours::{BorderPoint, nearest_border};
 use super::distance::planar_distance_m;
 use super::places::Places;
 
-/// Greatest distance from a coast of a position that counts as in France, metres.
+/// Maximum distance from a coast at which a position counts as in France, metres.
 pub const SHORE_M: f64 = 3_000.0;
-/// Greatest distance from a border with another country of a position that counts as in France, metres.
+/// Maximum distance from a border with another country at which a position counts as in France, metres.
 pub const BORDER_M: f64 = 400.0;
 
-/// Where borders of communes are borders with another country: latitude from, to, longitude from, to, degrees.
+/// Boxes in which borders of communes are borders with another country: latitude from, to, longitude from, to, degrees.
 const LAND_BORDERS: [[f64; 4]; 4] = [
-    // From Bray-Dunes to Menton: the coast lies west or south of it.
+    // From Bray-Dunes to Menton: the coast is west or south of it.
     [43.79, 51.2, 2.55, 8.3],
     // From Hendaye to the eastern Pyrenees, with Andorra and Llívia.
     [42.3, 43.37, -1.79, 3.02],
@@ -29,8 +30,8 @@ const LAND_BORDERS: [[f64; 4]; 4] = [
     [43.72, 43.753, 7.408, 7.44],
 ];
 
-/// Distance from the centre of a commune within which a position lies in an overseas collectivity, by the first
-/// characters of the commune's code, metres.
+/// Maximum distance from the centre of a commune at which a position is in an overseas collectivity, metres, by the
+/// first characters of the commune's code.
 const COLLECTIVITIES: [(&str, f64); 6] = [
     ("975", 25_000.0),
     ("977", 12_000.0),
@@ -40,7 +41,7 @@ const COLLECTIVITIES: [(&str, f64); 6] = [
     ("988", 45_000.0),
 ];
 
-/// Centres of the communes of collectivities with their reach: latitude and longitude in degrees, metres.
+/// Centres of the collectivities' communes, latitude and longitude in degrees, with their reach in metres.
 static COLLECTIVITY_CENTRES: LazyLock<Vec<((f64, f64), f64)>> = LazyLock::new(|| {
     let places = Places::get().all().iter();
     let centres = places.filter_map(|place| {
@@ -51,13 +52,13 @@ static COLLECTIVITY_CENTRES: LazyLock<Vec<((f64, f64), f64)>> = LazyLock::new(||
     centres.collect()
 });
 
-/// Why a position cannot be that of a home in France.
+/// Reason that a position cannot be that of a home in France.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum PositionFault {
-    /// It lies abroad or at sea.
+    /// The position is abroad or at sea.
     #[error("outside_france: the position lies abroad or at sea")]
     OutsideFrance,
-    /// It lies abroad or at sea, and in France if its two numbers change places.
+    /// The position is abroad or at sea, but in France if its two numbers are swapped.
     #[error(
         "coordinates_swapped?: the position lies outside France, but inside it with latitude and longitude swapped"
     )]
@@ -65,7 +66,7 @@ pub enum PositionFault {
 }
 
 impl PositionFault {
-    /// The name by which results and reports count it.
+    /// Returns the name under which results and reports count the fault.
     pub fn name(self) -> &'static str {
         match self {
             Self::OutsideFrance => "outside_france",
@@ -77,7 +78,7 @@ impl PositionFault {
 /// Checks that a position, WGS 84 degrees, can be that of a home in France.
 ///
 /// # Errors
-/// It lies abroad, at sea or nowhere, or its two numbers seem to be swapped.
+/// The position is abroad, at sea or not finite, or its two numbers seem to be swapped.
 pub fn check_position(latitude: f64, longitude: f64) -> Result<(), PositionFault> {
     if is_in_france(latitude, longitude) {
         return Ok(());
@@ -94,7 +95,7 @@ fn is_in_france(latitude: f64, longitude: f64) -> bool {
         || is_in_collectivity(latitude, longitude)
 }
 
-/// How far outside a border a position may lie.
+/// Returns how far outside a border a position may be, metres.
 fn tolerance_m(border: BorderPoint) -> f64 {
     let BorderPoint {
         latitude,

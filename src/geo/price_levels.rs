@@ -17,7 +17,7 @@ pub const FLATS_BY_DEPARTMENT: [f64; 101] = [
     2_300.0,
 ];
 
-/// The price level of flats in a department, EUR per square metre; `None` for an unknown code.
+/// Returns the price level of flats in a department, EUR per square metre; `None` for an unknown code.
 pub fn flat_price_per_m2(department: &str) -> Option<f64> {
     let rank = usize::from(departments::rank(department)).checked_sub(1)?;
     FLATS_BY_DEPARTMENT.get(rank).copied()

@@ -49,7 +49,7 @@ struct Projections {
 }
 
 impl Projections {
-    /// The official projection of a department.
+    /// Returns the official projection of a department.
     fn of(&self, department: &str) -> Option<&Proj> {
         let overseas = self.overseas.iter().find(|(code, _)| *code == department);
         overseas.map_or(self.mainland.as_ref(), |(_, projection)| {
@@ -70,7 +70,7 @@ static PROJECTIONS: LazyLock<Projections> = LazyLock::new(|| {
     }
 });
 
-/// Latitude and longitude in degrees of a projected point, given in metres; `None` outside the projection.
+/// Converts a projected point in metres to latitude and longitude in degrees; `None` outside the projection.
 pub fn to_degrees(department: &str, x: f64, y: f64) -> Option<(f64, f64)> {
     let projections = &*PROJECTIONS;
     let from = projections.of(department)?;
@@ -82,7 +82,7 @@ pub fn to_degrees(department: &str, x: f64, y: f64) -> Option<(f64, f64)> {
     (lat.is_finite() && lon.is_finite()).then(|| (rounded(lat), rounded(lon)))
 }
 
-/// Projected point, in metres to the centimetre, of a position in degrees; `None` outside the projection.
+/// Converts a position in degrees to a projected point, in metres to the centimetre; `None` outside the projection.
 pub fn from_degrees(department: &str, lat: f64, lon: f64) -> Option<(f64, f64)> {
     let projections = &*PROJECTIONS;
     let to = projections.of(department)?;
@@ -92,7 +92,7 @@ pub fn from_degrees(department: &str, lat: f64, lon: f64) -> Option<(f64, f64)> 
     (point.0.is_finite() && point.1.is_finite()).then(|| (rounded(point.0), rounded(point.1)))
 }
 
-/// Whether a position lies in the boxes around mainland France and its overseas departments.
+/// Returns whether a position lies in the boxes around mainland France and its overseas departments.
 pub fn in_france(lat: f64, lon: f64) -> bool {
     BOXES.iter().any(|[south, north, west, east]| {
         (*south..=*north).contains(&lat) && (*west..=*east).contains(&lon)

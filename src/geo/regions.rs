@@ -111,7 +111,7 @@ pub static REGIONS: [Region; 18] = [
     },
 ];
 
-/// The region of a department; `None` for an unknown code.
+/// Returns the region of a department; `None` for an unknown code.
 pub fn for_department(department: &str) -> Option<&'static Region> {
     REGIONS
         .iter()

@@ -1,4 +1,4 @@
-//! Numbers of few bytes: LEB128 varints, and zigzag coding for signed numbers.
+//! Compact integers: LEB128 varints, and zigzag coding for signed numbers.
 
 /// Appends a number.
 pub fn push(mut value: u32, out: &mut Vec<u8>) {
@@ -9,7 +9,7 @@ pub fn push(mut value: u32, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Takes a number from the beginning of `bytes`; `None` when they end within it, or it has more than 32 bits.
+/// Takes a number from the beginning of `bytes`; `None` if the bytes end within it or it has more than 32 bits.
 pub fn take(bytes: &mut &[u8]) -> Option<u32> {
     let mut value = 0_u64;
     for shift in (0..35).step_by(7) {
@@ -23,12 +23,12 @@ pub fn take(bytes: &mut &[u8]) -> Option<u32> {
     None
 }
 
-/// A signed number as one that is small where it is near 0.
+/// Maps a signed number to an unsigned one that is small if the number is near 0.
 pub fn zigzag(value: i32) -> u32 {
     ((value << 1) ^ (value >> 31)) as u32
 }
 
-/// The inverse of [`zigzag`].
+/// Inverts [`zigzag`].
 pub fn unzigzag(value: u32) -> i32 {
     (value >> 1) as i32 ^ -((value & 1) as i32)
 }

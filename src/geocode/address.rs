@@ -1,4 +1,4 @@
-//! Addresses as answers give them: GeoJSON features with the properties of the public service and ours.
+//! Addresses in responses: GeoJSON features with the properties of the public service and some of our own.
 
 use std::borrow::Cow;
 
@@ -13,18 +13,18 @@ use crate::search::{
 use toise_geo::places::{Place, PlaceKind, Places};
 use toise_geo::{departments, projection, regions};
 
-/// From this probability on a result is of high confidence.
+/// Minimum probability of a result with high confidence.
 const HIGH_FROM: f32 = 0.9;
-/// From this probability on a result is of medium confidence.
+/// Minimum probability of a result with medium confidence.
 const MEDIUM_FROM: f32 = 0.6;
-/// Up to this distance, metres, the nearest address is of high confidence.
+/// Maximum distance at which the nearest address has high confidence, metres.
 const HIGH_WITHIN_M: f64 = 25.0;
-/// Up to this distance, metres, the nearest address is of medium confidence.
+/// Maximum distance at which the nearest address has medium confidence, metres.
 const MEDIUM_WITHIN_M: f64 = 100.0;
 /// Distance at which the score of a reverse search reaches 0, metres: as the public service computes it.
 const REVERSE_SCORE_M: f64 = 10_000.0;
 
-/// How far a result can be trusted.
+/// Level of trust in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Confidence {
@@ -37,7 +37,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// Its name in the contract.
+    /// Returns its name in the contract.
     pub fn name(self) -> &'static str {
         match self {
             Confidence::High => "HIGH",
@@ -54,7 +54,7 @@ impl Confidence {
         }
     }
 
-    /// Of what lies at a distance from the position asked, metres.
+    /// Returns the confidence of an address at a distance from the queried position, metres.
     pub(crate) fn of_distance(metres: f64) -> Self {
         match metres {
             m if m <= HIGH_WITHIN_M => Confidence::High,
@@ -64,18 +64,18 @@ impl Confidence {
     }
 }
 
-/// Where an answer comes from.
+/// Source of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AddressSource {
-    /// The index of the imported base.
+    /// The index of the imported address base.
     Ban,
-    /// The service that is asked for what the index does not hold.
+    /// The upstream service, which is queried for addresses that the index does not hold.
     Upstream,
 }
 
 impl AddressSource {
-    /// Its name in the contract.
+    /// Returns its name in the contract.
     pub fn name(self) -> &'static str {
         match self {
             AddressSource::Ban => "ban",
@@ -84,14 +84,14 @@ impl AddressSource {
     }
 }
 
-/// An address of an answer. It serialises as a GeoJSON feature.
+/// An address in an answer. It serialises as a GeoJSON feature.
 #[derive(Clone, Debug)]
 pub struct Address<'g> {
     /// Latitude in WGS 84 degrees.
     pub lat: f64,
     /// Longitude in WGS 84 degrees.
     pub lon: f64,
-    /// What is known of it.
+    /// Its properties.
     pub properties: AddressProperties<'g>,
 }
 
@@ -100,7 +100,7 @@ pub struct Address<'g> {
 pub struct AddressProperties<'g> {
     /// One line: number, street, postal code, commune.
     pub label: String,
-    /// Search: probability that this is the address meant, 0 to 1. Reverse: 1 at the position, 0 at 10 km.
+    /// Search: probability that this is the intended address, 0 to 1. Reverse: 1 at the position, 0 at 10 km.
     pub score: f64,
     /// Identifier in the national address base; the INSEE code of a commune.
     pub id: Cow<'g, str>,
@@ -112,10 +112,10 @@ pub struct AddressProperties<'g> {
     /// Street.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub street: Option<Cow<'g, str>>,
-    /// Postal code; of a commune the first.
+    /// Postal code; for a commune, its first.
     #[serde(rename = "postcode", skip_serializing_if = "str_is_empty")]
     pub postal_code: Cow<'g, str>,
-    /// INSEE code of the commune of today, or of the arrondissement.
+    /// INSEE code of the current commune, or of the arrondissement.
     #[serde(rename = "citycode")]
     pub insee_code: Cow<'g, str>,
     /// Commune.
@@ -142,20 +142,20 @@ pub struct AddressProperties<'g> {
     /// Northing, metres.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub y: Option<f64>,
-    /// Distance from the position asked, whole metres; reverse searches only.
+    /// Distance from the queried position, whole metres; reverse searches only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<u64>,
-    /// How far it can be trusted.
+    /// Level of trust in the result.
     pub confidence: Confidence,
     /// How its parts agree with the query; forward searches only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched: Option<Matched>,
-    /// Where it comes from.
+    /// Source of the answer.
     pub source: AddressSource,
-    /// Code of the IRIS around it, where asked for.
+    /// Code of the IRIS that contains it, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iris: Option<String>,
-    /// Cadastral parcels, where asked for and known to the base.
+    /// Cadastral parcels, if requested and known to the base.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parcels: Option<Vec<String>>,
 }
@@ -201,7 +201,7 @@ impl Serialize for Address<'_> {
 }
 
 impl Geocoder {
-    /// A match of a search as an address.
+    /// Converts a match of a search to an address.
     pub fn address(&self, found: &Match) -> Address<'_> {
         let (lat, lon) = position(self, found);
         let mut address = match (found.street, found.place) {
@@ -213,13 +213,13 @@ impl Geocoder {
                 of_street(&self.segments()[segment], street, house, (lat, lon))
             }
             (None, Some(place)) => of_place(place, (lat, lon)),
-            // A match names a street or a place.
+            // Does not happen: a match always names a street or a place.
             (None, None) => of_place(0, (lat, lon)),
         };
         let properties = &mut address.properties;
         properties.score = rounded(f64::from(found.probability), 1e5);
         properties.confidence = Confidence::of_probability(found.probability);
-        // Another street than the one asked is never sure, whatever its probability.
+        // A street other than the requested one never has high confidence, whatever its probability.
         if found.matched.street == PartMatch::Conflict && properties.confidence == Confidence::High
         {
             properties.confidence = Confidence::Medium;
@@ -228,7 +228,7 @@ impl Geocoder {
         address
     }
 
-    /// What lies near a position, as an address.
+    /// Converts a result of a reverse search at a position to an address.
     pub fn address_near(&self, near: &Near, lat: f64, lon: f64) -> Address<'_> {
         match near {
             Near::Address(segment, neighbour) => {
@@ -242,7 +242,7 @@ impl Geocoder {
                 let metres =
                     toise_geo::distance::planar_distance_m(lat, lon, address.lat, address.lon);
                 set_distance(&mut address.properties, metres);
-                // A commune is all that is known here, however near its centre is.
+                // Only the commune is known here, however near its centre is.
                 address.properties.confidence = Confidence::Low;
                 address
             }
@@ -275,10 +275,10 @@ fn rounded(value: f64, parts: f64) -> f64 {
     (value * parts).round() / parts
 }
 
-/// House number with its suffix, as the base writes it: `12bis`.
+/// Formats a house number with its suffix as the base writes it: `12bis`.
 pub fn number_text(house: &HouseNumber) -> String {
     let suffix = house.suffix_label();
-    // `12bis`, but `6 2`: two numbers side by side would be one.
+    // `12bis`, but `6 2`: without a space, two numbers would read as one.
     let joint = match suffix.starts_with(|first: char| first.is_ascii_digit()) {
         true => " ",
         false => "",
@@ -286,7 +286,7 @@ pub fn number_text(house: &HouseNumber) -> String {
     format!("{}{joint}{suffix}", house.number)
 }
 
-/// Identifier of a house number: of its street, then number and suffix.
+/// Returns the identifier of a house number: its own, or else that of its street, followed by number and suffix.
 fn number_id(street_id: &str, house: &HouseNumber) -> String {
     if let Some(id) = &house.id {
         return id.clone();
@@ -356,7 +356,8 @@ fn of_street<'g>(
     address
 }
 
-/// Whether another part of the commune has a street of the same name: the former commune then tells them apart.
+/// Returns whether another part of the commune has a street of the same name; the former commune then distinguishes
+/// them.
 fn has_twin(segment: &Segment, street: u32, area: &Area<'_>) -> bool {
     if area.former_name.is_empty() {
         return false;
@@ -370,7 +371,7 @@ fn has_twin(segment: &Segment, street: u32, area: &Area<'_>) -> bool {
         .any(|other| segment.street_name(other) == name)
 }
 
-/// City and arrondissement of the code of an arrondissement.
+/// Returns the city and the arrondissement for the code of an arrondissement.
 fn district(insee_code: &str) -> Option<(&'static str, &'static str)> {
     let places = Places::get();
     let place = places.place(places.find(insee_code)?)?;
@@ -385,7 +386,7 @@ fn of_place(index: u32, (lat, lon): (f64, f64)) -> Address<'static> {
         return empty(lat, lon);
     };
     let parent = place.parent.and_then(|parent| places.place(parent));
-    // A former commune is answered with the commune of today, and names itself beside it.
+    // For a former commune, the answer gives the current commune and adds the former one.
     let is_former = matches!(place.kind, PlaceKind::Former | PlaceKind::FormerCode);
     let commune: &Place = parent.filter(|_| is_former).unwrap_or(place);
     let city = match place.kind {
@@ -420,7 +421,7 @@ fn of_place(index: u32, (lat, lon): (f64, f64)) -> Address<'static> {
     address
 }
 
-/// An address of which nothing but the position is known yet.
+/// Returns an address of which only the position is known.
 pub(crate) fn empty(lat: f64, lon: f64) -> Address<'static> {
     Address {
         lat,
@@ -466,7 +467,7 @@ fn label(name: &str, postal_code: &str, city: &str) -> String {
     given.join(" ")
 }
 
-/// `48, Lozère, Occitanie`.
+/// Formats a department with its name and region: `48, Lozère, Occitanie`.
 pub(crate) fn context(department: &str) -> String {
     let region = regions::for_department(department).map(|region| region.name);
     match (departments::name(department), region) {

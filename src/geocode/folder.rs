@@ -1,9 +1,9 @@
-//! Builds the index from the lake's table `ban` and publishes it: `index/ban/` in the data folder.
+//! Builds the address index from the lake's table `ban` and publishes it in `index/ban/` of the data folder.
 //!
-//! `current.json` names the segments of an edition by department, with the length and the digest of each. Segments are
-//! immutable, carry their digest in their name, and are written and flushed before the new `current.json` takes the place
-//! of the old one by rename, so that a reader or a crash sees one edition or the other. Files that are no longer named
-//! are deleted afterwards; a server that has them mapped goes on reading them.
+//! `current.json` lists the segments of an edition by department, with the length and the digest of each. Segments are
+//! immutable and carry their digest in their name. They are written and flushed before the new `current.json` replaces
+//! the old one by rename, so that a reader sees one edition or the other, even after a crash. Files that are no longer
+//! listed are deleted afterwards; a server that has them mapped continues to read them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ use crate::table;
 use toise_lake::data_file::DataFile;
 use toise_lake::{self as lake, Lake};
 
-/// Name of the file that names the segments.
+/// Name of the file that lists the segments.
 const CURRENT: &str = "current.json";
 /// Hexadecimal digits of a digest in a file's name.
 const NAME_DIGITS: usize = 16;
@@ -43,7 +43,7 @@ const COLUMNS: [&str; 11] = [
     "lon",
 ];
 
-/// Why the index cannot be built or read.
+/// Errors of building or reading the index.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file of the index cannot be read or written.
@@ -98,17 +98,17 @@ pub struct SegmentEntry {
     pub numbers: u64,
 }
 
-/// The folder of the index in a data folder.
+/// Returns the folder of the index in a data folder.
 pub fn folder(data: &Path) -> PathBuf {
     data.join("index").join("ban")
 }
 
-/// Path of the file that names the segments of the current edition.
+/// Returns the path of the file that lists the segments of the current edition.
 pub fn current(data: &Path) -> PathBuf {
     folder(data).join(CURRENT)
 }
 
-/// The segments of the current edition; none before the first import.
+/// Reads the list of segments of the current edition; empty before the first import.
 ///
 /// # Errors
 /// The list cannot be read.
@@ -125,10 +125,10 @@ pub fn manifest(data: &Path) -> Result<Manifest, Error> {
     })
 }
 
-/// Opens the current edition. Segments are mapped; only their communes are walked once, with their postal codes.
+/// Opens the current edition. Segments are mapped; only their communes and the communes' postal codes are read at once.
 ///
 /// # Errors
-/// A segment is missing, cut or of another format.
+/// The list cannot be read, or a segment is missing, truncated or of another format.
 pub fn open(data: &Path) -> Result<Geocoder, Error> {
     let manifest = manifest(data)?;
     let folder = folder(data);
@@ -139,7 +139,7 @@ pub fn open(data: &Path) -> Result<Geocoder, Error> {
     Ok(Geocoder::new(segments))
 }
 
-/// Reads every segment of the current edition against its digest; names of files that differ.
+/// Checks every segment of the current edition against its digest, and returns the names of files that differ.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -157,11 +157,12 @@ pub fn verify(data: &Path) -> Result<Vec<String>, Error> {
     Ok(damaged)
 }
 
-/// Brings the index to the table's current snapshot, or does nothing while there are neither addresses nor an index: builds the segments of departments whose rows lie elsewhere than when
-/// they were last built, and publishes the edition. `progress` is called with the number of rows read.
+/// Brings the index to the table's current snapshot: rebuilds the segments of departments whose rows are in other row
+/// groups than when they were last built, and publishes the edition. Does nothing if there are neither addresses nor an
+/// index. `progress` is called with the number of rows read.
 ///
 /// # Errors
-/// The table cannot be read or is damaged, or files cannot be written. The index is then as before.
+/// The table cannot be read or is damaged, or files cannot be written. The index then stays unchanged.
 pub fn rebuild(data: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<Manifest, Error> {
     let schema = table::schema();
     let folder = folder(data);
@@ -216,7 +217,7 @@ pub fn rebuild(data: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<Manifest,
     Ok(manifest)
 }
 
-/// Waits until no other process builds the index. The lock ends with the file returned.
+/// Waits until no other process builds the index. The lock is held until the returned file is dropped.
 fn lock(folder: &Path) -> Result<File, Error> {
     let path = folder.join("lock");
     let locked = || {
@@ -231,7 +232,7 @@ fn lock(folder: &Path) -> Result<File, Error> {
     })
 }
 
-/// File and row group of the rows of each department.
+/// Returns the files and row groups that hold the rows of each department.
 fn groups_by_department(
     files: &[DataFile],
 ) -> Result<BTreeMap<String, Vec<(usize, usize)>>, Error> {
@@ -253,7 +254,7 @@ fn groups_by_department(
     Ok(groups)
 }
 
-/// Digest of where the rows of a department lie.
+/// Returns a digest of the row groups that hold the rows of a department.
 fn rows_digest(files: &[DataFile], groups: &[(usize, usize)]) -> String {
     let mut digest = blake3::Hasher::new();
     for (file, group) in groups {
@@ -313,7 +314,7 @@ fn address(columns: &[ArrayRef], row: usize) -> AddressRow {
     }
 }
 
-/// A text or category; empty where it is null.
+/// Returns a text or category; empty where it is null.
 fn text(column: &ArrayRef, row: usize) -> &str {
     if let Some(values) = column.as_dictionary_opt::<Int32Type>() {
         let code = values.key(row);
@@ -370,14 +371,14 @@ fn publish(folder: &Path, manifest: &Manifest) -> Result<(), Error> {
     let mut file = File::create(&draft).map_err(failed)?;
     file.write_all(&text).map_err(failed)?;
     file.sync_all().map_err(failed)?;
-    // The segments' names are on disk before the list that names them.
+    // The segments' names must be on disk before the list that refers to them.
     let flush = || File::open(folder)?.sync_all();
     flush().map_err(failed)?;
     fs::rename(&draft, folder.join(CURRENT)).map_err(failed)?;
     flush().map_err(failed)
 }
 
-/// Deletes segments of former editions. A file that cannot be deleted is left for the next time.
+/// Deletes segments of previous editions. A file that cannot be deleted is left for the next rebuild.
 fn remove_unnamed(folder: &Path, manifest: &Manifest) {
     let named: BTreeSet<&str> = manifest
         .segments

@@ -1,9 +1,9 @@
-//! Addresses to positions and back.
+//! Finds the positions of addresses and the addresses at positions.
 //!
-//! A query is read place first: the words that may name a commune, then the streets of those communes, then the house
-//! number. A commune has about 85 streets, so every word of the query is compared softly with every word of the few
+//! A search first looks for words that may name a commune, then for the streets of those communes, then for the house
+//! number. A commune has about 85 streets, so every word of the query is compared fuzzily with every word of the few
 //! communes it may mean, and no global fuzzy index is needed. [`Geocoder::search`] answers forward queries,
-//! [`Geocoder::reverse`] positions.
+//! [`Geocoder::reverse`] answers queries for a position.
 
 pub mod address;
 pub mod file;

@@ -1,8 +1,8 @@
-//! The index a server uses, replaced automatically when addresses are imported.
+//! The address index that a server uses, replaced automatically when addresses are imported.
 //!
-//! A thread reads the file that names the segments every second. If it names others, they are mapped in the background
-//! and swapped in at once; requests in progress go on with the edition they started with. If they cannot be
-//! opened, the former edition stays in use and an error is logged.
+//! A thread reads the list of segments every second. If the list has changed, the new segments are mapped in the
+//! background and swapped in at once; requests in progress continue with the edition they started with. If the segments
+//! cannot be opened, the previous edition stays in use and an error is logged.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use toise_base::watch::{Watcher, watch};
 
 /// The current geocoder. Cheap to clone.
 ///
-/// It is never missing: without imported addresses it knows the communes alone.
+/// It is always available: without imported addresses it knows only the communes.
 #[derive(Clone)]
 pub struct LiveGeocoder {
     shared: Arc<LiveGeocoderInner>,
@@ -26,13 +26,13 @@ pub struct LiveGeocoder {
 struct LiveGeocoderInner {
     data: PathBuf,
     current: ArcSwap<EditionInUse>,
-    /// Contents of the file that named the segments at the last attempt to open them.
+    /// Contents of the list of segments at the last attempt to open them.
     seen: Mutex<Option<Vec<u8>>>,
 }
 
 struct EditionInUse {
     geocoder: Arc<Geocoder>,
-    /// Contents of the file that named its segments, if there was one.
+    /// Contents of the list of its segments, if there was one.
     named: Option<Vec<u8>>,
 }
 
@@ -53,12 +53,12 @@ impl LiveGeocoder {
         live
     }
 
-    /// The current edition.
+    /// Returns the current edition.
     pub fn geocoder(&self) -> Arc<Geocoder> {
         Arc::clone(&self.shared.current.load().geocoder)
     }
 
-    /// Contents of the file that named the segments in use; `None` before the first import.
+    /// Returns the contents of the list of segments in use; `None` before the first import.
     pub fn named(&self) -> Option<Vec<u8>> {
         self.shared.current.load().named.clone()
     }
@@ -71,7 +71,7 @@ impl LiveGeocoder {
         if *seen == named {
             return;
         }
-        // An edition published meanwhile may have deleted these segments: the next look finds the new list.
+        // A newer edition may already have deleted these segments; the next check then finds the new list.
         match folder::open(&shared.data) {
             Ok(geocoder) => {
                 let departments = geocoder.segments().len();
@@ -92,7 +92,7 @@ impl LiveGeocoder {
     /// Starts a thread that checks for a new edition every second, until the returned handle is dropped.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The thread cannot be started.
     pub fn watch(&self, supervisor: &Supervisor) -> std::io::Result<Watcher> {
         let live = self.clone();
         watch(supervisor, "address-index", move || {

@@ -16,7 +16,7 @@ use toise_lake::{Error, Lake};
 /// Column of the parcels.
 const COLUMN: &str = "parcel_ids";
 
-/// Reads parcels. The table's files are opened at the first question after an import.
+/// Reader of parcels. The table's files are opened at the first request after an import.
 pub struct Parcels {
     data: PathBuf,
     opened: Mutex<Option<OpenTable>>,
@@ -29,7 +29,7 @@ struct OpenTable {
 }
 
 impl Parcels {
-    /// The parcels of a data folder's addresses.
+    /// Creates a reader of the parcels of a data folder's addresses.
     pub fn new(data: &Path) -> Self {
         Self {
             data: data.to_owned(),
@@ -37,8 +37,8 @@ impl Parcels {
         }
     }
 
-    /// Parcels of an address; empty where the base names none. Decodes one column of one row group, at most a few
-    /// milliseconds.
+    /// Returns the parcels of an address; empty if the base names none. Decodes one column of one row group, which
+    /// takes at most a few milliseconds.
     ///
     /// # Errors
     /// The table cannot be read or is damaged.

@@ -1,9 +1,9 @@
-//! Finds the places a query may name: communes, arrondissements and former communes by name, by the beginning of a name,
-//! with one letter wrong, or by postal code.
+//! Finds the places a query may name: communes, arrondissements and former communes by name, by the beginning of a
+//! name, with one letter wrong, or by postal code.
 //!
-//! Names are looked up without blanks, so `saintetienne` and `Saint-Étienne` are one key. `Saint`, `Sainte` and `sur` have
-//! their abbreviations, and a leading article may be left out. Names of at least five letters are also found with
-//! one edit, by symmetric deletion: the name and the text share a form when up to one letter of each is left out.
+//! Names are looked up without blanks, so `saintetienne` and `Saint-Étienne` are one key. `Saint`, `Sainte` and `sur`
+//! may be abbreviated, and a leading article may be left out. Names of at least five letters are also found with one
+//! edit, by symmetric deletion: the name and the text have a form in common when up to one letter of each is left out.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,17 +13,17 @@ use super::text::fold;
 use super::text::likeness::distance;
 use toise_geo::places::{DIVIDED_CITIES, PlaceKind, Places};
 
-/// Minimum letters of a name that is found with an edit.
+/// Minimum length of a name that is found with an edit, in bytes.
 const FUZZY_MIN: usize = 5;
-/// Maximum places that the beginning of a name gives, the most populous first.
+/// Maximum number of places found for the beginning of a name, the most populous first.
 const PREFIX_PLACES_MAX: usize = 24;
-/// Names that share a beginning, above which its most populous places are listed once.
+/// Number of names sharing a beginning above which its most populous places are listed in advance.
 const SHARED_NAMES: usize = 64;
-/// Quality of a name with one edit, less one letter's share.
+/// Quality of a name with one edit, before the share of one letter is subtracted.
 const EDITED: f32 = 1.0;
 /// Quality of a name whose article was left out or added.
 const WITHOUT_ARTICLE: f32 = 0.97;
-/// Quality of the beginning of a name, for the shortest; a longer one is better.
+/// Quality of the shortest beginning of a name; longer ones are better.
 const PREFIX: f32 = 0.8;
 
 /// A place that a text may name.
@@ -53,7 +53,7 @@ static INDEX: LazyLock<NameIndex> = LazyLock::new(NameIndex::new);
 /// Maximum words of a place's name in a query.
 pub const NAME_WORDS_MAX: usize = 8;
 
-/// Writes out abbreviations of place names in a list of folded words.
+/// Expands an abbreviation that place names use; other folded words are returned unchanged.
 pub fn expand(word: &str) -> &str {
     match word {
         "st" => "saint",
@@ -68,22 +68,22 @@ pub fn expand(word: &str) -> &str {
     }
 }
 
-/// The key of a name given as folded words.
+/// Returns the key of a name given as folded words.
 pub fn key<'w>(words: impl Iterator<Item = &'w str>) -> String {
     words.map(expand).collect()
 }
 
-/// Places whose name these words are.
+/// Returns the places whose name has this key.
 pub fn named(key: &str) -> &'static [NamedPlace] {
     INDEX.exact.get(key).map_or(&[], Vec::as_slice)
 }
 
-/// Bytes of the longest key that can name a place, with an edit.
+/// Returns the length in bytes of the longest key that can name a place, with an edit.
 pub fn key_bytes_max() -> usize {
     INDEX.bytes_max + 1
 }
 
-/// Places whose name these words are but for one edit; none for a short name.
+/// Returns the places whose name differs from the key by one edit; none for a short name.
 pub fn nearly_named(key: &str) -> Vec<NamedPlace> {
     if key.len() > key_bytes_max() {
         return Vec::new();
@@ -91,7 +91,7 @@ pub fn nearly_named(key: &str) -> Vec<NamedPlace> {
     nearly(&INDEX.deletions, &INDEX.names, key)
 }
 
-/// Those of `names` that are `key` but for one edit.
+/// Returns those of `names` that differ from `key` by one edit.
 fn nearly(deletions: &Deletions, names: &[(String, u32)], key: &str) -> Vec<NamedPlace> {
     let mut found: Vec<NamedPlace> = Vec::new();
     // A letter may be missing from the key.
@@ -115,7 +115,7 @@ fn nearly(deletions: &Deletions, names: &[(String, u32)], key: &str) -> Vec<Name
     found
 }
 
-/// The most populous places whose name begins with these words and goes on.
+/// Returns the most populous places whose name begins with the key and is longer.
 pub fn beginning(key: &str) -> Vec<NamedPlace> {
     match INDEX.beginnings.get(key) {
         Some(found) => found.clone(),
@@ -123,7 +123,7 @@ pub fn beginning(key: &str) -> Vec<NamedPlace> {
     }
 }
 
-/// The names that begin with a key and go on.
+/// Returns the names that begin with a key and are longer.
 fn names_from<'n>(names: &'n [(String, u32)], key: &str) -> &'n [(String, u32)] {
     let first = names.partition_point(|(name, _)| name.as_str() <= key);
     let count = names[first..].partition_point(|(name, _)| name.starts_with(key));
@@ -149,13 +149,13 @@ fn most_populous(names: &[(String, u32)], key: &str) -> Vec<NamedPlace> {
     found.into_iter().map(|(_, named)| named).collect()
 }
 
-/// Beginnings that more than [`SHARED_NAMES`] names share, with their most populous places.
+/// Returns the beginnings that more than [`SHARED_NAMES`] names share, with their most populous places.
 fn shared_beginnings(
     names: &[(String, u32)],
 ) -> HashMap<String, Vec<NamedPlace>, foldhash::fast::FixedState> {
     let mut shared = HashMap::default();
     for pair in names.chunks(SHARED_NAMES).map(|chunk| &chunk[0].0) {
-        // A beginning of more names than a chunk holds is one of the first name of some chunk.
+        // A beginning of more names than a chunk holds is also a beginning of the first name of some chunk.
         for length in 1..pair.len() {
             let Some(key) = pair.get(..length) else {
                 continue;
@@ -172,25 +172,25 @@ fn shared_beginnings(
     shared
 }
 
-/// The names long enough to be found with an edit, by their number.
+/// Indexes the names that are long enough to be found with an edit, by their number.
 fn deletions(names: &[(String, u32)]) -> Deletions {
     let numbered = names.iter().enumerate();
     let long = numbered.filter(|(_, (name, _))| name.len() >= FUZZY_MIN);
     Deletions::new(long.map(|(number, (name, _))| (number as u32, name.as_str())))
 }
 
-/// Names that addresses give to places besides those of the table, such as the one a commune had until lately.
+/// Names that addresses use for places but the table of places lacks, such as the previous name of a commune.
 #[derive(Default)]
 pub struct OtherNames {
     exact: HashMap<String, Vec<NamedPlace>, foldhash::fast::FixedState>,
-    /// Without any, nothing is looked up.
+    /// `None` if there are no names, so that nothing is looked up.
     deletions: Option<Deletions>,
     /// Ascending, for beginnings.
     names: Vec<(String, u32)>,
 }
 
 impl OtherNames {
-    /// From pairs of a name as written and its place, of which those the table has itself are left out.
+    /// Collects pairs of a name as written and its place, except names that the table already has for the place.
     pub fn new<'n>(all: impl Iterator<Item = (&'n str, u32)>) -> Self {
         let mut names: Vec<(String, u32)> = all
             .filter_map(|(name, place)| {
@@ -218,7 +218,7 @@ impl OtherNames {
         }
     }
 
-    /// Places whose name these words are.
+    /// Returns the places whose name has this key.
     pub fn named(&self, key: &str) -> &[NamedPlace] {
         match self.names.is_empty() {
             true => &[],
@@ -226,13 +226,13 @@ impl OtherNames {
         }
     }
 
-    /// Places whose name these words are but for one edit; none for a short name.
+    /// Returns the places whose name differs from the key by one edit; none for a short name.
     pub fn nearly_named(&self, key: &str) -> Vec<NamedPlace> {
         let deletions = self.deletions.as_ref();
         deletions.map_or_else(Vec::new, |deletions| nearly(deletions, &self.names, key))
     }
 
-    /// The most populous places whose name begins with these words and goes on.
+    /// Returns the most populous places whose name begins with the key and is longer.
     pub fn beginning(&self, key: &str) -> Vec<NamedPlace> {
         most_populous(&self.names, key)
     }
@@ -326,7 +326,7 @@ impl NameIndex {
     }
 }
 
-/// The arrondissement of Paris, Lyon or Marseille that a postal code means; other places as they are.
+/// Returns the arrondissement of Paris, Lyon or Marseille for a postal code; other places unchanged.
 pub fn narrowed(place: u32, postal_code: Option<&str>) -> u32 {
     let places = Places::get();
     let is_divided = places

@@ -1,7 +1,8 @@
-//! Parameters of searches and reverse searches: one reading for the query string, batches and files.
+//! Parameters of searches and reverse searches, parsed in one way for the query string, batches and files.
 //!
-//! As at the public service, the last of a repeated parameter counts, and unknown ones are ignored. An empty text is absent, but
-//! an empty filter is refused: taken as absent it would search all of France in silence.
+//! As in the public service, the last of a repeated parameter counts, and unknown ones are ignored. An empty text
+//! counts as absent, but an empty filter is refused: if it counted as absent, the search would silently cover all of
+//! France.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,18 +12,18 @@ use crate::search::{ResultKind, SearchRequest};
 use crate::text::fold;
 use toise_contract::Fault;
 
-/// Characters of `q`.
+/// Allowed number of characters in `q`.
 pub const TEXT_CHARS: std::ops::RangeInclusive<usize> = 3..=200;
-/// Results.
+/// Allowed number of results.
 pub const LIMITS: std::ops::RangeInclusive<usize> = 1..=50;
-/// Results unless a request says otherwise.
+/// Default number of results.
 pub const LIMIT_DEFAULT: usize = 10;
-/// Results of a reverse search unless a request says otherwise.
+/// Default number of results of a reverse search.
 pub const REVERSE_LIMIT_DEFAULT: usize = 1;
-/// Greatest `maxdistance`, metres.
+/// Maximum `maxdistance`, metres.
 pub const MAX_DISTANCE_MAX: f64 = 10_000.0;
 
-/// What is asked.
+/// The direction of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
@@ -37,7 +38,7 @@ impl Operation {
     /// All operations.
     pub const ALL: [Self; 2] = [Operation::Search, Operation::Reverse];
 
-    /// Its name in the contract.
+    /// Returns its name in the contract.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Search => "search",
@@ -45,10 +46,10 @@ impl Operation {
         }
     }
 
-    /// Reads the `operation` of a body.
+    /// Parses the `operation` of a body.
     ///
     /// # Errors
-    /// It is missing, or another.
+    /// It is missing or unknown.
     pub fn parse(value: Option<&Value>) -> Result<Self, Fault> {
         let name = value.and_then(Value::as_str);
         let found = Self::ALL.into_iter().find(|one| Some(one.name()) == name);
@@ -59,44 +60,44 @@ impl Operation {
 /// Parameters by name, in order.
 pub type Parameters = [(String, String)];
 
-/// What is added to each address.
+/// Optional data added to each address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
-    /// The IRIS around it.
+    /// The IRIS that contains it.
     pub iris: bool,
     /// Its cadastral parcels.
     pub parcel: bool,
 }
 
-/// A search as asked.
+/// A parsed search request.
 #[derive(Clone, Debug)]
 pub struct SearchCall {
-    /// What to search.
+    /// The search.
     pub request: SearchRequest,
-    /// Whether to say how the result came about.
+    /// Whether to explain how the result was found.
     pub explain: bool,
-    /// What is added to each address.
+    /// Optional data to add to each address.
     pub with: Additions,
 }
 
-/// A reverse search as asked.
+/// A parsed reverse search request.
 #[derive(Clone, Debug)]
 pub struct ReverseCall {
     /// Latitude in degrees.
     pub lat: f64,
     /// Longitude in degrees.
     pub lon: f64,
-    /// What results must be.
+    /// Conditions on results.
     pub filter: AddressFilter,
     /// Maximum results.
     pub limit: usize,
-    /// Maximum distance, metres; `None` for the usual one.
+    /// Maximum distance, metres; `None` for the default.
     pub metres_max: Option<f64>,
-    /// What is added to each address.
+    /// Optional data to add to each address.
     pub with: Additions,
 }
 
-/// What results must be.
+/// Conditions that results must meet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressFilter {
     /// Postal code.
@@ -108,10 +109,10 @@ pub struct AddressFilter {
 }
 
 impl AddressFilter {
-    /// Reads `postcode`, `citycode` and `type`.
+    /// Parses `postcode`, `citycode` and `type`.
     ///
     /// # Errors
-    /// A value that is no postal code, INSEE code or kind.
+    /// A value is not a postal code, INSEE code or kind.
     pub fn parse(parameters: &Parameters) -> Result<Self, Fault> {
         Ok(Self {
             postal_code: postal_code(parameters)?,
@@ -121,7 +122,7 @@ impl AddressFilter {
     }
 }
 
-/// Reads the parameters of a search.
+/// Parses the parameters of a search.
 ///
 /// # Errors
 /// The first value that is not allowed.
@@ -168,7 +169,7 @@ pub fn parse_search(parameters: &Parameters) -> Result<SearchCall, Fault> {
     })
 }
 
-/// Reads the parameters of a reverse search.
+/// Parses the parameters of a reverse search.
 ///
 /// # Errors
 /// The first value that is not allowed.
@@ -198,10 +199,10 @@ pub fn parse_reverse(parameters: &Parameters) -> Result<ReverseCall, Fault> {
     })
 }
 
-/// The text of an address given in parts: house number, street, postal code, city.
+/// Joins an address given in parts into one text: house number, street, postal code, city.
 ///
 /// # Errors
-/// Neither street nor city nor postal code, or too long a text.
+/// Street, city and postal code are all missing, or the text is too long.
 pub fn structured_text(parts: [Option<&str>; 4]) -> Result<String, Fault> {
     let [_, street, postal_code, city] = parts;
     if street.is_none() && postal_code.is_none() && city.is_none() {
@@ -222,7 +223,7 @@ pub fn structured_text(parts: [Option<&str>; 4]) -> Result<String, Fault> {
     }
 }
 
-/// A text that may be searched, without the blanks around it.
+/// Checks a text to search, and returns it without the blanks around it.
 ///
 /// # Errors
 /// It is too short or too long, or does not begin with a letter or digit.
@@ -297,7 +298,7 @@ fn position(parameters: &Parameters) -> Result<Option<(f64, f64)>, Fault> {
     }
 }
 
-/// Whether a text has the form of a postal code.
+/// Returns whether a text has the form of a postal code.
 pub(crate) fn is_postal_code(text: &str) -> bool {
     text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -310,7 +311,7 @@ fn postal_code(parameters: &Parameters) -> Result<Option<String>, Fault> {
     }
 }
 
-/// Whether a text has the form of a commune's INSEE code.
+/// Returns whether a text has the form of a commune's INSEE code.
 pub(crate) fn is_insee_code(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes[at].is_ascii_digit();
@@ -331,10 +332,10 @@ fn insee_code(parameters: &Parameters) -> Result<Option<String>, Fault> {
     }
 }
 
-/// Reads the kind of result from its name in the contract.
+/// Parses the kind of result from its name in the contract.
 ///
 /// # Errors
-/// Another name.
+/// The name is unknown.
 pub fn parse_kind(text: &str) -> Result<ResultKind, Fault> {
     let found = ResultKind::ALL.into_iter().find(|kind| kind.name() == text);
     found.ok_or_else(|| {
@@ -347,7 +348,7 @@ fn kind(parameters: &Parameters) -> Result<Option<ResultKind>, Fault> {
     last(parameters, "type").map(parse_kind).transpose()
 }
 
-/// Points of interest and parcels are indexes of their own at the public service.
+/// Refuses the other indexes of the public service: points of interest and parcels.
 fn check_index(parameters: &Parameters) -> Result<(), Fault> {
     match last(parameters, "index") {
         None | Some("address") => Ok(()),
@@ -368,7 +369,7 @@ fn additions(parameters: &Parameters) -> Result<Additions, Fault> {
     Ok(with)
 }
 
-/// The communes of a name, as indexes into the table of places.
+/// Returns the communes with a name, as indexes into the table of places.
 fn communes_named(name: &str) -> Result<Vec<u32>, Fault> {
     let tokens = fold::tokens(name);
     let words = tokens.iter().map(|token| token.text.as_str());

@@ -1,9 +1,10 @@
-//! Addresses given where a position is wanted: homes to value, records to match, adverts, sales and diagnostics.
+//! Finds positions for addresses given where a position is needed: homes to value, records to match, adverts, sales and
+//! diagnostics.
 //!
-//! Everything outside geocoding asks here, so that an address means the same place wherever it is given and is refused by
-//! one rule: a result of low confidence is never used. [`Geocoder::resolve`] says what an address means,
-//! [`Geocoder::locate`] also why it cannot be used. Takes a search, and a second one for the town
-//! where the street is not sure; no input or output.
+//! All code outside geocoding uses this module, so that an address means the same place everywhere and is refused by
+//! the same rule: a result of low confidence is never used. [`Geocoder::resolve`] returns the place that an address
+//! most probably means, [`Geocoder::locate`] also the reason why it cannot be used. A call costs one search, and a
+//! second one for the town if the street is not sure; it does no I/O.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -22,7 +23,7 @@ use toise_geo::places::Places;
 /// Digits of a postal code.
 const POSTAL_CODE_DIGITS: usize = 5;
 
-/// How precisely an address gives a position.
+/// Precision of the position of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Precision {
@@ -35,10 +36,10 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// All, the most precise first.
+    /// All precisions, the most precise first.
     pub const ALL: [Self; 3] = [Precision::Address, Precision::Street, Precision::Town];
 
-    /// Its name in the contract.
+    /// Returns its name in the contract.
     pub fn name(self) -> &'static str {
         match self {
             Precision::Address => "ADDRESS",
@@ -47,7 +48,7 @@ impl Precision {
         }
     }
 
-    /// The precision of a kind of result.
+    /// Returns the precision of a kind of result.
     pub fn of_kind(kind: ResultKind) -> Self {
         match kind {
             ResultKind::HouseNumber => Precision::Address,
@@ -66,12 +67,12 @@ pub struct PostalAddress<'a> {
     pub postal_code: &'a str,
     /// Commune.
     pub city: &'a str,
-    /// INSEE code of the commune that the result must lie in.
+    /// INSEE code of the commune that the result must be in.
     pub insee_code: &'a str,
 }
 
 impl<'a> PostalAddress<'a> {
-    /// An address in one line.
+    /// Creates an address in one line.
     pub fn line(address: &'a str) -> Self {
         Self {
             address,
@@ -79,15 +80,15 @@ impl<'a> PostalAddress<'a> {
         }
     }
 
-    /// Whether nothing names a place.
+    /// Returns whether no part names a place.
     pub fn is_empty(&self) -> bool {
         [self.address, self.postal_code, self.city]
             .iter()
             .all(|part| part.trim().is_empty())
     }
 
-    /// The text to search. What the address line already says is not said twice: repeated words look like words that
-    /// match nothing.
+    /// Returns the text to search. Parts that the address line already contains are not repeated: repeated words look
+    /// like words that match nothing.
     fn text(&self) -> Result<String, Unlocated> {
         let given = |text: &'a str| Some(text.trim()).filter(|text| !text.is_empty());
         let address = given(self.address);
@@ -110,7 +111,7 @@ impl<'a> PostalAddress<'a> {
     }
 }
 
-/// A postal code with the leading zero that a spreadsheet removes.
+/// Returns a postal code with the leading zero that a spreadsheet removes; `None` if it is empty.
 fn postal_code(given: &str) -> Option<Cow<'_, str>> {
     let code = given.trim();
     let is_short = code.len() + 1 == POSTAL_CODE_DIGITS;
@@ -123,7 +124,7 @@ fn postal_code(given: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// What an address means.
+/// The place that an address most probably means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
     /// Latitude in WGS 84 degrees.
@@ -132,26 +133,26 @@ pub struct Resolved {
     pub lon: f64,
     /// The address in one line, as the base writes it.
     pub label: String,
-    /// Probability that this is the address meant, 0 to 1.
+    /// Probability that this is the intended address, 0 to 1.
     pub probability: f64,
-    /// How far it can be trusted.
+    /// Level of trust in the result.
     pub confidence: Confidence,
-    /// How precise the position is.
+    /// Precision of the position.
     pub precision: Precision,
-    /// INSEE code of the commune of today, or of the arrondissement.
+    /// INSEE code of the current commune, or of the arrondissement.
     pub insee_code: String,
-    /// Whether the street or named place is the one written, abbreviations aside.
+    /// Whether the street or named place is written exactly, abbreviations aside.
     pub is_street_exact: bool,
 }
 
 impl Resolved {
-    /// Latitude and longitude in degrees.
+    /// Returns latitude and longitude in degrees.
     pub fn position(&self) -> (f64, f64) {
         (self.lat, self.lon)
     }
 
-    /// INSEE codes under which records of its commune are kept: those of the arrondissements for Paris, Lyon and
-    /// Marseille.
+    /// Returns the INSEE codes under which records of its commune are kept; for Paris, Lyon and Marseille, those of the
+    /// arrondissements.
     pub fn insee_codes(&self) -> Vec<String> {
         let places = Places::get();
         let found = places.find(&self.insee_code);
@@ -167,7 +168,7 @@ impl Resolved {
         codes
     }
 
-    /// What an answer says of it: label, score, confidence, precision.
+    /// Returns its summary for an answer: label, score, confidence, precision.
     pub fn summary(&self) -> AddressSummary<'_> {
         AddressSummary {
             label: &self.label,
@@ -178,29 +179,29 @@ impl Resolved {
     }
 }
 
-/// An address as an answer tells how it was understood.
+/// Summary in an answer of how an address was understood.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AddressSummary<'r> {
     /// The address in one line, as the base writes it.
     pub label: &'r str,
-    /// Probability that it is the address meant, 0 to 1.
+    /// Probability that it is the intended address, 0 to 1.
     pub score: f64,
-    /// How far it can be trusted.
+    /// Level of trust in the result.
     pub confidence: Confidence,
-    /// How precise its position is.
+    /// Precision of its position.
     pub precision: Precision,
 }
 
-/// Why an address gives no position. The text continues after the name of the field.
+/// Reason that an address gives no position. The text continues after the name of the field.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Unlocated {
     /// It is longer than any address.
     #[error("must be at most {} characters", TEXT_CHARS.end())]
     TooLong,
-    /// Nothing like it is known.
+    /// No similar address is known.
     #[error("not found; give street, postal code and city")]
     NotFound,
-    /// Nothing like it is known, and there are no addresses but the communes.
+    /// No similar address is known, and no addresses are imported, only communes.
     #[error("not found: no addresses are imported (see toise import ban)")]
     NoAddresses,
     /// The best result is not sure enough to be used.
@@ -212,7 +213,7 @@ pub enum Unlocated {
 }
 
 impl Unlocated {
-    /// The result that is not sure enough.
+    /// Returns the result that is not sure enough, if that is the reason.
     pub fn best(&self) -> Option<&Resolved> {
         match self {
             Unlocated::Unsure(best) => Some(best),
@@ -222,15 +223,16 @@ impl Unlocated {
 }
 
 impl Geocoder {
-    /// What an address most probably means, however unsure; `None` where nothing is found.
+    /// Returns the place that an address most probably means, however unsure; `None` if nothing is found.
     pub fn resolve(&self, asked: PostalAddress<'_>) -> Option<Resolved> {
         self.resolve_text(asked.text().ok()?, asked.insee_code)
     }
 
-    /// The position of an address; that of its town where the street is not sure but the town was given by itself.
+    /// Returns the position of an address, or that of its town if the street is not sure but the town was given
+    /// separately.
     ///
     /// # Errors
-    /// It is not found, or the best result is of low confidence.
+    /// It is too long or not found, or the best result is of low confidence.
     pub fn locate(&self, asked: PostalAddress<'_>) -> Result<Resolved, Unlocated> {
         let found = self.resolve_text(asked.text()?, asked.insee_code);
         let is_sure = |found: &Resolved| found.confidence != Confidence::Low;
@@ -247,7 +249,7 @@ impl Geocoder {
                 (None, Some(found)) => Err(Unlocated::Unsure(Box::new(found))),
                 (None, None) => Err(Unlocated::NotFound),
             },
-            // A town that stands for a street is no help where no streets are known.
+            // Without imported addresses only towns can be found, so the error says that none are imported.
             _ if self.segments().is_empty() => Err(Unlocated::NoAddresses),
             Some(found) => Err(Unlocated::Unsure(Box::new(found))),
             None => Err(Unlocated::NotFound),
@@ -277,14 +279,14 @@ impl Geocoder {
     }
 }
 
-/// Locates the addresses of a block of rows; addresses that repeat are searched once.
+/// Locator for the addresses of a block of rows; addresses that repeat are searched once.
 pub struct RepeatedAddresses<'g, 'a> {
     geocoder: &'g Geocoder,
     known: HashMap<PostalAddress<'a>, Result<Resolved, Unlocated>>,
 }
 
 impl<'g, 'a> RepeatedAddresses<'g, 'a> {
-    /// For one block.
+    /// Creates a locator for one block.
     pub fn new(geocoder: &'g Geocoder) -> Self {
         Self {
             geocoder,
@@ -292,7 +294,7 @@ impl<'g, 'a> RepeatedAddresses<'g, 'a> {
         }
     }
 
-    /// The position of an address; see [`Geocoder::locate`].
+    /// Returns the position of an address; see [`Geocoder::locate`].
     pub fn locate(&mut self, asked: PostalAddress<'a>) -> &Result<Resolved, Unlocated> {
         let geocoder = self.geocoder;
         self.known
@@ -301,7 +303,7 @@ impl<'g, 'a> RepeatedAddresses<'g, 'a> {
     }
 }
 
-/// The index of a data folder, opened when the first address is asked: most files need none. Cheap to clone.
+/// The index of a data folder, opened when the first address is looked up: most files need none. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct LazyGeocoder {
     shared: Arc<LazyGeocoderInner>,
@@ -323,7 +325,7 @@ impl std::fmt::Debug for LazyGeocoderInner {
 }
 
 impl LazyGeocoder {
-    /// The index of a data folder. The default knows the communes alone.
+    /// Creates a lazy index of a data folder. The default value knows only the communes.
     pub fn new(data: PathBuf) -> Self {
         Self {
             shared: Arc::new(LazyGeocoderInner {
@@ -333,7 +335,7 @@ impl LazyGeocoder {
         }
     }
 
-    /// An index that is open already.
+    /// Wraps an index that is already open.
     pub fn open(geocoder: Arc<Geocoder>) -> Self {
         Self {
             shared: Arc::new(LazyGeocoderInner {
@@ -343,14 +345,14 @@ impl LazyGeocoder {
         }
     }
 
-    /// Why the index could not be opened, if it was tried in vain.
+    /// Returns why the index could not be opened, if opening it was tried and failed.
     pub fn failure(&self) -> Option<&str> {
         let opened = self.shared.opened.get()?;
         opened.as_ref().err().map(String::as_str)
     }
 
-    /// The index; the first call opens it, which takes milliseconds for a department. Without imported addresses it
-    /// knows the communes alone.
+    /// Returns the index. The first call opens it, which takes milliseconds per department. Without imported addresses
+    /// it knows only the communes.
     ///
     /// # Errors
     /// The index cannot be read; the text says why.

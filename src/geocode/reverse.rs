@@ -1,7 +1,7 @@
-//! Reverse search: what lies nearest to a position.
+//! Reverse search: finds the addresses nearest to a position.
 //!
-//! Every department's tree is asked for its nearest house numbers and places. A position inside France that has none
-//! within reach falls back to its commune by contour, so the result is never empty there.
+//! Every department's tree is searched for its nearest house numbers and places. A position inside France that has none
+//! within reach falls back to its commune by contour, so an unfiltered result is never empty there.
 
 use crate::index::segment::Neighbour;
 use crate::request::{AddressFilter, ReverseCall};
@@ -9,26 +9,26 @@ use crate::search::{Geocoder, ResultKind};
 use toise_geo::contours::commune_at;
 use toise_geo::places::Places;
 
-/// Distance within which addresses are looked for unless a request says otherwise, metres.
+/// Default distance within which addresses are searched, metres.
 pub const METRES_MAX: f64 = 200.0;
 
-/// What lies near a position.
+/// A result of a reverse search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Near {
-    /// An address or a named place: the number of its segment, and what it is.
+    /// An address or a named place: the number of its segment, and the address in it.
     Address(usize, Neighbour),
     /// The commune around the position, as an index into the table of places.
     Commune(u32),
 }
 
-/// Neighbours looked at for each result wanted where results are filtered.
+/// Neighbours examined for each requested result if results are filtered.
 const FILTERED_SHARE: usize = 20;
-/// Maximum neighbours looked at.
+/// Maximum number of neighbours examined.
 const NEIGHBOURS_MAX: usize = 1_000;
 
 impl Geocoder {
-    /// The `count` addresses and places nearest to a position in WGS 84 degrees, nearest first, within `metres_max`; the
-    /// commune of today around it where there are none. Empty abroad and at sea.
+    /// Returns the `count` addresses and places nearest to a position in WGS 84 degrees, nearest first, within
+    /// `metres_max`. If there are none, returns the current commune around the position. Empty abroad and at sea.
     pub fn reverse(&self, lat: f64, lon: f64, count: usize, metres_max: f64) -> Vec<Near> {
         let found = self.neighbours(lat, lon, count, metres_max);
         if !found.is_empty() {
@@ -40,8 +40,9 @@ impl Geocoder {
             .collect()
     }
 
-    /// As [`Self::reverse`], but only what a filter wants: streets once each, communes by their contour. A filter by
-    /// place or postal code that nothing within `metres_max` meets gives nothing.
+    /// Searches like [`Self::reverse`], but returns only results that meet a filter: each street once, communes by
+    /// their contour. If no address within `metres_max` meets it and it names no kind, returns the commune around the
+    /// position if that one meets it.
     pub fn reverse_filtered(&self, call: &ReverseCall) -> Vec<Near> {
         let filter = &call.filter;
         let metres_max = call.metres_max.unwrap_or(METRES_MAX);
@@ -85,7 +86,7 @@ impl Geocoder {
                 continue;
             }
             if filter.kind == Some(ResultKind::Street) {
-                // As near as its nearest house number.
+                // A street is as near as its nearest house number.
                 neighbour.number = None;
             }
             let is_known = wanted.iter().any(|other| {
@@ -121,7 +122,7 @@ impl Geocoder {
     }
 }
 
-/// The commune of today around a position, as an index into the table of places; `None` abroad and at sea.
+/// Returns the current commune around a position, as an index into the table of places; `None` abroad and at sea.
 pub fn commune_around(lat: f64, lon: f64) -> Option<u32> {
     let places = Places::get();
     let of_2018 = commune_at(lat, lon).and_then(|code| places.find(code))?;

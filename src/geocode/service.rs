@@ -1,5 +1,5 @@
-//! Answers searches and reverse searches: the current index, the upstream service where it is set, and what is added to
-//! each address on request.
+//! Answers searches and reverse searches from the current index and, if it is set, the upstream service. Adds optional
+//! data to each address on request.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -19,13 +19,13 @@ use crate::upstream::{Unavailable, Upstream};
 use toise_contract::Fault;
 use toise_geo::iris::{self, IrisIndex};
 
-/// Results that are explained at least.
+/// Minimum number of results that are explained.
 const RUNNERS_UP: usize = 5;
 
-/// Why a search cannot be answered.
+/// Errors of answering a search.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request asks for what this data folder does not hold.
+    /// The request asks for data that this data folder does not hold.
     #[error(transparent)]
     Request(#[from] Fault),
     /// The table of addresses cannot be read.
@@ -36,7 +36,7 @@ pub enum Error {
     Iris(#[from] iris::Error),
 }
 
-/// One search or reverse search as asked.
+/// A parsed search or reverse search.
 #[derive(Clone, Debug)]
 pub enum GeocodingCall {
     /// An address to positions.
@@ -46,7 +46,7 @@ pub enum GeocodingCall {
 }
 
 impl GeocodingCall {
-    /// Reads the parameters of an operation.
+    /// Parses the parameters of an operation.
     ///
     /// # Errors
     /// The first value that is not allowed.
@@ -74,14 +74,15 @@ pub struct GeocodingService {
     upstream: Option<Upstream>,
 }
 
-/// IRIS contours, read when first asked for: the national file takes seconds.
+/// IRIS contours, read when first requested: the national file takes seconds.
 struct LazyIris {
     path: Option<PathBuf>,
     index: OnceLock<IrisIndex>,
 }
 
 impl GeocodingService {
-    /// Over the index and the addresses of a data folder; `iris` is the path of IRIS contours, if there are any.
+    /// Creates a service over the index and the addresses of a data folder; `iris` is the path of IRIS contours, if
+    /// there are any.
     pub fn new(data: &Path, live: LiveGeocoder, iris: Option<PathBuf>) -> Self {
         Self {
             live,
@@ -94,7 +95,7 @@ impl GeocodingService {
         }
     }
 
-    /// With a service to ask for what the index does not hold, or instead of it.
+    /// Adds an upstream service, which is asked for what the index does not hold, or instead of it.
     pub fn with_upstream(self, upstream: Upstream) -> Self {
         Self {
             upstream: Some(upstream),
@@ -102,28 +103,29 @@ impl GeocodingService {
         }
     }
 
-    /// The upstream service.
+    /// Returns the upstream service.
     pub fn upstream(&self) -> Option<&Upstream> {
         self.upstream.as_ref()
     }
 
-    /// Whether the upstream service is the only source.
+    /// Returns whether the upstream service is the only source.
     pub fn is_upstream_only(&self) -> bool {
         let mode = self.upstream.as_ref().map(Upstream::mode);
         mode == Some(UpstreamMode::Only)
     }
 
-    /// Whether the upstream service is to be asked for what the index answered with these addresses: they are none, or
-    /// the best is of low confidence.
+    /// Returns whether the upstream service should be asked after the index answered with these addresses: there are
+    /// none, or all of them are of low confidence.
     pub fn asks_upstream(&self, addresses: &[Address<'_>]) -> bool {
         self.upstream.is_some() && !is_any_trusted(addresses)
     }
 
-    /// Asks the upstream service, beginning by `deadline` or not at all. With an index beside it, `None` where the
-    /// index's own answer stands: it has one, and upstream has none that is better than of low confidence.
+    /// Asks the upstream service, beginning by `deadline` or not at all. `has_own` says whether the index has an
+    /// answer. Returns `None` if that answer stands, because upstream has none above low confidence, or if there is no
+    /// upstream service.
     ///
     /// # Errors
-    /// It gives no answer. There is none where no upstream service is set.
+    /// The upstream service gives no answer. Without an upstream service there is no error.
     pub async fn ask_upstream(
         &self,
         call: &GeocodingCall,
@@ -140,10 +142,10 @@ impl GeocodingService {
         Ok((!has_own || is_any_trusted(&addresses)).then_some(addresses))
     }
 
-    /// Adds to addresses of the upstream service what a call asks to be added. Blocks as [`Self::answer`] does.
+    /// Adds the data that a call asks for to addresses of the upstream service. Blocks like [`Self::answer`].
     ///
     /// # Errors
-    /// As [`Self::answer`].
+    /// The same as those of [`Self::answer`].
     pub fn complete(
         &self,
         call: &GeocodingCall,
@@ -152,10 +154,10 @@ impl GeocodingService {
         self.add(call.additions(), addresses)
     }
 
-    /// Answers a call from the index, best address first, and says how the result came about if the call asks so.
+    /// Answers a call from the index, best address first, and explains the result if the call asks for it.
     ///
     /// # Errors
-    /// What is to be added cannot be read, or is not there.
+    /// The data to add cannot be read or does not exist.
     pub fn answer<'g>(
         &self,
         geocoder: &'g Geocoder,
@@ -171,12 +173,12 @@ impl GeocodingService {
         })
     }
 
-    /// The current edition of the index. An answer is made with one edition from beginning to end.
+    /// Returns the current edition of the index. An answer uses one edition from beginning to end.
     pub fn geocoder(&self) -> Arc<Geocoder> {
         self.live.geocoder()
     }
 
-    /// Contents of the file that named the segments of the current edition; `None` before the first import.
+    /// Returns the contents of the list of segments of the current edition; `None` before the first import.
     pub fn named(&self) -> Option<Vec<u8>> {
         self.live.named()
     }
@@ -184,7 +186,7 @@ impl GeocodingService {
     /// Answers a search, best address first.
     ///
     /// # Errors
-    /// What is to be added cannot be read, or is not there.
+    /// The data to add cannot be read or does not exist.
     pub fn search<'g>(
         &self,
         geocoder: &'g Geocoder,
@@ -197,10 +199,10 @@ impl GeocodingService {
         Ok(addresses)
     }
 
-    /// Answers a search, and says how the result came about: with runners-up even where one result is wanted.
+    /// Answers a search and explains the result, with runners-up even if one result is requested.
     ///
     /// # Errors
-    /// As [`Self::search`].
+    /// The same as those of [`Self::search`].
     pub fn search_explained<'g>(
         &self,
         geocoder: &'g Geocoder,
@@ -219,7 +221,7 @@ impl GeocodingService {
     /// Answers a reverse search, nearest address first.
     ///
     /// # Errors
-    /// As [`Self::search`].
+    /// The same as those of [`Self::search`].
     pub fn reverse<'g>(
         &self,
         geocoder: &'g Geocoder,
@@ -266,7 +268,7 @@ impl LazyIris {
                 "iris is not there: import sales or diagnostics with --iris CONTOURS first";
             return Err(Fault::new("with", reason).into());
         };
-        // Two first questions at once may both read the file; one of the results is kept.
+        // Two first requests at once may both read the file; one of the results is kept.
         let index = IrisIndex::open(path)?;
         Ok(self.index.get_or_init(|| index))
     }

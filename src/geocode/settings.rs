@@ -16,7 +16,7 @@ pub enum UpstreamMode {
     Only,
 }
 
-/// `[geocoding]`
+/// The `[geocoding]` section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GeocodingSettings {
@@ -42,21 +42,22 @@ impl Default for GeocodingSettings {
 }
 
 impl GeocodingSettings {
-    /// Base address of the upstream service without a slash at its end; `None` if there is none. The text was checked
-    /// when the settings were read.
+    /// Returns the base address of the upstream service without a slash at its end; `None` if there is none. The text
+    /// was checked when the settings were read.
     pub fn upstream_base(&self) -> Option<&str> {
         let base = self.upstream.trim_end_matches('/');
         (!base.is_empty()).then_some(base)
     }
 
-    /// How long answers of the upstream service are kept.
+    /// Returns how long answers of the upstream service are kept.
     pub fn upstream_cache_age_max(&self) -> Duration {
         const DAY_S: u64 = 86_400;
         Duration::from_secs(self.upstream_cache_days.saturating_mul(DAY_S))
     }
 }
 
-/// Whether a text is the base address of a service: http or https, with a host, without user, query and fragment.
+/// Returns whether a text is the base address of a service: http or https, with a host, without user, query and
+/// fragment.
 pub fn is_base_address(text: &str) -> bool {
     let Ok(url) = Url::parse(text) else {
         return false;

@@ -1,4 +1,4 @@
-//! Files that become, or ask for, far more than they are.
+//! Tests of the limits on files: decompressed size, line length, number of columns, repeated columns.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -32,7 +32,7 @@ fn geocoded(input: &Path, request: &FileRequest) -> Result<String, String> {
         request,
         progress: &|_| (),
     };
-    // Without segments, a geocoder knows the communes.
+    // Without segments, a geocoder knows only the communes.
     run(&job, &Geocoder::new(Vec::new())).map_err(|error| error.to_string())?;
     Ok(std::fs::read_to_string(output).unwrap())
 }

@@ -1,6 +1,6 @@
-//! Geocodes a file of the command line: CSV (gzip or not), Parquet or NDJSON, into one of the same kind.
+//! Geocodes a file for the command line: CSV (gzip or not), Parquet or NDJSON, into a file of the same kind.
 //!
-//! The result is written under a temporary name and renamed at the end, so that a file of the final name is whole.
+//! The result is written under a temporary name and renamed at the end, so that a file with the final name is complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufWriter, Read, Write};
@@ -21,7 +21,7 @@ use toise_lake::foreign::ForeignError;
 /// Bytes written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Why a file cannot be geocoded.
+/// Errors of geocoding a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read or written.
@@ -40,7 +40,7 @@ pub enum Error {
         /// What does not fit.
         fault: Fault,
     },
-    /// A Parquet file cannot be read, or asks for too much.
+    /// A Parquet file cannot be read or exceeds a limit.
     #[error("{path}: {source}")]
     Foreign {
         /// Path of the file.
@@ -71,35 +71,35 @@ pub enum Error {
 pub enum FileKind {
     /// Delimited text.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object per line.
     NdJson,
     /// Parquet.
     Parquet,
 }
 
-/// What became of a file.
+/// Report on a geocoded file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileReport {
     /// Rows.
     pub rows: u64,
-    /// Rows by what became of them.
+    /// Rows by status.
     #[serde(flatten)]
     pub counts: RowCounts,
     /// Elapsed time, seconds.
     pub seconds: f64,
-    /// Rows a second.
+    /// Rows per second.
     pub rows_per_second: f64,
 }
 
-/// Files to read and write, and what is told meanwhile: bytes of the input read so far.
+/// Files to read and write, the request, and the progress callback.
 pub struct FileJob<'a> {
-    /// The file.
+    /// The input file.
     pub input: &'a Path,
-    /// The result.
+    /// The output file.
     pub output: &'a Path,
-    /// What is done with it.
+    /// The request to apply to the input.
     pub request: &'a FileRequest,
-    /// Told how many bytes of the input were read since it was last told.
+    /// Called with the number of input bytes read since the previous call.
     pub progress: &'a dyn Fn(u64),
 }
 
@@ -125,13 +125,13 @@ impl FileJob<'_> {
         }
     }
 
-    /// The input from its beginning, decompressed.
+    /// Opens the input at its beginning, decompressed.
     pub(super) fn open(&self) -> Result<Box<dyn BufRead + Send>, Error> {
         let file = File::open(self.input);
         file.and_then(unpack).map_err(|error| self.reading(error))
     }
 
-    /// The kind of the input, from its first bytes.
+    /// Detects the kind of the input from its first bytes.
     pub(super) fn kind(&self) -> Result<FileKind, Error> {
         let mut begin = Vec::new();
         let mut source = self.open()?.take(64);
@@ -148,11 +148,11 @@ impl FileJob<'_> {
     }
 }
 
-/// Geocodes a file; `answers` is the index, or whoever answers elsewhere.
+/// Geocodes a file; `answers` is the local index or remote workers.
 ///
 /// # Errors
-/// It cannot be read, the request does not fit it, nobody answers, or the result cannot be written. No file of the result's name is then
-/// left behind.
+/// The file cannot be read, the request does not fit it, no worker answers, or the result cannot be written. No partial
+/// result is left behind.
 pub fn run(job: &FileJob<'_>, answers: &(impl RowAnswers + ?Sized)) -> Result<FileReport, Error> {
     let started = Instant::now();
     job.request.check().map_err(|fault| job.misfit(fault))?;
@@ -173,7 +173,7 @@ pub fn run(job: &FileJob<'_>, answers: &(impl RowAnswers + ?Sized)) -> Result<Fi
         renamed.map(|()| counts).map_err(|error| job.writing(error))
     });
     if finished.is_err() {
-        // The error is told; a draft that cannot be deleted is overwritten by the next run.
+        // The error is returned below; a draft that cannot be deleted is overwritten by the next run.
         let _ = fs::remove_file(&draft);
     }
     let counts = finished?;

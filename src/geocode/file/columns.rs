@@ -15,11 +15,11 @@ pub enum ResultColumn {
     Longitude,
     /// Probability of the result.
     Score,
-    /// Probability of the next.
+    /// Probability of the next result.
     ScoreNext,
     /// Distance in metres.
     Distance,
-    /// One line.
+    /// Address in one line.
     Label,
     /// Kind of result.
     Type,
@@ -45,11 +45,11 @@ pub enum ResultColumn {
     FormerCity,
     /// Arrondissement.
     District,
-    /// What became of the row.
+    /// Status of the row.
     Status,
-    /// How far the result can be trusted.
+    /// Level of trust in the result.
     Confidence,
-    /// Where the result comes from.
+    /// Source of the result.
     Source,
     /// How the house number agrees.
     MatchedHouseNumber,
@@ -63,7 +63,7 @@ pub enum ResultColumn {
 
 use ResultColumn::*;
 
-/// Every column with its name, in the order of a result. Those after [`Status`] are written only where a request names them.
+/// Every column with its name, in output order. Columns after [`Status`] are written only if a request names them.
 const COLUMNS: [(ResultColumn, &str); 25] = [
     (Latitude, "latitude"),
     (Longitude, "longitude"),
@@ -93,12 +93,12 @@ const COLUMNS: [(ResultColumn, &str); 25] = [
 ];
 
 impl ResultColumn {
-    /// All columns.
+    /// Returns all columns.
     pub fn all() -> impl Iterator<Item = Self> {
         COLUMNS.iter().map(|(column, _)| *column)
     }
 
-    /// The columns appended unless a request names others, in order.
+    /// Returns the columns that are appended unless a request names others, in order.
     pub fn usual(operation: Operation) -> Vec<Self> {
         let status = COLUMNS.iter().position(|(column, _)| *column == Status);
         let asked = |column: &Self| match operation {
@@ -109,7 +109,7 @@ impl ResultColumn {
         usual.filter(asked).collect()
     }
 
-    /// The name in the contract; that of a position depends on the operation.
+    /// Returns the name in the contract; the name of a position column depends on the operation.
     pub fn name(self, operation: Operation) -> &'static str {
         match (self, operation) {
             (Latitude, Operation::Reverse) => return "result_latitude",
@@ -120,7 +120,7 @@ impl ResultColumn {
         found.map_or("", |(_, name)| *name)
     }
 
-    /// The name that a result gets in a file with these columns: numbered where its own is taken.
+    /// Returns the name of the column in a file with these columns, numbered if its own name is taken.
     pub fn free_name(self, operation: Operation, taken: &[String]) -> String {
         let name = self.name(operation);
         let is_taken = |wanted: &str| taken.iter().any(|column| column == wanted);
@@ -133,7 +133,7 @@ impl ResultColumn {
         free
     }
 
-    /// Whether its values are numbers.
+    /// Returns whether its values are numbers.
     pub fn is_number(self) -> bool {
         matches!(self, Latitude | Longitude | Score | ScoreNext | Distance)
     }
@@ -141,7 +141,7 @@ impl ResultColumn {
     /// Reads the columns that a request names.
     ///
     /// # Errors
-    /// A name that is no column of results.
+    /// A name is not a result column.
     pub fn parse(names: &[String], operation: Operation) -> Result<Vec<Self>, Fault> {
         let column = |(index, name): (usize, &String)| {
             let found = Self::all().find(|column| column.name(operation) == name);
@@ -154,7 +154,7 @@ impl ResultColumn {
         names.iter().enumerate().map(column).collect()
     }
 
-    /// The value of a result; empty where it has none. `next` is the score of the result after it.
+    /// Returns the value of a result; empty if it has none. `next` is the score of the next result.
     pub fn value(self, address: &Address<'_>, next: Option<f64>) -> String {
         let properties = &address.properties;
         let text = |text: &Option<std::borrow::Cow<'_, str>>| {
@@ -197,21 +197,21 @@ impl ResultColumn {
     }
 }
 
-/// What became of a row.
+/// Status of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RowStatus {
     /// It has a result.
     Ok,
     /// Nothing was found.
     NotFound,
-    /// It asks nothing: its cells are empty.
+    /// Its cells are empty, so nothing was looked up.
     Skipped,
-    /// It cannot be read or asked.
+    /// It cannot be read, or it is not a valid query.
     Error,
 }
 
 impl RowStatus {
-    /// Its name in the contract.
+    /// Returns its name in the contract.
     pub fn name(self) -> &'static str {
         match self {
             RowStatus::Ok => "ok",

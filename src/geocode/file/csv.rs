@@ -1,4 +1,4 @@
-//! Geocodes a CSV file block by block: the original bytes of each record, then the results.
+//! Geocodes a CSV file block by block. Each output record is the original bytes of the record, then the results.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -12,12 +12,12 @@ use toise_base::bounded::check_columns;
 use toise_base::delimiter::detect_delimiter;
 use toise_contract::Fault;
 
-/// Records of a block.
+/// Maximum number of records in a block.
 const BLOCK_ROWS: usize = 4_096;
 /// Bytes after which a block ends however few records it has.
 const BLOCK_BYTES: usize = 4 << 20;
 
-/// Why a file cannot be geocoded.
+/// Errors of geocoding a CSV file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The request does not fit the file.
@@ -28,7 +28,7 @@ pub enum Error {
     Io(#[from] io::Error),
 }
 
-/// How a file is written and what is done with it.
+/// The format of a CSV file and the request to apply to it.
 pub struct CsvPlan {
     delimiter: u8,
     encoding: TextEncoding,
@@ -36,17 +36,17 @@ pub struct CsvPlan {
     width: usize,
     /// The header of the result.
     header: Vec<u8>,
-    /// Bytes of the file's header with its line break.
+    /// Length of the file's header including its line break, in bytes.
     header_bytes: u64,
     line_break: Vec<u8>,
     request: FileRequest,
 }
 
 impl CsvPlan {
-    /// Reads a file's header. `encoding` is that of the file where the request names none.
+    /// Reads a file's header. `encoding` is used if the request names none.
     ///
     /// # Errors
-    /// The file has no header, or the request names what it does not have.
+    /// The file cannot be read or has no readable header, or the request does not fit it.
     pub fn read(
         mut source: impl Read,
         request: &FileRequest,
@@ -61,7 +61,8 @@ impl CsvPlan {
         let delimiter = match &request.delimiter {
             Some(text) => parse_delimiter(text)?,
             None => {
-                // The header ends at the same line break whatever the delimiter, unless a cell begins with a mark.
+                // The header ends at the same line break with any delimiter, unless a cell begins with a quotation
+                // mark.
                 let mut records = RecordReader::new(&mut source, b',', 0);
                 probe = match records.next_record()? {
                     Some(record) => [record.bytes, record.line_break].concat(),
@@ -116,27 +117,27 @@ impl CsvPlan {
         Ok(())
     }
 
-    /// The header of the result.
+    /// Returns the header of the result.
     pub fn header(&self) -> &[u8] {
         &self.header
     }
 
-    /// The encoding of the file and of the result.
+    /// Returns the encoding of the file and of the result.
     pub fn encoding(&self) -> TextEncoding {
         self.encoding
     }
 
-    /// Bytes of the file before its first record.
+    /// Returns the number of bytes of the file before its first record.
     pub fn first_record_at(&self) -> u64 {
         self.header_bytes
     }
 
-    /// The records of the file from a position on; `source` begins there.
+    /// Returns a reader of the file's records from a position on; `source` begins there.
     pub fn records<R: Read>(&self, source: R, position: u64) -> RecordReader<R> {
         RecordReader::new(source, self.delimiter, position)
     }
 
-    /// Number of records after the header; `source` begins at the first. Blank lines do not count.
+    /// Counts the records after the header; `source` begins at the first. Blank lines do not count.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -149,10 +150,10 @@ impl CsvPlan {
         Ok(count)
     }
 
-    /// What answers the rows of this file.
+    /// Creates the geocoder for the rows of this file.
     ///
     /// # Errors
-    /// The request names a column of results that does not exist.
+    /// The request names a result column that does not exist.
     pub fn rows(&self) -> Result<RowGeocoder, Fault> {
         Ok(RowGeocoder::new(
             self.request.operation,
@@ -160,7 +161,7 @@ impl CsvPlan {
         ))
     }
 
-    /// The question of a row with these cells; `None` if it has too many, too few, or is no address.
+    /// Reads the query of a row from its cells; `None` if it has too many or too few, or is not an address.
     fn row_cells(&self, cells: &[Cow<'_, [u8]>]) -> Option<RowCells> {
         if cells.len() != self.width {
             return None;
@@ -192,16 +193,16 @@ pub struct CsvBlock {
     pub text: Vec<u8>,
     /// Bytes of the file read so far.
     pub position: u64,
-    /// Rows by what became of them: ok, not found, skipped, error.
+    /// Rows by status: ok, not found, skipped, error.
     pub counts: RowCounts,
 }
 
-/// Rows by what became of them.
+/// Number of rows by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RowCounts {
     /// With a result.
     pub ok: u64,
-    /// Without.
+    /// Without a result.
     pub not_found: u64,
     /// Empty.
     pub skipped: u64,
@@ -210,7 +211,7 @@ pub struct RowCounts {
 }
 
 impl RowCounts {
-    /// All rows.
+    /// Returns the number of all rows.
     pub fn rows(&self) -> u64 {
         self.ok + self.not_found + self.skipped + self.error
     }
@@ -234,7 +235,7 @@ impl RowCounts {
     }
 }
 
-/// Answers the next block of records; `None` at the end of the file.
+/// Geocodes the next block of records; `None` at the end of the file.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -258,7 +259,7 @@ pub fn next_block<R: Read>(
         } else if !is_blank {
             let cells = cells(record.bytes, plan.delimiter);
             asked.push(plan.row_cells(&cells));
-            // A row that is cut short is filled up, so that results stand in their columns.
+            // A row with missing cells is padded, so that results stay in their columns.
             let missing = plan.width.saturating_sub(cells.len());
             originals.extend(std::iter::repeat_n(plan.delimiter, missing));
         }

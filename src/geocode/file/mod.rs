@@ -1,8 +1,8 @@
-//! Files of addresses: CSV in, the same CSV with the results appended out.
+//! Geocodes files of addresses: reads CSV and writes the same CSV with the results appended.
 //!
-//! [`text`] finds out how a file is written, [`records`] splits it without touching a byte, [`rows`] answers its rows, and
-//! [`csv`] puts the pieces together block by block, so that memory does not grow with the file. [`bulk`] does the same for files of the command line, of Parquet
-//! and NDJSON too.
+//! [`text`] detects the encoding of a file, [`records`] splits it without changing a byte, [`rows`] answers its rows,
+//! and [`csv`] combines them block by block, so that memory does not grow with the file. [`bulk`] does the same for
+//! files on the command line, including Parquet and NDJSON.
 
 pub mod bulk;
 pub mod columns;

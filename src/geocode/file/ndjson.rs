@@ -17,20 +17,21 @@ use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use crate::request::Operation;
 use toise_base::bounded::Lines;
 
-/// Lines of a block.
+/// Maximum number of lines in a block.
 const BLOCK_LINES: usize = 4_096;
 /// Bytes after which a block ends however few lines it has.
 const BLOCK_BYTES: usize = 4 << 20;
 
 /// A line of the file.
 struct Line {
-    /// Its text; the beginning of a line that is too long.
+    /// Text of the line; only its beginning if the line is too long.
     text: String,
     /// Whether it may be an object: it is UTF-8 and not too long.
     is_whole: bool,
 }
 
-/// Geocodes a file of JSON objects, one a line. A line that is none becomes an object with the line and its status.
+/// Geocodes a file of JSON objects, one per line. A line that is not an object becomes an object with the line and its
+/// status.
 pub(super) fn run(
     job: &FileJob<'_>,
     answers: &(impl RowAnswers + ?Sized),
@@ -65,7 +66,7 @@ pub(super) fn run(
     Ok(counts)
 }
 
-/// The next lines that are not empty; none at the end of the file.
+/// Reads the next lines that are not empty; none at the end of the file.
 fn next_block(lines: &mut Lines<impl BufRead>) -> io::Result<Vec<Line>> {
     let (mut block, mut bytes) = (Vec::new(), 0);
     while block.len() < BLOCK_LINES && bytes < BLOCK_BYTES {
@@ -82,7 +83,8 @@ fn next_block(lines: &mut Lines<impl BufRead>) -> io::Result<Vec<Line>> {
     Ok(block)
 }
 
-/// The cells of a line's question; `None` if it is no object or no address. A field that is missing is an empty cell.
+/// Reads the cells of a line's query; `None` if it is not an object or not an address. A missing field is an empty
+/// cell.
 fn row_cells(request: &FileRequest, line: &Line) -> Option<RowCells> {
     if !line.is_whole {
         return None;
@@ -132,14 +134,14 @@ fn with_results(
     }
     let results = Value::Object(fields).to_string();
     let text = &*line.text;
-    // A row with another status was read as an object.
+    // A row with any other status was parsed as an object.
     let is_read =
         || answer.status != RowStatus::Error || serde_json::from_str::<IgnoredAny>(text).is_ok();
     let is_object = line.is_whole && text.starts_with('{') && is_read();
     let Some(begin) = text.strip_suffix('}').filter(|_| is_object) else {
         return json!({"line": text, ResultColumn::Status.name(operation): "error"}).to_string();
     };
-    // Both are objects: one takes the fields of the other, and what was there keeps its bytes.
+    // Both are objects: the fields of the results are appended, and the original keeps its bytes.
     let inner = &results[1..results.len() - 1];
     match begin.trim_end() {
         "{" => results,

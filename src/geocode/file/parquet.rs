@@ -1,4 +1,4 @@
-//! Geocodes Parquet: the columns as they are, then the results, numbers as doubles and the rest as texts.
+//! Geocodes Parquet: copies the columns unchanged and appends the results, numbers as doubles and the rest as text.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -20,7 +20,7 @@ use super::request::InputColumns;
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use toise_lake::foreign::{ForeignError, ForeignParquet};
 
-/// Rows of a block.
+/// Rows per block.
 const BLOCK_ROWS: usize = 8_192;
 
 /// Geocodes a Parquet file.

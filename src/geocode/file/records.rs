@@ -1,7 +1,7 @@
 //! Splits a CSV file into records without changing a byte of them.
 //!
-//! A line break inside a quoted cell does not end a record. A quoted cell that is never closed would swallow the rest of the
-//! file: its first line is then taken as a record of its own, and said to be broken.
+//! A line break inside a quoted cell does not end a record. A quoted cell that is never closed would swallow the rest
+//! of the file, so only its first line is taken as a record, which is marked as broken.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ pub const RECORD_BYTES_MAX: usize = 1 << 20;
 /// Bytes read at a time.
 const READ_BYTES: usize = 256 << 10;
 
-/// Reads the records of a source.
+/// Reader of the records of a source.
 pub struct RecordReader<R> {
     source: R,
     delimiter: u8,
@@ -30,12 +30,12 @@ pub struct Record<'b> {
     pub bytes: &'b [u8],
     /// The line break: `\n`, `\r\n`, `\r`, or nothing at the end of the file.
     pub line_break: &'b [u8],
-    /// Whether it has a quoted cell that is not closed.
+    /// Whether it has a quoted cell that is not closed, or is longer than [`RECORD_BYTES_MAX`].
     pub is_broken: bool,
 }
 
 impl<R: Read> RecordReader<R> {
-    /// Reads from a source, whose next byte is the `position`th of the file.
+    /// Creates a reader of a source, whose next byte is at `position` in the file.
     pub fn new(source: R, delimiter: u8, position: u64) -> Self {
         Self {
             source,
@@ -47,12 +47,12 @@ impl<R: Read> RecordReader<R> {
         }
     }
 
-    /// Bytes of the file before the next record.
+    /// Returns the number of bytes of the file before the next record.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// The next record.
+    /// Reads the next record; `None` at the end of the source.
     ///
     /// # Errors
     /// The source cannot be read.
@@ -82,7 +82,7 @@ impl<R: Read> RecordReader<R> {
         }
     }
 
-    /// What was read of the source but not yet taken as records.
+    /// Returns the bytes that were read from the source but not yet taken as records.
     pub fn into_rest(self) -> Vec<u8> {
         self.buffer[self.start..].to_vec()
     }
@@ -117,18 +117,18 @@ impl<R: Read> RecordReader<R> {
     }
 }
 
-/// Where a record ends.
+/// The end of a record: the length of its bytes and of its line break.
 struct RecordEnd {
     bytes: usize,
     line_break: usize,
 }
 
-/// The state of looking for the end of a record.
+/// State of the search for the end of a record.
 struct Scan {
     delimiter: u8,
     at: usize,
     is_quoted: bool,
-    /// Whether a cell begins here: only there a quotation mark opens one.
+    /// Whether a cell begins here; only there does a quotation mark open a quoted cell.
     begins_cell: bool,
 }
 
@@ -142,7 +142,7 @@ impl Scan {
         }
     }
 
-    /// Goes on where it stopped; `None` where the end is not among these bytes.
+    /// Continues the scan where it stopped; `None` if the record does not end in these bytes.
     fn go_on(&mut self, bytes: &[u8], is_all: bool) -> Option<RecordEnd> {
         while let Some(byte) = bytes.get(self.at) {
             match byte {
@@ -155,7 +155,7 @@ impl Scan {
                 },
                 _ => {}
             }
-            // After a closing mark another one opens again: "" is a mark within a cell.
+            // A mark after a closing mark opens the cell again: "" is a quotation mark within a cell.
             self.begins_cell = *byte == self.delimiter || (*byte == b'"' && !self.is_quoted);
             self.at += 1;
         }
@@ -184,7 +184,7 @@ fn first_line(bytes: &[u8]) -> RecordEnd {
     }
 }
 
-/// The cells of a record, without their quotation marks.
+/// Splits a record into its cells, without their quotation marks.
 pub fn cells(record: &[u8], delimiter: u8) -> Vec<Cow<'_, [u8]>> {
     let mut cells = Vec::new();
     let mut rest = record;
@@ -205,7 +205,7 @@ pub fn cells(record: &[u8], delimiter: u8) -> Vec<Cow<'_, [u8]>> {
     }
 }
 
-/// A quoted cell after its opening mark, and what follows it: a delimiter or nothing.
+/// Reads a quoted cell after its opening mark. Returns it with the rest, which begins with a delimiter or is empty.
 fn quoted_cell(text: &[u8], delimiter: u8) -> (Cow<'_, [u8]>, &[u8]) {
     let mut cell = Vec::new();
     let mut at = 0;
@@ -213,7 +213,7 @@ fn quoted_cell(text: &[u8], delimiter: u8) -> (Cow<'_, [u8]>, &[u8]) {
         cell.extend_from_slice(&text[at..at + mark]);
         at += mark + 1;
         if text.get(at) != Some(&b'"') {
-            // What stands between the closing mark and the delimiter belongs to the cell.
+            // Text between the closing mark and the delimiter belongs to the cell.
             let end = text[at..].iter().position(|byte| *byte == delimiter);
             let end = end.map_or(text.len(), |end| at + end);
             cell.extend_from_slice(&text[at..end]);

@@ -1,4 +1,4 @@
-//! What is done with a file: the operation, the columns it reads and those it writes.
+//! The request for a file: the operation, the columns that it reads and those that it writes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,15 +10,15 @@ use toise_contract::Fault;
 use toise_contract::fields::given;
 use toise_contract::walk::{JsonPath, list, text};
 
-/// Maximum columns that a request may name.
+/// Maximum number of columns that a list of a request may name.
 pub const COLUMNS_MAX: usize = 100;
-/// Bytes of the names of columns in a message.
+/// Maximum bytes of column names in a message.
 const LISTED_BYTES_MAX: usize = 2_000;
 
-/// A request as given: names of columns, not yet compared with a file.
+/// A request as given: names of columns, not yet matched with a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRequest {
-    /// What the rows ask.
+    /// Operation on each row.
     pub operation: Operation,
     /// Columns that make up the address, in order; all if none is named.
     pub columns: Vec<String>,
@@ -26,9 +26,9 @@ pub struct FileRequest {
     pub result_columns: Vec<String>,
     /// Column of a postal code that results must have.
     pub postal_code: Option<String>,
-    /// Column of an INSEE code that results must lie in.
+    /// Column of the INSEE code of the commune that results must be in.
     pub insee_code: Option<String>,
-    /// Column of a kind of result.
+    /// Column of the kind that results must have.
     pub kind: Option<String>,
     /// Column of a latitude.
     pub lat: Option<String>,
@@ -41,7 +41,7 @@ pub struct FileRequest {
 }
 
 impl FileRequest {
-    /// The names that [`Self::set`] knows.
+    /// The names that [`Self::set`] accepts.
     pub const FIELDS: [&str; 9] = [
         "columns",
         "result_columns",
@@ -65,10 +65,11 @@ impl FileRequest {
         fields
     };
 
-    /// Reads a body.
+    /// Parses a JSON body.
     ///
     /// # Errors
-    /// An operation that is missing or another, then the first fault in document order, then as [`Self::check`].
+    /// A body that is not an object, then an operation that is missing or unknown, then the first fault in document
+    /// order, then the faults of [`Self::check`].
     pub fn parse(body: &Value) -> Result<Self, Fault> {
         let at = JsonPath::Body;
         let fields = given(body, &Self::BODY_FIELDS, at)?;
@@ -95,8 +96,8 @@ impl FileRequest {
         request.checked()
     }
 
-    /// Sets a form field of the contract; `false` if there is none of this name.
-    /// An empty text says nothing, but counts as a column until [`Self::checked`] drops it.
+    /// Sets a form field of the contract; returns `false` if there is no field with this name. An empty text leaves the
+    /// field unset, but counts as a column until [`Self::checked`] drops it.
     pub fn set(&mut self, name: &str, value: String) -> bool {
         let said = || Some(value.clone()).filter(|value| !value.is_empty());
         match name {
@@ -114,13 +115,13 @@ impl FileRequest {
         true
     }
 
-    /// The request that fields were [set](Self::set) on, without its empty columns.
+    /// Checks a request whose fields were [set](Self::set), and drops its empty columns.
     ///
     /// # Errors
-    /// As [`Self::check`].
+    /// The same as those of [`Self::check`].
     pub fn checked(mut self) -> Result<Self, Fault> {
         self.check_counts()?;
-        // Empty ones as well: the document says that none comes twice.
+        // Empty columns count as well: the API document says that columns are unique.
         self.check_repeated()?;
         self.columns.retain(|column| !column.is_empty());
         self.result_columns.retain(|column| !column.is_empty());
@@ -140,7 +141,7 @@ impl FileRequest {
         Ok(())
     }
 
-    /// A column is named once: named again it would make each address longer, and each result wider.
+    /// Checks that each column is named once: a repeated one would make each address longer, or each result wider.
     fn check_repeated(&self) -> Result<(), Fault> {
         for (name, columns) in [
             ("columns", &self.columns),
@@ -157,7 +158,7 @@ impl FileRequest {
         Ok(())
     }
 
-    /// Checks all that can be checked without the file.
+    /// Checks everything that can be checked without the file.
     ///
     /// # Errors
     /// The first value that is not allowed.
@@ -173,10 +174,10 @@ impl FileRequest {
         Ok(())
     }
 
-    /// The columns to append.
+    /// Returns the columns to append.
     ///
     /// # Errors
-    /// A name that is none of them.
+    /// A name is not a result column.
     pub fn appended(&self) -> Result<Vec<ResultColumn>, Fault> {
         match self.result_columns.is_empty() {
             true => Ok(ResultColumn::usual(self.operation)),
@@ -188,21 +189,21 @@ impl FileRequest {
 /// The columns of a file that a request reads, by position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InputColumns {
-    /// Those of the address, in order.
+    /// Columns of the address, in order.
     pub text: Vec<usize>,
-    /// That of the postal code.
+    /// Column of the postal code.
     pub postal_code: Option<usize>,
-    /// That of the INSEE code.
+    /// Column of the INSEE code.
     pub insee_code: Option<usize>,
-    /// That of the kind of result.
+    /// Column of the kind of result.
     pub kind: Option<usize>,
-    /// That of the latitude.
+    /// Column of the latitude.
     pub lat: Option<usize>,
-    /// That of the longitude.
+    /// Column of the longitude.
     pub lon: Option<usize>,
 }
 
-/// Names under which files usually have a position.
+/// Usual names of the columns of a position.
 const LATITUDES: [&str; 4] = ["latitude", "lat", "y_lat", "_lat"];
 const LONGITUDES: [&str; 6] = ["longitude", "lon", "lng", "long", "x_lon", "_lon"];
 
@@ -210,7 +211,7 @@ impl InputColumns {
     /// Finds a request's columns among those of a file.
     ///
     /// # Errors
-    /// A column that the file does not have.
+    /// The file lacks a column that the request names, or the columns of the position are incomplete.
     pub fn find(request: &FileRequest, header: &[String]) -> Result<Self, Fault> {
         let position = |name: &str| header.iter().position(|column| column == name);
         let find = |path: String, name: &str| {
@@ -247,7 +248,7 @@ impl InputColumns {
             lon: filter("lon", &request.lon)?,
         };
         if request.operation == Operation::Reverse {
-            // A position alone is asked, whatever columns are named beside it.
+            // Only the position is used, whatever address columns are named.
             found.text.clear();
             found.lat = found.lat.or_else(|| usual(&LATITUDES));
             found.lon = found.lon.or_else(|| usual(&LONGITUDES));
@@ -268,7 +269,7 @@ impl InputColumns {
     }
 }
 
-/// The names of columns, for a message: as many as fit into [`LISTED_BYTES_MAX`].
+/// Lists the names of columns for a message, as many as fit into [`LISTED_BYTES_MAX`].
 fn listed(header: &[String]) -> String {
     let mut text = String::new();
     for (index, name) in header.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Answers the rows of a file: each distinct question once, all cores at work.
+//! Answers the rows of a file: each distinct query once, on all cores.
 //!
-//! Who answers is a [`RowAnswers`]: the index that this process has open, or workers elsewhere.
+//! The answers come from a [`RowAnswers`]: the index that this process has open, or remote workers.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,19 +16,20 @@ use crate::request::{AddressFilter, Operation, ReverseCall, TEXT_CHARS};
 use crate::search::{Geocoder, SearchRequest};
 use toise_contract::Fault;
 
-/// Bytes of the answers kept for rows that ask the same again, for each file being answered; one block of answers more
-/// is held at most.
+/// Bytes of the answers kept for rows that repeat a query, for each file in progress; at most one block of answers more
+/// is held.
 const ANSWERS_BYTES_MAX: usize = 48 << 20;
-/// Bytes that a kept answer takes beside its texts.
+/// Bytes that a kept answer takes in addition to its texts.
 const ANSWER_BYTES: usize = 400;
-/// Maximum bytes of the address of a row. No address is so long ([`TEXT_CHARS`]); notes before it are skipped.
+/// Maximum bytes of the address of a row. It leaves room for punctuation before the address, which is skipped; the
+/// address itself is shorter ([`TEXT_CHARS`]).
 pub const ADDRESS_BYTES_MAX: usize = 4 << 10;
-/// Maximum bytes of a cell of a row that is a code, a kind or a degree.
+/// Maximum bytes of a cell that holds a code, a kind or a coordinate.
 const CELL_BYTES_MAX: usize = 256;
-/// Results of a row: the first, and the next for its score.
+/// Results requested for a row: the first, and the next for its score.
 const RESULTS: usize = 2;
 
-/// The cells of a row that its question is made of.
+/// The cells of a row that make up its query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RowCells {
     /// The address.
@@ -46,7 +47,8 @@ pub struct RowCells {
 }
 
 impl RowCells {
-    /// Takes a row's cells; `cell` gives the one at a position. `None` if one is longer than any address, code or degree.
+    /// Reads a row's cells; `cell` returns the one at a position. `None` if one is longer than any address, code or
+    /// coordinate.
     pub fn read<'c>(
         columns: &InputColumns,
         cell: impl Fn(usize) -> std::borrow::Cow<'c, str>,
@@ -83,7 +85,7 @@ impl RowCells {
         })
     }
 
-    /// Bytes of its texts.
+    /// Returns the number of bytes of its texts.
     fn bytes(&self) -> usize {
         let texts = [
             &self.text,
@@ -100,40 +102,40 @@ impl RowCells {
 /// The answer to a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowAnswer {
-    /// What became of it.
+    /// Status of the row.
     pub status: RowStatus,
     /// Values of the columns to append, in order.
     pub values: Vec<String>,
 }
 
 impl RowAnswer {
-    /// Bytes of its texts.
+    /// Returns the number of bytes of its texts.
     fn bytes(&self) -> usize {
         self.values.iter().map(String::len).sum()
     }
 }
 
-/// What is asked of every row of a file.
+/// The parameters that all rows of a file share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowQuestion {
-    /// What the rows ask.
+    /// Operation on each row.
     pub operation: Operation,
     /// The columns to append.
     pub appended: Vec<ResultColumn>,
 }
 
-/// Answers rows.
+/// A source of answers to rows.
 pub trait RowAnswers {
-    /// One answer to each row, in order.
+    /// Returns one answer for each row, in order.
     ///
     /// # Errors
-    /// Whoever answers cannot be reached.
+    /// The workers that answer cannot be reached.
     fn answer(&self, question: &RowQuestion, rows: &[&RowCells])
     -> io::Result<Vec<Arc<RowAnswer>>>;
 }
 
 impl RowAnswers for Geocoder {
-    /// Computes on the global rayon pool; has no errors.
+    /// Computes on the global rayon pool; never fails.
     fn answer(
         &self,
         question: &RowQuestion,
@@ -146,7 +148,7 @@ impl RowAnswers for Geocoder {
     }
 }
 
-/// Answers rows, and remembers what it answered.
+/// Geocoder of rows that remembers its answers.
 pub struct RowGeocoder {
     question: RowQuestion,
     answers: HashMap<RowCells, Arc<RowAnswer>>,
@@ -155,7 +157,7 @@ pub struct RowGeocoder {
 }
 
 impl RowGeocoder {
-    /// Answers with these columns.
+    /// Creates a geocoder that appends these columns.
     pub fn new(operation: Operation, appended: Vec<ResultColumn>) -> Self {
         let question = RowQuestion {
             operation,
@@ -168,7 +170,7 @@ impl RowGeocoder {
         }
     }
 
-    /// The columns it appends.
+    /// Returns the columns it appends.
     pub fn appended(&self) -> &[ResultColumn] {
         &self.question.appended
     }
@@ -176,7 +178,7 @@ impl RowGeocoder {
     /// Answers rows in order; `None` stands for a row that cannot be read.
     ///
     /// # Errors
-    /// Whoever answers cannot be reached.
+    /// The workers that answer cannot be reached.
     pub fn answer(
         &mut self,
         answers: &(impl RowAnswers + ?Sized),
@@ -254,7 +256,7 @@ impl RowQuestion {
 
 fn search<'g>(geocoder: &'g Geocoder, cells: &RowCells) -> Result<Vec<Address<'g>>, Fault> {
     let filter = filter(cells)?;
-    // Files have notes before the address: `(ancienne école) 12 rue …`.
+    // Skips punctuation before the address, such as the bracket in `(ancienne école) 12 rue …`.
     let text = cells
         .text
         .trim_start_matches(|character: char| !character.is_alphanumeric());
@@ -307,7 +309,7 @@ fn filter(cells: &RowCells) -> Result<AddressFilter, Fault> {
     AddressFilter::parse(&parameters)
 }
 
-/// A code as spreadsheets leave it: without its leading zero, or with `.0`.
+/// Repairs a code that a spreadsheet changed: without its leading zero, or with `.0`.
 fn padded(code: &str) -> String {
     let code = code.strip_suffix(".0").unwrap_or(code);
     match code.len() == 4 && code.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -316,7 +318,7 @@ fn padded(code: &str) -> String {
     }
 }
 
-/// A position; a decimal comma is accepted.
+/// Parses a position; a decimal comma is accepted.
 fn position(cells: &RowCells) -> Result<(f64, f64), Fault> {
     let degrees = |name: &str, cell: &str, most: f64| {
         let value = cell.replace(',', ".").parse().ok();

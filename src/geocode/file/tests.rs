@@ -1,4 +1,4 @@
-//! Files as people send them: encodings, delimiters, quoted line breaks, broken rows, the same question twice.
+//! Tests with files as people send them: encodings, delimiters, quoted line breaks, broken rows, repeated queries.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use super::text::TextEncoding;
 use crate::request::Operation;
 use crate::search::Geocoder;
 
-/// Without segments, a geocoder knows the communes.
+/// Returns a geocoder without segments, which knows only the communes.
 fn communes() -> Geocoder {
     Geocoder::new(Vec::new())
 }

@@ -1,4 +1,4 @@
-//! How a CSV file is written: its encoding and its delimiter.
+//! The text format of a CSV file: its encoding and its delimiter.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -11,18 +11,18 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// Byte order mark of UTF-8.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The encoding of a file. Its ASCII characters are single bytes, so a file is split without being decoded.
+/// The encoding of a file. Its ASCII characters are single bytes, so a file can be split without being decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextEncoding(&'static Encoding);
 
 impl TextEncoding {
-    /// Reads a name, such as `utf-8`, `latin-1` or `windows-1252`.
+    /// Parses the name of an encoding, such as `utf-8`, `latin-1` or `windows-1252`.
     ///
     /// # Errors
-    /// An unknown encoding, or one whose bytes cannot be split.
+    /// The encoding is unknown, or it is neither UTF-8 nor a single-byte encoding.
     pub fn parse(name: &str) -> Result<Self, Fault> {
         let name = name.trim().to_ascii_lowercase();
-        // What Python calls them.
+        // Names that Python uses.
         let name = match name.as_str() {
             "utf-8-sig" | "utf_8" => "utf-8",
             "latin-1" | "latin_1" => "latin1",
@@ -39,7 +39,7 @@ impl TextEncoding {
         })
     }
 
-    /// UTF-8 if all of a text is, else Windows-1252, which holds all of Latin-1.
+    /// Detects UTF-8 if all of a text is valid UTF-8, and otherwise Windows-1252, which includes all of Latin-1.
     ///
     /// # Errors
     /// The text cannot be read.
@@ -55,7 +55,7 @@ impl TextEncoding {
             match std::str::from_utf8(&buffer[..filled]) {
                 Ok(_) => filled = 0,
                 Err(error) if error.error_len().is_some() => return Ok(Self(WINDOWS_1252)),
-                // A character is cut: its bytes begin the next piece.
+                // A character is cut off: its bytes begin the next piece.
                 Err(error) => {
                     buffer.copy_within(error.valid_up_to()..filled, 0);
                     filled -= error.valid_up_to();
@@ -67,17 +67,17 @@ impl TextEncoding {
         }
     }
 
-    /// Its name, for `charset`.
+    /// Returns its name, for `charset`.
     pub fn name(self) -> &'static str {
         self.0.name()
     }
 
-    /// The text of some bytes; what cannot be decoded becomes U+FFFD.
+    /// Decodes bytes to text; bytes that cannot be decoded become U+FFFD.
     pub fn decode<'b>(self, bytes: &'b [u8]) -> Cow<'b, str> {
         self.0.decode_without_bom_handling(bytes).0
     }
 
-    /// The bytes of a text. A character that the encoding lacks becomes `?`, one for one.
+    /// Encodes text to bytes. Each character that the encoding lacks becomes one `?`.
     pub fn encode(self, text: &str) -> Cow<'_, [u8]> {
         let (bytes, _, lossy) = self.0.encode(text);
         if !lossy {
@@ -96,10 +96,10 @@ impl TextEncoding {
     }
 }
 
-/// Reads a delimiter: one ASCII character, or `tab`.
+/// Parses a delimiter: one ASCII character, or `tab`.
 ///
 /// # Errors
-/// Anything else, and what cannot delimit.
+/// The text is anything else, or a character that cannot delimit cells.
 pub fn parse_delimiter(text: &str) -> Result<u8, Fault> {
     match text.as_bytes() {
         b"\\t" | b"tab" => Ok(b'\t'),

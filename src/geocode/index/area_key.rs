@@ -1,12 +1,12 @@
-//! The commune, and former commune, that an address lies in.
+//! The commune and former commune of an address.
 
 use super::builder::AddressRow;
 use toise_geo::places::{Place, PlaceKind, Places};
 
-/// Codes that old editions of the base have for communes that left Guadeloupe in 2007, and those of today.
+/// Codes in old editions of the base for communes that left Guadeloupe in 2007, with their current codes.
 const RENAMED: [(&str, &str); 2] = [("97123", "97701"), ("97127", "97801")];
 
-/// What lies in one commune, and one former commune of it if it has any.
+/// Key of an area: a commune, or a former commune within it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AreaKey {
     pub insee_code: String,
@@ -16,8 +16,8 @@ pub(super) struct AreaKey {
 }
 
 impl AreaKey {
-    /// The area of a row. An older edition of the base has communes that were merged since: they are former communes of
-    /// those of today.
+    /// Returns the area of a row. Older editions of the base have communes that have been merged since; these become
+    /// former communes of the current ones.
     pub fn of(row: &AddressRow) -> Self {
         let places = Places::get();
         let renamed = RENAMED.iter().find(|(code, _)| *code == row.insee_code);

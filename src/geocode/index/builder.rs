@@ -1,16 +1,18 @@
 //! Builds the segment of a department from its addresses.
 //!
-//! Addresses are grouped into streets by the street part of their identifier (`48002_0210` of `48002_0210_00012_bis`),
-//! streets are ordered by area (commune and former commune) and name, and the house numbers of a street are cut into
-//! blocks of at most [`BLOCK_NUMBERS`] neighbours along the street.
+//! Addresses are grouped into streets by the street part of their identifier (`48002_0210` of `48002_0210_00012_bis`).
+//! Streets are ordered by area (commune and former commune) and name. The house numbers of a street are split into
+//! blocks of at most [`BLOCK_NUMBERS`] neighbours along the street. All house numbers of a block have the same postal
+//! code.
 //!
-//! All house numbers of a block have one postal code.
+//! A block is a sequence of varints. The first is twice the count, plus one if the postal code is not the street's; in
+//! that case the postal code follows. Then, for each house number:
 //!
-//! A block is a run of varints: the count twice, plus one if the postal code is not the street's, which then follows; then
-//! for each house number the difference of the number (zigzag), the suffix code twice plus one if the identifier is not
-//! the usual one, the differences of latitude and longitude in millionths of a degree (zigzag; the first from the
-//! street), for the code [`lexicon::OTHER_SUFFIX`] the length and text of the suffix, and for an unusual identifier its
-//! length and text.
+//! - the difference of the number (zigzag);
+//! - twice the suffix code, plus one if the identifier is not the usual one;
+//! - the differences of latitude and longitude in millionths of a degree (zigzag; for the first, from the street);
+//! - for the code [`lexicon::OTHER_SUFFIX`], the length and text of the suffix;
+//! - for an unusual identifier, its length and text.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -24,14 +26,14 @@ use super::word_kind::WordKind;
 use crate::text::{fold, lexicon, likeness, sound};
 use toise_geo::varint;
 
-/// Maximum house numbers of a block.
+/// Maximum number of house numbers in a block.
 pub const BLOCK_NUMBERS: usize = 12;
-/// Parts of a degree in which positions are stored.
+/// Stored units per degree of a position.
 pub const DEGREE_PARTS: f64 = 1e6;
 /// Number that stands for a place without house numbers.
 const NO_NUMBER: u32 = 99_999;
 
-/// One row of the base.
+/// One row of the address base.
 #[derive(Clone, Debug, Default)]
 pub struct AddressRow {
     /// Identifier.
@@ -83,18 +85,18 @@ struct HouseNumber {
     id: Option<String>,
 }
 
-/// Collects the addresses of a department.
+/// Builder of a department's segment.
 #[derive(Default)]
 pub struct SegmentBuilder {
     streets: HashMap<String, Street>,
 }
 
-/// Code of a suffix, if it is read back as it was written.
+/// Returns the code of a suffix, if decoding it gives the same suffix.
 fn suffix_code(suffix: &str) -> Option<u8> {
     lexicon::suffix_code(suffix).filter(|code| lexicon::suffix_text(*code) == suffix)
 }
 
-/// Street part of an identifier, and whether number and suffix follow it in the usual way.
+/// Returns the street part of an identifier, and whether number and suffix follow it in the usual way.
 fn split_id(row: &AddressRow) -> (String, bool) {
     let Some(number) = row.number else {
         let street = row.id.strip_suffix("_99999").unwrap_or(&row.id);
@@ -109,7 +111,7 @@ fn split_id(row: &AddressRow) -> (String, bool) {
             street.to_owned(),
             suffix_code(&row.suffix).is_some() || row.suffix.is_empty(),
         ),
-        // The street part still groups: everything before the second underscore.
+        // The street part is still usable for grouping: everything before the second underscore.
         None => {
             let street = row.id.split('_').take(2).collect::<Vec<_>>().join("_");
             (street, false)
@@ -122,7 +124,7 @@ fn parts(degrees: f64) -> i32 {
 }
 
 impl SegmentBuilder {
-    /// Adds an address. A row without a name or with a position that is none is left out.
+    /// Adds an address. Skips a row without a name, a finite position or a five-character INSEE code.
     pub fn push(&mut self, row: &AddressRow) {
         if row.name.is_empty()
             || !row.lat.is_finite()
@@ -132,7 +134,7 @@ impl SegmentBuilder {
             return;
         }
         let (street_id, is_usual) = split_id(row);
-        // The same identifier may name two streets where it was given twice.
+        // The same identifier may have been given to two streets.
         let key = format!(
             "{}|{}|{}",
             row.insee_code,
@@ -174,12 +176,12 @@ impl SegmentBuilder {
         }
     }
 
-    /// Number of streets and places so far.
+    /// Returns the number of streets and places so far.
     pub fn streets(&self) -> usize {
         self.streets.len()
     }
 
-    /// Number of house numbers so far.
+    /// Returns the number of house numbers so far.
     pub fn numbers(&self) -> u64 {
         let numbers = self
             .streets
@@ -191,7 +193,7 @@ impl SegmentBuilder {
     /// Writes the segment of a department.
     ///
     /// # Errors
-    /// Whatever `out` refuses.
+    /// Writing to `out` fails.
     pub fn write(self, department: &str, out: &mut impl io::Write) -> io::Result<()> {
         let mut streets: Vec<Street> = self.streets.into_values().collect();
         streets.sort_by(|one, other| {
@@ -208,7 +210,7 @@ impl SegmentBuilder {
     }
 }
 
-/// The text section, with the start of each item of the arrays into it.
+/// The text section while it is being built.
 #[derive(Default)]
 struct Text {
     bytes: Vec<u8>,
@@ -226,7 +228,7 @@ impl Text {
     }
 }
 
-/// Start of each list in the lists joined, and the end of the last.
+/// Returns the start of each list in the concatenated lists, and the end of the last.
 fn starts(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut at = vec![0];
     let mut end = 0;
@@ -378,7 +380,7 @@ fn write_streets(streets: &mut [Street], text: &mut Text, sections: &mut Section
 }
 
 impl Street {
-    /// Its own position, or the house number nearest to the mean of all.
+    /// Returns the street's own position, or that of the house number nearest to the mean of all.
     fn middle(&self) -> (i32, i32) {
         if let Some(position) = self.position {
             return position;

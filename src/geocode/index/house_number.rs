@@ -1,4 +1,4 @@
-//! A house number as the index holds it.
+//! A house number as the index stores it.
 
 use crate::text::lexicon::suffix_text;
 
@@ -11,7 +11,7 @@ pub struct HouseNumber {
     pub suffix: u8,
     /// The suffix, where it has no code.
     pub other_suffix: Option<Box<str>>,
-    /// Its own postal code as a number, which on a long street may not be the street's; 0 where unknown.
+    /// Its own postal code as a number, which may differ from the street's on a long street; 0 where unknown.
     pub postal_code: u32,
     /// Latitude, degrees.
     pub lat: f64,
@@ -22,7 +22,7 @@ pub struct HouseNumber {
 }
 
 impl HouseNumber {
-    /// The suffix as the base writes it, in lower case: `bis`, `b`, `a bis`; empty without one.
+    /// Returns the suffix as the base writes it, in lower case: `bis`, `b`, `a bis`; empty without one.
     pub fn suffix_label(&self) -> &str {
         match &self.other_suffix {
             Some(suffix) => suffix,

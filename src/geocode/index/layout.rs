@@ -1,11 +1,11 @@
-//! The file of a segment: a header, a table of sections, and the sections.
+//! Layout of a segment file: a header, a table of sections, and the sections.
 //!
 //! All numbers are little-endian and sections begin at multiples of eight bytes, so that a reader on a little-endian
-//! machine takes them as slices of the mapped file. Nothing is decoded on opening.
+//! machine can use them as slices of the mapped file. Nothing is decoded on opening.
 
 use std::io::{self, Write};
 
-/// Number of the format, one digit: segments of another are refused, and built anew by the next import.
+/// Version of the format, one digit. Segments of another version are refused, and rebuilt by the next import.
 pub const FORMAT: u8 = 3;
 /// First bytes of a segment.
 pub const MAGIC: [u8; 8] = [b'T', b'O', b'I', b'S', b'E', b'G', b'C', b'0' + FORMAT];
@@ -14,7 +14,7 @@ const ENTRY_BYTES: usize = 16;
 /// Alignment of sections.
 const ALIGNMENT: usize = 8;
 
-/// What a section holds. Arrays named `…At` have one entry more than there are items, so that item `i` is
+/// The sections of a segment. Arrays named `…At` have one entry more than there are items, so that item `i` is
 /// `at[i]..at[i + 1]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
@@ -29,7 +29,7 @@ pub enum Section {
     WordSignature,
     /// `u32`: sound key of a word.
     WordSound,
-    /// `u32`: what kind of word it is, and its weight; see [`super::word_kind::WordKind`].
+    /// `u32`: kind of a word and its weight; see [`super::word_kind::WordKind`].
     WordKind,
     /// `u32`: where the streets of a word begin in `Postings`.
     PostingAt,
@@ -67,7 +67,7 @@ pub enum Section {
     BlockBytes,
     /// R-tree of blocks and of streets without numbers (`geo-index`, millionths of a degree).
     Tree,
-    /// `u32`: what an item of the tree is: a block, or a street with the highest bit set.
+    /// `u32`: the block of a tree item, or its street with the highest bit set.
     TreeItems,
     /// `u32`: where the postal codes of an area begin in `AreaPostalCodes`.
     AreaPostalCodeAt,
@@ -131,7 +131,7 @@ impl Sections {
     /// Writes the file.
     ///
     /// # Errors
-    /// Whatever `out` refuses.
+    /// Writing to `out` fails.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         out.write_all(&MAGIC)?;
         let mut at = MAGIC.len() + SECTIONS * ENTRY_BYTES;
@@ -149,7 +149,7 @@ impl Sections {
     }
 }
 
-/// Byte ranges of the sections of a file; `None` when the file is no segment, or cut.
+/// Reads the byte ranges of a file's sections; `None` if the file is not a segment or is truncated.
 pub fn read_table(bytes: &[u8]) -> Option<[(usize, usize); SECTIONS]> {
     let table = bytes.strip_prefix(&MAGIC)?;
     let mut ranges = [(0, 0); SECTIONS];

@@ -1,7 +1,7 @@
 //! The index of addresses: one immutable, memory-mapped segment per department, derived from the lake's table `ban`.
 //!
-//! [`builder`] writes a segment from the addresses of a department, [`segment`] reads it, and [`layout`] says what lies
-//! in the file. [`crate::folder`] publishes the segments of all departments together.
+//! [`builder`] writes a segment from the addresses of a department, [`segment`] reads it, and [`layout`] defines the
+//! file format. [`crate::folder`] publishes the segments of all departments together.
 
 mod area_key;
 pub mod builder;

@@ -1,4 +1,4 @@
-//! Reads the segment of a department: a mapped file taken as slices of numbers.
+//! Reads the segment of a department: a mapped file used as slices of numbers.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ use crate::text::likeness::BaseWord;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::varint;
 
-/// Why a segment cannot be read.
+/// Errors of opening a segment.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be opened or mapped.
@@ -30,7 +30,7 @@ pub enum Error {
         /// The operating system's error.
         source: io::Error,
     },
-    /// The file is no segment, or not whole.
+    /// The file is not a segment, or it is incomplete.
     #[error("{path}: not a segment of the address index, or damaged; import the addresses again")]
     Damaged {
         /// Path of the file.
@@ -58,7 +58,7 @@ pub struct Area<'s> {
     pub former_name: &'s str,
 }
 
-/// What lies nearest to a position.
+/// A house number, place or street near a position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
     /// The street.
@@ -69,7 +69,7 @@ pub struct Neighbour {
     pub metres: f64,
 }
 
-/// Takes a text that its length precedes; empty when the bytes end within it.
+/// Takes a text that is preceded by its length; empty if the bytes end within it.
 fn take_text(bytes: &mut &[u8]) -> String {
     let length = varint::take(bytes).unwrap_or(0) as usize;
     let (text, rest) = bytes.split_at_checked(length).unwrap_or((&[], &[]));
@@ -81,14 +81,15 @@ impl Segment {
     /// Maps a segment.
     ///
     /// # Errors
-    /// The file cannot be mapped, or is no segment.
+    /// The file cannot be mapped, or is not a segment.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let failed = |source| Error::Io {
             path: path.to_owned(),
             source,
         };
         let file = File::open(path).map_err(failed)?;
-        // Segments are immutable once published: they are written aside, renamed, and only ever deleted.
+        // Segments are immutable once published: they are written under another name, renamed, and afterwards only
+        // deleted.
         #[expect(unsafe_code, reason = "mapping a file that nobody changes")]
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
         let damaged = || Error::Damaged {
@@ -108,7 +109,8 @@ impl Segment {
         })
     }
 
-    /// Whether the arrays belong together. Their contents are covered by the checksum that publication verifies.
+    /// Returns whether the lengths of the arrays fit together. The contents are covered by the checksum that
+    /// publication verifies.
     fn is_whole(&self) -> bool {
         let length = |section| self.u32s(section).len();
         let streets = length(Section::StreetKind);
@@ -133,7 +135,7 @@ impl Segment {
         &self.map[start..end]
     }
 
-    /// A section as numbers; empty when it is cut, which the checksum excludes.
+    /// Returns a section as numbers; empty if it is truncated, which the checksum excludes.
     fn u32s(&self, section: Section) -> &[u32] {
         try_cast_slice(self.bytes(section)).unwrap_or(&[])
     }
@@ -154,7 +156,7 @@ impl Segment {
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// What aligning streets reads of the segment, as slices.
+    /// Returns the slices of the segment that the alignment of streets reads.
     pub(crate) fn words_view(&self) -> WordsView<'_> {
         WordsView {
             text: self.bytes(Section::Text),
@@ -167,22 +169,22 @@ impl Segment {
         }
     }
 
-    /// Department code.
+    /// Returns the department code.
     pub fn department(&self) -> &str {
         &self.department
     }
 
-    /// Bytes mapped.
+    /// Returns the number of mapped bytes.
     pub fn mapped_bytes(&self) -> usize {
         self.map.len()
     }
 
-    /// Number of distinct words.
+    /// Returns the number of distinct words.
     pub fn words(&self) -> usize {
         self.u32s(Section::WordSound).len()
     }
 
-    /// A word.
+    /// Returns a word.
     pub fn word(&self, word: u32) -> BaseWord<'_> {
         let signatures: &[u64] = try_cast_slice(self.bytes(Section::WordSignature)).unwrap_or(&[]);
         BaseWord {
@@ -196,30 +198,30 @@ impl Segment {
         }
     }
 
-    /// What a word tells of a street.
+    /// Returns the kind of a word in street names.
     pub fn word_kind(&self, word: u32) -> WordKind {
         WordKind::from_bits(self.number(Section::WordKind, word))
     }
 
-    /// Number of streets that have a word.
+    /// Returns the number of streets that have a word.
     pub fn streets_with(&self, word: u32) -> usize {
         self.list(Section::PostingAt, word as usize).len()
     }
 
-    /// Streets that have a word, ascending.
+    /// Returns the streets that have a word, ascending.
     pub fn postings(&self, word: u32) -> &[u32] {
         let range = self.list(Section::PostingAt, word as usize);
         self.u32s(Section::Postings).get(range).unwrap_or(&[])
     }
 
-    /// Words that begin with a text, by number.
+    /// Returns the numbers of the words that begin with a text.
     pub fn words_from(&self, prefix: &str) -> Range<u32> {
         let first = self.first_word(|word| word < prefix);
         let last = self.first_word(|word| word < prefix || word.starts_with(prefix));
         first..last
     }
 
-    /// The word with a text.
+    /// Returns the word with a text.
     pub fn find_word(&self, text: &str) -> Option<u32> {
         let word = self.first_word(|word| word < text);
         (word < self.words() as u32 && self.text(Section::WordAt, word as usize) == text)
@@ -238,12 +240,12 @@ impl Segment {
         low as u32
     }
 
-    /// Number of areas.
+    /// Returns the number of areas.
     pub fn areas(&self) -> usize {
         self.bytes(Section::Areas).len() / AREA_BYTES
     }
 
-    /// An area.
+    /// Returns an area.
     pub fn area(&self, area: usize) -> Area<'_> {
         let codes = self.bytes(Section::Areas);
         let codes = codes
@@ -263,7 +265,7 @@ impl Segment {
         }
     }
 
-    /// Postal codes of an area's addresses, as numbers, ascending.
+    /// Returns the postal codes of an area's addresses, as numbers, ascending.
     pub fn area_postal_codes(&self, area: usize) -> &[u32] {
         let range = self.list(Section::AreaPostalCodeAt, area);
         self.u32s(Section::AreaPostalCodes)
@@ -271,13 +273,13 @@ impl Segment {
             .unwrap_or(&[])
     }
 
-    /// The streets of an area.
+    /// Returns the streets of an area.
     pub fn area_streets(&self, area: usize) -> Range<u32> {
         let range = self.list(Section::AreaStreetAt, area);
         range.start as u32..range.end as u32
     }
 
-    /// The area of a street.
+    /// Returns the area of a street.
     pub fn area_of(&self, street: u32) -> usize {
         let starts = self.u32s(Section::AreaStreetAt);
         starts
@@ -285,43 +287,43 @@ impl Segment {
             .saturating_sub(1)
     }
 
-    /// Number of streets and named places.
+    /// Returns the number of streets and named places.
     pub fn streets(&self) -> usize {
         self.u32s(Section::StreetKind).len()
     }
 
-    /// Name of a street.
+    /// Returns the name of a street.
     pub fn street_name(&self, street: u32) -> &str {
         self.text(Section::StreetNameAt, street as usize)
     }
 
-    /// Identifier of a street.
+    /// Returns the identifier of a street.
     pub fn street_id(&self, street: u32) -> &str {
         self.text(Section::StreetIdAt, street as usize)
     }
 
-    /// Words of a street's name, in order.
+    /// Returns the words of a street's name, in order.
     pub fn street_words(&self, street: u32) -> &[u32] {
         let range = self.list(Section::StreetWordAt, street as usize);
         self.u32s(Section::StreetWords).get(range).unwrap_or(&[])
     }
 
-    /// Postal code of a street as a number, 0 where unknown.
+    /// Returns the postal code of a street as a number, 0 where unknown.
     pub fn street_postal_code(&self, street: u32) -> u32 {
         self.number(Section::StreetPostalCode, street)
     }
 
-    /// Whether it is a named place without house numbers.
+    /// Returns whether a street is a named place without house numbers.
     pub fn is_place(&self, street: u32) -> bool {
         self.number(Section::StreetKind, street) == 1
     }
 
-    /// Number of house numbers of a street.
+    /// Returns the number of house numbers of a street.
     pub fn street_numbers(&self, street: u32) -> u32 {
         self.number(Section::StreetNumbers, street)
     }
 
-    /// Latitude and longitude of a street, degrees.
+    /// Returns the latitude and longitude of a street, degrees.
     pub fn street_position(&self, street: u32) -> (f64, f64) {
         let (lat, lon) = self.street_parts(street);
         (f64::from(lat) / DEGREE_PARTS, f64::from(lon) / DEGREE_PARTS)
@@ -339,14 +341,14 @@ impl Segment {
         self.u32s(section).get(index as usize).copied().unwrap_or(0)
     }
 
-    /// The house numbers of a street equal to `number`, whatever their suffix.
+    /// Returns the house numbers of a street equal to `number`, with any suffix.
     pub fn find_number(&self, street: u32, number: u32) -> Vec<HouseNumber> {
         let blocks = self.list(Section::StreetBlockAt, street as usize);
         let first = self
             .u32s(Section::BlockFirst)
             .get(blocks.clone())
             .unwrap_or(&[]);
-        // Equal numbers with other suffixes may run over the end of a block.
+        // Equal numbers with other suffixes may continue in the next block.
         let begin = blocks.start + first.partition_point(|one| *one < number).saturating_sub(1);
         let end = blocks.start + first.partition_point(|one| *one <= number);
         let mut found = Vec::new();
@@ -360,7 +362,7 @@ impl Segment {
         found
     }
 
-    /// The house numbers of a street, ascending.
+    /// Returns the house numbers of a street, ascending.
     pub fn numbers(&self, street: u32) -> Vec<HouseNumber> {
         let mut found = Vec::with_capacity(self.street_numbers(street) as usize);
         for block in self.list(Section::StreetBlockAt, street as usize) {
@@ -406,7 +408,7 @@ impl Segment {
         }
     }
 
-    /// The street of a block.
+    /// Returns the street of a block.
     fn street_of_block(&self, block: u32) -> u32 {
         let starts = self.u32s(Section::StreetBlockAt);
         starts
@@ -414,7 +416,7 @@ impl Segment {
             .saturating_sub(1) as u32
     }
 
-    /// The house numbers and places nearest to a position, nearest first, at most `count` within `metres_max`.
+    /// Returns the house numbers and places nearest to a position, nearest first, at most `count` within `metres_max`.
     pub fn nearest(&self, lat: f64, lon: f64, count: usize, metres_max: f64) -> Vec<Neighbour> {
         let tree = self.bytes(Section::Tree);
         let Ok(tree) = RTreeRef::<i32>::try_new(&tree) else {
@@ -430,7 +432,7 @@ impl Segment {
             planar_distance_m(lat, lon, near_lat, near_lon)
         };
         let options = NeighborsOptions {
-            // A block holds several numbers, and the nearest blocks hold the nearest numbers.
+            // Every block holds at least one number, so the nearest `count` blocks hold the nearest `count` numbers.
             k: Some(count),
             max_distance: Some(metres_max),
             include_tie_breakers: false,

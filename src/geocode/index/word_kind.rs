@@ -1,17 +1,18 @@
-//! What a word of the base tells of a street, and how much it weighs.
+//! The role of a word in street names, and its weight.
 
 use crate::text::{lexicon, persons};
 
-/// What a word tells of a street, as the index stores it in 32 bits.
+/// Role and weight of a word in street names, as the index stores them in 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WordKind {
-    /// Whether it says nothing of its own.
+    /// Whether it is an article, which carries no meaning alone.
     pub is_article: bool,
-    /// Whether it says what kind of way a street is.
+    /// Whether it is a type of street, such as `rue`.
     pub is_street_type: bool,
     /// Whether it is a title or a first name, which people leave out before the name itself.
     pub may_be_left_out: bool,
-    /// Weight in a street's name: little for an article, 1 for a word of every street, 1.4 for one of a single street.
+    /// Weight in a street's name: 0.15 for an article, 0.9 for a number, 1 for a word of every street, 1.4 for one of a
+    /// single street.
     pub weight: f32,
 }
 
@@ -20,17 +21,17 @@ impl WordKind {
     pub const ARTICLE_WEIGHT: f32 = 0.15;
     /// Weight of a number.
     const NUMBER_WEIGHT: f32 = 0.9;
-    /// What the rarest word weighs more than the most frequent.
+    /// Extra weight of the rarest word over the most frequent.
     const RARITY: f32 = 0.4;
     const ARTICLE: u32 = 1;
     const STREET_TYPE: u32 = 2;
     const LEFT_OUT: u32 = 4;
-    /// Bits of the flags, below the weight.
+    /// Number of flag bits, below the weight.
     const FLAGS: u32 = 3;
-    /// Parts of the weight that are stored.
+    /// Stored units per unit of weight.
     const WEIGHT_PARTS: f32 = 1_000.0;
 
-    /// The kind of a word that `with` of `all` streets have.
+    /// Creates the kind of a word that `with` of `all` streets have.
     pub fn new(word: &str, with: usize, all: usize) -> Self {
         let is_article = lexicon::is_article(word);
         let (with, all) = (with.max(1) as f32, all.max(2) as f32);
@@ -46,7 +47,7 @@ impl WordKind {
         }
     }
 
-    /// As stored.
+    /// Encodes the kind for the index.
     pub fn to_bits(self) -> u32 {
         let flag = |is_so, bit| if is_so { bit } else { 0 };
         let weight = (self.weight * Self::WEIGHT_PARTS) as u32;
@@ -56,7 +57,7 @@ impl WordKind {
             | flag(self.may_be_left_out, Self::LEFT_OUT)
     }
 
-    /// From what is stored.
+    /// Decodes a kind from the index.
     pub fn from_bits(bits: u32) -> Self {
         Self {
             is_article: bits & Self::ARTICLE != 0,

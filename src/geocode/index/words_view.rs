@@ -1,7 +1,7 @@
-//! The words of a segment as the alignment of streets reads them.
+//! A view of a segment's words for the alignment of streets.
 //!
-//! A query reads some thousand words and names of streets; taking the slices of the mapped file once for all of them
-//! spares as many checks of where they lie.
+//! A query reads some thousand words and names of streets. Taking the slices of the mapped file once for all of them
+//! avoids locating the sections for each read.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub(crate) struct WordsView<'s> {
 }
 
 impl<'s> WordsView<'s> {
-    /// A word.
+    /// Returns a word.
     pub fn word(&self, word: u32) -> BaseWord<'s> {
         let word = word as usize;
         let text = item(self.at, word).and_then(|range| self.text.get(range));
@@ -32,7 +32,7 @@ impl<'s> WordsView<'s> {
         }
     }
 
-    /// Length in bytes, signature and sound of a word.
+    /// Returns the length in bytes, signature and sound of a word.
     pub fn outline(&self, word: u32) -> (usize, u64, u32) {
         let word = word as usize;
         let length = item(self.at, word).map_or(0, |range| range.len());
@@ -44,12 +44,12 @@ impl<'s> WordsView<'s> {
         )
     }
 
-    /// What a word tells of a street.
+    /// Returns the kind of a word in street names.
     pub fn kind(&self, word: u32) -> WordKind {
         WordKind::from_bits(self.kinds.get(word as usize).copied().unwrap_or(0))
     }
 
-    /// Words of a street's name, in order.
+    /// Returns the words of a street's name, in order.
     pub fn of_street(&self, street: u32) -> &'s [u32] {
         let range = item(self.street_word_at, street as usize);
         range
@@ -58,7 +58,7 @@ impl<'s> WordsView<'s> {
     }
 }
 
-/// Where the item with an index lies.
+/// Returns the range of the item with an index.
 fn item(at: &[u32], index: usize) -> Option<Range<usize>> {
     let ends = at.get(index..index + 2)?;
     Some(ends[0] as usize..ends[1] as usize)

@@ -1,8 +1,8 @@
-//! Files that are geocoded in the background: projects of an account, which survive a restart.
+//! Geocodes files in the background, as projects of an account that survive a restart.
 //!
-//! A project is created, told what to do, given its file, and started. What it has read and written is recorded after
-//! each block, behind the bytes themselves: killed at any moment, it goes on where its record says, so that no row is lost
-//! and none is written twice. Files and results are kept for a bounded time.
+//! A project is created, given its request and its file, and started. Progress is recorded after the bytes of each
+//! block are written. A process that is killed at any moment continues from the last record, so that no row is lost and
+//! none is written twice. Files and results are kept for a bounded time.
 
 mod record;
 mod room;
@@ -33,15 +33,15 @@ pub use runner::ProjectRunner;
 
 /// How long a project is kept.
 pub const KEPT_FOR: Duration = Duration::from_secs(14 * 86_400);
-/// Maximum projects of an account.
+/// Maximum number of projects per account.
 pub const PER_ACCOUNT_MAX: usize = 50;
 /// Maximum bytes of a file.
 pub const INPUT_BYTES_MAX: usize = 1 << 30;
-/// Folder of the files in the data folder.
+/// Folder of the projects' files in the data folder.
 const FOLDER: &str = "geocoding";
-/// The file of a project.
+/// Name of a project's input file.
 const INPUT: &str = "input.csv";
-/// The result of a project.
+/// Name of a project's result file.
 const OUTPUT: &str = "output.csv";
 
 /// The state of a project.
@@ -49,13 +49,13 @@ const OUTPUT: &str = "output.csv";
 pub enum ProjectStatus {
     /// It is being prepared.
     Idle,
-    /// It was started, and others are before it.
+    /// It was started and is waiting in the queue.
     Waiting,
-    /// Its rows are being answered.
+    /// Its rows are being geocoded.
     Processing,
     /// It cannot be finished.
     Failed,
-    /// Its result is there.
+    /// Its result is available.
     Completed,
 }
 
@@ -69,7 +69,7 @@ impl ProjectStatus {
         Self::Completed,
     ];
 
-    /// Its name in the contract.
+    /// Returns its name in the contract.
     pub fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -82,7 +82,7 @@ impl ProjectStatus {
 
     fn parse(name: &str) -> Self {
         let found = Self::ALL.into_iter().find(|status| status.name() == name);
-        // The table allows no other names.
+        // The database table allows no other names.
         found.unwrap_or(Self::Failed)
     }
 }
@@ -94,7 +94,7 @@ pub struct Project {
     pub id: Uuid,
     /// State.
     pub status: ProjectStatus,
-    /// What is done with the file.
+    /// The request to apply to the file.
     pub request: Option<FileRequest>,
     /// Name of the file as its sender gave it.
     pub input_name: Option<String>,
@@ -102,7 +102,7 @@ pub struct Project {
     pub input_bytes: Option<u64>,
     /// Rows of the file.
     pub rows: Option<u64>,
-    /// Rows answered so far.
+    /// Rows geocoded so far.
     pub counts: RowCounts,
     /// When it was created.
     pub created_at: DateTime<Utc>,
@@ -116,28 +116,28 @@ pub struct Project {
 }
 
 impl Project {
-    /// When it is deleted.
+    /// Returns the time at which it is deleted.
     pub fn expires_at(&self) -> DateTime<Utc> {
         self.created_at + KEPT_FOR
     }
 }
 
-/// Why something cannot be done with a project.
+/// Errors of operations on projects.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is none of this identifier, or it is another account's.
+    /// There is no project with this identifier, or it belongs to another account.
     #[error("no such project")]
     NotFound,
-    /// It is not in the state for this.
+    /// It is not in the state that this requires.
     #[error("{0}")]
     WrongState(String),
     /// The request is not valid, or does not fit the file.
     #[error(transparent)]
     Request(#[from] Fault),
-    /// The account is sending as many files as it may.
+    /// The account is already sending the maximum number of files.
     #[error("the account is sending {DRAFTS_PER_ACCOUNT_MAX} files already")]
     TooManyDrafts,
-    /// The disk of the data folder has too little left.
+    /// The disk of the data folder has too little free space.
     #[error("the disk of the data folder is nearly full")]
     DiskFull,
     /// The store cannot be read or written.
@@ -169,7 +169,7 @@ pub struct Projects {
 }
 
 impl Projects {
-    /// The projects of a data folder.
+    /// Opens the projects of a data folder.
     pub fn new(data: &Path, store: Store, clock: Clock) -> Self {
         let (notifier, inbox) = inbox();
         Self {
@@ -182,18 +182,19 @@ impl Projects {
         }
     }
 
-    /// The same, leaving room on a disk below whose `not_ready_below` free bytes the service is not ready, and with
-    /// `account_bytes_max` bytes of files and results for an account, usually [`ACCOUNT_BYTES_MAX`].
+    /// Sets the limits on disk space. Below `not_ready_below` free bytes the service is not ready, so projects leave
+    /// more than that. An account may have `account_bytes_max` bytes of files and results, usually
+    /// [`ACCOUNT_BYTES_MAX`].
     pub fn within(self, not_ready_below: u64, account_bytes_max: u64) -> Self {
         let room = self.room.with_bounds(not_ready_below, account_bytes_max);
         Self { room, ..self }
     }
 
-    /// Creates a project; returns its identifier and the token with which its result is read. A call that made it already
-    /// gets another token for it.
+    /// Creates a project; returns its identifier and the token with which its result is read. A repeated call returns
+    /// the same project with a new token.
     ///
     /// # Errors
-    /// The account has too many.
+    /// The account has too many projects.
     pub fn create(&self, account: Uuid, id: NewId) -> Result<(Uuid, String), Error> {
         let token = token();
         let now = self.clock.now();
@@ -205,10 +206,10 @@ impl Projects {
         }
     }
 
-    /// A project of an account.
+    /// Returns a project of an account.
     ///
     /// # Errors
-    /// It is not there.
+    /// The project does not exist or has expired.
     pub fn get(&self, account: Uuid, id: Uuid) -> Result<Project, Error> {
         let now = self.clock.now();
         let found = self
@@ -218,7 +219,7 @@ impl Projects {
         found.ok_or(Error::NotFound)
     }
 
-    /// Says what is done with a project's file.
+    /// Sets the request to apply to a project's file.
     ///
     /// # Errors
     /// The request is not valid, or the project was started.
@@ -229,10 +230,11 @@ impl Projects {
         is_set.then_some(()).ok_or_else(started)
     }
 
-    /// A new file to write a project's input to.
+    /// Creates a new file to write a project's input to.
     ///
     /// # Errors
-    /// The project was started, the account is sending as many files as it may, or the file cannot be made.
+    /// The project was started, the account is already sending the maximum number of files, or the file cannot be
+    /// created.
     pub fn draft(&self, account: Uuid, id: Uuid) -> Result<InputDraft, Error> {
         self.idle(account, id)?;
         let stored = self
@@ -241,7 +243,7 @@ impl Projects {
         let room = self.room.begin(account, stored)?;
         let folder = self.folder_of(id);
         fs::create_dir_all(&folder)?;
-        // Two senders at once write files of their own; the one that ends last wins.
+        // Two concurrent senders write separate files; the one that ends last wins.
         let path = folder.join(format!("{}.draft", Uuid::now_v7()));
         Ok(InputDraft {
             file: File::create(&path)?,
@@ -250,7 +252,7 @@ impl Projects {
         })
     }
 
-    /// Makes a file that was written whole the input of a project.
+    /// Makes a completely written file the input of a project; returns its length in bytes.
     ///
     /// # Errors
     /// The project was started, or the file cannot be flushed.
@@ -269,10 +271,10 @@ impl Projects {
         is_set.then_some(bytes).ok_or_else(started)
     }
 
-    /// Starts a project: its file is read once, to see whether the request fits it.
+    /// Starts a project. Reads its file once to check that the request fits it.
     ///
     /// # Errors
-    /// Something is missing or does not fit, or it was started before.
+    /// Something is missing or does not fit, or the project was already started.
     pub fn start(&self, account: Uuid, id: Uuid) -> Result<(), Error> {
         let project = self.idle(account, id)?;
         let missing = |what| Error::WrongState(format!("the project has no {what} yet"));
@@ -290,10 +292,10 @@ impl Projects {
         Ok(())
     }
 
-    /// The result of a project and the name to give it.
+    /// Opens the result of a project, and returns it with the project.
     ///
     /// # Errors
-    /// It is not finished, or the token is not its own.
+    /// The project is not completed, or the token is not its own.
     pub fn output(&self, account: Uuid, id: Uuid, token: &str) -> Result<(File, Project), Error> {
         let project = self.get(account, id)?;
         let is_token = blake3::Hash::from_slice(&project.token_digest)
@@ -310,10 +312,10 @@ impl Projects {
         Ok((File::open(self.folder_of(id).join(OUTPUT))?, project))
     }
 
-    /// Deletes a project and its files; one that is being processed ends after its block.
+    /// Deletes a project and its files. A project that is being processed ends after its current block.
     ///
     /// # Errors
-    /// It is not there.
+    /// The project does not exist.
     pub fn delete(&self, account: Uuid, id: Uuid) -> Result<(), Error> {
         self.get(account, id)?;
         record::delete(&self.store, id)?;
@@ -334,25 +336,25 @@ impl Projects {
     }
 }
 
-/// A file that is being received. Dropped before it became the input, it is deleted.
+/// A file that is being received. It is deleted if it is dropped before it becomes the input.
 #[derive(Debug)]
 pub struct InputDraft {
-    /// Where to write.
+    /// The file to write to.
     pub file: File,
     path: PathBuf,
     room: DraftRoom,
 }
 
 impl InputDraft {
-    /// Bytes that may be written; [`Self::reserve`] before more are.
+    /// Returns the number of bytes that may be written; call [`Self::reserve`] before writing more.
     pub fn reserved(&self) -> u64 {
         self.room.bytes()
     }
 
-    /// Takes room for this many bytes in all. Blocks for a system call.
+    /// Reserves space for this many bytes in total. Blocks for a system call.
     ///
     /// # Errors
-    /// The account would have too much, or the disk too little left.
+    /// The account would exceed its limit, or the disk is nearly full.
     pub fn reserve(&mut self, bytes: u64) -> Result<(), Error> {
         self.room.grow(bytes)
     }
@@ -360,7 +362,7 @@ impl InputDraft {
 
 impl Drop for InputDraft {
     fn drop(&mut self) {
-        // Renamed, it is no longer there; if it cannot be deleted now, its project's end deletes it.
+        // After the rename the path no longer exists. A file that cannot be deleted now is deleted with its project.
         let _ = fs::remove_file(&self.path);
     }
 }

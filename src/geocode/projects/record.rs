@@ -1,4 +1,4 @@
-//! Projects in the store.
+//! Reads and writes projects in the store.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -14,7 +14,7 @@ use toise_store::{self as store, Store};
 const COLUMNS: &str = "project_id, status, request, input_name, input_bytes, rows, counts, created_at_ms, ended_at_ms, \
                        error, token_digest, input_at, output_at";
 
-/// Inserts a project and returns its identifier; `None` if its account has the maximum.
+/// Inserts a project and returns its identifier; `None` if its account already has the maximum.
 pub(super) fn insert(
     store: &Store,
     id: NewId,
@@ -27,7 +27,7 @@ pub(super) fn insert(
         let id = match id.settle(transaction, made_at, |id| id.to_string())? {
             Settled::New(id) => id,
             Settled::Made(id) => {
-                // Its first token was never given.
+                // The client never received its first token.
                 transaction.execute(
                     "UPDATE geocoding_projects SET token_digest = ?2 WHERE project_id = ?1",
                     (id.to_string(), digest),
@@ -59,7 +59,7 @@ pub(super) fn insert(
     })
 }
 
-/// A project of an account.
+/// Finds a project of an account.
 pub(super) fn find(
     connection: &Connection,
     account: Uuid,
@@ -74,7 +74,7 @@ pub(super) fn find(
         .optional()
 }
 
-/// The project to go on with: the one that was started first.
+/// Finds the project to process next: the one that was started first.
 pub(super) fn next(connection: &Connection) -> rusqlite::Result<Option<Project>> {
     let query = format!(
         "SELECT {COLUMNS} FROM geocoding_projects WHERE status IN ('waiting', 'processing')
@@ -86,7 +86,7 @@ pub(super) fn next(connection: &Connection) -> rusqlite::Result<Option<Project>>
         .optional()
 }
 
-/// Bytes of the files and results of an account.
+/// Returns the bytes of the files and results of an account.
 pub(super) fn account_bytes(connection: &Connection, account: Uuid) -> rusqlite::Result<u64> {
     let bytes: i64 = connection
         .prepare_cached(
@@ -97,7 +97,7 @@ pub(super) fn account_bytes(connection: &Connection, account: Uuid) -> rusqlite:
     Ok(bytes.max(0).unsigned_abs())
 }
 
-/// Bytes that the account of a project has beside its result.
+/// Returns the bytes of files and results that the account of a project has, without the result of this project.
 pub(super) fn bytes_beside(connection: &Connection, id: Uuid) -> rusqlite::Result<u64> {
     let bytes: i64 = connection
         .prepare_cached(
@@ -109,7 +109,7 @@ pub(super) fn bytes_beside(connection: &Connection, id: Uuid) -> rusqlite::Resul
     Ok(bytes.max(0).unsigned_abs())
 }
 
-/// Identifiers of projects that are kept no longer.
+/// Returns the identifiers of projects that have expired.
 pub(super) fn expired(connection: &Connection, now: DateTime<Utc>) -> rusqlite::Result<Vec<Uuid>> {
     let until = now.timestamp_millis() - KEPT_FOR.as_millis() as i64;
     connection
@@ -118,7 +118,7 @@ pub(super) fn expired(connection: &Connection, now: DateTime<Utc>) -> rusqlite::
         .collect()
 }
 
-/// Whether a project is still there.
+/// Returns whether a project still exists.
 pub(super) fn exists(connection: &Connection, id: Uuid) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT 1 FROM geocoding_projects WHERE project_id = ?1")?
@@ -148,7 +148,7 @@ fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
     Ok(Project {
         id: uuid(row, 0)?,
         status: ProjectStatus::parse(&status),
-        // Written by this version or an earlier one; one that a later version wrote cannot be read and is as none.
+        // A request that a later version wrote may not be readable; it then counts as absent.
         request: request.and_then(|text| serde_json::from_str(&text).ok()),
         input_name: row.get(3)?,
         input_bytes: whole(4)?,
@@ -163,7 +163,7 @@ fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
     })
 }
 
-/// Stores what is done with the file; `false` if the project was started meanwhile.
+/// Stores the request of a project; `false` if the project was started in the meantime.
 pub(super) fn set_request(store: &Store, id: Uuid, request: &FileRequest) -> store::Result<bool> {
     let text = serde_json::to_string(request).unwrap_or_default();
     store.write(move |transaction| {
@@ -176,7 +176,7 @@ pub(super) fn set_request(store: &Store, id: Uuid, request: &FileRequest) -> sto
     })
 }
 
-/// Stores name and length of the file; `false` if the project was started meanwhile.
+/// Stores name and length of the file; `false` if the project was started in the meantime.
 pub(super) fn set_input(store: &Store, id: Uuid, name: &str, bytes: u64) -> store::Result<bool> {
     let name = name.to_owned();
     store.write(move |transaction| {
@@ -190,7 +190,7 @@ pub(super) fn set_input(store: &Store, id: Uuid, name: &str, bytes: u64) -> stor
     })
 }
 
-/// Puts a project in the queue; `false` if it was started meanwhile.
+/// Puts a project in the queue; `false` if it was already started.
 pub(super) fn start(store: &Store, id: Uuid, rows: u64, now: DateTime<Utc>) -> store::Result<bool> {
     store.write(move |transaction| {
         let changed = transaction
@@ -203,7 +203,7 @@ pub(super) fn start(store: &Store, id: Uuid, rows: u64, now: DateTime<Utc>) -> s
     })
 }
 
-/// How far a project is.
+/// Progress of a project.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProjectProgress {
     pub counts: RowCounts,
@@ -211,7 +211,7 @@ pub(super) struct ProjectProgress {
     pub output_at: u64,
 }
 
-/// Records how far a project is; `false` if it was deleted meanwhile.
+/// Records the progress of a project; `false` if it was deleted in the meantime.
 pub(super) fn advance(store: &Store, id: Uuid, progress: ProjectProgress) -> store::Result<bool> {
     let counts = serde_json::to_string(&progress.counts).unwrap_or_default();
     store.write(move |transaction| {
@@ -230,7 +230,8 @@ pub(super) fn advance(store: &Store, id: Uuid, progress: ProjectProgress) -> sto
     })
 }
 
-/// Records the end of a project, with why it failed if it did: the bytes of its result are then no longer kept.
+/// Records the end of a project, with the reason if it failed. The result of a failed project no longer counts as used
+/// space.
 pub(super) fn end(
     store: &Store,
     id: Uuid,

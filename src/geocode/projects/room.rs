@@ -1,8 +1,8 @@
-//! The room that projects take on the disk: bounded for an account, and never the last of the disk.
+//! Limits the disk space of projects: a maximum per account, and free space that stays for others.
 //!
-//! Files and results are counted in the store, files that are being received here. A file takes its room in steps before
-//! it is written. Processes that share a data folder do not see each other's files that are being received, so each may
-//! let an account have [`DRAFTS_PER_ACCOUNT_MAX`] of them.
+//! Files and results are counted in the store; files that are being received are counted here. A file reserves its
+//! space in steps before it is written. Processes that share a data folder do not see each other's incoming files, so
+//! each may allow an account [`DRAFTS_PER_ACCOUNT_MAX`] of them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,18 +18,18 @@ use toise_base::disk::free_bytes;
 pub const ACCOUNT_BYTES_MAX: u64 = 12 << 30;
 /// Maximum bytes of the result of a project. A file of the maximum length whose rows are addresses stays below it.
 pub const RESULT_BYTES_MAX: u64 = 8 << 30;
-/// Files of an account that are received at a time.
+/// Maximum number of files that are received from an account at a time.
 pub const DRAFTS_PER_ACCOUNT_MAX: usize = 2;
-/// Bytes that are taken at a time.
+/// Bytes that are reserved at a time.
 const STEP_BYTES: u64 = 32 << 20;
-/// Bytes left free beside those below which the service is not ready.
+/// Bytes left free in addition to those below which the service is not ready.
 const MARGIN_BYTES: u64 = 256 << 20;
 
-/// The room of a data folder. Cheap to clone.
+/// The disk space of a data folder. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct DiskRoom {
     data: PathBuf,
-    /// Bytes that stay free.
+    /// Bytes that must stay free.
     free_min_bytes: u64,
     account_bytes_max: u64,
     drafts: Arc<Mutex<HashMap<Uuid, Drafts>>>,
@@ -52,7 +52,7 @@ impl DiskRoom {
         }
     }
 
-    /// The same with other bounds.
+    /// Sets other limits.
     pub(super) fn with_bounds(self, not_ready_below: u64, account_bytes_max: u64) -> Self {
         Self {
             free_min_bytes: not_ready_below + MARGIN_BYTES,
@@ -61,21 +61,21 @@ impl DiskRoom {
         }
     }
 
-    /// Whether writing more would leave others too little. One system call.
+    /// Returns whether writing more would leave too little for others. Makes one system call.
     pub(super) fn is_nearly_full(&self) -> bool {
-        // A disk that cannot be asked is found out by writing.
+        // If the free space cannot be read, a full disk shows when it is written to.
         free_bytes(&self.data).is_ok_and(|free| free < self.free_min_bytes)
     }
 
-    /// Bytes that the result of a project may have whose account has these bytes beside it.
+    /// Returns the maximum bytes of a project's result, if its account has `others` bytes besides it.
     pub(super) fn result_bytes_max(&self, others: u64) -> u64 {
         RESULT_BYTES_MAX.min(self.account_bytes_max.saturating_sub(others))
     }
 
-    /// Begins a file of an account that has `stored` bytes already.
+    /// Begins to receive a file of an account that already has `stored` bytes.
     ///
     /// # Errors
-    /// The account is sending as many as it may.
+    /// The account is already sending the maximum number of files.
     pub(super) fn begin(&self, account: Uuid, stored: u64) -> Result<DraftRoom, Error> {
         let mut drafts = self.drafts.lock();
         let own = drafts.entry(account).or_default();
@@ -92,7 +92,7 @@ impl DiskRoom {
     }
 }
 
-/// The room of a file that is being received. Dropped, it is given back.
+/// The space reserved for a file that is being received. It is released on drop.
 #[derive(Debug)]
 pub(super) struct DraftRoom {
     room: DiskRoom,
@@ -102,15 +102,15 @@ pub(super) struct DraftRoom {
 }
 
 impl DraftRoom {
-    /// Bytes that may be written.
+    /// Returns the number of bytes that may be written.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes room for a file of some bytes so far.
+    /// Reserves space for a file of `bytes` bytes in total.
     ///
     /// # Errors
-    /// The account would have too much, or the disk too little left.
+    /// The account would exceed its limit, or the disk is nearly full.
     pub(super) fn grow(&mut self, bytes: u64) -> Result<(), Error> {
         if bytes <= self.bytes {
             return Ok(());

@@ -1,8 +1,8 @@
-//! The thread that works projects off, one after the other.
+//! The thread that processes projects, one after the other.
 //!
-//! One process per data folder does so at a time: the one that holds the lock on [`LOCK_FILE`]. A turn answers one block,
-//! flushes the result, and then records how far it is. What was written after the record is cut off when a project
-//! is taken up again.
+//! One process per data folder does so at a time: the one that holds the lock on [`LOCK_FILE`]. A turn geocodes one
+//! block, flushes the result, and then records the progress. When a project is resumed, output that was written after
+//! the last record is cut off.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -21,29 +21,29 @@ use crate::search::Geocoder;
 use toise_base::leader::{Duty, Leader, Pace, Post, Stop};
 use toise_base::supervise::Supervisor;
 
-/// File in the data folder whose lock the working process holds.
+/// File in the data folder that the working process locks.
 const LOCK_FILE: &str = "geocoding.lock";
-/// Projects of other processes are looked for at each tick.
+/// Each tick looks for projects that other processes started.
 const PACE: Pace = Pace {
     tick: Duration::from_secs(1),
     lock_every: Duration::from_secs(1),
     error_pause: Duration::from_secs(1),
     stop_timeout: Duration::ZERO,
 };
-/// Interval between looks for projects that are kept no longer.
+/// Interval between deletions of expired projects.
 const UPKEEP_EVERY: Duration = Duration::from_secs(3_600);
 
-/// The thread of running projects. Dropping it stops the thread after its block.
+/// The thread that processes projects. Dropping this stops the thread after its current block.
 #[derive(Debug)]
 pub struct ProjectRunner {
     _leader: Leader<()>,
 }
 
 impl Projects {
-    /// Starts working projects off, on half of the cores, so that calls are still answered at once.
+    /// Starts to process projects, on half of the cores, so that calls are still answered at once.
     ///
     /// # Errors
-    /// A thread or the lock file cannot be had, or it was started before.
+    /// A thread cannot be started, the lock file cannot be opened, or processing was started before.
     pub fn run(
         &self,
         supervisor: &Supervisor,
@@ -84,12 +84,12 @@ struct RunnerLoop {
     addresses: LiveGeocoder,
     pool: ThreadPool,
     current: Option<OpenProject>,
-    /// Whether the disk is nearly full: no block is answered until it is not.
+    /// Whether processing is paused because the disk is nearly full.
     is_paused: bool,
     upkeep_at: Duration,
 }
 
-/// The project that is being worked off.
+/// The project that is being processed.
 struct OpenProject {
     project: Project,
     plan: CsvPlan,
@@ -98,9 +98,9 @@ struct OpenProject {
     output: File,
     counts: RowCounts,
     output_at: u64,
-    /// Bytes that the result may have.
+    /// Maximum bytes of the result.
     output_bytes_max: u64,
-    /// One edition from beginning to end, unless the process is restarted in between.
+    /// The edition of the index for the whole project, unless the process restarts in between.
     geocoder: Arc<Geocoder>,
 }
 
@@ -135,7 +135,7 @@ impl Duty for RunnerLoop {
                 let project = self.current.take().map(|open| open.project);
                 project.map_or(Ok(()), |project| self.end(&project, None))
             }
-            // What the store does not know yet is done again.
+            // Work that the store has not recorded is done again.
             Err(Error::Store(error)) => {
                 self.current = None;
                 Err(error.into())
@@ -163,7 +163,7 @@ impl Duty for RunnerLoop {
 }
 
 impl RunnerLoop {
-    /// Whether the disk is nearly full; says so when that changes.
+    /// Returns whether the disk is nearly full; logs when that changes.
     fn pauses(&mut self) -> bool {
         let is_full = self.projects.room.is_nearly_full();
         if is_full != self.is_paused {
@@ -222,13 +222,13 @@ impl RunnerLoop {
         let is_failed = error.is_some();
         record::end(&self.projects.store, id, error, self.projects.clock.now())?;
         if is_failed {
-            // Nobody reads it. What is left by a process killed here is deleted with the project.
+            // Nobody reads it. If the process is killed here, the file is deleted with the project.
             let _ = fs::remove_file(self.projects.folder_of(id).join(OUTPUT));
         }
         Ok(())
     }
 
-    /// Deletes projects that are kept no longer, and folders that no project names.
+    /// Deletes expired projects, and folders that belong to no project.
     fn keep_up(&mut self) -> Result<(), Error> {
         let now = self.projects.clock.monotonic();
         if now < self.upkeep_at {
@@ -256,7 +256,7 @@ impl RunnerLoop {
 }
 
 impl OpenProject {
-    /// Answers one block; `false` at the end of the file.
+    /// Geocodes one block; `false` at the end of the file.
     fn advance(&mut self, pool: &ThreadPool, projects: &Projects) -> Result<bool, Error> {
         let Self {
             plan,

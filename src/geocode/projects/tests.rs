@@ -1,4 +1,4 @@
-//! Projects that would take the disk, worked off by a runner.
+//! Tests of projects that would fill the disk, processed by a runner.
 
 use std::fs;
 use std::io::Write;
@@ -36,7 +36,7 @@ fn account_of(projects: &Projects) -> Uuid {
     account
 }
 
-/// A project of an account with a file.
+/// Creates a project of an account with a file.
 fn sent(projects: &Projects, account: Uuid, file: &str) -> Result<Uuid, Error> {
     let id = projects.create(account, NewId::Random)?.0;
     let mut draft = projects.draft(account, id)?;
@@ -84,7 +84,7 @@ fn a_result_stays_within_the_room_of_its_account() {
         reason.contains("the result becomes longer than"),
         "{reason}"
     );
-    // What it wrote is deleted at its end, and takes no room from the others.
+    // Its output is deleted when it fails, and takes no space from the other projects.
     let completed = ended(&projects, account, small);
     assert_eq!(completed.status, ProjectStatus::Completed);
     assert!(!projects.folder_of(wide).join(super::OUTPUT).exists());

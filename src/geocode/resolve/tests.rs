@@ -1,4 +1,4 @@
-//! Addresses of a base of two streets: what they mean, how precisely, and what is refused.
+//! Tests of locating addresses in a base of two streets: what they mean, how precisely, and what is refused.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -103,8 +103,8 @@ fn what_is_not_sure_is_refused_with_the_reason() {
         .locate(PostalAddress::line("12 rue de la République"))
         .unwrap_err();
     assert!(error.to_string().contains("toise import ban"), "{error}");
-    // Communes are known before anything is imported: a town that is given by itself stands for a street that is not known,
-    // and says so. A town alone is never a sure answer to a street.
+    // Communes are known before anything is imported: a town that is given separately replaces a street that is not
+    // known, and the precision says so. A town alone is never a sure answer to a street.
     let street = asked("12 rue de la République", "48000", "Mende");
     assert_eq!(nothing.locate(street).unwrap().precision, Precision::Town);
     let town = nothing.resolve(street).unwrap();

@@ -1,4 +1,5 @@
-//! Aligns the words of a query with the words of a street, one to one, and says how much of each the other explains.
+//! Aligns the words of a query with the words of a street, one to one, and measures how much of each the other
+//! explains.
 
 use super::describing_word::{
     ASIDE_FACTOR, DescribingWord, PREFIX_FACTOR, discount_behind_town, discount_prefix,
@@ -13,17 +14,17 @@ use crate::text::likeness::OPEN_PREFIX;
 const LEFT_OUT_FACTOR: f32 = 0.2;
 /// Share of the street's own words in the score.
 const STREET_SHARE: f32 = 0.62;
-/// What another kind of way costs.
+/// Penalty for a different street type.
 const KIND_COST: f32 = 0.04;
-/// Likeness of the same word, abbreviated or not.
+/// Minimum likeness of the same word, abbreviated or not.
 const SAME: f32 = 0.95;
-/// Preference for the token that follows the one aligned before.
+/// Bonus for the token that follows the one aligned before.
 const IN_ORDER: f32 = 0.02;
 /// Likeness of words written together.
 const GLUED: f32 = 0.97;
-/// Minimum letters of words written together.
+/// Minimum length of words written together, in bytes.
 const GLUED_MIN: usize = 5;
-/// Share of a street's words that its beginning explains, at least, while it is being typed.
+/// Minimum share of a street's words that the beginning of its name explains, while it is being typed.
 const BEGINNING: f32 = 0.93;
 /// Maximum words of a street's name that are aligned.
 const STREET_WORDS_MAX: usize = 24;
@@ -37,45 +38,45 @@ pub struct StreetQuery<'q> {
     is_open: bool,
 }
 
-/// How a street fits.
+/// Measures of how well a street fits.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// Share of the street's telling words that the query explains, 0 to 1.
+    /// Share of the street's words, by weight, that the query explains, 0 to 1.
     pub street: f32,
-    /// Share of the query's telling words that the street explains, 0 to 1.
+    /// Share of the query's words, by weight, that the street explains, 0 to 1.
     pub query: f32,
-    /// Whether the kind of way agrees: 1 agrees or both without, 0.5 left out, 0 another.
+    /// Agreement of the street type: 1 if it agrees or both have none, 0.5 if one has none, 0 if they differ.
     pub kind: f32,
     /// Tokens aligned with the street's words, as bits.
     pub aligned: u64,
     /// First and last token aligned.
     pub span: (usize, usize),
-    /// Least likeness of an aligned telling word.
+    /// Least likeness of an aligned word that is not an article.
     pub weakest: f32,
     /// Share of the street's words that are titles and first names which the query leaves out, 0 to 1.
     pub left_out: f32,
-    /// Weight of the query's words that the street does not explain and that do not stand aside: about their number.
+    /// Weight of the query's words that the street does not explain and that are not set aside: about their number.
     pub foreign: f32,
-    /// Weight of the words that stand aside.
+    /// Weight of the unexplained words that are set aside.
     pub aside: f32,
 }
 
 impl Fit {
-    /// Both shares in one number, at most 1.
+    /// Combines both shares in one number, at most 1.
     pub fn score(&self) -> f32 {
         STREET_SHARE * self.street + (1.0 - STREET_SHARE) * self.query
             - KIND_COST * (1.0 - self.kind)
     }
 }
 
-/// Which word of the query each word of the street is aligned with, and how alike they are.
+/// The word of the query that each word of the street is aligned with, and their likeness.
 struct Alignment {
     of: [Option<(usize, f32)>; STREET_WORDS_MAX],
     used: u64,
 }
 
 impl<'q> StreetQuery<'q> {
-    /// The street's words in a reading. The last word may be open, while it is being typed.
+    /// Collects the words that describe the street in a reading. If `is_open`, the last word is still being typed.
     pub fn new(query: &'q Query, reading: &Reading, is_open: bool) -> Self {
         let mut words = Vec::with_capacity(query.tokens.len());
         for (at, token) in query.tokens.iter().enumerate() {
@@ -93,12 +94,12 @@ impl<'q> StreetQuery<'q> {
         }
     }
 
-    /// Whether nothing describes a street.
+    /// Returns whether no word describes a street.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|one| one.weight < PREFIX_FACTOR)
     }
 
-    /// Tokens of the words that tell one street from another.
+    /// Returns the tokens of the words that distinguish one street from another.
     pub fn telling(&self) -> impl Iterator<Item = usize> {
         let telling = self
             .words
@@ -107,7 +108,7 @@ impl<'q> StreetQuery<'q> {
         telling.map(|one| one.at)
     }
 
-    /// Number of words that are no articles, and do not say behind a town which part of it is meant.
+    /// Returns the number of words that are not articles, and do not name a part of the town after its name.
     pub fn weighty(&self, reading: &Reading) -> usize {
         let behind = (u64::BITS - reading.used.leading_zeros()) as usize;
         let is_weighty = |one: &&DescribingWord| {
@@ -122,8 +123,8 @@ impl<'q> StreetQuery<'q> {
         &self.query.tokens[word.at].text
     }
 
-    /// How a street of a segment fits; `None` when no telling word does, or its score is certainly under `least`.
-    /// `segment` is the number of the segment that `view` shows.
+    /// Measures how a street of a segment fits; `None` if none of its distinctive words matches, or if its score is
+    /// certainly under `least`. `segment` is the number of the segment of `view`.
     pub(crate) fn fit(
         &self,
         likenesses: &mut Likenesses,
@@ -188,7 +189,7 @@ impl<'q> StreetQuery<'q> {
         self.measure(rows, has_type(rows), &alignment, is_beginning)
     }
 
-    /// Whether the street's name begins with the words of the query, in order, the last as far as it is typed.
+    /// Returns whether the street's name begins with the words of the query, in order; the last may be incomplete.
     fn begins(&self, likenesses: &Likenesses, rows: &[Row]) -> bool {
         let is_name =
             |one: &DescribingWord| !one.is_number && lexicon::suffix_code(self.text(one)).is_none();
@@ -212,7 +213,7 @@ impl<'q> StreetQuery<'q> {
                 .all(|(at, one)| is_like(at, one, SAME))
     }
 
-    /// Aligns words that are the same first, so that none is taken by one that is merely alike.
+    /// Aligns identical words first, so that none is taken by one that is merely alike.
     fn align(&self, likenesses: &Likenesses, rows: &[Row]) -> Alignment {
         let mut alignment = Alignment {
             of: [None; STREET_WORDS_MAX],
@@ -236,7 +237,8 @@ impl<'q> StreetQuery<'q> {
         alignment
     }
 
-    /// The free word most like a word of the base; in doubt the one that follows the word aligned before.
+    /// Returns the free word most like a word of the base, with a preference for the one that follows the word aligned
+    /// before.
     fn best(
         &self,
         likenesses: &Likenesses,
@@ -256,7 +258,7 @@ impl<'q> StreetQuery<'q> {
             if alignment.used & bit(word) != 0 || row.alike & bit(one.at) == 0 {
                 continue;
             }
-            // `Collège Jean Moulin 6 rue de la Fontaine` names no Rue Jean de la Fontaine.
+            // `Collège Jean Moulin 6 rue de la Fontaine` does not name a Rue Jean de la Fontaine.
             if one.is_aside && row.kind.may_be_left_out {
                 continue;
             }
@@ -270,7 +272,7 @@ impl<'q> StreetQuery<'q> {
         best
     }
 
-    /// `Pré Haut` and `Préhaut`, both ways, and `ruedelapaix`.
+    /// Aligns words that one side writes together: `Pré Haut` and `Préhaut`, both ways, and `ruedelapaix`.
     fn align_glued(&self, view: &WordsView<'_>, street_words: &[u32], alignment: &mut Alignment) {
         for token in 0..self.words.len() {
             if alignment.used & bit(token) != 0 {
@@ -374,12 +376,12 @@ impl<'q> StreetQuery<'q> {
         })
     }
 
-    /// How far the alignment explains the query's words.
+    /// Measures how far the alignment explains the query's words.
     fn explained(&self, alignment: &Alignment, type_is_aligned: bool) -> Explained {
         let mut found = Explained::default();
         let (mut all, mut explained) = (0.0, 0.0);
         let last = (u64::BITS - alignment.used.leading_zeros()) as usize;
-        // Whether a part of its own has begun behind the street.
+        // Whether a separate part has begun after the street.
         let mut is_open = false;
         for (word, one) in self.words.iter().enumerate() {
             if alignment.used & bit(word) != 0 {
@@ -393,7 +395,7 @@ impl<'q> StreetQuery<'q> {
                 continue;
             }
             is_open |= word >= last && one.opens;
-            // The kind of way leads the name; elsewhere such a word is part of it.
+            // The street type precedes the name; elsewhere such a word is part of the name.
             let before = word.checked_sub(1).map(|before| &self.words[before]);
             let leads = before.is_none_or(|before| before.is_number || before.length <= 3);
             if one.is_type && leads && !is_open && !found.has_other_type && !type_is_aligned {
@@ -415,20 +417,21 @@ impl<'q> StreetQuery<'q> {
     }
 }
 
-/// How far an alignment explains the words of a query.
+/// Measures of how far an alignment explains the words of a query.
 #[derive(Default)]
 struct Explained {
-    /// Share of the telling words that are aligned.
+    /// Share of the words, by weight, that the alignment explains.
     share: f32,
-    /// Whether an unaligned word says a kind of way.
+    /// Whether an unaligned word is a street type.
     has_other_type: bool,
-    /// Weight of the unaligned words that do not stand aside.
+    /// Weight of the unaligned words that are not set aside.
     foreign: f32,
-    /// Weight of those that do.
+    /// Weight of those that are set aside.
     aside: f32,
 }
 
-/// Weight of a street's word that the query does not have. `is_name_behind` says whether a word of the name follows.
+/// Returns the weight of a street's word that the query does not have. `is_name_behind` says whether a word of the name
+/// follows.
 fn weight_missing(row: &Row, is_name_behind: bool) -> f32 {
     match row.kind.may_be_left_out && is_name_behind {
         true => row.kind.weight * LEFT_OUT_FACTOR,
@@ -436,7 +439,7 @@ fn weight_missing(row: &Row, is_name_behind: bool) -> f32 {
     }
 }
 
-/// How many words of a street, from the first, written together are the text; 0 if they are not.
+/// Returns how many words of a street, from the first, form the text when written together; 0 if they do not.
 fn joined_words(view: &WordsView<'_>, street_words: &[u32], text: &str) -> usize {
     let mut rest = text;
     for (count, word) in street_words.iter().enumerate() {
@@ -450,7 +453,7 @@ fn joined_words(view: &WordsView<'_>, street_words: &[u32], text: &str) -> usize
     0
 }
 
-/// Whether a name begins with a kind of way that is not the whole of it.
+/// Returns whether a name begins with a street type that is not the whole name.
 fn has_type(rows: &[Row]) -> bool {
     let [first, rest @ ..] = rows else {
         return false;

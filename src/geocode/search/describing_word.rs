@@ -1,4 +1,4 @@
-//! The words of a query that describe its street, and what each weighs.
+//! The words of a query that describe its street, with their weights.
 
 use super::query::{Query, Reading, bit};
 use crate::index::word_kind::WordKind;
@@ -7,19 +7,20 @@ use crate::text::lexicon;
 
 /// Factor for a query's words before its house number: usually a building or a residence.
 pub(super) const PREFIX_FACTOR: f32 = 0.3;
-/// Factor for a query's words that stand aside: behind the town, or behind the street and opened by `bâtiment` or a comma.
+/// Factor for a query's words that are set aside: after the town, or after the street in a part that `bâtiment` or a
+/// comma opens.
 pub(super) const ASIDE_FACTOR: f32 = 0.3;
 
 /// A word of the query that describes its street.
 pub(super) struct DescribingWord {
-    /// Its token.
+    /// Index of its token.
     pub at: usize,
     pub weight: f32,
     pub is_type: bool,
     pub is_number: bool,
-    /// Whether it stands before the house number or behind the town.
+    /// Whether it is before the house number or after the town.
     pub is_aside: bool,
-    /// Whether it may open a part of its own: `bâtiment les Érables`.
+    /// Whether it may open a separate part: `bâtiment les Érables`.
     pub opens: bool,
     /// Bytes of its text.
     pub length: usize,
@@ -52,7 +53,7 @@ impl DescribingWord {
     }
 }
 
-/// A residence or a company may stand before the house number.
+/// Lowers the weight of words before the house number, which may name a residence or a company.
 pub(super) fn discount_prefix(words: &mut [DescribingWord]) {
     let is_house_number = |one: &DescribingWord| one.is_number && one.length <= 4;
     let Some(number) = words
@@ -69,7 +70,7 @@ pub(super) fn discount_prefix(words: &mut [DescribingWord]) {
     }
 }
 
-/// A part of the town may stand behind it: `Mende centre`.
+/// Lowers the weight of words after the town, which may name a part of it: `Mende centre`.
 pub(super) fn discount_behind_town(words: &mut [DescribingWord], reading: &Reading) {
     if reading.used == 0 {
         return;

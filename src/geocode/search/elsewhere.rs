@@ -1,4 +1,4 @@
-//! Looks for a street over all of France, when what the query names as a place does not have it.
+//! Searches all of France for a street, if the places that the query may name do not have it.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use crate::text::likeness::QueryWord;
 use toise_geo::distance::planar_distance_m;
 use toise_geo::places::Places;
 
-/// Maximum streets looked at over all of France.
+/// Maximum number of streets examined over all of France.
 const ELSEWHERE_STREETS_MAX: usize = 6_000;
-/// Maximum words of a query that are looked up over all of France, the longest of them.
+/// Maximum number of words of a query that are looked up over all of France; the longest are used.
 const ELSEWHERE_WORDS_MAX: usize = 4;
-/// Minimum letters of a word that is looked up over all of France.
+/// Minimum length of a word that is looked up over all of France, in bytes.
 const ELSEWHERE_LETTERS_MIN: usize = 3;
-/// Maximum words of the base that those unknown to it are compared with, over all of France.
+/// Maximum number of words of the base that unknown words are compared with, over all of France.
 const ELSEWHERE_COMPARED_MAX: usize = 200_000;
-/// Words of a segment that the beginning of a word stands for, while it is being typed.
+/// Maximum number of words of a segment that complete the beginning of a word, while it is being typed.
 const ELSEWHERE_BEGUN_MAX: usize = 64;
-/// Streets of a department that say how far it is.
+/// Number of streets sampled to estimate how far a department is.
 const SAMPLED_STREETS: usize = 16;
-/// Parts in which scores are told apart, before nearness and size decide.
+/// Parts per unit of score; scores in the same part are ordered by nearness or size.
 const SCORE_PARTS: f32 = 1e4;
-/// Likeness of a word that stands for one unknown to the base.
+/// Minimum likeness of a word that replaces one unknown to the base.
 const ELSEWHERE_LIKENESS: f32 = 0.75;
 
 impl Geocoder {
-    /// Looks the telling words up over all of France. What lies elsewhere than in a place that the query names is held
-    /// down by the evidence of that place.
+    /// Looks up the distinctive words over all of France. If the query names a place, its evidence lowers the score of
+    /// results elsewhere.
     pub(super) fn read_elsewhere(
         &self,
         query: &Query,
@@ -40,7 +40,7 @@ impl Geocoder {
         likenesses: &mut Likenesses,
         candidates: &mut Vec<Candidate>,
     ) {
-        // `12 rue de Mende` names a street when nothing else is left to name it.
+        // `12 rue de Mende` names a street, because no other word is left to name it.
         let leaves_a_street = |one: &Reading| {
             StreetQuery::new(query, one, false)
                 .telling()
@@ -95,8 +95,8 @@ impl Geocoder {
         self.finish_streets(query, &nowhere, request, candidates, begin);
     }
 
-    /// Keeps of the candidates from `begin` on those that fit best. Hundreds may fit alike, every Place de la Mairie: of
-    /// those the nearest to the position given, or those of the largest towns.
+    /// Keeps the best of the candidates from `begin` on. Hundreds may fit equally well, such as every Place de la
+    /// Mairie; of those, keeps the nearest to the requested position, or those of the largest towns.
     fn keep_first(&self, request: &SearchRequest, candidates: &mut Vec<Candidate>, begin: usize) {
         if candidates.len() - begin <= KEPT_OF_READING {
             return;
@@ -126,9 +126,10 @@ impl Geocoder {
         candidates.truncate(begin + KEPT_OF_READING);
     }
 
-    /// By segment, the streets that have the rarest of the telling words, and the next rarest where some have both.
+    /// Returns, by segment, the streets that have the rarest of the distinctive words, and also the next rarest if any
+    /// street has both.
     ///
-    /// A word that no segment has stands for the words like it that begin with the same letter.
+    /// A word that no segment has is replaced by the words like it that begin with the same letter.
     fn streets_with_rarest(
         &self,
         described: &StreetQuery<'_>,
@@ -161,7 +162,7 @@ impl Geocoder {
     }
 }
 
-/// About how far a department is from a position, metres: the least distance of some of its streets.
+/// Estimates the distance of a department from a position, metres: the least distance of some of its streets.
 fn metres_to(segment: &Segment, (lat, lon): (f64, f64)) -> u32 {
     let streets = segment.streets();
     let step = streets.div_ceil(SAMPLED_STREETS).max(1);
@@ -172,19 +173,19 @@ fn metres_to(segment: &Segment, (lat, lon): (f64, f64)) -> u32 {
     metres.min().unwrap_or(u32::MAX)
 }
 
-/// Streets of a segment that have a word.
+/// Returns the streets of a segment that have a word.
 fn exactly(segment: &Segment, word: &QueryWord) -> Vec<u32> {
     let found = segment.find_word(word.text());
     found.map_or(Vec::new(), |found| segment.postings(found).to_vec())
 }
 
-/// Streets of a segment that have a word which begins with this one.
+/// Returns the streets of a segment that have a word which begins with this one.
 fn begun_with(segment: &Segment, word: &QueryWord) -> Vec<u32> {
     let found = segment.words_from(word.text()).take(ELSEWHERE_BEGUN_MAX);
     streets_of(segment, found)
 }
 
-/// Streets of a segment that have a word like this one. Takes the words compared off `left`.
+/// Returns the streets of a segment that have a word like this one. Subtracts the number of words compared from `left`.
 fn alike(segment: &Segment, word: &QueryWord, left: &mut usize) -> Vec<u32> {
     let first = word
         .text()
@@ -213,7 +214,8 @@ fn streets_of(segment: &Segment, words: impl Iterator<Item = u32>) -> Vec<u32> {
     streets
 }
 
-/// The shortest of the lists that are not empty, and of its streets those in the next, if there are any.
+/// Returns the shortest list that is not empty, reduced to the streets that are also in the next shortest, if there are
+/// any.
 fn rarest(mut lists: Vec<Vec<u32>>) -> Vec<u32> {
     lists.retain(|streets| !streets.is_empty());
     lists.sort_by_key(Vec::len);

@@ -1,6 +1,7 @@
-//! Says how a result came about: how each word of the query was read, which places it may name, the parts of the scores.
+//! Explains how a result was found: how each word of the query was read, which places it may name, the parts of the
+//! scores.
 //!
-//! The query is read once more for it, so a search that is not explained costs nothing more.
+//! The query is read again for it, so a search without an explanation costs nothing extra.
 
 use serde::Serialize;
 
@@ -10,21 +11,21 @@ use super::query::{Agreement, Query, Reading, bit};
 use super::{Geocoder, Match, NumberMatch, SearchRequest, calibration};
 use toise_geo::places::Places;
 
-/// Places of a reading that are named.
+/// Maximum number of places listed per reading.
 const PLACES_NAMED: usize = 3;
 
-/// How a result came about.
+/// Explanation of how a result was found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
     /// The words of the query, in order.
     pub words: Vec<WordReading>,
-    /// The places it may name, the strongest evidence first.
+    /// The places that the query may name, the strongest evidence first.
     pub readings: Vec<PlaceReading>,
     /// The best results with the parts of their scores.
     pub results: Vec<ResultParts>,
 }
 
-/// How a word was read for the best result.
+/// The reading of a word for the best result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WordReading {
     /// The word, as the search compares it.
@@ -36,11 +37,11 @@ pub struct WordReading {
 /// A place that the query may name.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlaceReading {
-    /// Names and codes of the largest.
+    /// Names and codes of the largest places.
     pub places: Vec<String>,
     /// Number of places.
     pub count: usize,
-    /// How strongly they are named, 0 to 1.12.
+    /// Strength of the evidence, 0 to 1.12.
     pub evidence: f32,
     /// How the postal code agrees: `absent`, `agrees`, `department` or `conflicts`.
     pub postcode: &'static str,
@@ -49,13 +50,13 @@ pub struct PlaceReading {
 /// A result with the parts of its score.
 #[derive(Clone, Debug, Serialize)]
 pub struct ResultParts {
-    /// One line.
+    /// Address in one line.
     pub label: String,
     /// Probability, 0 to 1.
     pub score: f32,
     /// How well it fits before calibration; results are ordered by it.
     pub fit: f32,
-    /// What the probability was computed from, by name.
+    /// The features that the probability was computed from, by name.
     pub parts: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -77,7 +78,7 @@ impl Geocoder {
         }
     }
 
-    /// The reading that led to a result, and how its street was aligned.
+    /// Returns the reading that led to a result, and how its street was aligned.
     fn reading_of<'q>(
         &self,
         query: &'q Query,

@@ -1,24 +1,24 @@
-//! How alike the tokens of a query and the words of the base are, each pair compared once.
+//! Compares the tokens of a query with the words of the base, each pair once.
 //!
-//! A commune has some hundred distinct words and a query some eight tokens, of which most pairs are told apart by their
-//! first letters, their sounds, or the letters they have: 3 ns a pair.
+//! A commune has some hundred distinct words and a query some eight tokens. Most pairs are ruled out by their first
+//! letters, their sounds, or the letters they have: 3 ns a pair.
 
 use super::query::{Query, bit};
 use crate::index::word_kind::WordKind;
 use crate::index::words_view::WordsView;
 use crate::text::likeness::QueryWord;
 
-/// Least likeness of an alignment.
+/// Minimum likeness of an alignment.
 pub(super) const LIKENESS_MIN: f32 = 0.5;
 /// Bit of a word of the base that may be written together with a neighbour in the query, or the reverse.
 pub(super) const GLUE: u64 = 1 << 63;
-/// Slots of an empty table of rows, a power of two: the distinct words of a middling commune fit without growing it.
+/// Initial slots of the table of rows, a power of two: enough for the distinct words of an average commune.
 const SLOTS: usize = 1 << 9;
 
-/// How alike the tokens of a query and the words of the base met so far are. Shared by all readings.
+/// The likenesses of the tokens of a query and the words of the base met so far. Shared by all readings.
 pub struct Likenesses {
     words: Vec<QueryWord>,
-    /// Tokens that may be more than a near miss of a word of the base, by its first byte.
+    /// Tokens that may match a word of the base by more than small edits, by the word's first byte.
     by_first: [u64; 256],
     /// Tokens by their last byte.
     by_last: [u64; 256],
@@ -30,14 +30,14 @@ pub struct Likenesses {
     values: Vec<f32>,
 }
 
-/// The likenesses of one word of the base, and what kind of word it is.
+/// The likenesses of one word of the base, and its kind.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     /// Tokens that are alike, as bits.
     pub(super) alike: u64,
     /// Tokens compared so far, as bits.
     compared: u64,
-    /// Where the likenesses begin.
+    /// Index of the first likeness in `values`.
     at: u32,
     pub(super) kind: WordKind,
 }
@@ -56,13 +56,13 @@ impl Row {
     };
 }
 
-/// Spreads a key that is a number already.
+/// Hashes a key that is already a number.
 fn spread(key: u64) -> usize {
     (key ^ (key >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 20
 }
 
 impl Likenesses {
-    /// A table for the tokens of a query. The last may be open, while it is being typed.
+    /// Creates a table for the tokens of a query. If `is_open`, the last token is still being typed.
     pub fn new(query: &Query, is_open: bool) -> Self {
         let last = query.tokens.len().saturating_sub(1);
         let tokens = query.tokens.iter().enumerate();
@@ -76,7 +76,7 @@ impl Likenesses {
             for first in word.first_bytes() {
                 by_first[usize::from(first)] |= bit(at);
             }
-            // A number of the base may be any word of the query.
+            // A word of the base that begins with a digit may match any word of the query.
             for digit in b'0'..=b'9' {
                 by_first[usize::from(digit)] |= bit(at);
             }
@@ -92,17 +92,17 @@ impl Likenesses {
         }
     }
 
-    /// The row with a number that [`Likenesses::row`] gave.
+    /// Returns the row with a number that [`Likenesses::row`] gave.
     pub(super) fn row_at(&self, number: u32) -> &Row {
         &self.rows[number as usize]
     }
 
-    /// A token's word.
+    /// Returns a token's word.
     pub fn word(&self, token: usize) -> &QueryWord {
         &self.words[token]
     }
 
-    /// Number of the row of a word, compared with all of `tokens`.
+    /// Returns the number of the row of a word, after comparing the word with all of `tokens`.
     pub(super) fn row(
         &mut self,
         view: &WordsView<'_>,
@@ -142,7 +142,7 @@ impl Likenesses {
         row
     }
 
-    /// Compares a word of the base with those of `tokens` that it was not compared with yet.
+    /// Compares a word of the base with those of `tokens` that it has not been compared with yet.
     fn compare(&mut self, view: &WordsView<'_>, word: u32, row: u32, tokens: u64) {
         let row = &mut self.rows[row as usize];
         let due = tokens & !row.compared;

@@ -1,4 +1,5 @@
-//! Forward search: reads the query, aligns the streets of the communes it may mean, finds the house number, and ranks.
+//! Forward search: reads the query, aligns the streets of the communes it may mean, finds the house number, and ranks
+//! the results.
 
 pub mod align;
 pub mod calibration;
@@ -25,20 +26,21 @@ use toise_geo::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
 pub(crate) use rank::importance;
 pub use rank::{Match, Matched, PartMatch, position};
 
-/// Candidates kept of one reading.
+/// Maximum number of candidates kept of one reading.
 const KEPT_OF_READING: usize = 40;
-/// Candidates kept beyond those asked for: some name the same spot, and the next other one makes the best doubtful.
+/// Candidates kept beyond the requested number: some name the same spot, and the next one at another spot makes the
+/// best doubtful.
 const KEPT_BEYOND: usize = 8;
-/// What a house number can change in a score, found or missing.
+/// Maximum change of a score by a house number, found or missing.
 const NUMBER_CHANGE: f32 = 0.08;
-/// Below this best score words are also looked up over all of France.
+/// Best score below which words are also looked up over all of France.
 const ELSEWHERE_BELOW: f32 = 0.72;
-/// Share of the evidence of a former commune that holds where the base does not say which former commune it is.
+/// Factor for the evidence of a former commune where the base does not say which former commune an area is.
 const UNSAID_FORMER: f32 = 0.97;
-/// How far below the best a result still makes it doubtful.
+/// Maximum difference from the best score at which a result still makes the best doubtful.
 const DOUBT: f32 = 0.12;
 
-/// What kind of result is wanted.
+/// Kind of result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultKind {
     /// An address with a house number.
@@ -60,7 +62,7 @@ impl ResultKind {
         ResultKind::Municipality,
     ];
 
-    /// Its name in the contract.
+    /// Returns its name in the contract.
     pub fn name(self) -> &'static str {
         match self {
             ResultKind::HouseNumber => "housenumber",
@@ -71,7 +73,7 @@ impl ResultKind {
     }
 }
 
-/// What to search.
+/// A search request.
 #[derive(Clone, Debug, Default)]
 pub struct SearchRequest {
     /// The address as written.
@@ -84,18 +86,19 @@ pub struct SearchRequest {
     pub near: Option<(f64, f64)>,
     /// Postal code that results must have.
     pub postal_code: Option<String>,
-    /// INSEE code that results must lie in: a commune, a former commune, or Paris, Lyon or Marseille as a whole.
+    /// INSEE code of the area that results must be in: a commune, a former commune, or Paris, Lyon or Marseille as a
+    /// whole.
     pub insee_code: Option<String>,
-    /// Places that results must lie in, as indexes into the table of places.
+    /// Places that results must be in, as indexes into the table of places.
     pub within: Option<Vec<u32>>,
     /// Kind that results must have.
     pub kind: Option<ResultKind>,
 }
 
-/// How the house number was found.
+/// Outcome of the search for the house number.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NumberMatch {
-    /// The query names none.
+    /// The query has no house number.
     NotAsked,
     /// It is in the base with this suffix.
     Found(HouseNumber),
@@ -121,14 +124,14 @@ pub(crate) struct Candidate {
     pub evidence: f32,
     pub name_quality: f32,
     pub postal_code: query::Agreement,
-    /// Whether it lies where the query names no place.
+    /// Whether it is outside the places that the query names.
     pub is_elsewhere: bool,
     /// For a commune, words of the query that do not name it.
     pub words_left: usize,
     pub score: f32,
 }
 
-/// Searches a set of segments.
+/// Address search over a set of segments.
 pub struct Geocoder {
     segments: Vec<Arc<Segment>>,
     /// Where the areas of a place begin in `areas`, by the place's index.
@@ -137,14 +140,14 @@ pub struct Geocoder {
     areas: Vec<(u32, u32)>,
     /// Paris, Lyon and Marseille with their arrondissements, as indexes into the table of places.
     divided: Vec<(u32, Vec<u32>)>,
-    /// Communes in which addresses have a postal code.
+    /// Communes with addresses of a postal code, by the code.
     with_postal_code: HashMap<u32, Vec<u32>, FixedState>,
-    /// Names of communes that the segments have and the table of places does not.
+    /// Names of communes that the segments have and the table of places lacks.
     other_names: OtherNames,
 }
 
 impl Geocoder {
-    /// A geocoder over segments, one per department.
+    /// Creates a geocoder over segments, one per department.
     pub fn new(segments: Vec<Arc<Segment>>) -> Self {
         let places = Places::get();
         let mut of_places: Vec<(u32, u32, u32)> = Vec::new();
@@ -198,12 +201,12 @@ impl Geocoder {
         }
     }
 
-    /// The segments.
+    /// Returns the segments.
     pub fn segments(&self) -> &[Arc<Segment>] {
         &self.segments
     }
 
-    /// Finds what an address may mean, the most probable first.
+    /// Finds the addresses that a text may mean, the most probable first.
     pub fn search(&self, request: &SearchRequest) -> Vec<Match> {
         let with_postal_code = |code: &str| self.with_postal_code(code);
         let narrowing = self.narrowing(request, &with_postal_code);
@@ -212,7 +215,7 @@ impl Geocoder {
         let mut candidates = Vec::new();
         let mut best = 0.0_f32;
         for reading in &query.readings {
-            // What a weaker reading can reach at best would not even make the best result doubtful.
+            // Even the best result of a weaker reading would not make the best result so far doubtful.
             if rank::best_score(reading.evidence) < best - DOUBT {
                 break;
             }
@@ -244,7 +247,7 @@ impl Geocoder {
         rank::rank(self, &query, request, candidates)
     }
 
-    /// Communes in which addresses have a postal code.
+    /// Returns the communes with addresses of a postal code.
     fn with_postal_code(&self, code: &str) -> &[u32] {
         let communes = code.parse().ok();
         let communes = communes.and_then(|code: u32| self.with_postal_code.get(&code));
@@ -275,7 +278,7 @@ impl Geocoder {
         }
     }
 
-    /// The segments and areas that a reading's places lie in, and the share of the evidence that holds there.
+    /// Returns the segments and areas of a reading's places, and the share of the evidence that holds there.
     fn areas_of(&self, reading: &Reading) -> Vec<(u32, u32, f32)> {
         let places = Places::get();
         let mut found: Vec<(u32, u32, f32)> = Vec::new();
@@ -304,8 +307,8 @@ impl Geocoder {
         found
     }
 
-    /// How certainly an area of a place's commune belongs to the place: a former commune is an area of its own where
-    /// the base says so. `None` for an area of another former commune.
+    /// Returns how certainly an area of a place's commune belongs to the place; `None` for an area of another former
+    /// commune. A former commune has its own area where the base names it.
     fn certainty(&self, place: &Place, segment: u32, area: u32) -> Option<f32> {
         if place.kind != PlaceKind::Former || place.code.is_empty() {
             return Some(1.0);
@@ -375,7 +378,7 @@ impl Geocoder {
     }
 }
 
-/// A commune is a result of its own, the better the more of the query names it.
+/// Adds the communes of a reading as results; the fewer other words the query has, the better they score.
 fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidate>) {
     if reading.used == 0 && query.tokens.len() > 1 {
         return;
@@ -411,8 +414,8 @@ fn candidate(segment: usize, street: u32, fit: Fit, reading: &Reading) -> Candid
     }
 }
 
-/// Keeps the best of the candidates from `begin` on: `enough` of them, and those that a house number may lift among
-/// them, at most [`KEPT_OF_READING`].
+/// Keeps the best of the candidates from `begin` on: `enough` of them, and those that a house number may raise to the
+/// same score, at most [`KEPT_OF_READING`].
 fn keep_best(candidates: &mut Vec<Candidate>, begin: usize, enough: usize) {
     let of_reading = &mut candidates[begin..];
     let better = |one: &Candidate, other: &Candidate| other.score.total_cmp(&one.score);

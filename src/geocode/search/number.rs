@@ -1,4 +1,4 @@
-//! Finds the house number of a street that a query asks for, and the suffix as the base writes it.
+//! Finds the house number that a query asks for in a street, with the suffix as the base writes it.
 
 use super::query::{Query, Reading, bit};
 use super::{Candidate, Geocoder, NumberMatch, Target};
@@ -6,13 +6,14 @@ use crate::index::segment::HouseNumber;
 use crate::text::fold::Token;
 use crate::text::lexicon;
 
-/// Words after a house number that its suffix may take: `A bis`.
+/// Maximum number of words after a house number that form its suffix: `A bis`.
 const SUFFIX_TOKENS_MAX: usize = 3;
 /// Maximum digits of a house number.
 const HOUSE_NUMBER_DIGITS: usize = 5;
 
 impl Geocoder {
-    /// Finds the house number among the tokens that the street left over: the one before its name, else after it.
+    /// Finds the house number among the tokens that are not aligned with the street: before its name, else after it,
+    /// else within it.
     pub(super) fn find_number(&self, query: &Query, reading: &Reading, candidate: &mut Candidate) {
         let (Target::Street { segment, street }, Some(fit)) = (&candidate.target, &candidate.fit)
         else {
@@ -42,7 +43,7 @@ impl Geocoder {
         let mut asked = false;
         for at in before.chain(after).chain(within) {
             asked |= !query.is_of_date(at);
-            // `6 2 rue …` is number 6 with the suffix 2 where the base has it.
+            // `6 2 rue …` is number 6 with the suffix 2 if the base has it.
             let leading = at.checked_sub(1).filter(is_number).and_then(find);
             let is_whole = |found: &NumberMatch| match found {
                 NumberMatch::Found(house) => house.suffix_label() == query.tokens[at].text,
@@ -61,7 +62,7 @@ impl Geocoder {
     }
 }
 
-/// Of the house numbers that differ by their suffix only, the one that the words after the number ask for.
+/// Returns the house number that the words after the number ask for, among those that differ only by their suffix.
 fn best_number(houses: Vec<HouseNumber>, following: &[&Token]) -> Option<NumberMatch> {
     // `241 r …` is more often a rue than a suffix; `241r` is the suffix.
     let is_suffix = |token: &&&Token| token.joined || lexicon::expansions(&token.text).is_empty();
@@ -96,7 +97,7 @@ fn best_number(houses: Vec<HouseNumber>, following: &[&Token]) -> Option<NumberM
     })
 }
 
-/// Whether tokens written together are a suffix.
+/// Returns whether tokens written together form a suffix.
 fn is_label(label: &str, tokens: &[&Token]) -> bool {
     let mut rest = label;
     for token in tokens {

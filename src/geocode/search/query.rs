@@ -1,7 +1,8 @@
-//! Reads a query: which of its words may name the place, which are a postal code, which say nothing of the address.
+//! Reads a query: which of its words may name the place, which are a postal code, which are irrelevant to the address.
 //!
-//! A query has several readings (`rue de Mende` may be a street of any town, or end with the town of Mende). Each reading
-//! says which tokens name the place and how strongly; the streets of those communes decide between readings.
+//! A query has several readings (`rue de Mende` may be a street of any town, or end with the town of Mende). Each
+//! reading has the tokens that name the place and the strength of that evidence; the streets of those communes decide
+//! between readings.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -12,15 +13,15 @@ use crate::text::lexicon;
 use toise_geo::departments::for_postal_code as department_of_postal_code;
 use toise_geo::places::Places;
 
-/// Maximum tokens of a query that are read.
+/// Maximum number of tokens of a query that are read.
 pub const TOKENS_MAX: usize = 63;
-/// Maximum communes of one reading.
+/// Maximum number of communes of one reading.
 const COMMUNES_MAX: usize = 64;
-/// Maximum readings that are followed.
+/// Maximum number of readings that are followed.
 const READINGS_MAX: usize = 10;
 /// Evidence of a postal code alone.
 const POSTAL_CODE_ALONE: f32 = 0.8;
-/// What an agreeing postal code adds to the evidence of a name.
+/// Evidence that an agreeing postal code adds to a name.
 const AGREEING: f32 = 0.12;
 /// Factor for a postal code of another commune of the same department.
 const SAME_DEPARTMENT: f32 = 0.86;
@@ -28,62 +29,63 @@ const SAME_DEPARTMENT: f32 = 0.86;
 const CONFLICTING: f32 = 0.5;
 /// Factor for a name in the middle of a query.
 const IN_THE_MIDDLE: f32 = 0.6;
-/// Factor for a name with nothing behind it but which part of it is meant: `Mende centre`.
+/// Factor for a name that is followed only by a part of the town: `Mende centre`.
 const BEFORE_ITS_PART: f32 = 0.97;
 /// Factor for a name at the beginning.
 const AT_THE_START: f32 = 0.95;
-/// Factor for a name that is the type of a street, with more behind: `Rue de la Gare` lies seldom in the commune of Rue.
+/// Factor for a name that is also a street type, with more words after it: `Rue de la Gare` is rarely in the commune of
+/// Rue.
 const OPENS_A_STREET: f32 = 0.5;
-/// Below this a reading is not followed.
+/// Minimum evidence of a reading that is followed.
 const EVIDENCE_MIN: f32 = 0.3;
-/// Above this, names with an edit are not looked for: a name and a postal code agree.
+/// Evidence above which names with an edit are not searched: a name and a postal code agree.
 const CERTAIN: f32 = 1.0;
-/// Minimum letters of the beginning of a name while it is being typed.
+/// Minimum length of the beginning of a name while it is being typed, in bytes.
 const BEGINNING_MIN: usize = 3;
 
-/// How a postal code and a place agree.
+/// Agreement of a postal code with a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// The query has none.
+    /// The query has no postal code.
     Absent,
-    /// It is one of the place's.
+    /// It is one of the place's postal codes.
     Agrees,
-    /// It is no commune's, such as that of a CEDEX, but of the place's department.
+    /// It belongs to no commune, such as that of a CEDEX, but to the place's department.
     Department,
-    /// It is another's.
+    /// It belongs to another place.
     Conflicts,
 }
 
-/// One reading of where an address lies.
+/// One reading of where an address is.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Places it may be, as indexes into the table of places.
+    /// Places it may be in, as indexes into the table of places.
     pub places: Vec<u32>,
     /// Tokens that name the place, as bits.
     pub used: u64,
-    /// How strongly, 0 to 1.12.
+    /// Strength of the evidence, 0 to 1.12.
     pub evidence: f32,
     /// How well the name fits, 0 to 1; 0 where only a postal code was given.
     pub name_quality: f32,
     /// How the postal code agrees.
     pub postal_code: Agreement,
-    /// Whether the name is only begun, while it is being typed.
+    /// Whether the name is only begun, because it is still being typed.
     pub is_begun: bool,
 }
 
-/// The communes, as indexes into the table of places, in which addresses have a postal code.
+/// Function that returns the communes with addresses of a postal code, as indexes into the table of places.
 pub type PostalCodeLookup<'a> = dyn Fn(&str) -> &'a [u32] + 'a;
 
-/// What is known of a query besides its text.
+/// Input for reading a query in addition to its text.
 #[derive(Default)]
 pub struct Narrowing<'a> {
-    /// Communes whose addresses have a postal code, besides those it officially belongs to.
+    /// Communes with addresses of a postal code, in addition to those it officially belongs to.
     pub with_postal_code: Option<&'a PostalCodeLookup<'a>>,
-    /// Names that addresses give to communes, besides the official ones.
+    /// Names that addresses use for communes, in addition to the official ones.
     pub other_names: Option<&'a OtherNames>,
     /// Postal code.
     pub postal_code: Option<String>,
-    /// Places that addresses must lie in; `None` for all.
+    /// Places that addresses must be in; `None` for all.
     pub places: Option<Vec<u32>>,
     /// Whether the end of the text is still being typed.
     pub is_open: bool,
@@ -94,11 +96,11 @@ pub struct Narrowing<'a> {
 pub struct Query {
     /// Its tokens.
     pub tokens: Vec<Token>,
-    /// Tokens that say nothing of the street: postal codes, CEDEX, floors, boxes; as bits.
+    /// Tokens irrelevant to the street: postal codes, CEDEX, floors, boxes; as bits.
     pub noise: u64,
-    /// Tokens after the address that may belong to it all the same: `France`, as in `rue de France`; as bits.
+    /// Tokens after the address that may still belong to it: `France`, as in `rue de France`; as bits.
     pub trailing: u64,
-    /// The postal code it contains, or is narrowed to.
+    /// The postal code that the request requires, or else the one in the text.
     pub postal_code: Option<String>,
     /// Token of the postal code.
     pub postal_code_at: Option<usize>,
@@ -116,13 +118,13 @@ struct Spans {
 
 struct Span {
     tokens: Range<usize>,
-    /// Where its key lies in the text of keys.
+    /// Range of its key in the text of keys.
     key: Range<usize>,
-    /// Places of this name.
+    /// Places with this name.
     exact: &'static [NamedPlace],
 }
 
-/// The bit of a token.
+/// Returns the bit of a token.
 pub fn bit(at: usize) -> u64 {
     1 << at.min(TOKENS_MAX)
 }
@@ -156,12 +158,12 @@ impl Query {
         query
     }
 
-    /// Whether a token describes the street in a reading.
+    /// Returns whether a token describes the street in a reading.
     pub fn describes_street(&self, reading: &Reading, at: usize) -> bool {
         (self.noise | reading.used) & bit(at) == 0
     }
 
-    /// Whether a number stands beside a month: the day or the year of a street's name.
+    /// Returns whether a number is next to a month: the day or the year in a street's name.
     pub fn is_of_date(&self, at: usize) -> bool {
         let is_month = |at: usize| {
             let token = self.tokens.get(at);
@@ -224,7 +226,7 @@ impl Query {
         self.readings = readings;
     }
 
-    /// Runs of tokens that may be a name, with their key and the places of that name.
+    /// Returns the runs of tokens that may be a name, with their key and the places of that name.
     fn spans(&self) -> Spans {
         let mut spans = Spans::default();
         for start in 0..self.tokens.len() {
@@ -249,7 +251,8 @@ impl Query {
         spans
     }
 
-    /// Whether a token may belong to a name that begins at `start`: numbers follow the name of a divided city only.
+    /// Returns whether a token may belong to a name that begins at `start`: only the names of divided cities contain
+    /// numbers.
     fn may_be_name(&self, start: usize, at: usize) -> bool {
         let token = &self.tokens[at];
         let is_divided = matches!(
@@ -265,7 +268,7 @@ impl Query {
         (end..self.tokens.len()).all(|at| (self.noise | self.trailing) & bit(at) != 0)
     }
 
-    /// Whether nothing follows but which part of the town is meant.
+    /// Returns whether nothing follows except a part of the town.
     fn is_end_but_for_part(&self, end: usize) -> bool {
         (end..self.tokens.len()).all(|at| {
             (self.noise | self.trailing) & bit(at) != 0
@@ -278,7 +281,7 @@ impl Query {
             .is_some_and(|at| at + 1 == span.start || at == span.end)
     }
 
-    /// Adds a reading for each way the postal code agrees with the places of a name.
+    /// Adds a reading for each way in which the postal code agrees with the places of a name.
     fn push_readings(
         &self,
         span: &Range<usize>,
@@ -373,20 +376,20 @@ impl Query {
     }
 }
 
-/// Whether a place is one of these, or part of one of them.
+/// Returns whether a place is one of these, or part of one of them.
 pub fn is_within(place: u32, allowed: &[u32]) -> bool {
     let parent = Places::get().place(place).and_then(|place| place.parent);
     allowed.contains(&place) || parent.is_some_and(|parent| allowed.contains(&parent))
 }
 
-/// Whether a token is a postal code, or the code of a CEDEX.
+/// Returns whether a token is a postal code, or the code of a CEDEX.
 fn is_postal_code(token: &Token) -> bool {
     token.is_number() && token.text.len() == 5 && department_of_postal_code(&token.text).is_some()
 }
 
-/// Tokens that say nothing of street or place: `BP 123`, `Bât C`, `Apt 12`, `CEDEX 2`, `France`.
+/// Returns the tokens irrelevant to street and place, as bits: `BP 123`, `Bât C`, `Apt 12`, `CEDEX 2`.
 ///
-/// The tokens `skipped` are no values: a postal code, and a word that is still being typed.
+/// The tokens in `skipped` are never noise: a postal code, and a word that is still being typed.
 fn noise(tokens: &[Token], skipped: [Option<usize>; 2]) -> u64 {
     let mut noise = 0;
     let mut at = 0;
@@ -395,7 +398,7 @@ fn noise(tokens: &[Token], skipped: [Option<usize>; 2]) -> u64 {
         let next = tokens.get(at + 1);
         if lexicon::is_noise(text) && !skipped.contains(&Some(at)) {
             noise |= bit(at);
-            // CEDEX is counted in large towns.
+            // In large towns, CEDEX is followed by a number.
             if text == "cedex" && next.is_some_and(|next| next.is_number() && next.text.len() <= 2)
             {
                 noise |= bit(at + 1);
@@ -404,7 +407,7 @@ fn noise(tokens: &[Token], skipped: [Option<usize>; 2]) -> u64 {
         } else if let Some(value) =
             next.filter(|next| !next.joined && is_value(next) && !skipped.contains(&Some(at + 1)))
         {
-            // `Porte 3` is a door; `Tour 3 rue …` leaves the number to the street.
+            // In `Porte 3` the number is that of a door; in `Tour 3 rue …` it belongs to the street.
             let before_street = value.is_number() && tokens.get(at + 2).is_some_and(opens_street);
             let is_opener = match lexicon::is_noise_opener(text) {
                 true => lexicon::is_box(text) || !before_street,
@@ -420,20 +423,20 @@ fn noise(tokens: &[Token], skipped: [Option<usize>; 2]) -> u64 {
     noise
 }
 
-/// The name of the country behind the address.
+/// Returns the bit of the country's name after the address; 0 without one.
 fn trailing(tokens: &[Token], noise: u64) -> u64 {
     let last = (0..tokens.len()).rev().find(|at| noise & bit(*at) == 0);
     let country = last.filter(|at| *at > 0 && tokens[*at].text == "france");
     country.map_or(0, bit)
 }
 
-/// Whether a token may number a door, a floor or a box.
+/// Returns whether a token may be the number of a door, a floor or a box.
 fn is_value(token: &Token) -> bool {
     (token.is_number() && token.text.len() < 6)
         || (token.text.len() == 1 && !matches!(token.text.as_str(), "d" | "l"))
 }
 
-/// Whether a street's name probably begins here.
+/// Returns whether a street's name probably begins here.
 fn opens_street(token: &Token) -> bool {
     let expanded = lexicon::expansions(&token.text);
     lexicon::is_street_type(&token.text)

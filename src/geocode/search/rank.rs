@@ -1,4 +1,4 @@
-//! Ranks candidates, and says of each how its parts agree with the query and how probable it is.
+//! Ranks candidates, and determines how the parts of each agree with the query and how probable it is.
 
 use super::align::Fit;
 use super::calibration::{self, FEATURES};
@@ -7,41 +7,41 @@ use super::{Candidate, Geocoder, NumberMatch, ResultKind, SearchRequest, Target}
 use toise_geo::distance::planar_distance_m;
 use toise_geo::places::Places;
 
-/// Greatest evidence a reading may have.
+/// Maximum evidence of a reading.
 const EVIDENCE_MAX: f32 = 1.12;
-/// Share of a street's score that its place decides.
+/// Share of a street's score that its place determines.
 const PLACE_SHARE: f32 = 0.5;
-/// Best score of a commune.
+/// Maximum score of a commune.
 const COMMUNE_BEST: f32 = 0.95;
-/// What a house number of the base adds, and one that is not in it costs.
+/// Score that a house number of the base adds, and that a missing one costs.
 const NUMBER_FOUND: f32 = 0.02;
 const NUMBER_MISSING: f32 = 0.06;
-/// Greatest preference for what lies near the position given, and the distance at which it falls to 1/e, metres.
+/// Maximum bonus for results near the requested position, and the distance at which it falls to 1/e, metres.
 const NEAR: f32 = 0.1;
 const NEAR_M: f64 = 20_000.0;
 /// Weight of importance, which only breaks ties.
 const IMPORTANCE_WEIGHT: f32 = 0.01;
-/// Likeness from which a name counts as written exactly: abbreviations do.
+/// Minimum likeness of a name that counts as written exactly; abbreviations reach it.
 const EXACT: f32 = 0.95;
-/// Below this a result is none.
+/// Minimum score of a result.
 const SCORE_MIN: f32 = 0.2;
-/// Maximum candidates that are ranked.
+/// Maximum number of candidates that are ranked.
 const MATCHES_MAX: usize = 50;
-/// Candidates ranked beyond those asked for.
+/// Candidates ranked beyond the requested number.
 const MATCHES_BEYOND: usize = 8;
-/// Distance within which two results are one spot, metres.
+/// Distance within which two results count as one spot, metres.
 const SPOT_M: f64 = 100.0;
-/// Difference of two results that are equally good: a little more than importance makes.
+/// Maximum difference of results that count as equally good: a little more than importance adds.
 const TIED: f32 = 0.012;
-/// Greatest margin to the next result that counts.
+/// Maximum margin to the next result that counts.
 const MARGIN_MAX: f32 = 0.3;
 
-/// How a part of an address agrees with the query.
+/// Agreement of a part of an address with the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartMatch {
     /// As written, or as usually abbreviated.
     Exact,
-    /// Written otherwise.
+    /// Written differently.
     Fuzzy,
     /// Not in the query, or not in the base.
     Missing,
@@ -50,7 +50,7 @@ pub enum PartMatch {
 }
 
 impl PartMatch {
-    /// Its name in the contract.
+    /// Returns its name in the contract.
     pub fn name(self) -> &'static str {
         match self {
             PartMatch::Exact => "exact",
@@ -61,7 +61,7 @@ impl PartMatch {
     }
 }
 
-/// How the parts of an address agree with the query.
+/// Agreement of the parts of an address with the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Matched {
     /// House number.
@@ -81,23 +81,23 @@ pub struct Match {
     pub street: Option<(usize, u32)>,
     /// The commune, as an index into the table of places; for a street only where its commune is in the table.
     pub place: Option<u32>,
-    /// How the house number was found.
+    /// Outcome of the search for the house number.
     pub number: NumberMatch,
-    /// What kind of result it is.
+    /// Kind of result.
     pub kind: ResultKind,
-    /// Probability that this is the address meant, 0 to 1.
+    /// Probability that this is the intended address, 0 to 1.
     pub probability: f32,
     /// How well it fits, before calibration.
     pub score: f32,
-    /// How its parts agree.
+    /// Agreement of its parts with the query.
     pub matched: Matched,
-    /// What the probability was computed from.
+    /// The features that the probability was computed from.
     pub features: [f32; FEATURES],
     /// Importance, 0 to 1.
     pub importance: f32,
 }
 
-/// The score of a street.
+/// Returns the score of a street.
 pub(super) fn score(candidate: &Candidate) -> f32 {
     let fit = candidate.fit.as_ref().map_or(0.0, Fit::score);
     let place = (candidate.evidence / EVIDENCE_MAX).clamp(0.0, 1.0);
@@ -109,35 +109,35 @@ pub(super) fn score(candidate: &Candidate) -> f32 {
     fit * (1.0 - PLACE_SHARE + PLACE_SHARE * place) + number
 }
 
-/// The best score a street of a reading with this evidence can have.
+/// Returns the best score that a street of a reading with this evidence can have.
 pub(super) fn best_score(evidence: f32) -> f32 {
     let place = (evidence / EVIDENCE_MAX).clamp(0.0, 1.0);
     1.0 - PLACE_SHARE + PLACE_SHARE * place + NUMBER_FOUND
 }
 
-/// The fit below which a street of a reading with this evidence cannot reach a score.
+/// Returns the fit below which a street of a reading with this evidence cannot reach a score.
 pub(super) fn least_fit(evidence: f32, score: f32) -> f32 {
     (score - NUMBER_FOUND) / (best_score(evidence) - NUMBER_FOUND)
 }
 
-/// The score of a commune.
+/// Returns the score of a commune.
 pub(super) fn commune_score(evidence: f32) -> f32 {
     COMMUNE_BEST * (evidence / EVIDENCE_MAX).clamp(0.0, 1.0)
 }
 
-/// Importance as the base's publisher computes it.
+/// Computes importance as the publisher of the base does.
 pub(crate) fn importance(population: u32, numbers: u32) -> f32 {
     (((1.0 + population as f32 / 3.0).ln() + (1.0 + numbers as f32).ln()) / 20.0).clamp(0.0, 1.0)
 }
 
-/// A candidate in its place among the results.
+/// A candidate with its order among the results.
 struct Ranked<'c> {
     order: f32,
     candidate: &'c Candidate,
     about: About,
 }
 
-/// What a candidate is.
+/// Properties of a candidate.
 struct About {
     place: u32,
     kind: ResultKind,
@@ -156,7 +156,7 @@ pub(super) fn rank(
             .iter_mut()
             .for_each(|one| one.number = NumberMatch::NotAsked);
     }
-    // What is near may rise above what fits better.
+    // A near result may rank above one that fits better.
     let enough = match request.near {
         Some(_) => MATCHES_MAX,
         None => (request.limit + MATCHES_BEYOND).min(MATCHES_MAX),
@@ -219,7 +219,7 @@ fn is_same(one: &Candidate, other: &Candidate) -> bool {
     }
 }
 
-/// The commune of today that a place belongs to.
+/// Returns the current commune that a place belongs to.
 fn root(place: u32) -> u32 {
     let parent = Places::get().place(place).and_then(|place| place.parent);
     parent.unwrap_or(place)
@@ -253,7 +253,7 @@ fn about(geocoder: &Geocoder, candidate: &Candidate) -> Option<About> {
     })
 }
 
-/// The postal code of a candidate's house number or street; 0 for a commune, which may have several.
+/// Returns the postal code of a candidate's house number or street; 0 for a commune, which may have several.
 fn own_postal_code(geocoder: &Geocoder, candidate: &Candidate) -> u32 {
     match (&candidate.number, &candidate.target) {
         (NumberMatch::Found(house) | NumberMatch::OtherSuffix(house), _) => house.postal_code,
@@ -284,7 +284,7 @@ fn is_wanted(
     }
 }
 
-/// Preference for what lies near; never above a town that the query names.
+/// Returns the bonus for a near result; 0 for a street whose town the query names.
 fn nearness(request: &SearchRequest, candidate: &Candidate, position: (f64, f64)) -> f32 {
     let Some((lat, lon)) = request.near else {
         return 0.0;
@@ -296,7 +296,7 @@ fn nearness(request: &SearchRequest, candidate: &Candidate, position: (f64, f64)
     NEAR * (-metres / NEAR_M).exp() as f32
 }
 
-/// Latitude and longitude of a match, degrees.
+/// Returns the latitude and longitude of a match, degrees.
 pub fn position(geocoder: &Geocoder, one: &Match) -> (f64, f64) {
     match (&one.number, one.street) {
         (NumberMatch::Found(house) | NumberMatch::OtherSuffix(house), _) => (house.lat, house.lon),
@@ -308,12 +308,12 @@ pub fn position(geocoder: &Geocoder, one: &Match) -> (f64, f64) {
     }
 }
 
-/// How much better a result is than the best other one at another spot.
+/// Returns how much better a result is than the best other one at another spot.
 fn margin(found: &[Ranked<'_>], index: usize) -> f32 {
     let here = found[index].about.position;
     let other = found.iter().enumerate().find(|(other, one)| {
         let there = one.about.position;
-        // Two names of one spot do not make each other doubtful.
+        // Two names of the same spot do not make each other doubtful.
         *other != index && planar_distance_m(here.0, here.1, there.0, there.1) > SPOT_M
     });
     found[index].candidate.score - other.map_or(0.0, |(_, one)| one.candidate.score)
@@ -380,7 +380,8 @@ fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: u32
     }
 }
 
-/// What the first result can be sure of at most: results of the same score at other spots are as probable.
+/// Returns the maximum probability of the first result: results with the same score at other spots are equally
+/// probable.
 fn share_of_first(found: &[Ranked<'_>]) -> f32 {
     let Some(first) = found.first() else {
         return 1.0;
@@ -397,8 +398,8 @@ fn share_of_first(found: &[Ranked<'_>]) -> f32 {
     1.0 / spots.len() as f32
 }
 
-/// The first match is as probable as calibration says, but no more than `share`; the rest share what it leaves, as far
-/// as they fit.
+/// Caps the probabilities: that of the first match at `share`, that of the second at what the first leaves (at least
+/// half of the first), and each other one at that of the match before.
 fn give_probabilities(matches: &mut [Match], share: f32) {
     let mut ceiling = share;
     for (index, one) in matches.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Searches in a base of a few streets: what people write, and what must not be answered.
+//! Tests of searches in a base of a few streets: texts that people write, and texts that must not be answered.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -157,7 +157,7 @@ fn search(geocoder: &Geocoder, text: &str, autocomplete: bool) -> Vec<Match> {
     geocoder.search(&request)
 }
 
-/// `12bis Rue …, 48095` of a match.
+/// Formats a match as `12bis Rue …, 48095`.
 fn label(geocoder: &Geocoder, one: &Match) -> String {
     let place = one
         .place
@@ -265,7 +265,7 @@ fn an_address_is_found_however_it_is_written() {
     }
 }
 
-/// An address in Mende.
+/// Returns an address in Mende.
 fn in_mende(street: &str, name: &str, number: Option<u32>, suffix: &str) -> AddressRow {
     let tail = if suffix.is_empty() {
         String::new()
@@ -479,7 +479,7 @@ fn a_street_that_may_lie_in_several_towns_is_never_certain() {
     assert!(found[0].probability <= 0.5, "{}", found[0].probability);
 }
 
-/// A Place de la Mairie in each of some communes, one to the north of the other.
+/// Returns a Place de la Mairie in each of some communes, one to the north of the other.
 fn town_halls() -> Vec<AddressRow> {
     let communes = Places::get().all().iter();
     let communes =
