@@ -10,8 +10,8 @@ use super::distance::planar_distance_m;
 use super::place_names::{city_of, fold, index};
 use super::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
 
-/// Distance around a position within which there must be only one department, in metres. Contours are simplified to 100
-/// m.
+/// Distance around a position within which there must be only one department, in metres. Contours are simplified to
+/// 100 m.
 const BORDER_M: f64 = 200.0;
 /// Maximum distance of a position from the centre of the commune named with it, metres. Communes with the same name are
 /// farther apart than the largest commune extends.

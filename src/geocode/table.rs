@@ -6,10 +6,10 @@ use toise_lake::schema::{Column, ColumnKind, TableSchema};
 
 /// Value of `kind` for an address with a house number.
 pub const ADDRESS: &str = "address";
-/// Value of `kind` for a named place without one.
+/// Value of `kind` for a named place without a house number.
 pub const PLACE: &str = "place";
 
-/// Name, type, and whether queries filter on it.
+/// Name and type of each column, and whether queries filter on it.
 const COLUMNS: [(&str, ColumnKind, bool); 20] = [
     ("id", ColumnKind::Text, true),
     ("kind", ColumnKind::Category, true),
@@ -39,7 +39,7 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
         kind: *kind,
         filterable: *filterable,
     });
-    // Rows have no date: an edition replaces what it covers whatever the year.
+    // Rows have no date: an edition replaces what it covers, whatever the year.
     TableSchema::projection(
         "ban",
         columns.collect(),
@@ -51,7 +51,7 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
     )
 });
 
-/// The table's columns.
+/// Returns the table's columns.
 pub fn schema() -> &'static TableSchema {
     &SCHEMA
 }

@@ -50,7 +50,7 @@ const V4_RANGES: [V4Range; 18] = [
     (Ipv4Addr::new(224, 0, 0, 0), 3, MULTICAST),
 ];
 
-/// Ranges that have a description of their own.
+/// Ranges with their own description.
 const V6_RANGES: [V6Range; 14] = [
     (Ipv6Addr::UNSPECIFIED, 128, LOOPBACK),
     (Ipv6Addr::LOCALHOST, 128, LOOPBACK),
@@ -79,7 +79,7 @@ const V6_RANGES: [V6Range; 14] = [
 /// Global unicast: first address and prefix length.
 const V6_GLOBAL: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// Why an address is not public; `None` if it is public.
+/// Returns why an address is not public; `None` if it is public.
 pub fn non_public_reason(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => V4_RANGES

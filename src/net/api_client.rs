@@ -1,4 +1,4 @@
-//! Calls of a server of this project that the operator names, such as by `toise sql --url`.
+//! Calls a server of this project that the operator names, for example by `toise sql --url`.
 //!
 //! The address is the operator's own choice, so it may be a private one, unlike the addresses of customers.
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Maximum time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum bytes of an error that are read.
+/// Maximum bytes of an error response that are read.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
 /// Errors of a call.
@@ -22,18 +22,18 @@ pub enum Error {
     Connection {
         /// Address of the server.
         url: String,
-        /// Why.
+        /// The cause.
         source: reqwest::Error,
     },
     /// The server answered with an error.
     #[error("{0}")]
     Refused(String),
-    /// The answer is longer than the caller takes.
+    /// The answer is longer than the caller accepts.
     #[error("the answer is longer than {0} bytes")]
     TooLong(usize),
 }
 
-/// The innermost reason, which says more than the outer ones.
+/// Returns the innermost reason, which is more informative than the outer ones.
 fn reason(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(source) = innermost.source() {
@@ -71,11 +71,11 @@ impl ApiClient {
         }
     }
 
-    /// Sends a request, with a JSON body if there is one, and returns the status and the whole body of the answer, also
-    /// of one that is an error. `target` is the path, with the query if there is one.
+    /// Sends a request, with a JSON body if there is one, and returns the status and the whole body of the answer, even
+    /// of an error. `target` is the path, with the query if there is one.
     ///
     /// # Errors
-    /// The server cannot be reached, or answers more than `bytes_max`.
+    /// The server cannot be reached, or answers with more than `bytes_max` bytes.
     pub async fn send(
         &self,
         method: Method,
@@ -109,7 +109,8 @@ impl ApiClient {
         Ok((status, whole.freeze()))
     }
 
-    /// Posts a JSON body to a path and returns the body of the answer as it comes; dropping it hangs up.
+    /// Posts a JSON body to a path and returns the body of the answer as a stream; dropping the stream closes the
+    /// connection.
     ///
     /// # Errors
     /// The server cannot be reached, or answers with an error, whose message is returned.

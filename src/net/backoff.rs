@@ -1,5 +1,5 @@
-//! When to try again: the limits of the client, and the wait before another attempt, which is what the server demands
-//! or otherwise exponential backoff with jitter.
+//! The retry policy: the limits of the client, and the wait before another attempt, which is what the server demands or
+//! otherwise exponential backoff with jitter.
 
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ impl Default for RetryPolicy {
     }
 }
 
-/// The wait after a number of failed attempts: it doubles with each attempt up to the maximum of the policy, times a
-/// random factor from 0.5 to 1.
+/// Returns the wait after a number of failed attempts: it doubles with each attempt up to the maximum of the policy,
+/// times a random factor from 0.5 to 1.
 pub(super) fn backoff(policy: &RetryPolicy, attempts: u32) -> Duration {
     let doubled = policy
         .backoff_first
@@ -47,7 +47,7 @@ pub(super) fn backoff(policy: &RetryPolicy, attempts: u32) -> Duration {
         .mul_f64(rand::random_range(0.5..=1.0))
 }
 
-/// The wait that `Retry-After` demands from `now` on, given in seconds or as a date.
+/// Returns the wait that `Retry-After` demands from `now` on, given in seconds or as a date.
 pub(super) fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {

@@ -199,7 +199,7 @@ async fn read(
     Ok(Ok(body))
 }
 
-/// The error with its causes, since reqwest puts the informative part into them.
+/// Formats an error with its causes, since reqwest puts the informative part into them.
 pub(super) fn explain(error: &reqwest::Error) -> String {
     use std::error::Error as _;
     let mut text = error.to_string();

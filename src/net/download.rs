@@ -48,7 +48,7 @@ impl RemoteVersion {
         }
     }
 
-    /// Value for `If-Range`, in which weak tags are not allowed.
+    /// Returns the value for `If-Range`, in which weak tags are not allowed.
     fn validator(&self) -> Option<&str> {
         let strong = self.etag.as_deref().filter(|etag| !etag.starts_with("W/"));
         strong.or(self.last_modified.as_deref())
@@ -203,8 +203,8 @@ impl Client {
     }
 }
 
-/// Appends a body to a file that holds `start` bytes and makes it durable; returns the bytes it holds then, and why the
-/// connection broke off, if it did.
+/// Appends a body to a file that holds `start` bytes and makes it durable. Returns the file's new length, and the
+/// reason if the connection broke off.
 async fn append(
     answer: Response,
     url: &str,
@@ -246,7 +246,7 @@ enum ReceiveOutcome {
     Restart,
 }
 
-/// Whether a partial response starts where the downloaded part ends.
+/// Returns whether a partial response starts where the downloaded part ends.
 fn continues(headers: &HeaderMap, part_bytes: u64) -> bool {
     headers
         .get(CONTENT_RANGE)

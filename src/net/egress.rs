@@ -1,9 +1,9 @@
 //! The egress guard: restricts the URLs of customers to https and public hosts.
 //!
-//! A URL is checked when it is submitted ([`EgressGuard::check`]) and again at every request: literal addresses before the
-//! request, names when they are resolved, by passing only the checked addresses to the connection. A name that later
-//! points elsewhere therefore reaches nothing it should not. An operator may exempt hosts by name, for trials on one
-//! machine.
+//! A URL is checked when it is submitted ([`EgressGuard::check`]) and again at every request: literal addresses before
+//! the request, names when they are resolved, by passing only the checked addresses to the connection. A name that
+//! later points to a private address therefore cannot be used to reach it. An operator may exempt hosts by name, for
+//! trials on one machine.
 
 use std::collections::HashSet;
 use std::io;
@@ -38,7 +38,7 @@ const LOCAL_ENDINGS: [&str; 14] = [
     "onion",
 ];
 
-/// Why a URL is refused; the message completes "webhook_url ...".
+/// Reason that a URL is refused; the message completes "webhook_url ...".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlRefusal {
     /// It is not a URL.
@@ -129,7 +129,7 @@ fn key(host: &Host<impl AsRef<str>>) -> String {
     }
 }
 
-/// What a URL may contain, depending on its use.
+/// The use of a URL, which determines what it may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EgressPurpose {
     /// Receivers of customers: https on any port.
@@ -169,13 +169,13 @@ impl EgressGuard {
         }
     }
 
-    /// The same with its look-ups on threads of a supervisor.
+    /// Runs the lookups on threads of a supervisor.
     pub fn supervised_by(self, supervisor: &Supervisor) -> Self {
         let lookups = self.lookups.supervised_by(supervisor);
         Self { lookups, ..self }
     }
 
-    /// The same for pages of portals: the usual port only, plain http where it is allowed.
+    /// Applies the rules for pages of portals: only the default port, and plain http if it is enabled.
     pub fn with_page_rules(self, plain_http: bool) -> Self {
         let purpose = EgressPurpose::Pages { plain_http };
         Self { purpose, ..self }
@@ -258,7 +258,7 @@ impl EgressGuard {
         Ok(url)
     }
 
-    /// The addresses that a connection to a name may use: the public ones, or all addresses of an exempt name.
+    /// Returns the addresses that a connection to a name may use: the public ones, or all addresses of an exempt name.
     async fn admitted(&self, name: &str) -> Result<Vec<IpAddr>, UrlRefusal> {
         let mut addresses = found(name, self.lookups.resolve_for_connection(name).await)?;
         if !self.allowed.holds_name(name) {
@@ -271,7 +271,7 @@ impl EgressGuard {
     }
 }
 
-/// The result of a lookup; an error if there are no addresses.
+/// Returns the addresses of a lookup; an error if there are none.
 fn found(name: &str, answer: io::Result<Vec<IpAddr>>) -> Result<Vec<IpAddr>, UrlRefusal> {
     let addresses = answer.ok().filter(|addresses| !addresses.is_empty());
     addresses.ok_or_else(|| UrlRefusal::Unresolved(name.to_owned()))
@@ -291,7 +291,7 @@ impl Resolve for EgressGuard {
     }
 }
 
-/// Why a name cannot be that of a public host; `None` if it can.
+/// Returns why a name cannot be that of a public host; `None` if it can.
 fn non_public_name_reason(name: &str) -> Option<&'static str> {
     let name = name.trim_end_matches('.');
     if !name.contains('.') {

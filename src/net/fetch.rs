@@ -1,8 +1,8 @@
 //! Fetches one page of a portal politely, with limits on time and size, and only from public addresses.
 //!
 //! Redirects within a host are followed here; each step is checked like the first: form, address, `robots.txt`. A
-//! redirect to another host is returned as a [`RedirectTrail`], so that the other host is requested in its own turn. No proxy
-//! is used, so the connection goes to the address that was checked. The time limit covers only the time spent on
+//! redirect to another host is returned as a [`RedirectTrail`], so that the other host is requested in its own turn. No
+//! proxy is used, so the connection goes to the address that was checked. The time limit covers only the time spent on
 //! requests, from the first address to the last byte. The size limit applies after decompression, so a decompression
 //! bomb is cut off early.
 
@@ -51,7 +51,7 @@ pub struct FetchedPage {
     pub bytes: Bytes,
 }
 
-/// Why a page could not be fetched.
+/// Reason that a page could not be fetched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FetchFailure {
     /// The egress guard refuses the address.
@@ -82,7 +82,7 @@ pub enum FetchFailure {
         reason: String,
         /// Time after which the portal allows another request.
         retry_after: Option<Duration>,
-        /// Whether not even a connection could be made: there is no such name, or nobody answers there.
+        /// Whether not even a connection could be made: the name does not exist, or no server answers.
         is_unreachable: bool,
     },
 }
@@ -114,7 +114,7 @@ pub struct RedirectTrail {
 }
 
 impl RedirectTrail {
-    /// The host at which the fetch continues; `None` if no redirect was followed yet.
+    /// Returns the host at which the fetch continues; `None` if no redirect was followed yet.
     pub fn host(&self) -> Option<&str> {
         self.next.as_ref()?.host_str()
     }
@@ -271,7 +271,7 @@ impl Fetcher {
         }
     }
 
-    /// Target of a redirect response, checked like the first address.
+    /// Returns the target of a redirect, checked like the first address; `None` for any other response.
     fn redirected(&self, url: &Url, response: &Response) -> Result<Option<Url>, FetchFailure> {
         if !response.status().is_redirection() || response.status() == StatusCode::NOT_MODIFIED {
             return Ok(None);

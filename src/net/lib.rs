@@ -1,7 +1,8 @@
 //! Outgoing network traffic: every request that leaves this machine goes through here.
 //!
-//! [`client`] downloads what an operator configures. [`webhook_client`] sends webhooks and [`fetch`] gets pages of portals; both
-//! reach only hosts that the egress guard in [`egress`] admits. [`api_client`] calls a server that the operator names.
+//! [`client`] downloads what an operator configures. [`webhook_client`] sends webhooks and [`fetch`] gets pages of
+//! portals; both reach only hosts that the egress guard in [`egress`] admits. [`api_client`] calls a server that the
+//! operator names.
 
 #![forbid(unsafe_code)]
 

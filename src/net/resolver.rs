@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use toise_base::supervise::Supervisor;
 
-/// Questions under way at once.
+/// Maximum concurrent lookups.
 pub const LOOKUPS_MAX: usize = 64;
 /// Maximum concurrent lookups for checks of addresses; they count towards [`LOOKUPS_MAX`].
 pub const CHECKS_MAX: usize = 32;
@@ -29,7 +29,7 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
 const CACHED_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum age of an earlier result.
 const CACHE_TTL: Duration = Duration::from_secs(24 * 3_600);
-/// Names whose last answers are kept.
+/// Maximum number of names whose last results are kept.
 const CACHE_ENTRIES_MAX: u64 = 4_096;
 
 /// Resolves a name; blocks until the name service answers.
@@ -42,7 +42,7 @@ pub(super) struct NameResolver {
     supervisor: Supervisor,
     permits: Arc<Semaphore>,
     checks: Arc<Semaphore>,
-    /// What the name service last said of names.
+    /// The last result of each name.
     known: Cache<String, Arc<[IpAddr]>>,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Debug for NameResolver {
 }
 
 impl NameResolver {
-    /// Resolves names through a function that may block its thread.
+    /// Creates a resolver with a function that may block its thread.
     pub fn new(ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static) -> Self {
         Self {
             ask: Arc::new(ask),
@@ -68,13 +68,13 @@ impl NameResolver {
         }
     }
 
-    /// The same on threads of a supervisor.
+    /// Runs the lookups on threads of a supervisor.
     pub fn supervised_by(self, supervisor: &Supervisor) -> Self {
         let supervisor = supervisor.clone();
         Self { supervisor, ..self }
     }
 
-    /// Asks the system.
+    /// Creates a resolver that uses the system's name service.
     pub fn system() -> Self {
         Self::new(|name| {
             Ok((name, 0)
@@ -120,7 +120,7 @@ impl NameResolver {
         }
     }
 
-    /// Asks in its turn; the places come back with the thread.
+    /// Runs a lookup on a thread as soon as a permit is free; the permits are released when the thread ends.
     async fn look_up(
         &self,
         name: &str,
@@ -133,7 +133,7 @@ impl NameResolver {
             pulse.turn();
             let answer = ask(&name);
             drop((check, place));
-            // Whoever asked may have given up.
+            // The caller may have timed out.
             let _ = tell.send(answer);
         })?;
         told.await.map_err(io::Error::other)?
@@ -172,7 +172,7 @@ mod tests {
         let service = Arc::<Service>::default();
         let asked = Arc::clone(&service);
         let lookups = NameResolver::new(move |name| asked.answer(name));
-        // One blocking thread in all: a lookup on it would never return it.
+        // Only one blocking thread: a lookup on it would never release it.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .max_blocking_threads(1)

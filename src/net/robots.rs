@@ -15,15 +15,15 @@ use tokio::sync::OnceCell;
 
 /// How long a file is cached.
 const CACHE_TTL: Duration = Duration::from_secs(24 * 3600);
-/// How long a failed fetch of a file is not repeated: shorter than any pause between two attempts at a page, which would
-/// otherwise find the same failure again without asking.
+/// Time for which a failed fetch of a file is not repeated. It is shorter than any pause between two attempts at a
+/// page, which would otherwise get the same failure again without a request.
 const FAILURE_TTL: Duration = Duration::from_secs(4);
-/// Bytes that files kept at once came as; past them those asked for longest ago are forgotten. As rules they take some
-/// four times that.
+/// Maximum size of all cached files together, in bytes as received; beyond it the least recently used are evicted. As
+/// rules they take about four times that.
 const BYTES_MAX: u64 = 32 << 20;
-/// Bytes the smallest file counts as, so that some 10,000 are kept at most.
+/// Minimum bytes that a file counts as, so that about 10,000 are cached at most.
 const FILE_BYTES_MIN: u32 = 3_355;
-/// Longest delay between requests that is honoured.
+/// Maximum delay between requests that is honoured.
 const CRAWL_DELAY_MAX: Duration = Duration::from_secs(60);
 
 /// The rules for a host.
@@ -66,7 +66,7 @@ impl RobotsRules {
         RobotsRules::Known(Arc::new(ParsedRobots { robots, bytes }))
     }
 
-    /// Pause between requests that the file demands, limited to [`CRAWL_DELAY_MAX`].
+    /// Returns the pause between requests that the file demands, limited to [`CRAWL_DELAY_MAX`].
     pub(super) fn crawl_delay(&self) -> Option<Duration> {
         match self {
             RobotsRules::Known(known) => known
@@ -86,7 +86,7 @@ impl RobotsRules {
     }
 }
 
-/// A file, empty while it is fetched; whoever else asks for it meanwhile waits for the same fetch.
+/// A file, empty while it is being fetched; other requests for it wait for the same fetch.
 type RobotsSlot = Arc<OnceCell<RobotsRules>>;
 
 /// The files of all portals. Cheap to clone.
@@ -125,14 +125,14 @@ impl RobotsCache {
         });
         let rules = rules.await.clone();
         if is_fetched {
-            // Its weight and how long it counts are known only now.
+            // Its weight and its lifetime are known only now.
             self.0.insert(origin, Arc::clone(&slot));
         }
         rules
     }
 }
 
-/// For how long a file counts.
+/// Lifetime of cached files.
 struct Lasting;
 
 impl Expiry<String, RobotsSlot> for Lasting {

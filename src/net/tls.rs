@@ -1,4 +1,4 @@
-//! The cryptography behind every outgoing connection: ring, chosen once for the process.
+//! Sets up the cryptography of every outgoing connection: ring, chosen once for the process.
 
 use rustls::crypto::ring;
 

@@ -1,4 +1,4 @@
-//! One POST to a customer's receiver, with limits on time and response size, to public addresses only.
+//! Sends one POST to a customer's receiver, with limits on time and response size, to public addresses only.
 //!
 //! The one second allowed for a response starts when the whole request has been sent, not when the connection was
 //! requested or while a long body goes over a slow line. The body therefore signals when its first and last bytes are
@@ -40,7 +40,7 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum idle connections per host.
 const IDLE_PER_HOST_MAX: usize = 16;
 
-/// Why a request got no response.
+/// Reason that a request got no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostFailure {
     /// The egress guard refuses the address.
@@ -98,7 +98,7 @@ pub struct WebhookClient {
 }
 
 impl WebhookClient {
-    /// Creates a poster whose requests are limited by an egress guard.
+    /// Creates a client whose requests are limited by an egress guard.
     ///
     /// # Errors
     /// TLS is not available on this machine.
@@ -176,8 +176,8 @@ impl WebhookClient {
     }
 }
 
-/// Waits for the response to a request whose first byte was sent at `sent_at`: until the time for the body is over, and
-/// from its last byte on for the time of an answer.
+/// Waits for the response to a request whose first byte was sent at `sent_at`: at most [`UPLOAD_TIMEOUT`] for the body,
+/// and [`ANSWER_TIMEOUT`] from its last byte on.
 async fn response_to(
     mut answer: Pin<&mut impl Future<Output = reqwest::Result<reqwest::Response>>>,
     mut whole: oneshot::Receiver<Instant>,
@@ -216,7 +216,7 @@ fn send_failure(error: Option<reqwest::Error>) -> PostFailure {
     }
 }
 
-/// The egress guard's refusal among the causes of an error.
+/// Returns the egress guard's refusal among the causes of an error.
 pub(super) fn refusal(error: &reqwest::Error) -> Option<UrlRefusal> {
     use std::error::Error as _;
     let mut cause = error.source();
@@ -229,7 +229,7 @@ pub(super) fn refusal(error: &reqwest::Error) -> Option<UrlRefusal> {
     None
 }
 
-/// The causes of an error without the URL at its start, which may hold secrets of the owner.
+/// Returns the causes of an error without the URL at its start, which may hold secrets of the owner.
 pub(super) fn causes(error: &reqwest::Error) -> String {
     use std::error::Error as _;
     let text = explain(error);

@@ -126,8 +126,8 @@ impl Geocoder {
         candidates.truncate(begin + KEPT_OF_READING);
     }
 
-    /// Returns, by segment, the streets that have the rarest of the distinctive words, and also the next rarest if any
-    /// street has both.
+    /// Returns, by segment, the streets that have the rarest of the distinctive words, reduced to those that also have
+    /// the next rarest, if there are any.
     ///
     /// A word that no segment has is replaced by the words like it that begin with the same letter.
     fn streets_with_rarest(

@@ -1,15 +1,15 @@
 //! Symmetric deletion: a name and a text one edit apart share a form when up to one letter of each is left out.
 
-/// Names by the digest of what is left of them when at most one letter is left out.
+/// Index of names by the digests of their forms with at most one letter left out.
 ///
-/// 40,000 names leave half a million digests, 6 MB. Most texts are no name's neighbour, which a filter of one bit per
-/// digest, 1 MiB, says of each digest with one read.
+/// 40,000 names give half a million digests, 6 MB. Most texts are not near any name. A filter of one bit per digest,
+/// 1 MiB, rules out a digest with one read.
 #[derive(Default)]
 pub struct Deletions {
     filter: Vec<u64>,
     /// Where the entries of a bucket begin.
     starts: Vec<u32>,
-    /// Middle bits of the digest, and the number of the name.
+    /// Low 32 bits of the digest, and the number of the name.
     entries: Vec<(u32, u32)>,
 }
 
@@ -19,7 +19,7 @@ impl Deletions {
     /// Bits of a digest that choose its bucket.
     const BUCKET_BITS: u32 = 18;
 
-    /// Of names and their numbers.
+    /// Creates the index from names and their numbers.
     pub fn new<'n>(names: impl Iterator<Item = (u32, &'n str)>) -> Self {
         let mut all = Vec::new();
         for (number, name) in names {
@@ -49,8 +49,8 @@ impl Deletions {
         (digest >> (64 - Self::BUCKET_BITS)) as usize
     }
 
-    /// Calls `each` with the numbers of names that may be one edit from a text, some of them more than once, and of
-    /// few others, whose digests agree by chance.
+    /// Calls `each` with the numbers of names that may be one edit from a text. Some numbers are repeated, and a few
+    /// belong to other names whose digests agree by chance.
     pub fn each_neighbour(&self, text: &str, mut each: impl FnMut(u32)) {
         each_deletion(text, |digest| self.each_name(digest, &mut each));
     }
@@ -73,7 +73,7 @@ impl Deletions {
 
 /// Calls `each` with the digests of a name, whole and with each letter left out.
 ///
-/// The digest of a text is a polynomial of its bytes, so that one letter less costs two multiplications.
+/// The digest of a text is a polynomial of its bytes, so that leaving out a letter costs two multiplications.
 fn each_deletion(name: &str, mut each: impl FnMut(u64)) {
     const BASE: u64 = 0x0100_0000_01b3;
     let mix = |sum: u64| {
@@ -85,7 +85,7 @@ fn each_deletion(name: &str, mut each: impl FnMut(u64)) {
         sum.wrapping_mul(BASE).wrapping_add(value(&byte))
     });
     each(mix(whole));
-    // `after` is the sum of the bytes behind the letter, `power` its factor of what stands before.
+    // `after` is the sum of the bytes after the letter, `power` the factor of the sum before it.
     let (mut after, mut power) = (0_u64, 1_u64);
     let mut before = whole;
     // The base is odd, so dividing by it is multiplying by its inverse.
@@ -98,7 +98,7 @@ fn each_deletion(name: &str, mut each: impl FnMut(u64)) {
     }
 }
 
-/// The inverse of an odd number modulo 2⁶⁴, by Newton's method.
+/// Returns the inverse of an odd number modulo 2⁶⁴, by Newton's method.
 const fn inverse(odd: u64) -> u64 {
     let mut inverse = odd;
     let mut round = 0;

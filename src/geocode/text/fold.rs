@@ -1,7 +1,7 @@
-//! Splits a text into folded tokens that know where they came from.
+//! Splits a text into folded tokens that record their position in it.
 //!
 //! Folding drops case, accents and ligatures. A token is a run of letters or a run of digits, so `33bis` and
-//! `75011Paris` are two tokens each; [`Token::joined`] says that nothing stood between them.
+//! `75011Paris` are two tokens each; [`Token::joined`] says that nothing is between them.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -15,14 +15,14 @@ pub struct Token {
     pub start: usize,
     /// First byte after it.
     pub end: usize,
-    /// Whether it follows the token before without anything between.
+    /// Whether it follows the previous token directly.
     pub joined: bool,
-    /// Whether a comma, a line break or the like stands before it.
+    /// Whether a comma, a line break or the like precedes it.
     pub after_break: bool,
 }
 
 impl Token {
-    /// Whether it is a number.
+    /// Returns whether it is a number.
     pub fn is_number(&self) -> bool {
         self.text.as_bytes().first().is_some_and(u8::is_ascii_digit)
     }

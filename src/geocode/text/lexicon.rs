@@ -1,4 +1,4 @@
-//! What words of French addresses mean: abbreviations, street types, articles, number suffixes, noise.
+//! Vocabulary of French addresses: abbreviations, street types, articles, number suffixes, noise.
 //!
 //! An abbreviation is an alternative, never a replacement: `r` may be a rue or the letter R.
 
@@ -126,7 +126,7 @@ const ABBREVIATIONS: &[(&str, &[&str])] = &[
 /// Letters of the longest abbreviation.
 pub const ABBREVIATION_MAX: usize = 6;
 
-/// Words that open a street's name and say what kind of way it is, in ascending order.
+/// Street types: words that begin a street's name, such as `rue`; in ascending order.
 const STREET_TYPES: &[&str] = &[
     "allee",
     "allees",
@@ -185,7 +185,7 @@ const STREET_TYPES: &[&str] = &[
     "zone",
 ];
 
-/// Words that say nothing of their own, in ascending order.
+/// Words that carry no meaning alone, in ascending order.
 const ARTICLES: &[&str] = &[
     "a", "au", "aux", "d", "de", "des", "du", "en", "et", "l", "la", "le", "les", "lieu", "ou",
     "sous", "sur",
@@ -219,22 +219,22 @@ fn listed<'t, T>(table: &'t [(&'t str, T)], word: &str) -> Option<&'t T> {
     Some(&table[index].1)
 }
 
-/// The words an abbreviation may stand for; empty for a word that is none.
+/// Returns the words an abbreviation may stand for; empty for any other word.
 pub fn expansions(word: &str) -> &'static [&'static str] {
     listed(ABBREVIATIONS, word).copied().unwrap_or(&[])
 }
 
-/// The words a number may be written as.
+/// Returns the words a number may be written as.
 pub fn numerals(number: &str) -> &'static [&'static str] {
     listed(NUMERALS, number).copied().unwrap_or(&[])
 }
 
-/// Whether a word says what kind of way a street is.
+/// Returns whether a word is a street type.
 pub fn is_street_type(word: &str) -> bool {
     STREET_TYPES.binary_search(&word).is_ok()
 }
 
-/// Whether a word is a month: the number beside it belongs to a date.
+/// Returns whether a word is a month, so that a number next to it belongs to a date.
 pub fn is_month(word: &str) -> bool {
     const MONTHS: [&str; 12] = [
         "janvier",
@@ -253,12 +253,13 @@ pub fn is_month(word: &str) -> bool {
     MONTHS.contains(&word)
 }
 
-/// Whether a word says nothing of its own.
+/// Returns whether a word carries no meaning alone.
 pub fn is_article(word: &str) -> bool {
     ARTICLES.binary_search(&word).is_ok()
 }
 
-/// Code of a number's suffix as the index stores it: 1 to 4 for bis, ter, quater, quinquies, 5 and up for letters.
+/// Returns the code of a number's suffix as the index stores it: 1 to 4 for bis, ter, quater, quinquies, 5 and up for
+/// letters.
 pub fn suffix_code(word: &str) -> Option<u8> {
     Some(match word {
         "bis" => 1,
@@ -274,10 +275,10 @@ pub fn suffix_code(word: &str) -> Option<u8> {
     })
 }
 
-/// Code of a suffix that has none of its own, such as `a bis`, `b1` or `2`: the index stores its text.
+/// Code of a suffix without its own code, such as `a bis`, `b1` or `2`: the index stores its text.
 pub const OTHER_SUFFIX: u8 = 31;
 
-/// The suffix of a code of [`suffix_code`]; empty for 0 and for [`OTHER_SUFFIX`].
+/// Returns the suffix with a code of [`suffix_code`]; empty for 0 and for [`OTHER_SUFFIX`].
 pub fn suffix_text(code: u8) -> &'static str {
     const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
     match code {
@@ -293,7 +294,7 @@ pub fn suffix_text(code: u8) -> &'static str {
     }
 }
 
-/// The suffix a letter often abbreviates: `b` is bis as well as B.
+/// Returns the suffix that a letter often abbreviates, and the reverse: `b` may be bis as well as B.
 pub fn suffix_alias(code: u8) -> Option<u8> {
     match code {
         6 => Some(1),
@@ -306,7 +307,7 @@ pub fn suffix_alias(code: u8) -> Option<u8> {
     }
 }
 
-/// Words that introduce something an address base does not hold, when a number or a letter follows.
+/// Returns whether a word introduces something that an address base does not hold, if a number or a letter follows.
 pub fn is_noise_opener(word: &str) -> bool {
     const DOORS: &[&str] = &[
         "bal", "boite", "bt", "cidex", "entree", "esc", "escalier", "etage", "etg", "hall",
@@ -315,7 +316,7 @@ pub fn is_noise_opener(word: &str) -> bool {
     is_box(word) || DOORS.contains(&word)
 }
 
-/// Those whose number is never a house number: boxes of the post, flats and buildings.
+/// Returns whether a number after a word is never a house number: post boxes, flats and buildings.
 pub fn is_box(word: &str) -> bool {
     const BOXES: &[&str] = &[
         "appartement",
@@ -330,7 +331,8 @@ pub fn is_box(word: &str) -> bool {
     BOXES.contains(&word)
 }
 
-/// Words that open a part of an address which an address base does not hold: `bâtiment les Érables`, `chez Martin`.
+/// Returns whether a word opens a part of an address that an address base does not hold: `bâtiment les Érables`,
+/// `chez Martin`.
 pub fn opens_aside(word: &str) -> bool {
     const OPENERS: &[&str] = &[
         "bat", "batiment", "bt", "centre", "chez", "ferme", "imm", "immeuble", "lieudit",
@@ -338,12 +340,12 @@ pub fn opens_aside(word: &str) -> bool {
     OPENERS.contains(&word)
 }
 
-/// Words behind a town's name that say which part of it: `Mende centre ville`, `Chanac le bourg`.
+/// Returns whether a word after a town's name names a part of the town: `Mende centre ville`, `Chanac le bourg`.
 pub fn is_part_of_town(word: &str) -> bool {
     matches!(word, "bourg" | "centre" | "le" | "ville")
 }
 
-/// Words that say nothing of where an address is.
+/// Returns whether a word says nothing about where an address is.
 pub fn is_noise(word: &str) -> bool {
     matches!(word, "cedex" | "fr" | "rdc")
 }

@@ -1,27 +1,27 @@
-//! How alike a word of a query and a word of the base are, from 0 to 1.
+//! Measures how alike a word of a query and a word of the base are, from 0 to 1.
 //!
-//! A query meets every distinct word of the communes it may mean, so most comparisons must end at once: a signature of
-//! the letters and the lengths bound the edit distance before a letter is compared.
+//! A query is compared with every distinct word of the communes it may mean, so most comparisons must end early: a
+//! signature of the letters and the lengths bound the edit distance before any letter is compared.
 
 use std::cmp::Ordering;
 
 use super::{lexicon, sound};
 
-/// An abbreviation of the word.
+/// Likeness of an abbreviation of the word.
 pub const ABBREVIATION: f32 = 0.97;
-/// A number written in words, or the reverse.
+/// Likeness of a number written in words, or the reverse.
 pub const NUMERAL: f32 = 0.95;
-/// The same sound.
+/// Likeness of a word with the same sound.
 pub const SOUND: f32 = 0.88;
-/// The initial of a first name.
+/// Likeness of the initial of a first name.
 pub const INITIAL: f32 = 0.75;
-/// The likeness of the shortest prefix; a longer one is more alike.
+/// Likeness of the shortest prefix; a longer one is more alike.
 const PREFIX: f32 = 0.8;
-/// The same while the word is still being typed.
+/// Likeness of the shortest prefix while the word is still being typed.
 pub const OPEN_PREFIX: f32 = 0.94;
-/// Minimum letters of a prefix outside autocompletion.
+/// Minimum length of a prefix outside autocompletion, in bytes.
 const PREFIX_MIN: usize = 3;
-/// Maximum letters whose distance is measured; longer words are compared exactly.
+/// Maximum length of words whose distance is measured, in bytes; longer words are compared exactly.
 const MEASURED_MAX: usize = 32;
 
 /// A word of a query, prepared for many comparisons.
@@ -48,7 +48,7 @@ pub struct BaseWord<'w> {
     pub sound: u32,
 }
 
-/// Which letters and digits a word has, and which it has twice.
+/// Returns which letters and digits a word has, and which letters it has twice, as bits.
 pub fn signature(word: &str) -> u64 {
     let mut bits = 0_u64;
     for byte in word.bytes() {
@@ -66,7 +66,7 @@ pub fn signature(word: &str) -> u64 {
     bits
 }
 
-/// Maximum edits between words of which the longer has `letters`.
+/// Returns the maximum number of edits between two words of which the longer has `letters` letters.
 fn edits_max(letters: usize) -> usize {
     match letters {
         0..=2 => 0,
@@ -93,8 +93,8 @@ impl QueryWord {
         }
     }
 
-    /// Whether a word of the base begins with this word, or is the beginning or the end of it: they may be written
-    /// together with a neighbour.
+    /// Returns whether a word of the base begins with this word, or is the beginning or the end of it: they may be
+    /// written together with a neighbour.
     pub fn may_be_glued(&self, other: &str) -> bool {
         let (own, other) = (self.text.as_bytes(), other.as_bytes());
         match own.len().cmp(&other.len()) {
@@ -107,29 +107,29 @@ impl QueryWord {
         }
     }
 
-    /// The folded text.
+    /// Returns the folded text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether a word of the base with this length and signature can be so few edits away that it is alike.
+    /// Returns whether a word of the base with this length and signature may be within the allowed number of edits.
     pub fn may_be_near(&self, length: usize, signature: u64) -> bool {
         let longer = self.text.len().max(length);
         let most = edits_max(longer);
         let difference = self.text.len().abs_diff(length);
-        // A letter more or less changes one bit of the signature, another letter two.
+        // An added or removed letter changes one bit of the signature, a replaced letter two.
         !self.is_number
             && most > 0
             && difference <= most
             && (self.signature ^ signature).count_ones() as usize <= 2 * most - difference
     }
 
-    /// Whether the sound is that of a word of the base.
+    /// Returns whether the word has the sound key of a word of the base.
     pub fn sounds_like(&self, sound: u32) -> bool {
         sound != 0 && self.sound == sound
     }
 
-    /// Bytes that words of the base begin with which this word may stand for, other than by edits and sound.
+    /// Returns the first bytes of the words of the base that this word may stand for, other than by edits and sound.
     pub fn first_bytes(&self) -> impl Iterator<Item = u8> {
         let own = [self.text.as_str()].into_iter();
         let all = own
@@ -138,7 +138,7 @@ impl QueryWord {
         all.filter_map(|word| word.bytes().next())
     }
 
-    /// How alike a word of the base is: 1 for the same word, 0 for another.
+    /// Returns how alike a word of the base is: 1 for the same word, 0 for an unrelated one.
     pub fn likeness(&self, other: BaseWord<'_>) -> f32 {
         if self.signature == other.signature && self.text == other.text {
             return 1.0;
@@ -194,7 +194,7 @@ impl QueryWord {
 }
 
 fn is_abbreviation(short: &str, long: &str) -> bool {
-    // An abbreviation begins as the word does.
+    // An abbreviation begins with the same letter as the word.
     short.len() < long.len().min(lexicon::ABBREVIATION_MAX + 1)
         && short.as_bytes().first() == long.as_bytes().first()
         && lexicon::expansions(short).contains(&long)
@@ -205,11 +205,11 @@ fn is_numeral(number: &str, word: &str) -> bool {
         && lexicon::numerals(number).contains(&word)
 }
 
-/// Edits (insertion, deletion, substitution, transposition of neighbours) between two words; `None` above `most`, and
-/// where a word is longer than 32 bytes.
+/// Returns the number of edits (insertion, deletion, substitution, transposition of neighbours) between two words;
+/// `None` above `most`, and if a word is longer than 32 bytes.
 ///
-/// Words of ASCII take Hyyrö's bit-parallel form of the table (2003): a column of it is a few operations on one word
-/// of the machine, some 15 ns for two words of eight letters.
+/// For ASCII words, uses Hyyrö's bit-parallel form of the table (2003): a column is a few operations on one machine
+/// word, some 15 ns for two words of eight letters.
 pub fn distance(one: &[u8], other: &[u8], most: usize) -> Option<usize> {
     if one.len() > MEASURED_MAX
         || other.len() > MEASURED_MAX
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(likeness("moulin", "jardin"), 0.0);
     }
 
-    /// The textbook table, whole.
+    /// Computes the whole textbook table.
     fn plain(one: &[u8], other: &[u8]) -> usize {
         let mut table = vec![vec![0; other.len() + 1]; one.len() + 1];
         for i in 0..=one.len() {

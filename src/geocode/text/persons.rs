@@ -1,9 +1,9 @@
-//! Titles and first names: what people leave out of a street's name, or write as an initial.
+//! Titles and first names, which people leave out of a street's name or write as an initial.
 //!
-//! `Avenue du Maréchal Foch` is called `avenue Foch`, and `Rue Jean Moulin` `rue Moulin`. What follows them is the name
-//! that tells the street from others.
+//! `Avenue du Maréchal Foch` is called `avenue Foch`, and `Rue Jean Moulin` `rue Moulin`. The name that follows them
+//! distinguishes the street from others.
 
-/// Titles, in ascending order. Saints are none: `Rue Saint-Martin` is not `rue Martin`.
+/// Titles, in ascending order. Saints are not included: `Rue Saint-Martin` is not `rue Martin`.
 const TITLES: &[&str] = &[
     "abbe",
     "adjudant",
@@ -324,12 +324,12 @@ const FIRST_NAMES: &[&str] = &[
     "zoe",
 ];
 
-/// Whether a word is a title.
+/// Returns whether a word is a title.
 pub fn is_title(word: &str) -> bool {
     TITLES.binary_search(&word).is_ok()
 }
 
-/// Whether a word is a first name.
+/// Returns whether a word is a first name.
 pub fn is_first_name(word: &str) -> bool {
     FIRST_NAMES.binary_search(&word).is_ok()
 }

@@ -1,6 +1,7 @@
-//! A key that French words of the same sound share: `Gauthier` and `Gotier`, `Philippe` and `Filip`.
+//! Computes a key that French words with the same sound share: `Gauthier` and `Gotier`, `Philippe` and `Filip`.
 
-/// The sound key of a folded word, as a digest; 0 for a word too short to tell (under four letters) or a number.
+/// Returns the sound key of a folded word, as a digest; 0 for a number or a word that is too short (under four
+/// letters).
 pub fn key(word: &str) -> u32 {
     let bytes = word.as_bytes();
     if bytes.len() < 4 || bytes[0].is_ascii_digit() {
@@ -25,7 +26,7 @@ pub fn key(word: &str) -> u32 {
     digest(&sounds)
 }
 
-/// The sound that a spelling begins with, and how many letters it takes.
+/// Returns the sound that a spelling begins with, and the number of letters of the spelling.
 fn next(rest: &[u8], is_first: bool) -> (&'static str, usize) {
     const GROUPS: [(&[u8], &str); 24] = [
         (b"eaux", "o"),
@@ -54,7 +55,7 @@ fn next(rest: &[u8], is_first: bool) -> (&'static str, usize) {
         (b"ez", "e"),
     ];
     for (spelling, sound) in GROUPS {
-        // Every group has two letters: most are passed over without a call.
+        // Every group has at least two letters: comparing these first rules out most groups without a call.
         let begins = rest.len() > 1 && rest[0] == spelling[0] && rest[1] == spelling[1];
         if begins && rest.starts_with(spelling) {
             return (sound, spelling.len());
@@ -95,7 +96,7 @@ fn next(rest: &[u8], is_first: bool) -> (&'static str, usize) {
     (sound, 1)
 }
 
-/// FNV-1a, never 0.
+/// Returns the FNV-1a hash of bytes, never 0.
 fn digest(bytes: &[u8]) -> u32 {
     let hash = bytes.iter().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)

@@ -1,9 +1,9 @@
-//! Addresses out of what the upstream service answers, and what we say of them.
+//! Converts answers of the upstream service to addresses, and determines their confidence.
 //!
-//! Nothing of the answer is trusted: a feature without the properties that our contract promises, with a score that is
-//! none or with a position that cannot be that of its commune is left out. The score stays as given. The public
-//! service's score says how alike two texts are, not how probable the address is, so [`Confidence`] is derived from it
-//! conservatively: high confidence also needs the town to be named in the query.
+//! Nothing in an answer is trusted: a feature is left out if it lacks properties that our contract promises, if its
+//! score is not valid, or if its position cannot be that of its commune. The score stays as given. The public service's
+//! score measures how alike two texts are, not how probable the address is, so [`Confidence`] is derived from it
+//! conservatively: high confidence also requires that the query names the town.
 
 use std::borrow::Cow;
 
@@ -18,16 +18,17 @@ use toise_geo::distance::planar_distance_m;
 use toise_geo::places::Places;
 use toise_geo::{departments, projection};
 
-/// From this score on a result can be of high confidence.
+/// Minimum score of a result that can have high confidence.
 pub const HIGH_FROM: f64 = 0.95;
-/// From this score on a result is of medium confidence.
+/// Minimum score of a result with medium confidence.
 pub const MEDIUM_FROM: f64 = 0.75;
 /// Maximum length of a property, bytes.
 const TEXT_BYTES_MAX: usize = 500;
-/// Maximum distance of an address from the centre of its commune, metres: the largest, in Guiana, reach that far.
+/// Maximum distance of an address from the centre of its commune, metres: the largest communes, in Guiana, reach that
+/// far.
 const COMMUNE_REACH_M_MAX: f64 = 200_000.0;
 
-/// An address that the upstream service found. It is what the cache keeps.
+/// An address that the upstream service found, as the cache keeps it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     lat: f64,
@@ -49,10 +50,10 @@ pub struct Found {
     importance: f64,
 }
 
-/// Reads the body of an answer; features that cannot be used are left out.
+/// Parses the body of an answer; features that cannot be used are left out.
 ///
 /// # Errors
-/// It is no GeoJSON feature collection.
+/// It is not a GeoJSON feature collection.
 pub fn read(body: &[u8]) -> Result<Vec<Found>, &'static str> {
     let Ok(body) = serde_json::from_slice::<Value>(body) else {
         return Err("its answer is not JSON");
@@ -110,7 +111,7 @@ impl Found {
             && self.is_where_it_says()
     }
 
-    /// Whether the position may lie in the commune; of a commune that is not known, in France.
+    /// Returns whether the position may be in the commune, or in France if the commune is not known.
     fn is_where_it_says(&self) -> bool {
         if !(self.lat.abs() <= 90.0 && self.lon.abs() <= 180.0) {
             return false;
@@ -130,7 +131,7 @@ impl Found {
         parse_kind(&self.kind).ok()
     }
 
-    /// The address without what depends on the query.
+    /// Converts it to an address, without the properties that depend on the query.
     fn address(self) -> Option<Address<'static>> {
         let kind = self.kind()?;
         let department = departments::for_commune(&self.insee_code).unwrap_or_default();
@@ -161,13 +162,13 @@ impl Found {
     }
 }
 
-/// A property that is a text; an empty one and one too long to be part of an address are absent.
+/// Returns a text property; `None` if it is empty or too long to be part of an address.
 fn text(properties: &Map<String, Value>, name: &str) -> Option<String> {
     let text = properties.get(name)?.as_str()?.trim();
     (!text.is_empty() && text.len() <= TEXT_BYTES_MAX).then(|| text.to_owned())
 }
 
-/// The answer to a search, highest score first.
+/// Returns the answer to a search, highest score first.
 pub fn of_search(found: Vec<Found>, call: &SearchCall) -> Vec<Address<'static>> {
     let request = &call.request;
     let within = request.within.as_ref().map(|places| {
@@ -194,7 +195,7 @@ pub fn of_search(found: Vec<Found>, call: &SearchCall) -> Vec<Address<'static>> 
     addresses
 }
 
-/// The answer to a reverse search, nearest first. Distances are computed here.
+/// Returns the answer to a reverse search, nearest first. Distances are computed here.
 pub fn of_reverse(found: Vec<Found>, call: &ReverseCall) -> Vec<Address<'static>> {
     let mut near: Vec<(f64, Address<'static>)> = found
         .into_iter()
@@ -211,7 +212,7 @@ pub fn of_reverse(found: Vec<Found>, call: &ReverseCall) -> Vec<Address<'static>
     let placed = |(metres, mut address): (f64, Address<'static>)| {
         let properties = &mut address.properties;
         properties.distance = Some(metres.round() as u64);
-        // A commune is all that is known here, however near its centre is.
+        // Only the commune is known here, however near its centre is.
         properties.confidence = match properties.kind {
             ResultKind::Municipality => Confidence::Low,
             _ => Confidence::of_distance(metres),
@@ -221,8 +222,9 @@ pub fn of_reverse(found: Vec<Found>, call: &ReverseCall) -> Vec<Address<'static>
     near.into_iter().map(placed).collect()
 }
 
-/// High from [`HIGH_FROM`] on, if the query names the town and the result has the house number asked for; medium from
-/// [`MEDIUM_FROM`] on. A result outside the postal codes that the query names is of low confidence.
+/// Returns the confidence of a result. It is high from [`HIGH_FROM`] on, if the query names the town and the result has
+/// the requested house number, and medium from [`MEDIUM_FROM`] on. A result outside the postal codes that the query
+/// names always has low confidence.
 fn confidence(properties: &AddressProperties<'_>, request: &SearchRequest) -> Confidence {
     let words: Vec<String> = fold::tokens(&request.text)
         .into_iter()

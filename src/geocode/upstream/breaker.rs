@@ -1,8 +1,8 @@
-//! The circuit breaker of the upstream service, so that a dead service costs nobody a wait.
+//! The circuit breaker of the upstream service, so that callers do not wait for a dead service.
 //!
-//! After [`FAILURES_TO_OPEN`] failures in a row it opens: nothing is asked for a pause. Then one request probes the
-//! service (half-open); its success closes the breaker, its failure doubles the pause. A `Retry-After` of the service
-//! opens it at once for the time demanded. It does no I/O and reads no clock: callers say what time it is.
+//! After [`FAILURES_TO_OPEN`] consecutive failures it opens: no request is sent for a pause. Then one request probes
+//! the service (half-open); its success closes the breaker, its failure doubles the pause. A `Retry-After` of the
+//! service opens it at once for the time demanded. It does no I/O and reads no clock: callers pass the time.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ pub const PAUSE_MAX: Duration = Duration::from_secs(300);
 /// Maximum `Retry-After` honoured.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
 
-/// What a breaker does with requests.
+/// State of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
-    /// Lets all through.
+    /// Admits all requests.
     Closed,
-    /// Lets none through until its pause is over.
+    /// Admits no request until its pause is over.
     Open,
-    /// Its pause is over: lets one through, as a probe.
+    /// Its pause is over: admits one request, as a probe.
     HalfOpen,
 }
 
@@ -34,7 +34,7 @@ impl BreakerState {
         BreakerState::HalfOpen,
     ];
 
-    /// Its name in metrics.
+    /// Returns its name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             BreakerState::Closed => "closed",
@@ -44,16 +44,16 @@ impl BreakerState {
     }
 }
 
-/// How a request was let through.
+/// The kind of admission of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// As any other, while closed.
+    /// As any request while the breaker is closed.
     Usual,
-    /// As the one that finds out whether the service is back.
+    /// As the request that tests whether the service is back.
     Probe,
 }
 
-/// The breaker. Times are those of a clock that never goes back.
+/// The breaker. Times are those of a monotonic clock.
 #[derive(Debug)]
 pub struct Breaker {
     failures_in_a_row: u32,
@@ -61,7 +61,7 @@ pub struct Breaker {
     open_until: Option<Duration>,
     pause: Duration,
     is_probing: bool,
-    /// How often it opened, counting a failed probe too.
+    /// How often it opened, failed probes included.
     opened: u64,
 }
 
@@ -78,7 +78,7 @@ impl Default for Breaker {
 }
 
 impl Breaker {
-    /// Its state.
+    /// Returns its state.
     pub fn state(&self, now: Duration) -> BreakerState {
         match self.open_until {
             None => BreakerState::Closed,
@@ -87,15 +87,15 @@ impl Breaker {
         }
     }
 
-    /// How often it opened.
+    /// Returns how often it opened.
     pub fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// Whether a request may go out now. Changes nothing.
+    /// Checks whether a request may be sent now. Changes nothing.
     ///
     /// # Errors
-    /// Time after which one may.
+    /// The time after which one may be sent.
     pub fn check(&self, now: Duration) -> Result<(), Duration> {
         match self.open_until {
             Some(until) if now < until => Err(until - now),
@@ -104,10 +104,10 @@ impl Breaker {
         }
     }
 
-    /// Lets a request through; each must end in [`Self::succeeded`], [`Self::failed`] or [`Self::abandoned`].
+    /// Admits a request; each must end in [`Self::succeeded`], [`Self::failed`] or [`Self::abandoned`].
     ///
     /// # Errors
-    /// As [`Self::check`].
+    /// The same as those of [`Self::check`].
     pub fn admit(&mut self, now: Duration) -> Result<Admission, Duration> {
         self.check(now)?;
         self.is_probing = self.open_until.is_some();
@@ -117,7 +117,8 @@ impl Breaker {
         })
     }
 
-    /// A request was answered. An answer that was under way when the breaker opened does not end the pause.
+    /// Records that a request was answered. The answer to a request that was in flight when the breaker opened does not
+    /// end the pause.
     pub fn succeeded(&mut self, now: Duration) {
         if self.state(now) != BreakerState::Open {
             *self = Self {
@@ -127,7 +128,7 @@ impl Breaker {
         }
     }
 
-    /// A request failed; `retry_after` is the wait that the service demands.
+    /// Records that a request failed; `retry_after` is the wait that the service demands.
     pub fn failed(&mut self, now: Duration, admission: Admission, retry_after: Option<Duration>) {
         self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
         let was_probe = admission == Admission::Probe;
@@ -136,7 +137,7 @@ impl Breaker {
         if was_probe {
             self.pause = (self.pause * 2).min(PAUSE_MAX);
         }
-        // Requests that were under way when it opened fail later; they do not make the pause longer.
+        // Requests that were in flight when it opened fail later; they do not make the pause longer.
         let is_due =
             was_probe || (self.open_until.is_none() && self.failures_in_a_row >= FAILURES_TO_OPEN);
         let pause = match (is_due, demanded) {
@@ -152,7 +153,7 @@ impl Breaker {
         self.open_until = Some(self.open_until.map_or(until, |before| before.max(until)));
     }
 
-    /// A request was given up before its outcome was known; another may probe.
+    /// Records that a request was given up before its outcome was known; another may probe.
     pub fn abandoned(&mut self, admission: Admission) {
         if admission == Admission::Probe {
             self.is_probing = false;
@@ -223,7 +224,7 @@ mod tests {
         let wait = Duration::from_secs(40);
         breaker.failed(NOW, Admission::Usual, Some(wait));
         assert_eq!(breaker.check(NOW), Err(wait));
-        // Neither an answer nor a shorter demand of a request that was under way shortens it.
+        // Neither an answer nor a shorter demand to a request that was in flight shortens the wait.
         breaker.succeeded(NOW);
         breaker.failed(NOW, Admission::Usual, Some(Duration::from_secs(1)));
         assert_eq!(breaker.check(NOW), Err(wait));

@@ -1,6 +1,7 @@
-//! The answers of the upstream service that are kept in the store. Every call here blocks.
+//! The cache of the upstream service's answers, in the store. Every call here blocks.
 //!
-//! The cache is a convenience: what cannot be read is asked again, what cannot be written is logged.
+//! Errors of the cache fail no query: an answer that cannot be read is requested again, one that cannot be written is
+//! logged.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,14 +12,14 @@ use super::answer::Found;
 use toise_base::clock::Clock;
 use toise_store::{Store, document};
 
-/// Maximum answers kept, about 100 MB.
+/// Maximum number of cached answers, about 100 MB.
 pub const ENTRIES_MAX: i64 = 100_000;
-/// Answers after which the expired and the excess ones are deleted.
+/// Number of answers after which the expired and the excess ones are deleted.
 pub const PURGE_EVERY: u64 = 256;
-/// How long it is believed that nothing was found.
+/// Time for which an empty answer is cached.
 pub const NOTHING_AGE_MAX: Duration = Duration::from_secs(86_400);
 
-/// The kept answers.
+/// The cached answers.
 pub struct Cache {
     store: Store,
     clock: Clock,
@@ -28,7 +29,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// In a store, for at most `age_max`; zero to keep none.
+    /// Creates a cache in a store that keeps answers for at most `age_max`; zero keeps none.
     pub fn new(store: Store, clock: Clock, age_max: Duration) -> Self {
         Self {
             store,
@@ -39,7 +40,7 @@ impl Cache {
         }
     }
 
-    /// A kept answer that has not expired.
+    /// Returns a cached answer that has not expired.
     pub fn get(&self, digest: [u8; 32]) -> Option<Vec<Found>> {
         if self.age_max.is_zero() {
             return None;
@@ -63,7 +64,7 @@ impl Cache {
         is_fresh.then_some(found)
     }
 
-    /// Keeps an answer.
+    /// Caches an answer.
     pub fn put(&self, digest: [u8; 32], found: &[Found]) {
         if self.age_max.is_zero() {
             return;
@@ -73,7 +74,7 @@ impl Cache {
         };
         let now_ms = self.clock.now().timestamp_millis();
         let expired_ms = self.expired_ms(self.age_max);
-        // The first one of a process too: the setting may have changed meanwhile.
+        // The first answer of a process purges too: the setting may have changed since.
         let is_to_purge = self
             .kept
             .fetch_add(1, Ordering::Relaxed)
@@ -99,7 +100,7 @@ impl Cache {
         }
     }
 
-    /// Answers of this time and older have expired, Unix milliseconds.
+    /// Returns the time at or before which answers have expired, in Unix milliseconds.
     fn expired_ms(&self, age_max: Duration) -> i64 {
         let age_ms = i64::try_from(age_max.as_millis()).unwrap_or(i64::MAX);
         self.clock.now().timestamp_millis().saturating_sub(age_ms)

@@ -1,9 +1,10 @@
-//! The upstream service: a geocoder of the same contract that is asked for what the index does not hold, or instead of it.
+//! The upstream service: a geocoder with the same contract that is asked for what the index does not hold, or instead
+//! of it.
 //!
-//! The public one is `https://data.geopf.fr/geocodage`. A question goes through these steps, of which each may end it:
-//! the kept answers (`cache`), the circuit breaker (`breaker`), a place among the requests under way, a place in time
-//! (`pace`), one request without retries. All waits before the request end at the caller's deadline, and the request
-//! itself takes at most [`REQUEST_TIMEOUT`].
+//! The public one is `https://data.geopf.fr/geocodage`. A query goes through these steps, each of which may end it: the
+//! cached answers (`cache`), the circuit breaker (`breaker`), the limit on requests in flight, the rate limit (`pace`),
+//! one request without retries. All waits before the request end at the caller's deadline, and the request itself takes
+//! at most [`REQUEST_TIMEOUT`].
 
 mod answer;
 mod breaker;
@@ -33,7 +34,7 @@ use toise_base::clock::Clock;
 use toise_net::{Client, RetryPolicy};
 use toise_store::Store;
 
-/// Maximum requests under way.
+/// Maximum number of requests in flight.
 pub const AT_ONCE_MAX: usize = 8;
 /// Maximum time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -41,20 +42,20 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of an answer, bytes.
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
-/// Time after which a question may be asked again that found too many others waiting or the service failing.
+/// Time after which a query may be repeated if too many others were waiting or the service was failing.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// Locks that keep equal questions from being asked at the same time.
+/// Number of locks that keep equal queries from being sent at the same time.
 const TURNS: usize = 256;
-/// Statuses that refuse the question, and say nothing about the health of the service.
+/// Statuses that refuse the query, and say nothing about the health of the service.
 const REFUSALS: [u16; 2] = [400, 422];
 
-/// Why the upstream service gave no answer.
+/// Error of a query to which the upstream service gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the upstream geocoding service gives no answer: {reason}")]
 pub struct Unavailable {
-    /// What happened. It holds nothing of the question.
+    /// What happened. It contains no part of the query.
     pub reason: String,
-    /// Time after which the question may be asked again.
+    /// Time after which the query may be repeated.
     pub retry_after: Duration,
 }
 
@@ -67,7 +68,7 @@ impl Unavailable {
     }
 }
 
-/// What became of questions since the start.
+/// Numbers of queries since the start, by outcome.
 #[derive(Debug, Default)]
 struct Counts {
     kept: AtomicU64,
@@ -77,15 +78,15 @@ struct Counts {
     not_asked: AtomicU64,
 }
 
-/// How the service fares, for metrics.
+/// Health of the service, for metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamHealth {
     /// State of the circuit breaker.
     pub breaker: BreakerState,
     /// How often the breaker opened.
     pub opened: u64,
-    /// Questions by what became of them: `kept` (a kept answer), `answered`, `refused` (the service does not take this
-    /// question), `failed`, `not_asked` (breaker open, or too many waiting).
+    /// Queries by outcome: `kept` (answered from the cache), `answered`, `refused` (the service does not accept the
+    /// query), `failed`, `not_asked` (breaker open, or too many waiting).
     pub questions: [(&'static str, u64); 5],
 }
 
@@ -110,7 +111,7 @@ struct UpstreamInner {
 }
 
 impl Upstream {
-    /// The service that the settings name; `None` if they name none. Asks nothing yet.
+    /// Creates the service that the settings name; `None` if they name none. Sends no request yet.
     ///
     /// # Errors
     /// The HTTP client cannot be set up.
@@ -122,7 +123,7 @@ impl Upstream {
         let Some(base) = settings.upstream_base() else {
             return Ok(None);
         };
-        // A request that fails is not repeated: the breaker counts it, and a wait is the caller's.
+        // A request that fails is not repeated: the breaker counts it, and waiting is up to the caller.
         let client = Client::new(RetryPolicy {
             attempts_max: 1,
             retry_after_max: Duration::ZERO,
@@ -147,12 +148,12 @@ impl Upstream {
         }))
     }
 
-    /// When it is asked.
+    /// Returns the condition under which it is asked.
     pub fn mode(&self) -> UpstreamMode {
         self.shared.mode
     }
 
-    /// How it fares.
+    /// Returns its health.
     pub fn health(&self) -> UpstreamHealth {
         let shared = &self.shared;
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -173,7 +174,7 @@ impl Upstream {
     /// Answers a search, best address first; the request begins by `deadline` or not at all.
     ///
     /// # Errors
-    /// The service fails, has failed too often, or is asked too much.
+    /// The service fails, has failed too often, or has too many queries waiting.
     pub async fn search(
         &self,
         call: &SearchCall,
@@ -186,7 +187,7 @@ impl Upstream {
     /// Answers a reverse search, nearest address first.
     ///
     /// # Errors
-    /// As [`Self::search`].
+    /// The same as those of [`Self::search`].
     pub async fn reverse(
         &self,
         call: &ReverseCall,
@@ -206,7 +207,7 @@ impl Upstream {
             return Ok(kept);
         }
         let _turn = self.shared.turn(digest, deadline).await?;
-        // An equal question may have been answered meanwhile.
+        // An equal query may have been answered in the meantime.
         if let Some(kept) = self.kept(digest).await {
             return Ok(kept);
         }
@@ -216,7 +217,7 @@ impl Upstream {
         let (upstream, to_keep) = (self.clone(), found.clone());
         let keeping =
             tokio::task::spawn_blocking(move || upstream.shared.cache.put(digest, &to_keep));
-        // A cache that panics has logged it; the answer is there.
+        // A panic of the cache is logged already; the answer is still valid.
         let _ = keeping.await;
         Ok(found)
     }
@@ -233,7 +234,7 @@ impl Upstream {
 }
 
 impl UpstreamInner {
-    /// The turn of a question: equal ones have the same.
+    /// Takes the lock of a query, which equal queries share.
     async fn turn(
         &self,
         digest: [u8; 32],
@@ -244,7 +245,7 @@ impl UpstreamInner {
         taken.map_err(|_| self.too_many(RETRY_AFTER))
     }
 
-    /// Asks the service once; `None` if it refuses the question.
+    /// Sends one request to the service; `None` if it refuses the query.
     async fn ask(
         &self,
         question: &Question,
@@ -260,7 +261,7 @@ impl UpstreamInner {
         let now = self.clock.monotonic();
         let place = self.pace.lock().reserve(now, wait_max);
         tokio::time::sleep(place.map_err(|wait| self.too_many(wait))?).await;
-        // Others may have failed meanwhile.
+        // Other requests may have failed in the meantime.
         let attempt = self.admit()?;
         let url = question.url(&self.base);
         let asked = timeout(
@@ -302,7 +303,7 @@ impl UpstreamInner {
     }
 }
 
-/// A request that the breaker admitted. Dropped without an outcome, it is given up.
+/// A request that the breaker admitted. It is abandoned if it is dropped without an outcome.
 struct Attempt<'u> {
     upstream: &'u UpstreamInner,
     admission: Admission,
@@ -366,7 +367,8 @@ impl From<&str> for Failure {
 }
 
 impl Failure {
-    /// Errors of the client name the URL, which holds the address asked: logs must not.
+    /// Converts an error of the client. Its text names the URL, which contains the requested address and must not be
+    /// logged.
     fn of(error: toise_net::Error) -> Self {
         use toise_net::Error;
         match error {
@@ -382,7 +384,7 @@ impl Failure {
     }
 }
 
-/// A reason of the HTTP client without its ` for url (…)`.
+/// Removes ` for url (…)` from a reason of the HTTP client.
 fn without_url(reason: &str) -> String {
     let Some((before, url)) = reason.split_once(" for url (") else {
         return reason.to_owned();

@@ -1,11 +1,11 @@
-//! The pace of requests to the upstream service: evenly spaced, at most so many per second.
+//! The rate limit of requests to the upstream service: evenly spaced, at most so many per second.
 //!
-//! Each request takes the next free place in time. One that would wait longer than its caller accepts takes none, so
-//! the line in front of the service stays short. It reads no clock: callers say what time it is.
+//! Each request takes the next free time slot. One that would wait longer than its caller accepts takes none, so the
+//! queue in front of the service stays short. This reads no clock: callers pass the time.
 
 use std::time::Duration;
 
-/// The places in time that requests take.
+/// The time slots that requests take.
 #[derive(Debug)]
 pub struct Pace {
     interval: Duration,
@@ -13,7 +13,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// At most `rate_per_s` requests per second, at least 1.
+    /// Creates a limit of `rate_per_s` requests per second, at least 1.
     pub fn new(rate_per_s: u64) -> Self {
         Self {
             interval: Duration::from_secs(1).div_f64(rate_per_s.max(1) as f64),
@@ -21,10 +21,10 @@ impl Pace {
         }
     }
 
-    /// Takes the next place and returns the wait for it.
+    /// Takes the next slot and returns the wait for it.
     ///
     /// # Errors
-    /// The wait, if it is longer than `wait_max`; no place is taken.
+    /// The wait, if it is longer than `wait_max`; no slot is taken.
     pub fn reserve(&mut self, now: Duration, wait_max: Duration) -> Result<Duration, Duration> {
         let place = self.next.max(now);
         let wait = place - now;
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(ask(now), Ok(ms(200)));
         assert_eq!(ask(now), Err(ms(300)));
         assert_eq!(ask(now + ms(250)), Ok(ms(50)));
-        // A pause is not saved up.
+        // Unused slots are not saved up.
         let later = Duration::from_secs(60);
         assert_eq!((ask(later), ask(later)), (Ok(ms(0)), Ok(ms(100))));
     }

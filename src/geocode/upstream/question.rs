@@ -1,17 +1,17 @@
-//! What is asked of the upstream service: the parameters both services have in common, normalised.
+//! A query to the upstream service: the parameters that both services have in common, normalised.
 //!
-//! Two questions that differ in case or blanks alone are one, and what is asked is exactly what the cache's key is made
-//! of. Parameters that the public service does not know (`maxdistance`, `with`, `explain`) are applied to its answer.
+//! Two queries that differ only in case or blanks are the same, and the cache's key is made of exactly what is sent.
+//! Parameters that the public service does not know (`maxdistance`, `with`, `explain`) are applied to its answer.
 
 use url::form_urlencoded::Serializer;
 
 use crate::request::{AddressFilter, ReverseCall, SearchCall};
 use toise_geo::places::Places;
 
-/// Part of each key: another form of kept answers gets another number.
+/// Part of each key; it changes when the format of the cached answers changes.
 const KEY_VERSION: &[u8] = b"1 ";
 
-/// A question.
+/// A query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     operation: &'static str,
@@ -19,7 +19,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// Of a search.
+    /// Creates the query of a search.
     pub fn search(call: &SearchCall) -> Self {
         let request = &call.request;
         let city = request.within.as_ref().and_then(|places| places.first());
@@ -36,7 +36,7 @@ impl Question {
             ("autocomplete", autocomplete.to_string()),
         ];
         if let Some((lat, lon)) = request.near {
-            // A preference needs no more than about a hundred metres.
+            // A preference needs a precision of only about a hundred metres.
             parameters.push(("lat", format!("{lat:.3}")));
             parameters.push(("lon", format!("{lon:.3}")));
         }
@@ -48,7 +48,7 @@ impl Question {
         Self::filtered("search", parameters, filter)
     }
 
-    /// Of a reverse search.
+    /// Creates the query of a reverse search.
     pub fn reverse(call: &ReverseCall) -> Self {
         let parameters = vec![
             // About a decimetre.
@@ -78,7 +78,7 @@ impl Question {
         }
     }
 
-    /// The URL at a service, whose base address has no slash at its end.
+    /// Returns its URL at a service, whose base address has no slash at its end.
     pub fn url(&self, base: &str) -> String {
         let start = format!("{base}/{}?", self.operation);
         let length = start.len();
@@ -87,7 +87,7 @@ impl Question {
         url.finish()
     }
 
-    /// The key of its answer in the cache.
+    /// Returns the key of its answer in the cache.
     pub fn digest(&self, base: &str) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(KEY_VERSION);

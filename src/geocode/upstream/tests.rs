@@ -1,4 +1,4 @@
-//! Questions to a local server that behaves like the public service, its failures included.
+//! Tests with a local server that behaves like the public service, its failures included.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::*;
 use crate::address::Confidence;
 use crate::request::{parse_reverse, parse_search};
 
-/// Answers each request with the bytes that a script returns for its path, then closes the connection.
+/// Server that answers each request with the bytes of its script, then closes the connection.
 struct Server {
     base: String,
     paths: Arc<Mutex<Vec<String>>>,
@@ -46,7 +46,7 @@ impl Server {
                     Mutex::lock(&seen).push(path);
                     let answer = answers.lock().clone();
                     if answer.is_empty() {
-                        // Says nothing until the client has had enough.
+                        // Stays silent until the client gives up.
                         let _ = stream.read_u8().await;
                     }
                     let _ = stream.write_all(&answer).await;
@@ -84,7 +84,7 @@ fn collection(features: &[Value]) -> Vec<u8> {
     response("200 OK", headers, &body.to_string())
 }
 
-/// As the public service answers it.
+/// Returns an address as the public service answers it.
 fn mende() -> Value {
     json!({
         "type": "Feature",
@@ -116,7 +116,7 @@ impl Fixture {
         let clock = Clock::steered("2026-04-07T10:00:00Z".parse().unwrap());
         let mut settings = GeocodingSettings {
             upstream: base.to_owned(),
-            // The clock stands still: each further request would wait for its place.
+            // The clock stands still: at a low rate each further request would wait for its slot.
             upstream_rate_per_s: 1_000_000,
             ..GeocodingSettings::default()
         };
@@ -236,7 +236,7 @@ async fn a_kept_answer_is_not_asked_again_until_it_expires() {
     fixture.search(TEXT).await.unwrap();
     assert_eq!(server.asked(), 3);
 
-    // That nothing was found is believed for a day.
+    // An empty answer is cached for a day.
     server.answer(collection(&[]));
     assert!(
         fixture
@@ -306,7 +306,7 @@ async fn what_cannot_be_used_of_an_answer_is_left_out() {
     let fixture = Fixture::new(&server.base, |_| {});
     assert!(fixture.search(TEXT).await.unwrap().is_empty());
 
-    // The others stand, in our order, and no more of them than asked.
+    // The other features stay, in our order, and no more of them than requested.
     let mut features = broken.to_vec();
     features.extend([0.5, 0.9, 0.7].map(|score| with(mende(), "score", json!(score))));
     features.push(with(mende(), "type", json!("street")));
@@ -361,7 +361,7 @@ async fn failures_open_the_breaker_and_a_probe_closes_it() {
     for failure in failures {
         server.answer(failure);
         let failed = fixture.search(TEXT).await.unwrap_err();
-        // The address asked is the customer's: it does not get into logs.
+        // The requested address is the customer's: it must not get into logs.
         assert!(!failed.to_string().contains("mende"), "{failed}");
     }
     assert_eq!(fixture.upstream.health().breaker, BreakerState::Open);

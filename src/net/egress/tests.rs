@@ -1,4 +1,5 @@
-//! Every form of a URL that reaches no public host is refused, when it is submitted and when it is connected to.
+//! Tests that every form of a URL that reaches no public host is refused, when it is submitted and when it is connected
+//! to.
 
 use super::*;
 
