@@ -146,6 +146,7 @@ const fn session(method: Method, body: BodyRule, handler: Handler) -> Endpoint {
         path: "/console-session",
         access: Access::Public,
         counting: Counting::Free,
+        // Sessions are kept in memory; nothing is stored.
         effect: Effect::Reads,
         body,
         time: Time::Request,
