@@ -50,7 +50,6 @@ mod contract {
     mod sql;
     mod sql_hostile;
     mod tiles;
-    mod turned_away;
 }
 mod engine {
     mod bulk;

@@ -15,7 +15,7 @@ use chrono::{DateTime, Datelike, NaiveDate, TimeZone, Utc};
 use governor::clock::Reference;
 use governor::middleware::StateInformationMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
-use governor::{Quota, RateLimiter};
+use governor::{NotUntil, Quota, RateLimiter};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
@@ -35,9 +35,27 @@ const MONTH_READ_EVERY: Duration = Duration::from_secs(1);
 /// Percentages of a quota at which responses carry a warning.
 const WARNING_PERCENTS: [u64; 2] = [90, 75];
 
-/// The clock, adapted for the rate limiter.
+/// The clock, adapted for rate limiters.
 #[derive(Clone, Debug)]
-struct RateClock(Clock);
+pub struct RateClock(Clock);
+
+impl RateClock {
+    /// Adapts a clock.
+    pub fn new(clock: Clock) -> Self {
+        Self(clock)
+    }
+
+    /// Returns the time until a refused call can be made.
+    pub fn time_until(&self, refusal: &NotUntil<Duration>) -> LimitExceeded {
+        let nanos = refusal
+            .earliest_possible()
+            .duration_since(self.0.monotonic())
+            .as_u64();
+        LimitExceeded {
+            retry_after_s: nanos.div_ceil(1_000_000_000).max(1),
+        }
+    }
+}
 
 impl governor::clock::Clock for RateClock {
     type Instant = Duration;
@@ -58,6 +76,27 @@ pub struct RateState {
     pub remaining: u32,
     /// Seconds until the full burst is available again, rounded up.
     pub reset_s: u64,
+}
+
+impl RateState {
+    /// The state after a call that is within the limit of `limit` calls a second.
+    pub fn allowed(limit: u32, remaining: u32) -> Self {
+        Self {
+            limit,
+            remaining,
+            // The full burst is available again in less than a second.
+            reset_s: u64::from(remaining < limit),
+        }
+    }
+
+    /// The state after a call that exceeded the limit.
+    pub fn exceeded(limit: u32, exceeded: LimitExceeded) -> Self {
+        Self {
+            limit,
+            remaining: 0,
+            reset_s: exceeded.retry_after_s,
+        }
+    }
 }
 
 /// Calls of a key in a month.
@@ -172,32 +211,14 @@ impl KeyMeter {
         let limit = self.allowance.rate_per_s.max(1);
         match self.limiter.check() {
             Ok(snapshot) => {
-                let remaining = snapshot.remaining_burst_capacity();
-                let state = RateState {
-                    limit,
-                    remaining,
-                    // The full burst is available again in less than a second.
-                    reset_s: u64::from(remaining < limit),
-                };
+                let state = RateState::allowed(limit, snapshot.remaining_burst_capacity());
                 *self.rate.lock() = state;
                 Ok(state)
             }
             Err(refusal) => {
-                let now = self.limiter.clock().0.monotonic();
-                let wait = refusal
-                    .earliest_possible()
-                    .duration_since(now)
-                    .as_u64()
-                    .div_ceil(1_000_000_000)
-                    .max(1);
-                *self.rate.lock() = RateState {
-                    limit,
-                    remaining: 0,
-                    reset_s: wait,
-                };
-                Err(LimitExceeded {
-                    retry_after_s: wait,
-                })
+                let exceeded = self.limiter.clock().time_until(&refusal);
+                *self.rate.lock() = RateState::exceeded(limit, exceeded);
+                Err(exceeded)
             }
         }
     }

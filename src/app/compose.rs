@@ -31,17 +31,8 @@ use toise_estimate::valuer::Adjustments;
 use toise_geocode::projects::{ACCOUNT_BYTES_MAX, Projects};
 use toise_geocode::service::GeocodingService;
 use toise_geocode::upstream::{BreakerState, Upstream};
-use toise_http::addresses::ReceiverChecker;
-use toise_http::body_budget::BodyBudget;
-use toise_http::console_page::ConsolePage;
-use toise_http::pace::Pace;
-use toise_http::refused_acts::RefusedActs;
-use toise_http::refused_keys::RefusedKeys;
 use toise_http::resources::admin::adverts::INGESTING_MAX;
 use toise_http::resources::geocoding_files::FILES_AT_ONCE_MAX;
-use toise_http::resources::opendata::OpenDataBackend;
-use toise_http::sessions::Sessions;
-use toise_http::{App, Readiness};
 use toise_listings::Listings;
 use toise_listings::search::projection::Projection;
 use toise_market::Market;
@@ -49,6 +40,13 @@ use toise_market::table::{self, MarketTable};
 use toise_net::egress::EgressGuard;
 use toise_net::webhook_client::WebhookClient;
 use toise_opendata::{OpenData, address_functions, functions};
+use toise_service::address_rates::AddressRates;
+use toise_service::console_page::ConsolePage;
+use toise_service::open_data::OpenDataBackend;
+use toise_service::receivers::ReceiverChecker;
+use toise_service::refused_acts::RefusedActs;
+use toise_service::sessions::Sessions;
+use toise_service::{AccessControl, App, Billing, Capacity, Data, Readiness, Web};
 use toise_sql::audit::AuditLog;
 use toise_sql::service::SqlService;
 use toise_sql::tables::SqlTables;
@@ -57,6 +55,7 @@ use toise_store::Store;
 use toise_store::call_locks::CallLocks;
 use toise_telemetry::{Counter, Gauge, Metric, Metrics, logs};
 use toise_tiles::Tiles;
+use toise_transport::body_budget::BodyBudget;
 
 /// Name of the secret that signs cursors.
 const CURSOR_SECRET: &str = "cursor";
@@ -128,7 +127,7 @@ const UPSTREAM_QUESTIONS: Metric<Counter> = Metric::counter(
 /// What a data folder answers from.
 pub struct Sources {
     /// The open-data tables.
-    pub answers: Arc<dyn OpenDataBackend>,
+    pub open_data: Arc<dyn OpenDataBackend>,
     /// Adverts and properties.
     pub properties: Arc<Projection>,
     /// The model that values homes.
@@ -146,7 +145,7 @@ pub fn app(
     config: &Config,
 ) -> Result<App, Failure> {
     let Sources {
-        answers,
+        open_data,
         properties,
         models,
         geocoding,
@@ -183,57 +182,65 @@ pub fn app(
         gauges.set(QUERY_POOL_JOBS, &[], depth.depth() as f64);
     });
     let upstream = Upstream::new(&config.geocoding, store.clone(), clock.clone())?;
-    Ok(App {
-        answers,
-        store: store.clone(),
-        clock: clock.clone(),
-        meters: KeyMeters::new(clock.clone()),
-        limits: config.limits,
-        prices: Arc::new(Prices::from(&config.prices)),
+    let receivers =
+        ReceiverChecker::new(EgressGuard::new(config.webhooks.allowed()).supervised_by(supervisor));
+    let data = Data {
         collector: Collector::new(
             supervisor,
             store.clone(),
             properties.listings().clone(),
             &config.collect,
         )?,
-        ledger: Ledger::new(store, clock),
         projects: Projects::new(store.folder(), store.clone(), clock.clone())
             .within(config.server.disk_free_min_mib << 20, ACCOUNT_BYTES_MAX),
-        geocoding_files: BodyBudget::new(FILES_AT_ONCE_MAX),
         alerts: AlertRegistry::new(store.clone(), clock.clone(), config.alerts),
-        addresses: ReceiverChecker::new(
-            EgressGuard::new(config.webhooks.allowed()).supervised_by(supervisor),
-        ),
-        ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
-        holds: CallHolds::between(CallLocks::open(store.folder())?),
-        refused_keys: RefusedKeys::default(),
-        answer_memory: BodyBudget::of_answers(config.server.answers_mib << 20),
-        refusals: RefusedActs::default(),
-        pace: Pace::new(
-            config.server.unkeyed_rate_per_s,
-            clock.clone(),
-            metrics.clone(),
-        ),
-        verifier: KeyVerifier::new(store.clone(), clock.clone())?,
-        cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
-        market,
-        sessions: Sessions::new(clock.clone()),
-        console: Arc::new(ConsolePage::new(&config.console, &config.server)),
         tiles: Tiles::new(properties.shared_engine(), clock.clone()),
-        sql,
         geocoding: with_upstream(geocoding, upstream, &metrics),
+        open_data,
         properties,
+        receivers,
         models,
+        market,
+        sql,
+    };
+    let access = AccessControl {
+        verifier: KeyVerifier::new(store.clone(), clock.clone())?,
+        meters: KeyMeters::new(clock.clone()),
+        limits: config.limits,
+        addresses: AddressRates::new(config.server.unkeyed_rate_per_s, clock.clone()),
         key_uses: KeyUses::default(),
-        vendor_source: config.compat.vendor_source,
-        bodies: BodyBudget::new(config.server.bodies_mib << 20),
+        refusals: RefusedActs::default(),
+        sessions: Sessions::new(clock.clone()),
         proxies: Arc::new(config.server.proxies()),
-        origins: Arc::new(config.server.origins()),
+    };
+    let billing = Billing {
+        prices: Arc::new(Prices::from(&config.prices)),
+        ledger: Ledger::new(store, clock),
+        holds: CallHolds::between(CallLocks::open(store.folder())?),
+    };
+    let capacity = Capacity {
         pool,
+        bodies: BodyBudget::new(config.server.bodies_mib << 20),
+        ingesting: Arc::new(Semaphore::new(INGESTING_MAX)),
+        geocoding_files: BodyBudget::new(FILES_AT_ONCE_MAX),
+        request_timeout: config.server.request_timeout(),
+    };
+    let web = Web {
+        console: Arc::new(ConsolePage::new(&config.console, &config.server)),
+        origins: Arc::new(config.server.origins()),
+    };
+    Ok(App {
+        data,
+        access,
+        billing,
+        capacity,
+        web,
+        store: store.clone(),
+        clock: clock.clone(),
+        cursors: CursorKey::new(store.secret(CURSOR_SECRET)?),
         readiness,
         metrics,
         replica: None,
-        request_timeout: config.server.request_timeout(),
     })
 }
 
@@ -358,11 +365,10 @@ pub(crate) fn deliveries(
         data: data.to_owned(),
         store: app.store.clone(),
         clock: app.clock.clone(),
-        poster: WebhookClient::new(app.addresses.gate().clone())?,
-        prices: Arc::clone(&app.prices),
+        poster: WebhookClient::new(app.data.receivers.gate().clone())?,
+        prices: Arc::clone(&app.billing.prices),
         retention: Retention::from(&config.webhooks),
         metrics: app.metrics.clone(),
-        vendor_source: config.compat.vendor_source,
     })
 }
 
@@ -376,7 +382,7 @@ pub fn configured_listings(store: Store, clock: Clock, config: &Config) -> Listi
 
 /// Registers the gauges of the store and the tables.
 pub(crate) fn register_gauges(app: &App, store: Store, open_data: OpenData) {
-    let properties = Arc::clone(&app.properties);
+    let properties = Arc::clone(&app.data.properties);
     app.metrics.register_gauges(move |gauges| {
         gauges.set(STORE_BYTES, &[], store.bytes() as f64);
         if let Ok(free) = free_bytes(store.folder()) {
@@ -445,7 +451,7 @@ mod tests {
             &supervisor,
             &store,
             Sources {
-                answers,
+                open_data: answers,
                 properties,
                 models,
                 geocoding: GeocodingService::new(data, LiveGeocoder::open(data), None),

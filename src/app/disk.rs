@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use toise_base::disk::free_bytes;
 use toise_base::supervise::Supervisor;
 use toise_base::watch::{Watcher, watch};
-use toise_http::Readiness;
+use toise_service::Readiness;
 use toise_store::Store;
 
 /// Looks between two trial writes.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 
 use toise_base::supervise::Supervisor;
-use toise_http::Readiness;
+use toise_service::Readiness;
 use toise_telemetry::{Gauge, Metric, Metrics};
 
 /// Pause between two looks at readiness.

@@ -18,7 +18,6 @@ use toise_accounts::shipments;
 use toise_base::clock::Clock;
 use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
-use toise_http::replica::{AsOf, ReplicaStatus};
 use toise_lake::settings::{LakeSettings, departments};
 use toise_listings::search::projection::Projection;
 use toise_publish::follow::{self, User};
@@ -28,6 +27,7 @@ use toise_publish::metering;
 use toise_publish::remote::Remote;
 use toise_publish::replica::Replica;
 use toise_publish::retry::RetryPolicy;
+use toise_service::replica::{AsOf, ReplicaStatus};
 use toise_store::Store;
 use toise_telemetry::{Gauge, Metric, Metrics};
 

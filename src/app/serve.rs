@@ -27,12 +27,8 @@ use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
 use toise_geocode::service::GeocodingService;
 use toise_geocode::table::schema as addresses;
-use toise_http::audience::Audience;
-use toise_http::replica::ReplicaStatus;
-use toise_http::server::{self, ServerLimits};
-use toise_http::sessions::Sessions;
-use toise_http::tls::Tls;
-use toise_http::{App, filters};
+use toise_http::endpoint::audience::Audience;
+use toise_http::{filters, server};
 use toise_lake::Lake;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::projection::{Compaction, Projection};
@@ -40,8 +36,13 @@ use toise_listings::search::texts::TextSearch;
 use toise_opendata::{OpenData, dpe, dvf};
 use toise_publish::follow::follow;
 use toise_publish::replica::Replica;
+use toise_service::App;
+use toise_service::replica::ReplicaStatus;
+use toise_service::sessions::Sessions;
 use toise_store::Store;
 use toise_telemetry::{descriptors, logs};
+use toise_transport::server::ServerLimits;
+use toise_transport::tls::Tls;
 
 /// Maximum wait, after requests are drained, for work still running on threads.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -131,7 +132,7 @@ pub fn run_service(
         &supervisor,
         &store,
         Sources {
-            answers: Arc::new(open_data.clone()),
+            open_data: Arc::new(open_data.clone()),
             properties,
             models,
             geocoding,
@@ -154,8 +155,8 @@ pub fn run_service(
             replica::register_gauges(&app.metrics, &status, &clock);
             app.replica = Some(status.clone());
             let shown = Shown {
-                properties: Arc::clone(&app.properties),
-                models: app.models.clone(),
+                properties: Arc::clone(&app.data.properties),
+                models: app.data.models.clone(),
                 addresses,
                 status,
                 metering_every: Duration::from_secs(config.lake.metering_every_s),
@@ -206,15 +207,21 @@ impl Workers {
         addresses: LiveGeocoder,
         runtime: &Handle,
     ) -> Result<Self, Failure> {
-        let watching = (addresses.watch(supervisor)?, app.models.watch(supervisor)?);
-        let keeping = app.properties.start_workers(supervisor)?;
+        let watching = (
+            addresses.watch(supervisor)?,
+            app.data.models.watch(supervisor)?,
+        );
+        let keeping = app.data.properties.start_workers(supervisor)?;
         let to_deliver = deliveries(data, app, config)?;
         let dispatcher = Dispatcher::start(supervisor, to_deliver, runtime.clone())?;
         let metrics = app.metrics.clone();
-        let collecting = app.collector.start(supervisor, runtime.clone(), metrics)?;
-        let geocoding_projects = app.projects.run(supervisor, addresses)?;
+        let collecting = app
+            .data
+            .collector
+            .start(supervisor, runtime.clone(), metrics)?;
+        let geocoding_projects = app.data.projects.run(supervisor, addresses)?;
         let publishing = publishing::start(supervisor, data, &app.store, config, runtime)?;
-        let listings = app.properties.listings().clone();
+        let listings = app.data.properties.listings().clone();
         let counting = merges::start(supervisor, listings, &app.metrics)?;
         Ok(Self(Box::new((
             counting,
@@ -281,7 +288,7 @@ async fn listen(
     };
     let of_flight = |listener| address(("grpc", "grpc+tls"), listener);
     on_ready(&Addresses {
-        sessions: app.sessions.clone(),
+        sessions: app.access.sessions.clone(),
         http: address(("http", "https"), &listener)?,
         flight: flight.as_ref().map(of_flight).transpose()?,
         admin: admin
@@ -295,11 +302,15 @@ async fn listen(
             failure = supervisor.failure() => tracing::error!(%failure, "stopping"),
         }
     };
-    let mut limits = ServerLimits::from(&config.server);
+    let limits = ServerLimits::from(&config.server);
+    let audience = if admin.is_some() {
+        Audience::Customers
+    } else {
+        Audience::Everyone
+    };
     let (stop_flight, flight_stopped) = oneshot::channel::<()>();
     let (stop_admin, admin_stopped) = oneshot::channel::<()>();
     let admin = admin.map(|listener| {
-        limits.audience = Audience::Customers;
         let stopped = async move {
             // Stops too if the sender is gone.
             let _ = admin_stopped.await;
@@ -330,7 +341,7 @@ async fn listen(
         true => toise_mcp::http::beside(&app),
         false => filters::service(app.clone()),
     };
-    server::run(listener, tls, app, filter, limits, stop).await;
+    server::run(listener, tls, app, filter, audience, limits, stop).await;
     for other in [flight, admin].into_iter().flatten() {
         other.await?;
     }
@@ -338,7 +349,7 @@ async fn listen(
 }
 
 async fn bind(wanted: &str) -> Result<TcpListener, Failure> {
-    let listener = toise_http::listener::listen(wanted).await;
+    let listener = toise_transport::listener::listen(wanted).await;
     listener.map_err(|error| format!("cannot listen on {wanted}: {error}").into())
 }
 

@@ -16,12 +16,12 @@ use toise_base::supervise::Supervisor;
 use toise_cluster::Access;
 use toise_cluster::worker::{Held, HeldReplica, serve};
 use toise_engine::Budget;
-use toise_http::server::ServerLimits;
 use toise_lake::settings::LakeSettings;
 use toise_publish::follow::follow;
 use toise_sql::limits::QueryLimits;
 use toise_store::Store;
 use toise_telemetry::{Metrics, logs};
+use toise_transport::server::ServerLimits;
 
 /// Maximum disk space that the plans of one query spill to, in MiB.
 const SPILL_MIB: u64 = 100 << 10;

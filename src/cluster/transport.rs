@@ -20,8 +20,8 @@ use tower::{ServiceBuilder, ServiceExt};
 use url::{Host, Url};
 
 use crate::{Error, Result};
-use toise_http::tls::Tls;
 use toise_sql::settings::ClusterSettings;
+use toise_transport::tls::Tls;
 
 /// Time to establish a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! Arrow Flight SQL, on a port of its own beside HTTP: the same queries, limits, scope, price and audit log.
+//! Arrow Flight SQL on its own port: the same queries, limits, scope, price and audit log as SQL over HTTP.
 //!
 //! A client authenticates every call with its API key (`gate`): as a bearer token, in the header `x-api-key`, or as
 //! the password of a handshake, which answers with the bearer token. A statement is planned when its information is
@@ -23,9 +23,9 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 
 use service::FlightSql;
-use toise_http::App;
-use toise_http::server::{ServerLimits, accept};
-use toise_http::tls::Tls;
+use toise_service::App;
+use toise_transport::server::{ServerLimits, accept};
+use toise_transport::tls::Tls;
 
 /// Serves Flight SQL, over TLS if given, until `stop` resolves, then finishes running calls within the drain timeout.
 pub async fn run(
@@ -36,11 +36,7 @@ pub async fn run(
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
     let metrics = app.metrics.clone();
-    let limits = ServerLimits {
-        doorkeeper: Some(gate::doorkeeper(&app)),
-        ..limits
-    };
-    let handle = match app.sql.handle() {
+    let handle = match app.data.sql.handle() {
         Ok(handle) => handle,
         Err(error) => {
             tracing::error!(%error, "Flight SQL is not served");

@@ -25,7 +25,7 @@ use toise_sql::parameters::{self, PARAMETERS_BYTES_MAX, PARAMETERS_MAX};
 /// Maximum messages: columns, some batches without rows, and the row.
 const MESSAGES_MAX: usize = 16;
 /// Maximum bytes of all messages: the values, with what Arrow needs around each.
-pub(super) const MESSAGES_BYTES_MAX: usize = PARAMETERS_BYTES_MAX + 512 * PARAMETERS_MAX;
+const MESSAGES_BYTES_MAX: usize = PARAMETERS_BYTES_MAX + 512 * PARAMETERS_MAX;
 /// What a header may contain: some parts for each parameter, and their names.
 const HEADER: VerifierOptions = VerifierOptions {
     max_depth: 16,

@@ -29,11 +29,12 @@ use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::catalog::{self, failed, undescribed};
-use crate::gate::{self, AUTHORIZATION, Admitted, query_status, status};
+use crate::gate::{self, AUTHORIZATION, query_status, sql_caller, status};
 use crate::parameters;
 use crate::prepared::{PreparedStatement, PreparedStatements};
 use toise_accounts::prices::Consumption;
-use toise_http::{App, admission};
+use toise_service::admission::{Admitted, Counting};
+use toise_service::{App, billing};
 use toise_sql::limits::RequestedLimits;
 use toise_sql::request::{Output, SqlRequest};
 use toise_sql::running::{Piece, RunningQuery};
@@ -59,22 +60,26 @@ impl FlightSql {
         }
     }
 
+    /// Admits a call that is free.
     async fn admit<T>(&self, request: &Request<T>) -> Result<Admitted, Status> {
-        gate::admit(&self.app, request).await
+        gate::admit(&self.app, request, Counting::Free).await
+    }
+
+    /// Admits a call that runs a query.
+    async fn admit_query<T>(&self, request: &Request<T>) -> Result<Admitted, Status> {
+        gate::admit(&self.app, request, Counting::As(Consumption::Sql)).await
     }
 
     /// Runs a query and sends its rows as they come. The call is charged when the first of them are there.
     async fn run(
         &self,
-        admitted: Admitted,
+        mut admitted: Admitted,
         sql: String,
         parameters: Option<ParamValues>,
     ) -> Result<Answer, Status> {
-        let caller = admitted.caller();
-        let Admitted { key, meter } = admitted;
-        let now = self.app.clock.now();
-        let reservation = admission::reserve(&self.app, meter, now).await;
-        let reservation = reservation.map_err(status)?;
+        let caller = sql_caller(&admitted);
+        let reservation = admitted.take_reservation().map_err(status)?;
+        let key = admitted.key;
         let request = SqlRequest {
             sql,
             parameters,
@@ -83,9 +88,9 @@ impl FlightSql {
             output: Output::Batches,
             caller,
         };
-        let running = self.app.sql.run(request).await.map_err(query_status)?;
+        let running = self.app.data.sql.run(request).await.map_err(query_status)?;
         let id = caller.request_id;
-        let charged = admission::charge(&self.app, &key, id, Consumption::Sql, reservation).await;
+        let charged = billing::charge(&self.app, &key, id, Consumption::Sql, reservation).await;
         charged.map_err(status)?;
         let snapshots = running.snapshots();
         let schema = Arc::clone(running.schema());
@@ -99,8 +104,8 @@ impl FlightSql {
     /// The columns and placeholders of a statement.
     async fn shape(&self, admitted: &Admitted, sql: &str) -> Result<QueryShape, Status> {
         let concurrent_max = admitted.key.allowance.sql.concurrent;
-        let sql_service = &self.app.sql;
-        let shape = sql_service.describe(sql, admitted.caller(), concurrent_max);
+        let sql_service = &self.app.data.sql;
+        let shape = sql_service.describe(sql, sql_caller(admitted), concurrent_max);
         shape.await.map_err(query_status)
     }
 
@@ -222,7 +227,7 @@ impl FlightSqlService for FlightSql {
         ticket: TicketStatementQuery,
         request: Request<Ticket>,
     ) -> Result<Answer, Status> {
-        let admitted = self.admit(&request).await?;
+        let admitted = self.admit_query(&request).await?;
         let sql = text_of(&ticket.statement_handle)?;
         self.run(admitted, sql, None).await
     }
@@ -297,7 +302,7 @@ impl FlightSqlService for FlightSql {
         query: CommandPreparedStatementQuery,
         request: Request<Ticket>,
     ) -> Result<Answer, Status> {
-        let admitted = self.admit(&request).await?;
+        let admitted = self.admit_query(&request).await?;
         let handle = &query.prepared_statement_handle;
         let (_, statement) = self.prepared.get(handle, admitted.key.key_id)?;
         let PreparedStatement {
@@ -361,7 +366,7 @@ impl FlightSqlService for FlightSql {
         request: Request<Ticket>,
     ) -> Result<Answer, Status> {
         self.admit(&request).await?;
-        single(catalog::tables(query, &self.app.sql))
+        single(catalog::tables(query, &self.app.data.sql))
     }
 
     async fn get_flight_info_table_types(

@@ -8,7 +8,7 @@ use warp::http::header::{
 };
 use warp::http::{HeaderMap, Response, StatusCode};
 
-use crate::coding::Unchanging;
+use toise_transport::coding::Unchanging;
 
 /// What a page may load: files of the service, and inline styles and images.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \

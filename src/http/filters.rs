@@ -13,15 +13,14 @@ use warp::http::{HeaderMap, Method};
 use warp::path::FullPath;
 use warp::{Filter, Reply};
 
-use super::audience::Audience;
-use super::body::{self, Incoming};
-use super::client_address::PeerAddress;
-use super::head::{Admitted, Head};
-use super::malformed::Malformed;
-use super::out_of_turn::InTurn;
-use super::paid_reads::PaidReads;
-use super::{App, pipeline};
+use crate::endpoint::audience::Audience;
+use crate::pipeline;
+use crate::pipeline::head::{AlreadyCounted, Head};
+use toise_service::App;
 use toise_sql::audit::Door;
+use toise_transport::body::{self, Incoming};
+use toise_transport::client_address::PeerAddress;
+use toise_transport::malformed::Malformed;
 
 /// The whole service as one filter that accepts every request and rejects none.
 pub fn service(app: App) -> BoxedFilter<(warp::reply::Response,)> {
@@ -69,8 +68,6 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
         .and(warp::ext::optional())
         .and(warp::ext::optional())
         .and(warp::ext::optional())
-        .and(warp::ext::optional())
-        .and(warp::ext::optional())
         .map(
             |method: Method,
              path: FullPath,
@@ -78,22 +75,18 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
              headers: HeaderMap,
              door: Option<Door>,
              peer: Option<PeerAddress>,
-             paid: Option<PaidReads>,
              audience: Option<Audience>,
              malformed: Option<Malformed>,
-             admitted: Option<Admitted>,
-             in_turn: Option<InTurn>| Head {
+             counted: Option<AlreadyCounted>| Head {
                 method,
                 path,
                 query,
                 headers,
                 door: door.unwrap_or(Door::Http),
                 peer,
-                paid,
                 audience: audience.unwrap_or_default(),
                 malformed,
-                is_admitted: admitted.is_some(),
-                is_in_turn: in_turn.is_some(),
+                is_counted: counted.is_some(),
             },
         )
 }
@@ -101,8 +94,8 @@ pub fn head() -> impl Filter<Extract = (Head,), Error = Infallible> + Clone {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::body_budget::BodyBudget;
     use bytes::Bytes;
+    use toise_transport::body_budget::BodyBudget;
     use warp::http::Response;
     use warp::test::request;
 

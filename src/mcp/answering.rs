@@ -10,13 +10,15 @@ use warp::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use warp::http::{Request, StatusCode};
 
 use crate::request::ToolRequest;
-use toise_http::auth::KEY_HEADER;
-use toise_http::client_address::PeerAddress;
 use toise_http::endpoint::BODY_BYTES_MAX;
-use toise_http::error::ApiError;
-use toise_http::head::Admitted;
+use toise_http::error::error_response;
+use toise_http::pipeline::head::AlreadyCounted;
 use toise_net::api_client::{ApiClient, Error};
+use toise_service::admission::KEY_HEADER;
+use toise_service::error::ApiError;
 use toise_sql::audit::Door;
+use toise_transport::body::BodyError;
+use toise_transport::client_address::PeerAddress;
 
 /// Maximum bytes of the answer to a tool.
 pub const ANSWER_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -37,8 +39,8 @@ pub(crate) struct Caller<'c> {
     pub key: Option<&'c HeaderValue>,
     /// Its address, if it called over the network.
     pub peer: Option<PeerAddress>,
-    /// That its message has been counted against the rate of the key.
-    pub admitted: Option<Admitted>,
+    /// Set if the message has been counted against the rate of the key.
+    pub counted: Option<AlreadyCounted>,
 }
 
 /// The answer to a request.
@@ -85,7 +87,7 @@ impl Answering {
             .is_some_and(|body| body.len() > BODY_BYTES_MAX)
         {
             let bytes_max = BODY_BYTES_MAX;
-            return Answer::refused(ApiError::TooLarge { bytes_max });
+            return Answer::refused(BodyError::TooLarge { bytes_max }.into());
         }
         let answered = match self {
             Self::Here(filter) => answer_here(filter, request, caller).await,
@@ -105,7 +107,7 @@ impl Answer {
 
     /// The answer to what makes no request, as the service gives it.
     pub(crate) fn refused(error: ApiError) -> Self {
-        let response = error.into_response(Uuid::now_v7());
+        let response = error_response(&error, Uuid::now_v7());
         Self {
             is_success: false,
             body: serde_json::from_slice(response.body()).unwrap_or_default(),
@@ -140,8 +142,8 @@ async fn answer_here(
     if let Some(peer) = caller.peer {
         builder = builder.extension(peer);
     }
-    if let Some(admitted) = caller.admitted {
-        builder = builder.extension(admitted);
+    if let Some(counted) = caller.counted {
+        builder = builder.extension(counted);
     }
     let request = builder
         .body(Full::new(body))

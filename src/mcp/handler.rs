@@ -14,7 +14,7 @@ use warp::http::request::Parts;
 use crate::answering::{Answer, Answering, Caller};
 use crate::catalog::{self, CATALOG};
 use crate::request::request_of;
-use toise_http::auth::KEY_HEADER;
+use toise_service::admission::KEY_HEADER;
 
 /// What an agent is told first.
 const INSTRUCTIONS: &str = "French property data: homes for sale and to rent, recorded sales (DVF), energy diagnostics \
@@ -54,7 +54,7 @@ impl ToolHandler {
         let caller = Caller {
             key: key.or(self.key.as_ref()),
             peer: sent.and_then(|parts| parts.extensions.get().copied()),
-            admitted: sent.and_then(|parts| parts.extensions.get().copied()),
+            counted: sent.and_then(|parts| parts.extensions.get().copied()),
         };
         let answering = self.answering.answer(request, caller);
         tokio::select! {

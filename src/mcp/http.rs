@@ -29,19 +29,20 @@ use crate::handler::ToolHandler;
 use crate::refusals;
 use crate::request::request_of;
 use toise_accounts::key::KeyRecord;
-use toise_http::body::{self, Incoming};
-use toise_http::client_address::PeerAddress;
 use toise_http::endpoint::{BODY_BYTES_MAX, JSON_BODY};
-use toise_http::error::ApiError;
-use toise_http::head::{Admitted, Head};
-use toise_http::request_line::{self, RequestLine};
-use toise_http::{App, admission, answer_headers, auth, filters, out_of_turn, unfolding};
+use toise_http::error::error_response;
+use toise_http::filters;
+use toise_http::pipeline::head::{AlreadyCounted, Head};
+use toise_http::pipeline::{answer_headers, credentials, unfolding};
+use toise_service::App;
+use toise_service::admission::{self, CallRules, Caller, KEY_HEADER};
+use toise_service::error::ApiError;
+use toise_transport::body::{self, BodyError, Incoming};
+use toise_transport::client_address::PeerAddress;
+use toise_transport::request_line::{self, RequestLine};
 
 /// Path at which messages are taken.
 pub const PATH: &str = "/mcp";
-/// What a message without a key lacks.
-const NO_KEY: &str = "is required, or the same key as bearer token in authorization";
-
 /// The message that calls a tool.
 const CALL: &str = "tools/call";
 /// Messages up to this length are looked into before they are counted, bytes.
@@ -75,7 +76,7 @@ pub fn beside(app: &App) -> BoxedFilter<(warp::reply::Response,)> {
         .boxed()
 }
 
-/// Answers a message; in every case, the response has a request id and is logged and counted.
+/// Answers a message. Every response has a request id, and every message is logged and counted.
 async fn answer(
     app: &App,
     reception: &Reception,
@@ -84,11 +85,6 @@ async fn answer(
 ) -> warp::reply::Response {
     let started = Instant::now();
     let request_id = Uuid::now_v7();
-    let paced = head.paced_client(app, None);
-    let shows_key = auth::key_text(&head.headers).is_some();
-    if !shows_key && let Err(refused) = app.pace.keep(paced).await {
-        return out_of_turn::refuse(&app.pace, paced, refused, request_id);
-    }
     let mut key = None;
     let mut response = match receive(app, &head, &mut body, &mut key).await {
         Ok(message) => {
@@ -106,9 +102,8 @@ async fn answer(
             }
         }
         Err(error) => {
-            let pace = app.pace.discarding(head.client(app));
-            body.drain(&head.headers, Some(BODY_BYTES_MAX), pace).await;
-            error.into_response(request_id).into_response()
+            body.drain(&head.headers, Some(BODY_BYTES_MAX)).await;
+            error_response(&error, request_id).into_response()
         }
     };
     set_headers(&mut response, app, request_id, key.as_deref());
@@ -120,13 +115,6 @@ async fn answer(
         &response,
         started.elapsed(),
     );
-    let is_limited = response.status() == StatusCode::TOO_MANY_REQUESTS;
-    if shows_key
-        && (key.is_none() || is_limited)
-        && let Err(refused) = app.pace.keep(paced).await
-    {
-        return out_of_turn::refuse(&app.pace, paced, refused, request_id);
-    }
     response
 }
 
@@ -142,7 +130,7 @@ fn set_headers<B>(
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     if let Some(key) = key {
-        let meter = app.meters.of(key.key_id, key.allowance);
+        let meter = app.access.meters.of(key.key_id, key.allowance);
         answer_headers::set_rate_headers(headers, meter.rate());
     }
     answer_headers::set_request_id(headers, request_id);
@@ -172,7 +160,7 @@ fn log<B>(
     });
 }
 
-/// Checks a message and reads it. Tells the key once it is known to be valid.
+/// Admits a message and reads it. Sets `valid` to its key.
 async fn receive(
     app: &App,
     head: &Head,
@@ -187,35 +175,36 @@ async fn receive(
     if head.method == Method::POST {
         body::check_headers(JSON_BODY, &headers)?;
     }
+    let caller = Caller {
+        key: credentials::key_text(&headers),
+        address: client,
+    };
+    let rules = CallRules {
+        counts_against_rate: false,
+        ..CallRules::KEYED
+    };
+    let admitted = admission::admit(app, caller, rules).await?;
     take_bearer(&mut headers);
-    if !headers.contains_key(auth::KEY_HEADER) {
-        return Err(ApiError::Unauthorised(NO_KEY));
-    }
-    let key = auth::authenticate(app, &headers, client).await?;
-    if !key.may_come_from(client) {
-        return Err(ApiError::WrongAddress);
-    }
-    head.pay(BODY_BYTES_MAX);
-    *valid = Some(Arc::clone(&key));
+    let key_id = admitted.key.key_id;
+    *valid = Some(Arc::clone(&admitted.key));
     let bytes = match head.method {
         Method::POST => {
-            let mut lease = app.bodies.lease(Some(key.key_id), client);
+            let mut lease = app.capacity.bodies.lease(Some(key_id), client);
             let read = async {
                 let read = body.read(BODY_BYTES_MAX, body::declared(&headers), &mut lease);
-                unfolding::bounded(read.await?, &mut lease, &app.pool, Some(key.key_id)).await
+                let pool = &app.capacity.pool;
+                unfolding::bounded(read.await?, &mut lease, pool, Some(key_id)).await
             };
-            let read = tokio::time::timeout(app.request_timeout, read).await;
-            read.map_err(|_| ApiError::BodyInterrupted)??
+            let read = tokio::time::timeout(app.capacity.request_timeout, read).await;
+            read.map_err(|_| BodyError::Interrupted)??
         }
         _ => Bytes::new(),
     };
     let is_counted_later = bytes.len() <= SHORT_BYTES && stands_for_request(&bytes);
-    if !is_counted_later {
-        admission::admit(app, &app.meters.of(key.key_id, key.allowance))?;
-    }
     let mut message = Request::new(Full::new(bytes));
     if !is_counted_later {
-        message.extensions_mut().insert(Admitted);
+        admitted.count_against_rate(app)?;
+        message.extensions_mut().insert(AlreadyCounted);
     }
     *message.method_mut() = head.method.clone();
     *message.headers_mut() = headers;
@@ -225,9 +214,9 @@ async fn receive(
     Ok(message)
 }
 
-/// Makes the token of `Authorization: Bearer` the key, unless there is one.
+/// Copies the token of `Authorization: Bearer` to the key header, unless that is set.
 fn take_bearer(headers: &mut HeaderMap) {
-    if headers.contains_key(auth::KEY_HEADER) {
+    if headers.contains_key(KEY_HEADER) {
         return;
     }
     let bearer = headers
@@ -236,7 +225,7 @@ fn take_bearer(headers: &mut HeaderMap) {
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .and_then(|(_, token)| HeaderValue::from_str(token.trim()).ok());
     if let Some(key) = bearer {
-        headers.insert(auth::KEY_HEADER, key);
+        headers.insert(KEY_HEADER, key);
     }
 }
 

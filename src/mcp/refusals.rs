@@ -13,7 +13,8 @@ use uuid::Uuid;
 use warp::http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use warp::http::{Response, StatusCode};
 
-use toise_http::error::ApiError;
+use toise_http::error::error_response;
+use toise_service::error::ApiError;
 
 /// The methods of [`super::http::PATH`].
 const METHODS: &str = "POST";
@@ -42,10 +43,10 @@ pub(crate) async fn in_json(
             let allowed = parts.headers.get(ALLOW);
             let allowed = allowed.and_then(|methods| methods.to_str().ok());
             let error = ApiError::MethodNotAllowed(allowed.unwrap_or(METHODS).to_owned());
-            return error.into_response(request_id);
+            return error_response(&error, request_id);
         }
         status if status.is_server_error() => {
-            return ApiError::internal(text).into_response(request_id);
+            return error_response(&ApiError::internal(text), request_id);
         }
         StatusCode::NOT_ACCEPTABLE => (StatusCode::NOT_ACCEPTABLE, 10007, ACCEPT_RULE.to_owned()),
         // The media type was checked before: what the library cannot read is the message.

@@ -9,8 +9,9 @@ use warp::http::HeaderValue;
 
 use crate::answering::{self, Answering};
 use crate::handler::ToolHandler;
-use toise_http::{App, filters};
+use toise_http::filters;
 use toise_net::api_client::{ApiClient, Error};
+use toise_service::App;
 
 /// Maximum bytes of a message; a longer one is dropped with a log line, since its identifier is not read.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;

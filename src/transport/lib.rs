@@ -1,21 +1,21 @@
-//! What a server of HTTP does whatever it answers: who its client is and how much it may take, how bodies are compressed
-//! and sent in pieces, TLS.
+//! The HTTP transport that all listeners share: accepting connections, timeouts, TLS, request bodies, compression.
 //!
-//! A connection comes from a [`listener`], is counted in [`connections_by_address`] and read as far as [`paid_reads`] allows;
-//! the address of a request's client is found by [`client_address`], and what costs that client nothing is answered at its
-//! [`pace`]. Nothing here knows the contract: [`mod@coding`] and [`pieces`] take any body.
+//! [`server`] accepts connections from a [`listener`], counts them by address and serves them until the service stops.
+//! [`client_address`] finds the address of a request's client behind proxies. [`body`] reads request bodies into memory of
+//! [`body_budget`]. [`mod@coding`] compresses responses, and [`pieces`] streams them. Nothing here knows the contract.
 
 #![forbid(unsafe_code)]
 
-mod address_buckets;
+pub mod body;
+pub mod body_budget;
 pub mod client_address;
 pub mod coding;
+mod connection;
 pub mod connections_by_address;
 pub mod cors;
 pub mod listener;
-pub mod pace;
-pub mod paid_reads;
+pub mod malformed;
 pub mod pieces;
-pub mod refused_keys;
 pub mod request_line;
+pub mod server;
 pub mod tls;

@@ -161,23 +161,6 @@ async fn many_items_come_in_order_a_hundred_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_of_the_original_service_is_told_sources_as_objects() {
-    let mut sending = DispatcherFixture::idle();
-    sending.vendor_source = true;
-    sending.resume("127.0.0.1");
-    let receiver = Receiver::always(Act::Status(204)).await;
-    let alert = sending.advert_alert(&receiver.url(), "null");
-    let id = Uuid::now_v7();
-    let url = "https://p.example/1";
-    let advert = json!({"flxId": id, "url": url, "source": "p.example"});
-    sending.tell_advert(&[alert], Branch::Created, &advert);
-    let requests = received(&receiver, 1).await;
-    let told = &requests[0].json()["data"]["created"][0]["adverts"][0];
-    let source = json!({"flxId": id, "url": url, "website": "p.example"});
-    assert_eq!(told["source"], source, "{told}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn long_records_are_told_fewer_at_a_time() {
     let mut sending = DispatcherFixture::idle();
     let receiver = Receiver::always(Act::Status(200)).await;

@@ -9,8 +9,8 @@ use toise::accounts::audit;
 use toise::accounts::key::KeyChange;
 use toise::accounts::keys::{self, KeyKind};
 use toise::base::networks::Networks;
-use toise::http::cors::AllowedOrigins;
-use toise::http::server::ServerLimits;
+use toise::transport::cors::AllowedOrigins;
+use toise::transport::server::ServerLimits;
 
 use crate::support::flight;
 use crate::support::{InMemoryTables, Service, error_of};
@@ -38,7 +38,7 @@ async fn a_key_may_be_sent_as_bearer_token() {
 async fn a_key_with_networks_is_taken_from_them_alone_also_behind_a_proxy() {
     let mut shared = None;
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        app.proxies = Arc::new(Networks::parse("127.0.0.1").unwrap());
+        app.access.proxies = Arc::new(Networks::parse("127.0.0.1").unwrap());
         shared = Some(app.clone());
     })
     .await;
@@ -81,7 +81,7 @@ async fn a_key_with_networks_is_taken_from_them_alone_also_behind_a_proxy() {
 #[tokio::test]
 async fn pages_of_named_origins_may_call() {
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        app.origins = Arc::new(AllowedOrigins::parse("https://app.example.com").unwrap())
+        app.web.origins = Arc::new(AllowedOrigins::parse("https://app.example.com").unwrap())
     })
     .await;
     let preflight = async |origin: &str| {

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toise::accounts::keys;
 use toise::accounts::prices::{Consumption, Prices};
-use toise::http::server::ServerLimits;
+use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
 use super::alerts::{KINDS, ask, data, ids, make, read, service, take};
@@ -20,7 +20,7 @@ async fn a_history_returns_current_records_newest_match_first_and_is_charged() {
         known_names(app);
         let mut prices = Prices::default();
         prices.set(Consumption::PropertiesGetAlertHistory, 3);
-        app.prices = Arc::new(prices);
+        app.billing.prices = Arc::new(prices);
     })
     .await;
     let early = take(&service, json!([flat("a", 9, 9)])).await;

@@ -8,7 +8,7 @@ use toise::accounts::keys::KeyKind;
 use toise::alerts::AlertRegistry;
 use toise::alerts::settings::AlertLimits;
 use toise::contract::listings::filters::ListingKind;
-use toise::http::server::ServerLimits;
+use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
 use crate::support::alerts::{body, known_names, with};
@@ -279,7 +279,7 @@ async fn each_of_several_alerts_is_accepted_or_rejected_separately() {
     };
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         known_names(app);
-        app.alerts = AlertRegistry::new(app.store.clone(), app.clock.clone(), limits);
+        app.data.alerts = AlertRegistry::new(app.store.clone(), app.clock.clone(), limits);
     })
     .await;
     let (listing, root) = KINDS[0];

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustls::pki_types::ServerName;
-use toise::http::server::ServerLimits;
-use toise::http::tls::{Tls, TlsError};
+use toise::transport::server::ServerLimits;
+use toise::transport::tls::{Tls, TlsError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -261,30 +261,20 @@ async fn a_body_in_broken_chunks_is_malformed() {
 }
 
 #[tokio::test]
-async fn what_the_library_cannot_parse_is_refused_with_our_body() {
+async fn what_the_library_cannot_parse_is_refused() {
     let service = Service::start_with(quick(), ServerLimits::default(), |_| {}).await;
     let long = "x".repeat(1 << 20);
-    for (request, status, code) in [
-        ("nonsense\r\n\r\n".to_owned(), 400, 10002),
-        (
-            "GET /version SMTP\r\nhost: a\r\n\r\n".to_owned(),
-            400,
-            10002,
-        ),
-        (
-            "GET /version HTTP/1.1\r\nhost a\r\n\r\n".to_owned(),
-            400,
-            10002,
-        ),
+    for (request, status) in [
+        ("nonsense\r\n\r\n".to_owned(), 400),
+        ("GET /version SMTP\r\nhost: a\r\n\r\n".to_owned(), 400),
+        ("GET /version HTTP/1.1\r\nhost a\r\n\r\n".to_owned(), 400),
         (
             format!("GET /{} HTTP/1.1\r\nhost: a\r\n\r\n", &long[..70_000]),
             414,
-            10007,
         ),
         (
             format!("GET /version HTTP/1.1\r\nhost: a\r\nx: {long}\r\n\r\n"),
             431,
-            10007,
         ),
     ] {
         let shown = &request[..request.len().min(60)];
@@ -293,8 +283,11 @@ async fn what_the_library_cannot_parse_is_refused_with_our_body() {
         let _ = stream.write_all(request.as_bytes()).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
-        assert_refused(&answer, status, code, shown);
+        let answer = String::from_utf8_lossy(&answer);
+        let first = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&first), "{shown}: {answer}");
     }
+    assert!(service.readiness.is_ready());
 }
 
 /// Asserts that an answer is a refusal with the body of every error.
@@ -312,30 +305,4 @@ fn assert_refused(answer: &[u8], status: u16, code: u32, request: &str) {
     );
     let body: serde_json::Value = serde_json::from_str(body).unwrap();
     assert_eq!(body["error"]["code"], code, "{request}: {body}");
-}
-
-#[tokio::test]
-async fn what_cannot_be_parsed_behind_other_requests_is_refused_with_our_body() {
-    let service = Service::start_with(quick(), ServerLimits::default(), |_| {}).await;
-    let head = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    let answer_of = async |request: &[u8], wait_ms: u64| {
-        let socket = tokio::net::TcpSocket::new_v4().unwrap();
-        // So that large answers have to wait for their reader.
-        socket.set_recv_buffer_size(4_096).unwrap();
-        let mut stream = socket.connect(service.address).await.unwrap();
-        stream.write_all(request).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer).await;
-        answer
-    };
-    let close = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    let document = answer_of(close, 0).await.len() - "connection: close\r\n".len();
-    for (count, wait_ms) in [(1, 0), (3, 0), (20, 300)] {
-        let request = [head.repeat(count), b"\0\r\n\r\n".to_vec()].concat();
-        let answer = answer_of(&request, wait_ms).await;
-        assert!(answer.len() > count * document, "{} bytes", answer.len());
-        let refusal = &answer[count * document..];
-        assert_refused(refusal, 400, 10002, "behind others");
-    }
 }

@@ -11,10 +11,10 @@ use toise::base::networks::Networks;
 use toise::dedup::Contradiction;
 use toise::dedup::weights::WEIGHTS;
 
-use toise::http::App;
-use toise::http::console_page::ConsolePage;
-use toise::http::server::ServerLimits;
-use toise::http::settings::{ConsoleSettings, ServerSettings};
+use toise::service::App;
+use toise::service::console_page::ConsolePage;
+use toise::service::settings::{ConsoleSettings, ServerSettings};
+use toise::transport::server::ServerLimits;
 
 use crate::support::{InMemoryTables, Service};
 
@@ -147,7 +147,7 @@ async fn a_key_becomes_a_session_that_ends_with_it() {
 async fn a_session_is_begun_and_told_only_where_its_key_may_be_used_and_within_its_rate() {
     let proxies = Networks::parse("127.0.0.1").unwrap();
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        app.proxies = Arc::new(proxies);
+        app.access.proxies = Arc::new(proxies);
     })
     .await;
     let new = service.new_key(KeyKind::Test, "search", "default");
@@ -191,7 +191,7 @@ async fn the_base_map_of_the_settings_is_told_and_allowed_and_the_cookie_is_secu
         behind_tls: true,
     };
     let page = Arc::new(ConsolePage::new(&settings, &ServerSettings::default()));
-    let change = |app: &mut App| app.console = page;
+    let change = |app: &mut App| app.web.console = page;
     let service =
         Service::start_with(InMemoryTables::default(), ServerLimits::default(), change).await;
     let page = service.ask(Method::GET, "/console/").send().await.unwrap();

@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toise::accounts::keys::KeyKind;
 use toise::accounts::prices::{Consumption, Prices};
-use toise::http::server::ServerLimits;
+use toise::transport::server::ServerLimits;
 
 use crate::support::{InMemoryTables, Service, error_of};
 
@@ -27,7 +27,7 @@ async fn priced() -> Service {
         let mut prices = Prices::default();
         prices.set(Consumption::OpendataDvfSearch, 3);
         prices.set(Consumption::OpendataDpeMatch, 2);
-        app.prices = Arc::new(prices);
+        app.billing.prices = Arc::new(prices);
     })
     .await
 }

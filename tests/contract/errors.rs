@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use reqwest::Method;
-use toise::base::clock::Clock;
-use toise::http::pace::Pace;
-use toise::http::server::ServerLimits;
+use toise::transport::server::ServerLimits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -95,11 +93,7 @@ async fn a_body_over_the_limit_is_413_and_the_client_receives_it() {
 
 #[tokio::test]
 async fn a_body_some_mebibytes_over_a_high_limit_is_413_and_the_client_receives_it() {
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        // Bodies are discarded at the pace of a clock that goes on.
-        app.pace = Pace::new(1_000, Clock::system(), app.metrics.clone());
-    })
-    .await;
+    let service = Service::start().await;
     let long = vec![b' '; 23 << 20];
     let head = format!(
         "POST /v2/protected/admin/adverts HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx-api-key: {}\r\n\
@@ -189,7 +183,7 @@ async fn a_request_that_takes_too_long_is_503() {
         ..InMemoryTables::default()
     };
     let service = Service::start_with(rows, ServerLimits::default(), |app| {
-        app.request_timeout = Duration::from_millis(50);
+        app.capacity.request_timeout = Duration::from_millis(50);
     })
     .await;
     let response = service.post(SEARCH, "{}").await;
@@ -205,7 +199,7 @@ async fn more_queries_than_the_pool_admits_are_503() {
     };
     let mut metrics = None;
     let service = Service::start_with(rows, ServerLimits::default(), |app| {
-        app.pool = toise::engine::pool::QueryPool::new(1, 0).unwrap();
+        app.capacity.pool = toise::engine::pool::QueryPool::new(1, 0).unwrap();
         metrics = Some(app.metrics.clone());
     })
     .await;

@@ -12,7 +12,7 @@ use toise::accounts::key::{Allowance, KeyKind};
 use toise::accounts::sql_limits::SqlLimits;
 use toise::estimate::live::LiveModel;
 use toise::estimate::valuer::Adjustments;
-use toise::http::server::ServerLimits;
+use toise::transport::server::ServerLimits;
 
 use crate::support::homes::{IN_PARIS, body, trained};
 use crate::support::{InMemoryTables, Service, error_of};
@@ -25,7 +25,7 @@ async fn with_model() -> (Service, Arc<TempDir>) {
     let folder = trained();
     let models = LiveModel::open(folder.path(), Adjustments::On);
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        app.models = models
+        app.data.models = models
     });
     (service.await, folder)
 }
@@ -231,7 +231,7 @@ async fn without_a_model_the_response_says_how_to_train_one() {
 async fn a_key_runs_two_estimates_at_once_and_a_few_wait() {
     let mut meters = None;
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        meters = Some(app.meters.clone());
+        meters = Some(app.access.meters.clone());
     });
     let service = service.await;
     let key = service.new_key(KeyKind::Production, "ai", DEFAULT_ACCOUNT);

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use crate::support::{InMemoryTables, Service, error_of};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::key::KeyKind;
-use toise::http::body_budget::BodyBudget;
-use toise::http::server::ServerLimits;
+use toise::transport::body_budget::BodyBudget;
+use toise::transport::server::ServerLimits;
 
 const PATH: &str = "/geocoding/search/csv";
 /// How long a test waits for the service to notice.
@@ -87,7 +87,7 @@ async fn the_files_of_a_key_leave_places_to_others() {
     let service = Service::start_with(
         InMemoryTables::default(),
         ServerLimits::default(),
-        move |app| app.geocoding_files = places,
+        move |app| app.capacity.geocoding_files = places,
     )
     .await;
     let sending = [

@@ -4,7 +4,7 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use toise::geocode::settings::{GeocodingSettings, UpstreamMode};
 use toise::geocode::upstream::Upstream;
-use toise::http::server::ServerLimits;
+use toise::transport::server::ServerLimits;
 
 use crate::support::portal::{Act, Portal};
 use crate::support::{InMemoryTables, Service, error_of};
@@ -24,7 +24,7 @@ async fn service(portal: &Portal, mode: UpstreamMode) -> Service {
     Service::start_with(InMemoryTables::default(), limits, move |app| {
         let (store, clock) = (app.store.clone(), app.clock.clone());
         let upstream = Upstream::new(&settings, store, clock).unwrap().unwrap();
-        app.geocoding = app.geocoding.clone().with_upstream(upstream);
+        app.data.geocoding = app.data.geocoding.clone().with_upstream(upstream);
     })
     .await
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toise::accounts::key::{KeyChange, KeyKind};
 use toise::accounts::keys;
 use toise::accounts::prices::{Consumption, Prices};
-use toise::http::server::ServerLimits;
+use toise::transport::server::ServerLimits;
 
 use super::alerts::{CREATED, KINDS, service as service_with_alerts};
 use crate::support::alerts::body;
@@ -22,7 +22,7 @@ async fn priced() -> Service {
     Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         let mut prices = Prices::default();
         prices.set(Consumption::OpendataDpeSearch, 1);
-        app.prices = Arc::new(prices);
+        app.billing.prices = Arc::new(prices);
     })
     .await
 }
@@ -91,7 +91,7 @@ async fn a_repeated_query_is_charged_once_and_answered_anew() {
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         let mut prices = Prices::default();
         prices.set(Consumption::Sql, 1);
-        app.prices = Arc::new(prices);
+        app.billing.prices = Arc::new(prices);
     })
     .await;
     let key = service.key_with("sql");

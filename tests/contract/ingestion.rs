@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toise::contract::listings::{Advert, Property};
 use toise::contract::read::read;
 use toise::http::resources::admin::adverts::INGESTING_MAX;
-use toise::http::server::ServerLimits;
+use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
 use crate::support::{InMemoryTables, Service, error_of};
@@ -308,7 +308,7 @@ async fn a_call_whose_client_disconnected_holds_its_permit_until_its_adverts_are
     const ADVERTS_SENT: usize = 600;
     let mut turns = None;
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        turns = Some(Arc::clone(&app.ingesting));
+        turns = Some(Arc::clone(&app.capacity.ingesting));
     })
     .await;
     let turns = turns.unwrap();

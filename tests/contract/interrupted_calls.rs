@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use toise::http::server::ServerLimits;
+use toise::transport::server::ServerLimits;
 
 use super::alerts::{CREATED, KINDS, service as service_with_alerts};
 use crate::support::alerts::body;
@@ -129,7 +129,7 @@ async fn a_key_and_an_account_made_again_have_the_secrets_that_were_given() {
 #[tokio::test]
 async fn a_call_cut_off_while_it_is_billed_is_not_made_again_before_that_has_ended() {
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        app.request_timeout = Duration::from_secs(2);
+        app.capacity.request_timeout = Duration::from_secs(2);
     })
     .await;
     let operator = service.key_with("admin");

@@ -4,21 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use reqwest::{Method, Response};
+use reqwest::{Method, Response, StatusCode};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::key::KeyChange;
 use toise::accounts::keys::{self, KeyKind};
 use toise::accounts::secret;
-use toise::http::App;
-use toise::http::body_budget::BodyBudget;
-use toise::http::client_address::Networks;
-use toise::http::pace::Pace;
-use toise::http::refused_keys::BURST;
-use toise::http::replica::{AsOf, ReplicaStatus};
-use toise::http::server::ServerLimits;
-use tokio::task::JoinHandle;
+use toise::service::App;
+use toise::service::address_rates::AddressRates;
+use toise::service::replica::{AsOf, ReplicaStatus};
+use toise::transport::body_budget::BodyBudget;
+use toise::transport::client_address::Networks;
+use toise::transport::server::ServerLimits;
 
-use crate::support::flight::{self, frame};
+use crate::support::flight;
 use crate::support::{InMemoryTables, START, Service, error_of};
 
 const PATH: &str = "/v2/protected/opendata/dvf/search";
@@ -183,7 +181,7 @@ async fn half_sent_bodies_hold_no_more_than_a_share(is_key_each: bool) {
     let service = Service::start_with(
         InMemoryTables::default(),
         ServerLimits::default(),
-        move |app| app.bodies = bodies,
+        move |app| app.capacity.bodies = bodies,
     )
     .await;
     let mut sending = Vec::new();
@@ -221,7 +219,7 @@ async fn a_body_that_takes_longer_than_its_request_may_is_408() {
     use tokio::io::AsyncReadExt;
     let limits = ServerLimits::default();
     let service = Service::start_with(InMemoryTables::default(), limits, |app| {
-        app.request_timeout = Duration::from_millis(300);
+        app.capacity.request_timeout = Duration::from_millis(300);
     })
     .await;
     let mut stalled = half_sent(&service, &service.key, 100).await;
@@ -234,26 +232,6 @@ async fn a_body_that_takes_longer_than_its_request_may_is_408() {
     assert!(head.contains("content-type: application/json"), "{head}");
     let body: serde_json::Value = serde_json::from_str(body).unwrap();
     assert_eq!(body["error"]["code"], 10007, "{body}");
-}
-
-#[tokio::test]
-async fn a_refused_body_is_discarded_at_the_pace_of_its_address() {
-    use std::net::{IpAddr, Ipv4Addr};
-    let mut shared = None;
-    let service = slow_without_a_key(|app| shared = Some(app.pace.clone())).await;
-    let pace = shared.unwrap();
-    // As much as an address may send at once, less a bit. The clock stands still.
-    let long = vec![b' '; (8 << 20) - (512 << 10)];
-    let request = service.ask(Method::POST, PATH);
-    let request = request.header("x-api-key", &service.key).body(long);
-    assert_eq!(error_of(request.send().await.unwrap()).await.0, 413);
-    let goes_on = |client: [u8; 4]| {
-        let mut discarding = pace.discarding(Some(IpAddr::from(Ipv4Addr::from(client))));
-        let keep = async move { discarding.keep(1 << 20).await };
-        futures::FutureExt::now_or_never(keep).is_some()
-    };
-    assert!(goes_on([192, 0, 2, 1]));
-    assert!(!goes_on([127, 0, 0, 1]));
 }
 
 #[tokio::test]
@@ -281,32 +259,6 @@ async fn refusals_of_route_method_size_and_type_say_what_is_left_of_the_rate() {
     }
 }
 
-#[tokio::test]
-async fn an_address_that_sends_many_invalid_keys_is_limited_and_its_valid_key_works_on() {
-    let service = Service::start().await;
-    for number in 0..BURST {
-        // Some are well formed, others are nothing like a key.
-        let key = match number % 2 {
-            0 => secret::generate_with_hash(KeyKind::Production).0,
-            _ => format!("guess {number}"),
-        };
-        assert_eq!(ask(&service, &key).await.status(), 401);
-    }
-    let forged = secret::generate_with_hash(KeyKind::Production).0;
-    let refused = ask(&service, &forged).await;
-    assert_eq!(number(&refused, "retry-after"), 1);
-    let (status, code, message) = error_of(refused).await;
-    assert_eq!((status, code), (429, 10005));
-    assert!(message.contains("invalid keys"), "{message}");
-    assert_eq!(ask(&service, &service.key).await.status(), 200);
-    // A request without a key is no guess.
-    let unkeyed = service.ask(Method::POST, PATH).body("{}").send().await;
-    assert_eq!(unkeyed.unwrap().status(), 401);
-    service.clock.advance_ms(500);
-    assert_eq!(ask(&service, &forged).await.status(), 401);
-    assert_eq!(ask(&service, &forged).await.status(), 429);
-}
-
 /// The value of a metric.
 async fn metric(service: &Service, name: &str) -> Option<u64> {
     let metrics = service.ask(Method::GET, "/metrics").send().await.unwrap();
@@ -315,142 +267,107 @@ async fn metric(service: &Service, name: &str) -> Option<u64> {
     lines.find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
 }
 
-/// A service that answers an address once a second without a key. Its clock stands still.
+/// A service that an address may call three times a second without a key. Its clock stands still.
 async fn slow_without_a_key(change: impl FnOnce(&mut App)) -> Service {
     Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        app.pace = Pace::new(1, app.clock.clone(), app.metrics.clone());
+        app.access.addresses = AddressRates::new(3, app.clock.clone());
         change(app);
     })
     .await
 }
 
-const WAITS: &str = "toise_unkeyed_waits_total";
 const REFUSALS: &str = "toise_refusals_total{reason=\"unkeyed\"}";
 
+/// Asserts that a response refuses an address that has exceeded its rate.
+async fn assert_address_is_limited(refused: Response) {
+    assert_eq!(number(&refused, "retry-after"), 1);
+    assert!(refused.headers().contains_key("x-request-id"));
+    let (status, code, message) = error_of(refused).await;
+    assert_eq!((status, code), (429, 10005));
+    assert!(message.contains("without a valid key"), "{message}");
+}
+
 #[tokio::test]
-async fn an_address_that_asks_much_without_a_key_waits_and_its_key_does_not() {
+async fn an_address_that_asks_much_without_a_valid_key_is_limited_and_its_key_is_not() {
     let service = slow_without_a_key(|_| {}).await;
-    let nowhere = || service.ask(Method::GET, "/nowhere").send();
-    assert_eq!(nowhere().await.unwrap().status(), 404);
-    let waiting = [tokio::spawn(nowhere()), tokio::spawn(nowhere())];
-    // Who watches the service does not wait.
-    while metric(&service, WAITS).await != Some(2) {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    // Two seconds is all that an answer waits: the connections of further ones end.
-    for _ in 0..3 {
-        assert!(nowhere().await.is_err());
-    }
+    let nowhere = async || {
+        let asked = service.ask(Method::GET, "/nowhere").send().await;
+        asked.unwrap()
+    };
     let forged = secret::generate_with_hash(KeyKind::Production).0;
-    let forged = service.ask(Method::POST, PATH).header("x-api-key", forged);
-    assert!(forged.body("{}").send().await.is_err());
-    assert_eq!(metric(&service, REFUSALS).await, Some(4));
+    let unkeyed = async || {
+        let asked = service.ask(Method::POST, PATH).body("{}").send().await;
+        asked.unwrap()
+    };
+    assert_eq!(nowhere().await.status(), 404);
+    let refused = ask(&service, &forged).await;
+    assert_eq!(number(&refused, "ratelimit-limit"), 3);
+    assert_eq!(number(&refused, "ratelimit-remaining"), 1);
+    assert_eq!(refused.status(), 401);
+    assert_eq!(unkeyed().await.status(), 401);
+    assert_address_is_limited(nowhere().await).await;
+    assert_address_is_limited(ask(&service, "not like a key").await).await;
+    let refused = unkeyed().await;
+    assert_eq!(number(&refused, "ratelimit-remaining"), 0);
+    assert_address_is_limited(refused).await;
+    assert_eq!(metric(&service, REFUSALS).await, Some(3));
     for _ in 0..10 {
         assert_eq!(ask(&service, &service.key).await.status(), 200);
         let health = service.ask(Method::GET, "/healthz").send().await;
         assert_eq!(health.unwrap().status(), 200);
     }
-    assert_eq!(metric(&service, WAITS).await, Some(2));
-    for one in waiting {
-        assert_eq!(one.await.unwrap().unwrap().status(), 404);
-    }
+    service.clock.advance_ms(400);
+    assert_eq!(ask(&service, &forged).await.status(), 401);
+    assert_address_is_limited(ask(&service, &forged).await).await;
 }
 
 #[tokio::test]
-async fn a_client_out_of_turn_loses_its_connection_over_http2_too() {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    const HEADERS: u8 = 1;
-    const END_OF_REQUEST: u8 = 0x5;
+async fn an_agent_without_a_valid_key_is_limited() {
     let service = slow_without_a_key(|_| {}).await;
-    let stream = tokio::net::TcpStream::connect(service.address).await;
-    let mut stream = stream.unwrap();
-    // GET http://a/nowhere in HPACK.
-    let nowhere = [&b"\x82\x86\x01\x01a\x04\x08"[..], b"/nowhere"].concat();
-    let asking = |number: u32| frame(HEADERS, END_OF_REQUEST, number, &nowhere);
-    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
-    let begin = [preface, frame(4, 0, 0, &[]), asking(1)].concat();
-    stream.write_all(&begin).await.unwrap();
-    loop {
-        let mut head = [0; 9];
-        stream.read_exact(&mut head).await.unwrap();
-        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
-        stream.read_exact(&mut payload).await.unwrap();
-        if head[3] == HEADERS {
-            break;
-        }
-    }
-    // Two wait for their turn, which is too far away for the others.
-    let more = [3, 5, 7, 9].map(asking).concat();
-    stream.write_all(&more).await.unwrap();
-    let mut rest = Vec::new();
-    let closed = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest));
-    let _ = closed.await.expect("still open");
-    assert!(metric(&service, REFUSALS).await >= Some(1));
-    assert_eq!(ask(&service, &service.key).await.status(), 200);
-}
-
-/// Whether this many calls wait, before all of those given have ended.
-async fn are_waiting<T>(service: &Service, count: u64, calls: &[JoinHandle<T>]) -> bool {
-    while metric(service, WAITS).await != Some(count) {
-        if calls.iter().all(JoinHandle::is_finished) {
-            return metric(service, WAITS).await == Some(count);
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    true
+    let unkeyed = async || {
+        let asked = service.ask(Method::POST, "/mcp").body("{}").send().await;
+        asked.unwrap()
+    };
+    let forged = async || {
+        let key = secret::generate_with_hash(KeyKind::Production).0;
+        let request = service.ask(Method::POST, "/mcp").bearer_auth(key);
+        let request = request.header("content-type", "application/json");
+        request.body("{}").send().await.unwrap()
+    };
+    let statuses = [
+        unkeyed().await.status(),
+        forged().await.status(),
+        unkeyed().await.status(),
+    ];
+    assert_eq!(statuses, [StatusCode::UNAUTHORIZED; 3]);
+    assert_address_is_limited(unkeyed().await).await;
+    assert_address_is_limited(forged().await).await;
 }
 
 #[tokio::test]
-async fn an_agent_without_a_valid_key_waits_for_its_refusals() {
-    let service = slow_without_a_key(|_| {}).await;
-    let unkeyed = || service.ask(Method::POST, "/mcp").body("{}").send();
-    let forged = secret::generate_with_hash(KeyKind::Production).0;
-    let request = service.ask(Method::POST, "/mcp").bearer_auth(forged);
-    let forged = request.header("content-type", "application/json");
-    assert_eq!(unkeyed().await.unwrap().status(), 401);
-    let mut calls = vec![tokio::spawn(unkeyed())];
-    assert!(are_waiting(&service, 1, &calls).await, "without a key");
-    calls.push(tokio::spawn(forged.body("{}").send()));
-    assert!(
-        are_waiting(&service, 2, &calls[1..]).await,
-        "with a forged key"
-    );
-    calls.iter().for_each(JoinHandle::abort);
-}
-
-#[tokio::test]
-async fn a_client_of_flight_sql_without_a_valid_key_waits_for_its_refusals() {
+async fn a_client_of_flight_sql_without_a_valid_key_is_limited() {
     let mut shared = None;
     let service = slow_without_a_key(|app| shared = Some(app.clone())).await;
     let flight = flight::start(shared.unwrap()).await;
     let forged = secret::generate_with_hash(KeyKind::Production).0;
-    let refused = flight::handshake(flight, &[]).await;
-    assert_eq!(refused, Err(flight::UNAUTHENTICATED));
-    let call = async move { flight::handshake(flight, &[("x-api-key", forged.as_str())]).await };
-    let calls = [tokio::spawn(call)];
-    assert!(are_waiting(&service, 1, &calls).await);
-    calls[0].abort();
+    let forged = [("x-api-key", forged.as_str())];
+    for headers in [&[], &forged[..], &[]] {
+        let refused = flight::handshake(flight, headers).await;
+        assert_eq!(refused, Err(flight::UNAUTHENTICATED));
+    }
+    for headers in [&[], &forged[..]] {
+        let refused = flight::handshake(flight, headers).await;
+        assert_eq!(refused, Err(flight::RESOURCE_EXHAUSTED));
+    }
     let key = service.key_with("sql");
     let valid = [("x-api-key", key.as_str())];
     assert_eq!(flight::handshake(flight, &valid).await, Ok(()));
 }
 
 #[tokio::test]
-async fn a_key_past_its_rate_waits_for_its_refusals() {
-    let service = slow_without_a_key(|_| {}).await;
-    let key = service
-        .new_key(KeyKind::Test, "search", DEFAULT_ACCOUNT)
-        .key;
-    for status in [200, 200, 200, 200, 200, 429, 429] {
-        assert_eq!(ask(&service, &key).await.status(), status);
-    }
-    assert_eq!(metric(&service, WAITS).await, Some(1));
-}
-
-#[tokio::test]
-async fn a_client_behind_a_proxy_is_refused_and_the_connections_of_the_proxy_stay() {
+async fn clients_behind_a_proxy_are_limited_apart() {
     let service = slow_without_a_key(|app| {
-        app.proxies = Arc::new(Networks::parse("127.0.0.1").unwrap());
+        app.access.proxies = Arc::new(Networks::parse("127.0.0.1").unwrap());
     })
     .await;
     let nowhere = async |client: &str| {
@@ -461,13 +378,10 @@ async fn a_client_behind_a_proxy_is_refused_and_the_connections_of_the_proxy_sta
             .await
             .unwrap()
     };
-    assert_eq!(nowhere("192.0.2.1").await.status(), 404);
-    let refused = nowhere("192.0.2.1").await;
-    assert_eq!(number(&refused, "retry-after"), 1);
-    assert!(refused.headers().contains_key("x-request-id"));
-    let (status, code, message) = error_of(refused).await;
-    assert_eq!((status, code), (429, 10005));
-    assert!(message.contains("without a valid key"), "{message}");
+    for _ in 0..3 {
+        assert_eq!(nowhere("192.0.2.1").await.status(), 404);
+    }
+    assert_address_is_limited(nowhere("192.0.2.1").await).await;
     assert_eq!(nowhere("192.0.2.2").await.status(), 404);
 }
 
@@ -539,10 +453,10 @@ async fn a_client_that_does_not_read_long_answers_gets_no_more_of_them() {
         padding: 1 << 20,
         ..InMemoryTables::default()
     };
-    let memory = BodyBudget::of_answers(4 << 20);
+    let memory = BodyBudget::new(4 << 20);
     let answers = memory.clone();
     let service = Service::start_with(tables, ServerLimits::default(), move |app| {
-        app.answer_memory = answers;
+        app.capacity.bodies = answers;
     })
     .await;
     let long = r#"{"size": 20}"#;
@@ -562,7 +476,7 @@ async fn a_client_that_does_not_read_long_answers_gets_no_more_of_them() {
     assert_eq!(number(&refused, "x-credits"), 0);
     let (status, code, message) = error_of(refused).await;
     assert_eq!((status, code), (429, 10005));
-    assert!(message.contains("has not read"), "{message}");
+    assert!(message.contains("in progress for this client"), "{message}");
     drop(unread);
     while memory.held() > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;

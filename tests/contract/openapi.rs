@@ -8,7 +8,6 @@ use reqwest::Method;
 use serde_json::Value;
 use toise::app::config::Config;
 use toise::engine::{Budget, Engine};
-use toise::http::server::ServerLimits;
 use toise::http::{openapi, resources};
 use toise::listings::columns::{adverts, properties};
 use toise::opendata::{dpe, dvf};
@@ -16,6 +15,7 @@ use toise::sql::audit::AuditLog;
 use toise::sql::service::SqlService;
 use toise::sql::settings::SqlSettings;
 use toise::sql::tables::SqlTables;
+use toise::transport::server::ServerLimits;
 
 use crate::support::{InMemoryTables, Service};
 
@@ -301,13 +301,13 @@ async fn every_example_query_of_the_document_is_answered_over_all_tables() {
     let service = Service::start_with(InMemoryTables::default(), limits, |app| {
         let tables = SqlTables {
             engine: Arc::new(engine),
-            listings: Some(app.properties.listings().clone()),
+            listings: Some(app.data.properties.listings().clone()),
             functions: Arc::new(Vec::new),
             derived: Vec::new(),
         };
         let audit = AuditLog::new(app.store.clone(), app.clock.clone(), 1);
         let memory_mib = Config::default().engine.sql_memory_mib;
-        app.sql =
+        app.data.sql =
             SqlService::start(tables, &SqlSettings::default(), memory_mib, audit, None).unwrap();
     });
     let service = service.await;

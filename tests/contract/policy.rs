@@ -8,10 +8,10 @@ use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::keys::{self, KeyKind};
 use toise::accounts::scopes::Scope;
 use toise::contract::listings::filters::ListingKind;
-use toise::http::body::BodyRule;
+use toise::http::endpoint::BodyRule;
 use toise::http::endpoint::{Access, Endpoint};
 use toise::http::resources;
-use toise::http::server::ServerLimits;
+use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
 use crate::support::alerts::{body, known_names};

@@ -8,13 +8,10 @@ use serde_json::{Value, json};
 use toise::contract::listings::{LiteProperty, Property};
 use toise::contract::read::read;
 use toise::geo::distance::planar_distance_m;
-use toise::http::server::ServerLimits;
 use toise::lab::synth::adverts::level::DistortionLevel;
 use toise::lab::synth::adverts::{AdvertsRequest, MarketGenerator};
 
-use super::alerts::{read as read_record, take};
-use crate::support::alerts::flat;
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::{Service, error_of};
 
 const SEARCH: &str = "/v2/protected/properties/search";
 
@@ -459,48 +456,4 @@ async fn a_null_in_a_place_is_an_absent_condition() {
     .await;
     let preview = json!({"search_query": search, "days": null});
     asked(&service, &format!("{SEARCH}/alerts/preview"), &preview).await;
-}
-
-#[tokio::test]
-async fn clients_of_the_original_service_are_answered_sources_as_objects() {
-    let limits = ServerLimits::default();
-    let service = Service::start_with(InMemoryTables::default(), limits, |app| {
-        app.vendor_source = true;
-    })
-    .await;
-    let [advert_id, property_id] = &take(&service, json!([flat("a", 1, 1)])).await[0];
-    shown(&service, 1).await;
-    let by_id = async |kind: &str, id: &str| {
-        let path = format!("/v2/protected/{kind}/{id}");
-        read_record(&service, &path).await
-    };
-    let found = all(&service).await;
-    let source = json!({
-        "flxId": advert_id, "url": "https://a.example/annonce/1", "website": "a.example",
-    });
-    for (from, advert) in [
-        ("advert", &by_id("adverts", advert_id).await),
-        (
-            "property",
-            &by_id("properties", property_id).await["adverts"][0],
-        ),
-        ("found property", &found[0]["adverts"][0]),
-    ] {
-        assert_eq!(advert["source"], source, "{from}: {advert}");
-    }
-    // The document says so too, of answers and in its examples; an advert that is sent in names its portal.
-    let document = service.ask(Method::GET, "/openapi.json").send().await;
-    let document: Value = document.unwrap().json().await.unwrap();
-    let schemas = &document["components"]["schemas"];
-    for name in ["Advert", "PropertyAdvert", "LitePropertyAdvert"] {
-        let source = &schemas[name]["properties"]["source"];
-        assert_eq!(source["$ref"], "#/components/schemas/Source", "{name}");
-    }
-    assert_eq!(schemas["Source"]["type"], "object");
-    assert!(schemas["Advert"]["examples"][0]["source"].is_object());
-    assert!(schemas["Property"]["examples"][0]["adverts"][0]["source"].is_object());
-    assert_eq!(
-        schemas["IncomingAdvert"]["properties"]["source"]["type"],
-        "string"
-    );
 }

@@ -11,11 +11,11 @@ use toise::accounts::key::{KeyChange, KeyKind};
 use toise::accounts::keys;
 use toise::accounts::sql_limits::SqlLimitsChange;
 use toise::app::config::Config;
-use toise::http::server::ServerLimits;
 use toise::sql::audit::{AuditEntry, AuditLog, latest};
 use toise::sql::service::SqlService;
 use toise::sql::settings::SqlSettings;
 use toise::sql::tables::SqlTables;
+use toise::transport::server::ServerLimits;
 
 use crate::support::{InMemoryTables, Service, error_of, http_client};
 
@@ -42,14 +42,14 @@ pub async fn service(settings: SqlSettings) -> (Service, String) {
     }
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
         let tables = SqlTables {
-            engine: app.properties.shared_engine(),
-            listings: Some(app.properties.listings().clone()),
+            engine: app.data.properties.shared_engine(),
+            listings: Some(app.data.properties.listings().clone()),
             functions: std::sync::Arc::new(Vec::new),
             derived: Vec::new(),
         };
         let audit = AuditLog::new(app.store.clone(), app.clock.clone(), settings.audit_days);
         let memory_mib = Config::default().engine.sql_memory_mib;
-        app.sql = SqlService::start(tables, &settings, memory_mib, audit, None).unwrap();
+        app.data.sql = SqlService::start(tables, &settings, memory_mib, audit, None).unwrap();
     });
     let service = service.await;
     let key = service.key_with("sql");

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use toise::app::config::Config;
-use toise::http::server::ServerLimits;
 use toise::sql::audit::{AuditLog, Caller, Door};
 use toise::sql::service::SqlService;
 use toise::sql::settings::SqlSettings;
 use toise::sql::tables::SqlTables;
+use toise::transport::server::ServerLimits;
 
 use super::sql::{ask, low, rows, service};
 use crate::support::{InMemoryTables, Service, http_client};
@@ -333,8 +333,8 @@ async fn what_is_only_planned_is_bounded_and_takes_turns() {
         ServerLimits::default(),
         move |app| {
             let tables = SqlTables {
-                engine: app.properties.shared_engine(),
-                listings: Some(app.properties.listings().clone()),
+                engine: app.data.properties.shared_engine(),
+                listings: Some(app.data.properties.listings().clone()),
                 functions: std::sync::Arc::new(Vec::new),
                 derived: Vec::new(),
             };
@@ -342,7 +342,7 @@ async fn what_is_only_planned_is_bounded_and_takes_turns() {
             let memory_mib = Config::default().engine.sql_memory_mib;
             let sql = SqlService::start(tables, &low(), memory_mib, audit, None).unwrap();
             sender.send(sql.clone()).unwrap();
-            app.sql = sql;
+            app.data.sql = sql;
         },
     )
     .await;

@@ -13,8 +13,8 @@ use toise::estimate::live::LiveModel;
 use toise::estimate::request::fields::columns;
 use toise::estimate::valuer::{Adjustments, Valuer};
 use toise::estimate::{Detail, Model, store};
-use toise::http::server::ServerLimits;
 use toise::opendata::dvf;
+use toise::transport::server::ServerLimits;
 
 use crate::support::draw::Draw;
 use crate::support::homes::{body_of, cell, drawn, trained};
@@ -110,7 +110,7 @@ async fn a_home_has_one_value_whichever_way_it_is_asked() {
 
     let models = LiveModel::open(data, Adjustments::On);
     let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        app.models = models
+        app.data.models = models
     })
     .await;
     let day = service.clock.now().date_naive().to_string();

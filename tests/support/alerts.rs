@@ -12,11 +12,11 @@ use toise::base::clock::Clock;
 use toise::base::splitmix;
 use toise::contract::listings::codes::FlxId;
 use toise::contract::listings::filters::ListingKind;
-use toise::http::App;
-use toise::http::addresses::ReceiverChecker;
 use toise::listings::Listings;
 use toise::listings::load::ingest::IngestReceipt;
 use toise::net::egress::{AllowedHosts, EgressGuard};
+use toise::service::App;
+use toise::service::receivers::ReceiverChecker;
 use toise::store::new_id::NewId;
 use toise::store::{Store, document};
 use uuid::Uuid;
@@ -156,7 +156,7 @@ pub fn known_names(app: &mut App) {
         };
         Ok(Vec::from_iter(address))
     });
-    app.addresses = ReceiverChecker::new(gate);
+    app.data.receivers = ReceiverChecker::new(gate);
 }
 
 /// The body that creates an alert.

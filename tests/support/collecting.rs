@@ -10,8 +10,8 @@ use toise::accounts::keys;
 use toise::collect::Collector;
 use toise::collect::portals;
 use toise::collect::settings::CollectSettings;
-use toise::http::server::ServerLimits;
 use toise::net::egress::{AllowedHosts, EgressGuard};
+use toise::transport::server::ServerLimits;
 
 use super::portal::{PORTAL_NAME, query};
 use super::{InMemoryTables, Service};
@@ -47,8 +47,8 @@ pub async fn service_with_portals(settings: &CollectSettings, hosts: &[&str]) ->
             };
             Ok(Vec::from_iter(address.map(IpAddr::from)))
         });
-        let listings = app.properties.listings().clone();
-        app.collector = Collector::with_gate(
+        let listings = app.data.properties.listings().clone();
+        app.data.collector = Collector::with_gate(
             gate.with_page_rules(false),
             app.store.clone(),
             listings,

@@ -80,8 +80,6 @@ pub struct DispatcherFixture {
     pub prices: Prices,
     /// Retention of the outbox.
     pub retention: Retention,
-    /// Whether the source of an advert is an object.
-    pub vendor_source: bool,
     folder: tempfile::TempDir,
     dispatcher: Option<Dispatcher>,
 }
@@ -100,7 +98,6 @@ impl DispatcherFixture {
             account,
             prices: Prices::default(),
             retention: Retention::from(&WebhookSettings::default()),
-            vendor_source: false,
             folder,
             dispatcher: None,
         }
@@ -131,7 +128,6 @@ impl DispatcherFixture {
             prices: Arc::new(self.prices.clone()),
             retention: self.retention,
             metrics: self.metrics.clone(),
-            vendor_source: self.vendor_source,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use toise::http::App;
-use toise::http::server::ServerLimits;
+use toise::service::App;
+use toise::transport::server::ServerLimits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -11,6 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 pub const UNAUTHENTICATED: Option<u8> = Some(16);
 /// Status of a call that its key may not make.
 pub const PERMISSION_DENIED: Option<u8> = Some(7);
+/// Status of a call past a limit.
+pub const RESOURCE_EXHAUSTED: Option<u8> = Some(8);
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -21,7 +23,7 @@ const END_HEADERS: u8 = 4;
 const HEAD_BYTES: usize = 9;
 
 /// A frame of HTTP/2.
-pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = (payload.len() as u32).to_be_bytes();
     let stream = stream.to_be_bytes();
     [&length[1..], &[kind, flags], &stream, payload].concat()
@@ -78,6 +80,7 @@ fn refusal(headers: &[u8]) -> Option<u8> {
     let known = [
         (UNAUTHENTICATED, &[0x82, 0x0b, 0x9f][..]),
         (PERMISSION_DENIED, &[0x81, 0x77][..]),
+        (RESOURCE_EXHAUSTED, &[0x81, 0x7b][..]),
     ];
     let found = known.iter().find(|(_, coded)| holds(coded));
     found.and_then(|(status, _)| *status)

@@ -46,10 +46,8 @@ use toise::estimate::live::LiveModel;
 use toise::estimate::valuer::Adjustments;
 use toise::geocode::live::LiveGeocoder;
 use toise::geocode::service::GeocodingService;
-use toise::http::resources::opendata::{AnswerError, OpenDataBackend};
-use toise::http::server::{self, ServerLimits};
-use toise::http::tls::Tls;
-use toise::http::{App, Readiness};
+use toise::http::endpoint::audience::Audience;
+use toise::http::server;
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
@@ -59,7 +57,11 @@ use toise::opendata::{
     CursorPosition, Dataset, DatasetSearchRequest, MatchAnswer, MatchCandidate, MatchConfidence,
     MatchRequest, SearchAnswer, SortValue,
 };
+use toise::service::open_data::{AnswerError, OpenDataBackend};
+use toise::service::{App, Readiness};
 use toise::store::Store;
+use toise::transport::server::ServerLimits;
+use toise::transport::tls::Tls;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -220,7 +222,7 @@ impl Service {
             &supervisor,
             &store,
             Sources {
-                answers: Arc::new(rows),
+                open_data: Arc::new(rows),
                 properties,
                 models: LiveModel::open(folder.path(), Adjustments::On),
                 geocoding: GeocodingService::new(
@@ -236,6 +238,7 @@ impl Service {
         change(&mut app);
         let readiness = app.readiness.clone();
         let collecting = app
+            .data
             .collector
             .start(&supervisor, Handle::current(), app.metrics.clone())
             .unwrap();
@@ -246,7 +249,15 @@ impl Service {
         let stopped = async {
             let _ = stopped.await;
         };
-        let running = tokio::spawn(server::run(listener, tls, app, filter, limits, stopped));
+        let running = tokio::spawn(server::run(
+            listener,
+            tls,
+            app,
+            filter,
+            Audience::Everyone,
+            limits,
+            stopped,
+        ));
         let kind = KeyKind::Production;
         let key = keys::create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT)
             .unwrap()

@@ -72,8 +72,6 @@ pub struct DispatcherContext {
     pub retention: Retention,
     /// Metrics of the service.
     pub metrics: Metrics,
-    /// Whether the source of an advert is written as an object ([`toise_contract::listings::vendor`]).
-    pub vendor_source: bool,
 }
 
 enum DispatcherMessage {

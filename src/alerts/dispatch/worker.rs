@@ -24,7 +24,6 @@ use crate::retention::{self, PendingEvictions};
 use crate::schedule;
 use toise_base::clock::ClockJumps;
 use toise_base::leader::{Duty, Notifier, Stop};
-use toise_contract::listings::vendor::with_vendor_sources;
 use toise_net::webhook_client::PostOutcome;
 use toise_store as store;
 
@@ -348,10 +347,7 @@ impl DispatchWorker {
         let attempt = DeliveryAttempt {
             delivery_id,
             url: batch.receiver.url.clone(),
-            body: match self.setup.vendor_source {
-                false => batch.body.clone(),
-                true => with_vendor_sources(&batch.body).into(),
-            },
+            body: batch.body.clone(),
             credentials: Arc::clone(&batch.credentials),
             connection: self.state.connection(&batch.receiver),
         };

@@ -26,9 +26,9 @@ use toise_dedup::settings::DedupSettings;
 use toise_engine::EngineSettings;
 use toise_estimate::settings::EstimateSettings;
 use toise_geocode::settings::GeocodingSettings;
-use toise_http::settings::{AdminSettings, CompatSettings, ConsoleSettings, ServerSettings};
 use toise_lake::settings::LakeSettings;
 use toise_mcp::settings::McpSettings;
+use toise_service::settings::{AdminSettings, ConsoleSettings, ServerSettings};
 use toise_sql::settings::{ClusterSettings, FlightSettings, SqlSettings};
 use toise_telemetry::logs::LogSettings;
 
@@ -100,8 +100,6 @@ pub struct Config {
     pub cluster: ClusterSettings,
     /// Model Context Protocol.
     pub mcp: McpSettings,
-    /// What differs for clients of the original service.
-    pub compat: CompatSettings,
     /// The console.
     pub console: ConsoleSettings,
     /// Credits by consumption type; every type is present.
@@ -127,7 +125,6 @@ impl Default for Config {
             flight: FlightSettings::default(),
             cluster: ClusterSettings::default(),
             mcp: McpSettings::default(),
-            compat: CompatSettings::default(),
             console: ConsoleSettings::default(),
             prices: prices::default_prices(),
         }

@@ -14,11 +14,11 @@ use super::ENVIRONMENT_PREFIX;
 use toise_accounts::prices::Consumption;
 use toise_dedup::Thresholds;
 use toise_geocode::settings::is_base_address;
-use toise_http::client_address::Networks;
-use toise_http::console_page::BaseMap;
-use toise_http::cors::AllowedOrigins;
 use toise_lake::settings::{KEEP_VERSIONS_MAX, departments};
 use toise_net::egress::AllowedHosts;
+use toise_service::console_page::BaseMap;
+use toise_transport::client_address::Networks;
+use toise_transport::cors::AllowedOrigins;
 
 /// Maximum of a setting in seconds: a day.
 const SECONDS_MAX: u64 = 86_400;
@@ -104,7 +104,7 @@ pub struct Setting {
 }
 
 /// The sections and their titles.
-pub const SECTIONS: [(&str, &str); 19] = [
+pub const SECTIONS: [(&str, &str); 18] = [
     ("server", "Connections and requests"),
     (
         "admin",
@@ -130,13 +130,12 @@ pub const SECTIONS: [(&str, &str); 19] = [
         "Workers, for executables built with the feature cluster",
     ),
     ("mcp", "Model Context Protocol, for agents"),
-    ("compat", "What differs for clients of the original service"),
     ("console", "The page at /console"),
     ("prices", "Credits by consumption type"),
 ];
 
 #[rustfmt::skip]
-const ROWS: [(&str, &str, SettingKind, &str); 84] = [
+const ROWS: [(&str, &str, SettingKind, &str); 82] = [
     ("server", "listen", SettingKind::Address,
         "Address to listen on, HOST:PORT; port 0 picks a free one"),
     ("server", "tls_certificate", SettingKind::Path,
@@ -151,17 +150,16 @@ const ROWS: [(&str, &str, SettingKind, &str); 84] = [
         "Maximum open connections of one client address, or one /64 of IPv6; further ones are closed. Trusted proxies \
          have server.connections_max"),
     ("server", "unkeyed_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
-        "Answers a second, at most 100 of them at once, that one client address, or one /64 of IPv6, gets without a valid \
-         key or past a limit of its key; further ones wait, up to two seconds, and beyond that its connections are closed"),
+        "Requests a second without a valid key that one client address, or one /64 network of IPv6, may send; further ones \
+         are answered 429"),
     ("server", "trusted_proxies", SettingKind::Networks,
         "Addresses and networks of proxies, separated by commas, whose X-Forwarded-For names the client; empty for none"),
     ("server", "cors_origins", SettingKind::Origins,
         "Origins whose pages may call from a browser, such as https://app.example.com, separated by commas; * for all, \
          empty for none"),
-    ("server", "answers_mib", SettingKind::Whole(64, MEBIBYTES_MAX),
-        "Memory of long answers until they are sent, in MiB; a key and an address may hold a quarter each"),
     ("server", "bodies_mib", SettingKind::Whole(64, MEBIBYTES_MAX),
-        "Maximum memory of request bodies that are received or answered, in MiB; a key and an address have a quarter each"),
+        "Maximum memory of request bodies, and of long responses until they are sent, in MiB; a key and an address may each \
+         hold a quarter"),
     ("server", "disk_free_min_mib", SettingKind::Whole(0, MEBIBYTES_MAX),
         "Free space of the data folder's disk below which the service is not ready (/healthz), in MiB"),
     ("server", "header_read_timeout_s", SettingKind::Whole(1, SECONDS_MAX),
@@ -308,9 +306,6 @@ const ROWS: [(&str, &str, SettingKind, &str); 84] = [
         "A query is for the workers if the data files that it scans have at least so many MiB"),
     ("mcp", "enabled", SettingKind::Flag,
         "Whether the server answers agents at /mcp, with the keys, limits and credits of HTTP"),
-    ("compat", "vendor_source", SettingKind::Flag,
-        "Whether the source of an advert is the object {flxId, url, website}, in answers and deliveries, instead of the \
-         name of the portal"),
     ("console", "base_map", SettingKind::MapAddress,
         "Base map of another service: address of raster tiles with {z}, {x} and {y}, or of a MapLibre style; browsers then \
          load from that origin. Empty for the outlines of departments and communes, which need no network"),

@@ -27,9 +27,9 @@ pub use follow::HeldReplica;
 pub use held::Held;
 use service::WorkService;
 use sessions::Sessions;
-use toise_http::server::{ServerLimits, accept};
-use toise_http::tls::Tls;
 use toise_telemetry::Metrics;
+use toise_transport::server::{ServerLimits, accept};
+use toise_transport::tls::Tls;
 
 /// Serves commands until `stop` resolves, then finishes what runs within the drain timeout.
 pub async fn serve(

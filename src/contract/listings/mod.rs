@@ -23,7 +23,6 @@ pub mod price;
 pub mod property;
 mod record;
 pub mod scalars;
-pub mod vendor;
 
 pub use advert::Advert;
 pub use lite::LiteProperty;

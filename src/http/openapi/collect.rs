@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{content, enveloped};
-use crate::limits::CHECKED_MAX;
+use crate::endpoint::limits::CHECKED_MAX;
 use toise_collect::RETRY_AFTER_S;
 use toise_collect::rejected::RejectionCode;
 use toise_collect::request::{PAGE_URL, REASON, REPORT};

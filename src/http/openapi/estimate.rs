@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::limits::COMPARABLES;
+use crate::endpoint::limits::COMPARABLES;
 use toise_contract::fields::schema::{self, Components};
 use toise_estimate::request::fields::{ESTIMATE, ESTIMATE_MANY};
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Operation as Documented, reference};
-use crate::limits::BATCH_MAX;
+use crate::endpoint::limits::BATCH_MAX;
 use toise_geocode::file::request::COLUMNS_MAX;
 use toise_geocode::request::{
     LIMIT_DEFAULT, LIMITS, MAX_DISTANCE_MAX, Operation, REVERSE_LIMIT_DEFAULT, TEXT_CHARS,

@@ -19,14 +19,14 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::endpoint::{Access, Counting, Endpoint, GEOCODING_PREFIX};
-use super::operation::JSON;
+use crate::endpoint::operation::JSON;
+use crate::endpoint::{Access, Counting, Endpoint, GEOCODING_PREFIX};
 use parameters::{idempotency_parameter, path_parameters};
 use responses::responses;
 use schemas::{match_answer, match_request, record, search_answer, search_request};
 use toise_opendata::Dataset;
 
-pub use super::operation::{Failure, Operation};
+pub use crate::endpoint::operation::{Failure, Operation};
 
 const DESCRIPTION: &str = "French property data. One fault is reported per call, the first in document order, by its \
 JSON path. Unknown keys are refused, and so are nulls, except that one for an optional field of a request stands for its \
@@ -91,7 +91,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
         "components": {
             "schemas": schemas,
             "securitySchemes": {
-                "key": {"type": "apiKey", "in": "header", "name": super::auth::KEY_HEADER},
+                "key": {"type": "apiKey", "in": "header", "name": toise_service::admission::KEY_HEADER},
                 "bearer": {"type": "http", "scheme": "bearer", "description": "The same key as bearer token"},
             },
         },

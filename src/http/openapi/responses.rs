@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::super::endpoint::{Access, BodyRule, Counting, Endpoint};
-use super::super::error::ApiError;
-use super::super::operation::{Failure, Operation};
 use super::{EXAMPLES, content, reference};
+use crate::endpoint::operation::{Failure, Operation};
+use crate::endpoint::{Access, BodyRule, Counting, Endpoint};
 use toise_accounts::meter::LimitExceeded;
 use toise_contract::Fault;
+use toise_service::error::ApiError;
+use toise_transport::body::BodyError;
 
 fn response_headers(endpoint: &Endpoint) -> Value {
     let number =
@@ -97,9 +98,9 @@ fn faults(endpoint: &Endpoint, described: &Operation) -> Vec<ApiError> {
         faults.push(ApiError::BrokenEncoding);
     }
     if let Some(bytes_max) = endpoint.body.bytes_max() {
-        faults.push(ApiError::TooLarge { bytes_max });
-        faults.push(ApiError::UnsupportedMediaType(""));
-        faults.push(ApiError::BodyInterrupted);
+        faults.push(ApiError::Body(BodyError::TooLarge { bytes_max }));
+        faults.push(ApiError::Body(BodyError::UnsupportedMediaType("")));
+        faults.push(ApiError::Body(BodyError::Interrupted));
         let is_json = matches!(endpoint.body, BodyRule::Json { .. });
         if is_json && described.query.is_empty() && !endpoint.path.contains('{') {
             faults.push(ApiError::NotJson(String::new()));

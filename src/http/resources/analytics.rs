@@ -4,11 +4,10 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 use warp::http::Method;
 
-use crate::call::{Call, read_json};
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
-use crate::error::ApiError;
 use crate::openapi::{Operation, enveloped, reference};
-use crate::response::ApiResponse;
+use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::enums::{EnumStudiedData, WireEnum};
@@ -20,6 +19,7 @@ use toise_market::quantiles::SAMPLE_MIN;
 use toise_market::report::row_schema;
 use toise_market::request::BODY;
 use toise_market::{ROWS_MAX, parse_market};
+use toise_service::error::ApiError;
 
 /// The analytics endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[SEARCH, MARKET];
@@ -58,7 +58,7 @@ const MARKET: Endpoint = Endpoint {
 async fn analytics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_analytics(&read_json(body)?)?;
-        let figures = app.properties.analyse(&request, interrupt)?;
+        let figures = app.data.properties.analyse(&request, interrupt)?;
         Ok(json!({ "data": figures }).to_string().into())
     })
     .await
@@ -97,7 +97,7 @@ fn market_operation() -> Operation {
 async fn market(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Batch, move |app, body, interrupt| {
         let request = parse_market(&read_json(body)?)?;
-        let report = app.market.report(&request, interrupt);
+        let report = app.data.market.report(&request, interrupt);
         let text = report.and_then(|report| Ok(report.json()?));
         text.map_err(|error| match error {
             toise_market::Error::Invalid(fault) => ApiError::Invalid(fault),

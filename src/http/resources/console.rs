@@ -3,7 +3,7 @@
 //! The page uses the public API alone. It needs no network beyond this service; a base map of another service works where
 //! the settings name it.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,17 +12,19 @@ use serde_json::{Value, json};
 use warp::http::header::{CONTENT_ENCODING, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use warp::http::{HeaderMap, Method, Response, StatusCode};
 
-use crate::call::{Call, read_json};
-use crate::console_page::BaseMap;
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Handler, Time};
-use crate::error::ApiError;
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
-use crate::response::ApiResponse;
-use crate::sessions::{COOKIE_NAME, SESSION_LASTS};
-use crate::{App, admission, auth};
+use crate::pipeline::call::{Call, read_json};
+use crate::pipeline::credentials;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::scopes::Scope;
 use toise_contract::fault::Fault;
+use toise_service::App;
+use toise_service::admission::{CallRules, Caller, admit};
+use toise_service::console_page::BaseMap;
+use toise_service::error::ApiError;
+use toise_service::sessions::{COOKIE_NAME, SESSION_LASTS};
 
 /// Maximum length of the body that begins a session.
 const SESSION_BODY: BodyRule = BodyRule::Json { bytes_max: 1_024 };
@@ -158,7 +160,7 @@ const fn session(method: Method, body: BodyRule, handler: Handler) -> Endpoint {
 fn send(app: &App, name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiError> {
     let file = FILES.iter().find(|(file, _)| file.name == name);
     let (file, is_packed) = file.ok_or(ApiError::NoRoute)?;
-    let answer = ApiResponse::from(file.send_under(&app.console.policy, headers));
+    let answer = ApiResponse::from(file.send_under(&app.web.console.policy, headers));
     Ok(match is_packed {
         true => answer.with_header(CONTENT_ENCODING, "gzip"),
         false => answer,
@@ -186,15 +188,14 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     }
     let text = match (body["key"].as_str(), body["code"].as_str()) {
         (Some(key), None) => Some(key.trim().to_owned()),
-        (None, Some(code)) => call.app.sessions.redeem(code),
+        (None, Some(code)) => call.app.access.sessions.redeem(code),
         _ => return Err(Fault::new("key", "is required, or a code in its place").into()),
     };
     let text = text.ok_or(ApiError::Unauthorised(
         "of the code must not be used up or too old",
     ))?;
-    let key = auth::verify(call.app, Some(&text), call.client).await?;
-    admit(call, &key)?;
-    let new = call.app.sessions.begin(key.key_id, text);
+    let key = key_of(call, Some(text.as_bytes())).await?;
+    let new = call.app.access.sessions.begin(key.key_id, text);
     let cookie = set_cookie(call.app, &new.cookie, SESSION_LASTS);
     let answer = ApiResponse::data(about(call.app, &key, &new.token, new.ends_at));
     Ok(answer
@@ -204,25 +205,26 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 
 /// What the page needs to know of its session; null without one.
 async fn tell(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let Some((token, ends_at)) = call.app.sessions.of(call.headers) else {
+    let Some((token, ends_at)) = call.app.access.sessions.of(call.headers) else {
         return Ok(ApiResponse::data(Value::Null));
     };
-    let key = auth::authenticate_call(call.app, &Method::GET, call.headers, call.client).await?;
-    admit(call, &key)?;
+    let text = credentials::of_call(call.app, &Method::GET, call.headers)?;
+    let key = key_of(call, text.as_deref()).await?;
     Ok(ApiResponse::data(about(call.app, &key, &token, ends_at)))
 }
 
-/// Checks where the key of a session is used from, as with any call, and counts the call against its rate.
-fn admit(call: &Call<'_>, key: &KeyRecord) -> Result<(), ApiError> {
-    if !key.may_come_from(call.client) {
-        return Err(ApiError::WrongAddress);
-    }
-    let meter = call.app.meters.of(key.key_id, key.allowance);
-    admission::admit(call.app, &meter)
+/// Returns the valid key with a text, as for any call: its network is checked and the call counts against its rate.
+async fn key_of(call: &Call<'_>, text: Option<&[u8]>) -> Result<Arc<KeyRecord>, ApiError> {
+    let caller = Caller {
+        key: text,
+        address: call.client,
+    };
+    let admitted = admit(call.app, caller, CallRules::KEYED).await?;
+    Ok(admitted.key)
 }
 
 fn about(app: &App, key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chrono::Utc>) -> Value {
-    let base_map = app.console.base_map.as_ref();
+    let base_map = app.web.console.base_map.as_ref();
     let base_map = base_map.map(
         |BaseMap {
              address,
@@ -242,7 +244,7 @@ fn about(app: &App, key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chro
 
 /// The session's cookie: no script reads it and no other site sends it.
 fn set_cookie(app: &App, value: &str, lasts: Duration) -> String {
-    let secure = if app.console.has_secure_cookie {
+    let secure = if app.web.console.has_secure_cookie {
         "; Secure"
     } else {
         ""
@@ -252,7 +254,7 @@ fn set_cookie(app: &App, value: &str, lasts: Duration) -> String {
 }
 
 fn end(call: &Call<'_>) -> ApiResponse {
-    call.app.sessions.end(call.headers);
+    call.app.access.sessions.end(call.headers);
     let gone = set_cookie(call.app, "", Duration::ZERO);
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::NO_CONTENT;

@@ -3,18 +3,18 @@
 use futures::FutureExt;
 use warp::http::Method;
 
-use crate::App;
-use crate::call::Call;
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
-use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of, period_parameters};
-use crate::response::ApiResponse;
+use crate::pipeline::call::Call;
 use toise_accounts::answers::{consumption_answer, daily_answer};
 use toise_accounts::requests::parse_period;
 use toise_accounts::usage::{UsageScope, by_day, by_key, by_type};
 use toise_contract::fault::Fault;
 use toise_contract::query::pairs;
+use toise_service::App;
+use toise_service::error::ApiError;
 
 /// Maximum days of a report day by day.
 const DAYS_MAX: i64 = 366;

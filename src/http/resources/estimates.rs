@@ -15,14 +15,12 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 use serde_json::{Value, json};
 use warp::http::Method;
 
-use crate::App;
-use crate::call::{Call, read_json};
+use crate::endpoint::limits::COMPARABLES;
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
-use crate::error::ApiError;
-use crate::limits::COMPARABLES;
 use crate::openapi::estimate;
 use crate::openapi::{Failure, Operation, enveloped, reference};
-use crate::response::ApiResponse;
+use crate::pipeline::call::{Call, read_json};
 use toise_accounts::meter::EstimatePermit;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
@@ -33,6 +31,8 @@ use toise_estimate::json::{comparables, contributions, euros};
 use toise_estimate::request::{LocatedHome, parse_estimate, parse_estimate_many};
 use toise_estimate::valuer::Valuer;
 use toise_estimate::{Detail, Estimate, EstimateWarning, ModelMetadata, model};
+use toise_service::App;
+use toise_service::error::ApiError;
 use toise_telemetry::Refusal;
 
 const DETAIL: Detail = Detail {
@@ -104,7 +104,7 @@ async fn lite(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let today = call.app.clock.now().date_naive();
     call.on_pool(Load::Single, move |app, body, _| {
         let home = parse_estimate(&read_body(body)?, today)?;
-        let home = home.locate(&app.geocoding.geocoder())?;
+        let home = home.locate(&app.data.geocoding.geocoder())?;
         let data = value(&*valuer(app)?, &home)?;
         Ok(json!({ "data": data }).to_string().into())
     })
@@ -119,7 +119,12 @@ async fn lite_many(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let today = app.clock.now().date_naive();
     let job = move |interrupt: &Interrupt| many(&app, &body, today, interrupt);
     let client = call.key()?.key_id;
-    let (bytes, estimates) = call.app.pool.run(client, Load::Batch, job).await??;
+    let (bytes, estimates) = call
+        .app
+        .capacity
+        .pool
+        .run(client, Load::Batch, job)
+        .await??;
     Ok(ApiResponse::json(bytes).with_units(estimates))
 }
 
@@ -131,7 +136,7 @@ fn many(
 ) -> Result<(Bytes, u64), ApiError> {
     let homes = parse_estimate_many(&read_body(body)?, today)?;
     let valuer = valuer(app)?;
-    let geocoder = app.geocoding.geocoder();
+    let geocoder = app.data.geocoding.geocoder();
     let answers: Vec<Result<Value, ApiError>> = homes
         .into_par_iter()
         .enumerate()
@@ -204,7 +209,7 @@ fn with_nulls(text: &[u8]) -> Option<Vec<u8>> {
 /// Waits for an estimate permit of the key.
 async fn estimate_permit(call: &Call<'_>) -> Result<EstimatePermit, ApiError> {
     let key = call.key()?;
-    let meter = call.app.meters.of(key.key_id, key.allowance);
+    let meter = call.app.access.meters.of(key.key_id, key.allowance);
     meter.acquire_estimate().await.map_err(|refused| {
         call.app.metrics.record_refusal(Refusal::Concurrency);
         ApiError::TooManyAtOnce(refused)
@@ -212,7 +217,7 @@ async fn estimate_permit(call: &Call<'_>) -> Result<EstimatePermit, ApiError> {
 }
 
 fn valuer(app: &App) -> Result<Arc<Valuer>, ApiError> {
-    app.models.valuer().ok_or(ApiError::NoModel)
+    app.data.models.valuer().ok_or(ApiError::NoModel)
 }
 
 fn value(valuer: &Valuer, home: &LocatedHome) -> Result<Value, ApiError> {

@@ -13,16 +13,14 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use warp::http::Method;
 
-use crate::App;
-use crate::call::{Call, read_json};
+use crate::endpoint::limits::BATCH_MAX;
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
-use crate::error::ApiError;
-use crate::limits::BATCH_MAX;
 use crate::openapi::geocoding::{
     batch_request, reverse_parameters, search_parameters, with_collection,
 };
 use crate::openapi::{Operation as Documented, enveloped, reference};
-use crate::response::ApiResponse;
+use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
@@ -31,8 +29,10 @@ use toise_engine::pool::Load;
 use toise_geocode::address::Address;
 use toise_geocode::request::{Operation, Parameters};
 use toise_geocode::search::explain::Explanation;
-use toise_geocode::service::{self, GeocodingCall};
-use toise_geocode::upstream::{self, Unavailable};
+use toise_geocode::service::GeocodingCall;
+use toise_geocode::upstream;
+use toise_service::App;
+use toise_service::error::ApiError;
 
 /// How long a single call waits at most until the upstream service can be asked.
 const SINGLE_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -163,14 +163,23 @@ async fn single(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, Ap
     let app = call.app.clone();
     let client = call.key()?.key_id;
     let job = move |_: &_| answer_from_index(&app, operation, &parameters);
-    let own = call.app.pool.run(client, Load::Single, job).await??;
+    let own = call
+        .app
+        .capacity
+        .pool
+        .run(client, Load::Single, job)
+        .await??;
     let reply = with_upstream(call.app, own, Instant::now() + SINGLE_WAIT_MAX).await?;
     let text = match reply {
         Reply::Text(text) => text,
         Reply::Upstream(asked, addresses) => {
             let app = call.app.clone();
             let job = move |_: &_| upstream_text(&app, &asked, addresses);
-            call.app.pool.run(client, Load::Single, job).await??
+            call.app
+                .capacity
+                .pool
+                .run(client, Load::Single, job)
+                .await??
         }
     };
     Ok(ApiResponse::json(text))
@@ -187,7 +196,12 @@ async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         };
         Ok(requests.par_iter().map(answer).collect())
     };
-    let own = call.app.pool.run(client, Load::Batch, job).await??;
+    let own = call
+        .app
+        .capacity
+        .pool
+        .run(client, Load::Batch, job)
+        .await??;
     let deadline = Instant::now() + BATCH_WAIT_MAX;
     let ask = |own: Result<OwnAnswer, ApiError>| async move {
         with_upstream(call.app, own?, deadline).await
@@ -201,7 +215,11 @@ async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         true => {
             let app = call.app.clone();
             let job = move |_: &_| batch_text(&app, replies);
-            call.app.pool.run(client, Load::Batch, job).await??
+            call.app
+                .capacity
+                .pool
+                .run(client, Load::Batch, job)
+                .await??
         }
         // Only joins what is written already.
         false => batch_text(call.app, replies)?,
@@ -235,7 +253,7 @@ fn answer_from_index(
     parameters: &Parameters,
 ) -> Result<OwnAnswer, ApiError> {
     let asked = GeocodingCall::parse(operation, parameters)?;
-    if app.geocoding.is_upstream_only() {
+    if app.data.geocoding.is_upstream_only() {
         return Ok(OwnAnswer {
             asked,
             text: None,
@@ -243,12 +261,12 @@ fn answer_from_index(
             asks_upstream: true,
         });
     }
-    let geocoder = app.geocoding.geocoder();
-    let (addresses, explanation) = app.geocoding.answer(&geocoder, &asked)?;
+    let geocoder = app.data.geocoding.geocoder();
+    let (addresses, explanation) = app.data.geocoding.answer(&geocoder, &asked)?;
     Ok(OwnAnswer {
         text: Some(collection_text(&asked, &addresses, explanation)?),
         has_addresses: !addresses.is_empty(),
-        asks_upstream: app.geocoding.asks_upstream(&addresses),
+        asks_upstream: app.data.geocoding.asks_upstream(&addresses),
         asked,
     })
 }
@@ -257,13 +275,18 @@ fn answer_from_index(
 async fn with_upstream(app: &App, own: OwnAnswer, deadline: Instant) -> Result<Reply, ApiError> {
     let OwnAnswer { asked, text, .. } = own;
     let Some(text) = text else {
-        let found = app.geocoding.ask_upstream(&asked, false, deadline).await?;
+        let found = app
+            .data
+            .geocoding
+            .ask_upstream(&asked, false, deadline)
+            .await?;
         return Ok(Reply::Upstream(asked, found.unwrap_or_default()));
     };
     if !own.asks_upstream {
         return Ok(Reply::Text(text));
     }
     let asking = app
+        .data
         .geocoding
         .ask_upstream(&asked, own.has_addresses, deadline);
     Ok(match asking.await {
@@ -278,7 +301,7 @@ fn upstream_text(
     asked: &GeocodingCall,
     mut addresses: Vec<Address<'static>>,
 ) -> Result<Vec<u8>, ApiError> {
-    app.geocoding.complete(asked, &mut addresses)?;
+    app.data.geocoding.complete(asked, &mut addresses)?;
     // What the index has to explain is not how these came about.
     collection_text(asked, &addresses, None)
 }
@@ -375,23 +398,4 @@ fn batch_parameters(request: &Value) -> Result<(Operation, OwnedParameters), Fau
         }
     }
     Ok((operation, parameters))
-}
-
-impl From<Unavailable> for ApiError {
-    fn from(error: Unavailable) -> Self {
-        let seconds = error.retry_after.as_secs_f64().ceil();
-        ApiError::UpstreamUnavailable {
-            // A pause lasts an hour at most.
-            retry_after_s: seconds as u32,
-        }
-    }
-}
-
-impl From<service::Error> for ApiError {
-    fn from(error: service::Error) -> Self {
-        match error {
-            service::Error::Request(fault) => ApiError::Invalid(fault),
-            error => ApiError::internal(error),
-        }
-    }
 }

@@ -14,27 +14,27 @@ use uuid::Uuid;
 use warp::http::Method;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName};
 
-use crate::App;
-use crate::body_budget::BodyLease;
-use crate::call::Call;
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
-use crate::error::ApiError;
-use crate::form::{ReceivedForm, receive};
+use crate::input::form::{ReceivedForm, receive};
 use crate::openapi::Operation as Documented;
 use crate::openapi::geocoding::file_fields;
-use crate::pieces::{self, BodyWriter};
-use crate::response::ApiResponse;
+use crate::pipeline::call::Call;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_engine::pool::{Load, PoolError};
-use toise_geocode::file::csv::{self, CsvPlan, next_block};
+use toise_geocode::file::csv::{CsvPlan, next_block};
 use toise_geocode::file::records::RecordReader;
 use toise_geocode::file::request::FileRequest;
 use toise_geocode::file::rows::RowGeocoder;
 use toise_geocode::file::text::TextEncoding;
 use toise_geocode::request::Operation;
 use toise_geocode::search::Geocoder;
+use toise_service::App;
+use toise_service::error::ApiError;
+use toise_transport::body_budget::{BodyLease, BudgetError};
+use toise_transport::pieces::{self, BodyWriter};
 
 /// Maximum bytes of a file.
 pub const FILE_BYTES_MAX: usize = 50 << 20;
@@ -120,7 +120,8 @@ async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiRespons
     let bytes_max = FILE_BYTES_MAX + FORM_BYTES_MAX;
     let form = receive(call, FILE_FIELD, bytes_max).await?;
     let name = answer_name(&form.file.name);
-    let prepare = move |app: &App| FileAnswer::prepare(form, operation, app.geocoding.geocoder());
+    let prepare =
+        move |app: &App| FileAnswer::prepare(form, operation, app.data.geocoding.geocoder());
     let (answer, rows) = call.blocking(prepare).await?;
     let client = call.key()?.key_id;
     let encoding = answer.plan.encoding().name();
@@ -141,12 +142,12 @@ async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiRespons
 /// A place among the files that are received, counted or answered; given back when it is dropped.
 pub(super) fn place_of(call: &Call<'_>) -> Result<BodyLease, ApiError> {
     let key = call.key()?.key_id;
-    let mut place = call.app.geocoding_files.lease(Some(key), None);
+    let mut place = call.app.capacity.geocoding_files.lease(Some(key), None);
     place.grow(1).map_err(|error| match error {
-        ApiError::StillWaiting(_) => {
+        BudgetError::ShareUsed => {
             ApiError::StillWaiting("too many files of addresses at once for this client".to_owned())
         }
-        error => error,
+        BudgetError::Full => error.into(),
     })?;
     Ok(place)
 }
@@ -227,7 +228,7 @@ async fn next_piece(
                 &*answer.geocoder,
             )
         };
-        match app.pool.run(client, Load::Batch, job).await {
+        match app.capacity.pool.run(client, Load::Batch, job).await {
             Ok(block) => {
                 let block = block.map_err(ApiError::internal)?;
                 return Ok(block.map(|block| block.text));
@@ -282,14 +283,5 @@ pub(super) fn answer_name(given: &str) -> String {
     match stem.trim() {
         "" => "geocoded.csv".to_owned(),
         stem => format!("{stem}-geocoded.csv"),
-    }
-}
-
-impl From<csv::Error> for ApiError {
-    fn from(error: csv::Error) -> Self {
-        match error {
-            csv::Error::Request(fault) => ApiError::Invalid(fault),
-            csv::Error::Io(error) => ApiError::internal(error),
-        }
     }
 }

@@ -11,20 +11,20 @@ use warp::http::Method;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 
 use super::geocoding_files::{answer_name, place_of};
-use crate::App;
-use crate::call::{Call, read_json};
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
-use crate::error::ApiError;
+use crate::input::upload::UploadPieces;
 use crate::openapi::geocoding::{asked, file_fields};
 use crate::openapi::{Failure, Operation as Documented, enveloped};
-use crate::pieces::{self, BodyWriter};
-use crate::response::ApiResponse;
-use crate::upload::UploadPieces;
+use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
 use toise_geocode::file::request::FileRequest;
 use toise_geocode::projects::{self, INPUT_BYTES_MAX, Project, ProjectStatus};
+use toise_service::App;
+use toise_service::error::ApiError;
+use toise_transport::pieces::{self, BodyWriter};
 
 /// Bytes of a result that are read at a time.
 const PIECE_BYTES: usize = 256 << 10;
@@ -220,7 +220,7 @@ async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let account = call.key()?.account_id;
     let id = call.new_id();
     let (id, token) = call
-        .blocking(move |app| Ok(app.projects.create(account, id)?))
+        .blocking(move |app| Ok(app.data.projects.create(account, id)?))
         .await?;
     Ok(ApiResponse::data(json!({"id": id, "token": token})))
 }
@@ -228,7 +228,7 @@ async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 async fn set_pipeline(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let request = FileRequest::parse(&read_json(&call.body)?)?;
     on_project(call, move |app, account, id| {
-        app.projects.set_request(account, id, &request)
+        app.data.projects.set_request(account, id, &request)
     })
     .await
 }
@@ -237,7 +237,7 @@ async fn start(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     // The file is read to its end, whether or not the client waits for it.
     let place = place_of(call)?;
     on_project(call, move |app, account, id| {
-        let started = app.projects.start(account, id);
+        let started = app.data.projects.start(account, id);
         drop(place);
         started
     })
@@ -250,7 +250,7 @@ async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 
 async fn delete(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account, id) = (call.key()?.account_id, project_id(call)?);
-    call.blocking(move |app| Ok(app.projects.delete(account, id)?))
+    call.blocking(move |app| Ok(app.data.projects.delete(account, id)?))
         .await?;
     Ok(ApiResponse::data(json!({"id": id})))
 }
@@ -259,7 +259,7 @@ async fn delete(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 async fn set_input(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account, id) = (call.key()?.account_id, project_id(call)?);
     let mut draft = call
-        .blocking(move |app| Ok(app.projects.draft(account, id)?))
+        .blocking(move |app| Ok(app.data.projects.draft(account, id)?))
         .await?;
     let file = draft.file.try_clone().map_err(ApiError::internal)?;
     let mut file = tokio::fs::File::from_std(file);
@@ -283,7 +283,7 @@ async fn set_input(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     }
     let name = file_name(call);
     on_project(call, move |app, account, id| {
-        let set = app.projects.set_input(account, id, draft, &name);
+        let set = app.data.projects.set_input(account, id, draft, &name);
         set.map(drop)
     })
     .await
@@ -298,7 +298,7 @@ async fn on_project(
     let project = call
         .blocking(move |app| {
             job(app, account, id)?;
-            Ok(app.projects.get(account, id)?)
+            Ok(app.data.projects.get(account, id)?)
         })
         .await?;
     Ok(ApiResponse::data(project_json(&project)))
@@ -308,7 +308,7 @@ async fn output(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account, id) = (call.key()?.account_id, project_id(call)?);
     let token = call.param(1).to_owned();
     let (file, project) = call
-        .blocking(move |app| Ok(app.projects.output(account, id, &token)?))
+        .blocking(move |app| Ok(app.data.projects.output(account, id, &token)?))
         .await?;
     let (writer, pieces) = pieces::body();
     tokio::spawn(send_file(file, writer));
@@ -393,18 +393,4 @@ fn project_json(project: &Project) -> Value {
 
 fn moment(at: chrono::DateTime<chrono::Utc>) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
-}
-
-impl From<projects::Error> for ApiError {
-    fn from(error: projects::Error) -> Self {
-        match error {
-            projects::Error::NotFound => ApiError::NotFound("project"),
-            projects::Error::WrongState(reason) => ApiError::WrongState(reason),
-            projects::Error::Request(fault) => ApiError::Invalid(fault),
-            error @ projects::Error::TooManyDrafts => ApiError::StillWaiting(error.to_string()),
-            error @ projects::Error::DiskFull => ApiError::NotReady(error.to_string().into()),
-            projects::Error::Store(error) => error.into(),
-            projects::Error::Io(error) => ApiError::internal(error),
-        }
-    }
 }

@@ -9,13 +9,11 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::{Value, json};
 use warp::http::Method;
 
-pub use crate::backend::{AnswerError, OpenDataBackend};
-use crate::call::{Call, read_json};
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
-use crate::error::ApiError;
 use crate::openapi::schemas::match_many_request;
 use crate::openapi::{Operation, enveloped, reference, type_name};
-use crate::response::ApiResponse;
+use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
@@ -28,6 +26,8 @@ use toise_opendata::request::{parse_match, parse_match_many, parse_search};
 use toise_opendata::{
     Dataset, DatasetSearchRequest, MatchAnswer, MatchRequest, SearchAnswer, score,
 };
+use toise_service::error::ApiError;
+pub use toise_service::open_data::{AnswerError, OpenDataBackend};
 
 /// The endpoints for diagnostics, then for sales.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -156,7 +156,8 @@ async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiErr
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_search(dataset, &read_json(body)?, &app.cursors)?;
         let answer = app
-            .answers
+            .data
+            .open_data
             .search(dataset, &request, interrupt)
             .map_err(ApiError::Internal)?;
         Ok(page(dataset, &request, &answer, &app.cursors))
@@ -168,9 +169,10 @@ async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiErr
 async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let mut request = parse_match(dataset, &read_json(body)?)?;
-        let address = locate(&mut request, dataset, &app.geocoding.geocoder())?;
+        let address = locate(&mut request, dataset, &app.data.geocoding.geocoder())?;
         let answer = app
-            .answers
+            .data
+            .open_data
             .find_matches(dataset, &request, interrupt)
             .map_err(ApiError::Internal)?;
         let mut bytes = BytesMut::with_capacity(match_answer_bytes(&answer));
@@ -184,7 +186,7 @@ async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, 
 async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Batch, move |app, body, interrupt| {
         let mut requests = parse_match_many(dataset, &read_json(body)?)?;
-        let geocoder = app.geocoding.geocoder();
+        let geocoder = app.data.geocoding.geocoder();
         let located: Result<Vec<Option<Resolved>>, ApiError> = requests
             .iter_mut()
             .enumerate()
@@ -196,7 +198,7 @@ async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<ApiRespo
         let located = located?;
         let answers: Result<Vec<MatchAnswer>, AnswerError> = requests
             .par_iter()
-            .map(|request| app.answers.find_matches(dataset, request, interrupt))
+            .map(|request| app.data.open_data.find_matches(dataset, request, interrupt))
             .collect();
         let answers = answers.map_err(ApiError::Internal)?;
         let length: usize = answers.iter().map(match_answer_bytes).sum();

@@ -5,13 +5,12 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use warp::http::{Method, StatusCode};
 
-use crate::call::{Call, read_json};
+use crate::endpoint::limits::CHECKED_MAX;
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
-use crate::error::ApiError;
-use crate::limits::CHECKED_MAX;
 use crate::openapi::admin::data_of;
 use crate::openapi::{Operation, collect as schemas, enveloped, reference};
-use crate::response::ApiResponse;
+use crate::pipeline::call::{Call, read_json};
 use toise_accounts::key::KeyKind;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
@@ -25,6 +24,7 @@ use toise_contract::listings::filters::ListingKind;
 use toise_contract::query::pairs;
 use toise_listings::Listings;
 use toise_listings::adverts::identity::{ListingUrl, URL_RULE};
+use toise_service::error::ApiError;
 
 /// The endpoints for adverts, then for properties.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -144,9 +144,10 @@ async fn by_url(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
     }
     let asker = asker(call)?;
     let app = call.app;
-    let deadline = Instant::from_std(call.received) + app.collector.wait();
+    let deadline = Instant::from_std(call.received) + app.data.collector.wait();
     let stopping = || !app.readiness.is_ready();
     let advert = match app
+        .data
         .collector
         .collect(asker, &url, deadline, stopping)
         .await?
@@ -164,7 +165,7 @@ async fn by_url(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
         collect::CollectOutcome::Full => return Err(ApiError::Overloaded),
     };
     call.blocking(move |app| {
-        let listings = app.properties.listings();
+        let listings = app.data.properties.listings();
         let record = match listing {
             ListingKind::Advert => listings.advert(advert)?,
             ListingKind::Property => listings.property_of_advert(advert)?,
@@ -189,12 +190,13 @@ async fn check(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Api
     let asker = asker(call)?;
     call.blocking(move |app| {
         let addresses = addresses(
-            app.properties.listings(),
+            app.data.properties.listings(),
             listing,
             id,
             AdvertSelection::Online,
         )?;
         let scheduled = app
+            .data
             .collector
             .check(asker, &addresses)?
             .ok_or(ApiError::Overloaded)?;
@@ -221,7 +223,7 @@ async fn report(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
             Reason::StillOnline => AdvertSelection::Every,
             _ => AdvertSelection::Online,
         };
-        let addresses = addresses(app.properties.listings(), listing, id, which)?;
+        let addresses = addresses(app.data.properties.listings(), listing, id, which)?;
         let report = NewReport {
             id: report_id,
             account: asker.account,
@@ -234,7 +236,7 @@ async fn report(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
         let report_id = reports::insert(&app.store, report)?.ok_or(ApiError::Overloaded)?;
         if !matches!(request.reason, Reason::Duplicate | Reason::Other) {
             // The report is valid even if the queue is full.
-            app.collector.check(asker, &addresses)?;
+            app.data.collector.check(asker, &addresses)?;
         }
         Ok(ApiResponse::data(
             json!({"report_id": report_id, "reason": request.reason}),
@@ -286,14 +288,4 @@ fn addresses(
         .take(CHECKED_MAX)
         .filter_map(address)
         .collect())
-}
-
-impl From<collect::Error> for ApiError {
-    fn from(error: collect::Error) -> Self {
-        match error {
-            collect::Error::Store(error) => error.into(),
-            collect::Error::Listings(error) => error.into(),
-            error => ApiError::internal(error),
-        }
-    }
 }

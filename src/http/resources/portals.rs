@@ -4,10 +4,10 @@ use futures::FutureExt;
 use serde_json::json;
 use warp::http::Method;
 
-use crate::App;
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
 use crate::openapi::{Operation, enveloped};
-use crate::response::ApiResponse;
+use toise_service::App;
 
 /// The endpoint that lists portals.
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
@@ -30,7 +30,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
 
 /// Hosts of the portals that have rules.
 fn portals(app: &App) -> ApiResponse {
-    let portals = app.collector.portals();
+    let portals = app.data.collector.portals();
     let names: Vec<&str> = portals
         .all()
         .iter()

@@ -9,11 +9,11 @@ use serde_json::json;
 use warp::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use warp::http::{Method, Response};
 
-use crate::App;
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
-use crate::error::ApiError;
 use crate::openapi::{Operation, content, enveloped, reference};
-use crate::response::ApiResponse;
+use toise_service::App;
+use toise_service::error::ApiError;
 
 /// Media type of the Prometheus text format.
 const CONTENT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");

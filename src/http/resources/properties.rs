@@ -6,16 +6,13 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 use warp::http::Method;
 
-use crate::App;
-use crate::call::{Call, read_json};
+use crate::endpoint::response::{ApiResponse, list};
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
-use crate::error::ApiError;
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Failure, Operation, enveloped, reference};
-use crate::response::{ApiResponse, list};
+use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
-use toise_contract::fault::Fault;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::{
     FieldSubset, ListingKind, PropertySearchRequest, parse_count, parse_search, parse_similars,
@@ -24,8 +21,9 @@ use toise_contract::listings::{LiteProperty, Property};
 use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
 use toise_listings::properties::record_key::RecordKey;
-use toise_listings::search::projection;
 use toise_listings::search::similars;
+use toise_service::App;
+use toise_service::error::ApiError;
 
 /// Approximate length of a record, bytes; the buffer of a page is allocated at once.
 const RECORD_BYTES: usize = 8 << 10;
@@ -156,7 +154,7 @@ async fn search(call: &Call<'_>, part: FieldSubset) -> Result<ApiResponse, ApiEr
 async fn count(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let search = parse_count(&read_json(body)?)?;
-        let count = app.properties.count(&search, interrupt)?;
+        let count = app.data.properties.count(&search, interrupt)?;
         Ok(format!(r#"{{"data":{{"count":{count}}}}}"#).into())
     })
     .await
@@ -166,12 +164,15 @@ async fn count(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 async fn similars(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_similars(&read_json(body)?)?;
-        let listings = app.properties.listings();
+        let listings = app.data.properties.listings();
         let record = listings
             .property(FlxId(request.flx_id))?
             .ok_or(ApiError::NotFound("property"))?;
         let property: Property = serde_json::from_slice(&record).map_err(ApiError::internal)?;
-        let found = app.properties.similar(&property, request.size, interrupt)?;
+        let found = app
+            .data
+            .properties
+            .similar(&property, request.size, interrupt)?;
         Ok(list(&listings.properties_by_key(&found)?))
     })
     .await
@@ -183,8 +184,8 @@ fn page(
     request: &PropertySearchRequest,
     interrupt: &Interrupt,
 ) -> Result<Bytes, ApiError> {
-    let page = app.properties.search(request, interrupt)?;
-    let listings = app.properties.listings();
+    let page = app.data.properties.search(request, interrupt)?;
+    let listings = app.data.properties.listings();
     let mut bytes = Vec::from(br#"{"data":{"items":["#);
     let keys: Vec<RecordKey> = page.items.iter().map(|found| found.key).collect();
     // A property merged into another since the search is left out; the surviving property is found separately.
@@ -218,17 +219,4 @@ fn page(
 fn write_lite(record: &[u8], to: &mut Vec<u8>) -> Result<(), ApiError> {
     let property: Property = serde_json::from_slice(record).map_err(ApiError::internal)?;
     serde_json::to_writer(to, &LiteProperty::from(&property)).map_err(ApiError::internal)
-}
-
-impl From<projection::Error> for ApiError {
-    fn from(error: projection::Error) -> Self {
-        match error {
-            projection::Error::Behind | projection::Error::TextIndexUnavailable => {
-                ApiError::Overloaded
-            }
-            projection::Error::CursorExpired => ApiError::CursorExpired,
-            projection::Error::TooManyTexts => Fault::new("search_query", error.to_string()).into(),
-            error => ApiError::internal(error),
-        }
-    }
 }

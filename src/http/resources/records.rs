@@ -3,17 +3,16 @@
 use futures::FutureExt;
 use warp::http::Method;
 
-use crate::call::Call;
+use crate::endpoint::response::{ApiResponse, list};
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, MANY_JSON_BODY, Time};
-use crate::error::ApiError;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
-use crate::response::{ApiResponse, list};
+use crate::pipeline::call::Call;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::parse_many;
-use toise_listings as listings;
+use toise_service::error::ApiError;
 
 /// The endpoints for reading by identifier.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -82,7 +81,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
 async fn property(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id("property")?;
     call.blocking(move |app| {
-        let listings = app.properties.listings();
+        let listings = app.data.properties.listings();
         ApiResponse::record(listings.property(id)?, "property")
     })
     .await
@@ -92,7 +91,7 @@ async fn property(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 async fn property_of_advert(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id("advert")?;
     call.blocking(move |app| {
-        let listings = app.properties.listings();
+        let listings = app.data.properties.listings();
         ApiResponse::record(listings.property_of_advert(id)?, "advert")
     })
     .await
@@ -101,28 +100,21 @@ async fn property_of_advert(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// `GET /v2/protected/adverts/{flxId}`: an advert.
 async fn advert(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let id = call.flx_id("advert")?;
-    call.blocking(move |app| ApiResponse::record(app.properties.listings().advert(id)?, "advert"))
-        .await
+    call.blocking(move |app| {
+        ApiResponse::record(app.data.properties.listings().advert(id)?, "advert")
+    })
+    .await
 }
 
 /// `POST /v2/protected/properties/_many`: properties in the requested order; one unit for each that exists.
 async fn properties_many(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let ids = call.read_on_pool(|body| Ok(parse_many(&body)?)).await?;
     call.blocking(move |app| {
-        let listings = app.properties.listings();
+        let listings = app.data.properties.listings();
         let ids: Vec<FlxId> = ids.into_iter().map(FlxId).collect();
         let records: Vec<Vec<u8>> = listings.properties(&ids)?.into_iter().flatten().collect();
         let units = records.len() as u64;
         Ok(ApiResponse::json(list(&records)).with_units(units))
     })
     .await
-}
-
-impl From<listings::Error> for ApiError {
-    fn from(error: listings::Error) -> Self {
-        match error {
-            listings::Error::Store(error) => error.into(),
-            error => ApiError::internal(error),
-        }
-    }
 }

@@ -12,20 +12,19 @@ use utoipa_swagger_ui::Config;
 use warp::http::header::LOCATION;
 use warp::http::{HeaderMap, Response, StatusCode};
 
-use crate::coding::Unchanging;
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Endpoint, Handler};
-use crate::error::ApiError;
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::openapi::{self, Operation};
 use crate::resources;
-use crate::response::ApiResponse;
-use toise_contract::listings::vendor::document_with_vendor_sources;
+use toise_service::error::ApiError;
+use toise_transport::coding::Unchanging;
 
 /// The document, the page and the page's files; only the first two are in the OpenAPI document.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::page(
         DOCUMENT_PATH,
-        |call| async { Ok(document(call.app.vendor_source)) }.boxed(),
+        |_| async { Ok(document()) }.boxed(),
         Some(|| Operation::new("openapi", "This document").with_answer(json!({"type": "object"}))),
     ),
     Endpoint::page(
@@ -48,19 +47,15 @@ fn to_page() -> ApiResponse {
     ApiResponse::from(response).with_header(LOCATION, FILES_PREFIX)
 }
 
-fn document(has_vendor_sources: bool) -> ApiResponse {
-    let document = &DOCUMENTS[usize::from(has_vendor_sources)];
-    let mut answer = ApiResponse::json(document.clone());
+fn document() -> ApiResponse {
+    let mut answer = ApiResponse::json(DOCUMENT.clone());
     answer.response.extensions_mut().insert(Unchanging);
     answer
 }
 
-/// The document as JSON text, and that of a service whose adverts have the original service's source; built once.
-static DOCUMENTS: LazyLock<[Bytes; 2]> = LazyLock::new(|| {
-    let document = openapi::document(resources::endpoints());
-    let own = document.to_string();
-    [own, document_with_vendor_sources(document).to_string()].map(Bytes::from)
-});
+/// The document as JSON text, built once.
+static DOCUMENT: LazyLock<Bytes> =
+    LazyLock::new(|| openapi::document(resources::endpoints()).to_string().into());
 
 const SEND: Handler = |call| async { docs(call.path, call.headers).map(ApiResponse::from) }.boxed();
 

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use futures::FutureExt;
 use warp::http::Method;
 
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Handler, Time};
 use crate::openapi::{Operation, reference};
-use crate::response::ApiResponse;
 pub use toise_contract::sample::Sample;
 
 /// The sample endpoints.

@@ -13,12 +13,10 @@ use uuid::Uuid;
 use warp::http::header::{ACCEPT, CONTENT_ENCODING, HeaderName};
 use warp::http::{HeaderMap, Method};
 
-use crate::call::{Call, read_json};
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
-use crate::error::ApiError;
 use crate::openapi::Operation;
-use crate::pieces::{self, BodyWriter};
-use crate::response::ApiResponse;
+use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_accounts::sql_limits::{SQL_LIMIT_MAX, SqlLimits};
@@ -26,6 +24,7 @@ use toise_contract::Fault;
 use toise_contract::fields::schema::{Components, object};
 use toise_contract::fields::{DefaultValue, Field, FieldKind, Own, Taken, Values, read};
 use toise_contract::walk::JsonPath;
+use toise_service::error::ApiError;
 use toise_sql::SqlError;
 use toise_sql::audit::Caller;
 use toise_sql::encode::RowFormat;
@@ -34,6 +33,7 @@ use toise_sql::parameters;
 use toise_sql::request::{Output, SqlRequest};
 use toise_sql::running::{Piece, RunningQuery};
 use toise_sql::text::TEXT_BYTES_MAX;
+use toise_transport::pieces::{self, BodyWriter};
 
 /// Bytes collected before an answer begins.
 const FIRST_BYTES: usize = 256 << 10;
@@ -158,7 +158,7 @@ async fn query(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let mut request = parse(&body, call.headers, caller)?;
     request.key_limits = key.allowance.sql;
     let output = request.output;
-    let mut running = call.app.sql.run(request).await?;
+    let mut running = call.app.data.sql.run(request).await?;
     let (first, is_whole) = running.bytes(FIRST_BYTES).await?;
     let (format, compresses) = match output {
         Output::Encoded(format, compresses) => (format, compresses),

@@ -6,12 +6,10 @@ use serde_json::{Value, json};
 use warp::http::Method;
 use warp::http::header::CACHE_CONTROL;
 
-use crate::App;
-use crate::call::{Call, read_json};
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, PROTECTED_PREFIX, Time};
-use crate::error::ApiError;
 use crate::openapi::Operation;
-use crate::response::ApiResponse;
+use crate::pipeline::call::{Call, read_json};
 use toise_accounts::scopes::Scope;
 use toise_contract::fault::Fault;
 use toise_contract::filter::Filter;
@@ -20,6 +18,8 @@ use toise_contract::query::pairs;
 use toise_engine::pool::Load;
 use toise_opendata::Dataset;
 use toise_opendata::request::parse_search;
+use toise_service::App;
+use toise_service::error::ApiError;
 use toise_tiles::mercator::{TileId, ZOOM_MAX};
 use toise_tiles::{Gathering, MEDIA_TYPE, POINTS_MAX, POINTS_ZOOM, TileSource, areas, outlines};
 
@@ -157,7 +157,7 @@ fn source(app: &App, name: &str) -> Result<TileSource, ApiError> {
     match DATASETS.iter().position(|known| *known == name) {
         Some(0) => Ok(TileSource::OpenData(Dataset::Dvf)),
         Some(1) => Ok(TileSource::OpenData(Dataset::Dpe)),
-        Some(2) => Ok(TileSource::Properties(app.properties.view())),
+        Some(2) => Ok(TileSource::Properties(app.data.properties.view())),
         _ => Err(ApiError::NotFound("dataset")),
     }
 }
@@ -169,6 +169,7 @@ fn about(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let source = source(call.app, call.param(0))?;
     let version = call
         .app
+        .data
         .tiles
         .version(&source)
         .map_err(ApiError::internal)?;
@@ -277,7 +278,7 @@ fn parse_gathering(text: &str) -> Result<Gathering, Fault> {
 async fn outlines_tile(call: &Call<'_>, id: TileId) -> Result<ApiResponse, ApiError> {
     let query = TileQuery::read(call.app, None, call.query)?;
     // Not on the query pool: the first tile takes a second, and those that wait for it would hold up queries.
-    let make = move |app: &App| app.tiles.outlines(id).map_err(ApiError::internal);
+    let make = move |app: &App| app.data.tiles.outlines(id).map_err(ApiError::internal);
     let made = call.blocking(make).await?;
     Ok(ApiResponse::typed(MEDIA_TYPE, made).with_header(CACHE_CONTROL, query.cache()))
 }
@@ -293,7 +294,7 @@ async fn tile(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (cache, gathering, filter) = (query.cache(), query.gathering, query.filter);
     let _permit = match gathering {
         Gathering::Areas if id.z < POINTS_ZOOM => {
-            call.app.tiles.scan_permit(&source, &filter).await
+            call.app.data.tiles.scan_permit(&source, &filter).await
         }
         _ => None,
     };
@@ -305,9 +306,12 @@ async fn tile(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     };
     let made = call
         .app
+        .capacity
         .pool
         .run(call.key()?.key_id, load, move |interrupt| {
-            app.tiles.tile(&source, id, &filter, gathering, interrupt)
+            app.data
+                .tiles
+                .tile(&source, id, &filter, gathering, interrupt)
         });
     let made: Bytes = made.await?.map_err(ApiError::internal)?;
     Ok(ApiResponse::typed(MEDIA_TYPE, made).with_header(CACHE_CONTROL, cache))

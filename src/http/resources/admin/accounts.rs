@@ -5,17 +5,16 @@ use serde_json::Value;
 use warp::http::Method;
 
 use super::{on_store, operator};
-use crate::call::{Call, read_json};
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
-use crate::error::ApiError;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
-use crate::response::ApiResponse;
+use crate::pipeline::call::{Call, read_json};
 use toise_accounts::account::{self, Account, SECRET_OVERLAP};
 use toise_accounts::answers::account_answer;
 use toise_accounts::requests::parse_account;
 use toise_accounts::signing::SigningSecret;
-use toise_contract::Fault;
+use toise_service::error::ApiError;
 
 /// Operators' endpoints for accounts.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -151,15 +150,4 @@ async fn rotate_webhook_key(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 
 fn with_secret((account, secret): (Account, SigningSecret)) -> Value {
     account_answer(&account, Some(&secret))
-}
-
-impl From<account::Error> for ApiError {
-    fn from(error: account::Error) -> Self {
-        match error {
-            account::Error::Store(error) => error.into(),
-            account::Error::BadName => Fault::new("name", account::NAME_RULE).into(),
-            account::Error::NameTaken => Fault::new("name", "must be a name no account has").into(),
-            account::Error::NoAccount => ApiError::NotFound("account"),
-        }
-    }
 }

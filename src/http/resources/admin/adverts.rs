@@ -8,12 +8,11 @@ use futures::FutureExt;
 use warp::http::Method;
 
 use super::operator;
-use crate::call::{Call, read_json};
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
-use crate::error::ApiError;
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Operation, reference};
-use crate::response::ApiResponse;
+use crate::pipeline::call::{Call, read_json};
 use toise_collect::mapping::MappedAdvert;
 use toise_collect::request::{INGESTION, parse_mapping};
 use toise_contract::Fault;
@@ -22,6 +21,7 @@ use toise_contract::query::pairs;
 use toise_listings::adverts::left_out::{LeftOut, blame};
 use toise_listings::load::ingest::{IngestOutcome, answer};
 use toise_listings::load::request::parse_adverts;
+use toise_service::error::ApiError;
 
 /// Maximum concurrent calls that ingest adverts.
 pub const INGESTING_MAX: usize = 4;
@@ -64,7 +64,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
 /// `POST /v2/protected/admin/adverts`: ingests adverts and returns the outcome of each, in order, once all are on
 /// disk.
 async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let permit = call.app.ingesting.clone().acquire_owned();
+    let permit = call.app.capacity.ingesting.clone().acquire_owned();
     let permit = tokio::time::timeout(INGEST_WAIT, permit)
         .await
         .map_err(|_| ApiError::Overloaded)?;
@@ -74,12 +74,12 @@ async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.blocking(move |app| {
         // Released when the adverts are ingested, even if the caller has gone away.
         let _permit = permit;
-        let mapping = mapping.map(|name| app.collector.mappings().get(&name));
+        let mapping = mapping.map(|name| app.data.collector.mappings().get(&name));
         let mapping = mapping.transpose()?;
         let rows = parse_adverts(read_json(&body)?)?;
         drop(body);
         let rows = rows.into_iter().map(|row| match mapping {
-            Some(mapping) => mapping.convert(row, app.collector.portals()),
+            Some(mapping) => mapping.convert(row, app.data.collector.portals()),
             None => Ok(MappedAdvert {
                 advert: row,
                 left_out: Vec::new(),
@@ -88,6 +88,7 @@ async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         let rows: Vec<Result<MappedAdvert, Fault>> = rows.collect();
         let adverts = rows.iter().flatten().map(|row| row.advert.clone());
         let mut outcomes = app
+            .data
             .properties
             .listings()
             .ingest(adverts.collect())?

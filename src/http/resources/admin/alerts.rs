@@ -5,18 +5,17 @@ use serde_json::json;
 use warp::http::Method;
 
 use super::{on_store, operator};
-use crate::call::Call;
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
-use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::alerts::{list_parameters, page_parameters};
-use crate::response::ApiResponse;
+use crate::pipeline::call::Call;
 use toise_alerts::request::queries::{parse_alert_list, parse_page};
 use toise_alerts::{deliveries, overview};
-use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::query::pairs;
+use toise_service::error::ApiError;
 
 /// Operators' endpoints for alerts and dead letters.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -130,16 +129,4 @@ async fn retry(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         Ok(json!({ "delivery_id": id }))
     })
     .await
-}
-
-impl From<deliveries::Error> for ApiError {
-    fn from(error: deliveries::Error) -> Self {
-        match error {
-            deliveries::Error::Store(error) => error.into(),
-            deliveries::Error::NoDelivery => ApiError::NotFound("delivery"),
-            deliveries::Error::NotDead(_) | deliveries::Error::Inactive => {
-                Fault::new("deliveryId", error.to_string()).into()
-            }
-        }
-    }
 }

@@ -6,12 +6,11 @@ use warp::http::Method;
 
 use super::rights::require;
 use super::{on_store, operator};
-use crate::call::{Call, read_json};
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
-use crate::error::ApiError;
 use crate::openapi::admin::{data_list_of, data_of, key_list_parameters};
 use crate::openapi::{Operation, reference};
-use crate::response::ApiResponse;
+use crate::pipeline::call::{Call, read_json};
 use toise_accounts::account;
 use toise_accounts::answers::key_answer;
 use toise_accounts::grants::Grants;
@@ -20,6 +19,7 @@ use toise_accounts::keys;
 use toise_accounts::requests::{parse_key, parse_key_change, parse_key_list};
 use toise_contract::Fault;
 use toise_contract::query::pairs;
+use toise_service::error::ApiError;
 
 /// Operators' endpoints for keys.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -102,7 +102,7 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let rights = call.key()?.operator_rights();
     let within = Some(call.key()?.operator_bounds());
-    let (body, limits, id) = (call.body.clone(), call.app.limits, call.new_id());
+    let (body, limits, id) = (call.body.clone(), call.app.access.limits, call.new_id());
     on_store(call, move |store, clock| {
         let request = KeyRequest {
             id,
@@ -155,19 +155,4 @@ async fn revoke(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         Ok(key_answer(&keys::get(store, &key_id)?, None))
     })
     .await
-}
-
-impl From<keys::Error> for ApiError {
-    fn from(error: keys::Error) -> Self {
-        match error {
-            keys::Error::Store(error) => error.into(),
-            keys::Error::Account(error) => error.into(),
-            keys::Error::NoKey => ApiError::NotFound("key"),
-            keys::Error::Revoked => ApiError::NotFound("working key"),
-            keys::Error::Ended => Fault::new("key", error.to_string()).into(),
-            keys::Error::PastExpiry => Fault::new("expires_at", "must be in the future").into(),
-            keys::Error::BeyondBounds(error) => error.into(),
-            keys::Error::AdminOnTestKey => Fault::new("grants", error.to_string()).into(),
-        }
-    }
 }

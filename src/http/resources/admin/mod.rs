@@ -16,12 +16,12 @@ pub mod usage;
 use serde_json::Value;
 use warp::http::header::CACHE_CONTROL;
 
-use crate::call::Call;
 use crate::endpoint::Access;
-use crate::error::ApiError;
-use crate::response::ApiResponse;
+use crate::endpoint::response::ApiResponse;
+use crate::pipeline::call::Call;
 use toise_accounts::scopes::Scope;
 use toise_base::clock::Clock;
+use toise_service::error::ApiError;
 use toise_store::Store;
 
 /// Access for keys with the scope `admin` or this grant.

@@ -5,20 +5,20 @@ use serde_json::{Value, json};
 use warp::http::Method;
 
 use super::{on_store, operator};
-use crate::call::Call;
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
-use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::alerts::page_parameters;
+use crate::pipeline::call::Call;
 use crate::reports;
 use crate::resources::probes::metrics;
-use crate::response::ApiResponse;
 use toise_alerts::request::queries::parse_page;
 use toise_base::reports::FOLDER;
 use toise_collect::jobs;
 use toise_contract::query::pairs;
 use toise_estimate::store;
+use toise_service::error::ApiError;
 
 /// Folder of the report cards, in that of the models.
 const REPORT_CARDS: &str = "reports";
@@ -112,7 +112,7 @@ fn as_answer((name, report): (String, Value)) -> Value {
 
 /// `GET /v2/protected/admin/model`: the model in use and the newest report card.
 async fn model(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let valuer = call.app.models.valuer();
+    let valuer = call.app.data.models.valuer();
     let metadata = valuer.map(|valuer| json!(valuer.model().metadata()));
     on_store(call, move |store, _| {
         let folder = store.folder().join(store::FOLDER).join(REPORT_CARDS);

@@ -6,12 +6,11 @@ use serde_json::{Value, json};
 use warp::http::Method;
 
 use super::{operator, private};
-use crate::call::{Call, read_json};
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Handler, JSON_BODY, Time};
-use crate::error::ApiError;
 use crate::openapi::admin::data_of;
 use crate::openapi::{Failure, Operation, reference};
-use crate::response::ApiResponse;
+use crate::pipeline::call::{Call, read_json};
 use toise_contract::Fault;
 use toise_contract::fields::schema;
 use toise_contract::listings::codes::FlxId;
@@ -20,6 +19,7 @@ use toise_listings::placement::request::{
     ADVERTS_KEY, CANDIDATES, OTHER_KEY, parse_candidates, parse_other, parse_split,
 };
 use toise_listings::{self as listings, Listings, OrderRefused};
+use toise_service::error::ApiError;
 
 /// The endpoints for what an operator decides about properties.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -116,7 +116,7 @@ const fn decision(
 async fn candidates(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let limit = parse_candidates(&pairs(call.query)?)?;
     call.blocking(move |app| {
-        let listings = app.properties.listings();
+        let listings = app.data.properties.listings();
         let (pairs, waiting) = (listings.likely_pairs(limit)?, listings.likely_pair_count()?);
         Ok(private(json!({"pairs": pairs, "waiting": waiting})))
     })
@@ -165,7 +165,7 @@ async fn decide<T: 'static>(
     let body = call.body.clone();
     call.blocking(move |app| {
         let asked = parse(&read_json(&body)?)?;
-        let decided = act(app.properties.listings(), property, &asked);
+        let decided = act(app.data.properties.listings(), property, &asked);
         let (answer, about) = decided.map_err(|error| refusal(error, property))?;
         Ok(private(answer).about(about))
     })

@@ -2,10 +2,10 @@
 
 use super::super::endpoints;
 use crate::endpoint::Access;
-use crate::error::ApiError;
 use toise_accounts::grants::Grants;
 use toise_accounts::operators::OperatorRights;
 use toise_accounts::scopes::Scope;
+use toise_service::error::ApiError;
 
 /// Refuses a call that gives or takes some grants.
 ///

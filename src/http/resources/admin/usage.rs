@@ -5,17 +5,17 @@ use serde_json::Value;
 use warp::http::Method;
 
 use super::{on_store, operator};
-use crate::call::Call;
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
-use crate::error::ApiError;
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, period_parameters};
-use crate::response::ApiResponse;
+use crate::pipeline::call::Call;
 use toise_accounts::account;
 use toise_accounts::answers::account_usage_answer;
 use toise_accounts::requests::parse_period;
 use toise_accounts::usage::{self, UsageScope};
 use toise_contract::query::pairs;
+use toise_service::error::ApiError;
 
 /// The report on all accounts.
 pub const ENDPOINTS: &[Endpoint] = &[Endpoint {

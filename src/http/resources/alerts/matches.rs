@@ -7,21 +7,20 @@ use serde_json::{Value, json};
 use warp::http::{Method, StatusCode};
 
 use super::{address, operations};
-use crate::App;
-use crate::call::{Call, read_json};
+use crate::endpoint::response::{ApiResponse, list};
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
-use crate::error::ApiError;
-use crate::response::{ApiResponse, list};
+use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_alerts::deliveries;
-use toise_alerts::replay::{self, ReplayWindow, replay};
+use toise_alerts::replay::{ReplayWindow, replay};
 use toise_alerts::request::queries::{parse_deliveries, parse_page, parse_preview, parse_replay};
-use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingKind;
 use toise_contract::query::pairs;
 use toise_engine::pool::Load;
+use toise_service::App;
+use toise_service::error::ApiError;
 
 // A preview returns the history an alert would have, and costs the same.
 macro_rules! endpoints {
@@ -95,7 +94,7 @@ async fn history(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, A
     let address = address(call, listing)?;
     let page = parse_page(&pairs(call.query)?)?;
     call.blocking(move |app| {
-        let ids = app.alerts.history(address, page.skip, page.take)?;
+        let ids = app.data.alerts.history(address, page.skip, page.take)?;
         Ok(ApiResponse::json(list(&records(app, listing, &ids)?)))
     })
     .await
@@ -105,7 +104,7 @@ async fn list_deliveries(call: &Call<'_>, listing: ListingKind) -> Result<ApiRes
     let address = address(call, listing)?;
     let (status, page) = parse_deliveries(&pairs(call.query)?)?;
     call.blocking(move |app| {
-        app.alerts.get(address)?;
+        app.data.alerts.get(address)?;
         let found = deliveries::list_for_alert(&app.store, address.id, status, page);
         Ok(ApiResponse::data(json!(found.map_err(ApiError::internal)?)))
     })
@@ -117,7 +116,7 @@ async fn begin_replay(call: &Call<'_>, listing: ListingKind) -> Result<ApiRespon
     let (body, id) = (call.body.clone(), call.new_id());
     call.blocking(move |app| {
         let request = parse_replay(&read_json(&body)?)?;
-        app.alerts.get(address)?;
+        app.data.alerts.get(address)?;
         let window = ReplayWindow {
             from_ms: request.from_ms,
             to_ms: request.to_ms,
@@ -140,7 +139,10 @@ async fn preview(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, A
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let request = parse_preview(listing, &read_json(body)?)?;
         let (search, days) = (&request.search, request.days);
-        let found = app.properties.preview(listing, search, days, interrupt)?;
+        let found = app
+            .data
+            .properties
+            .preview(listing, search, days, interrupt)?;
         let per_day = found.per_day.iter();
         let per_day: Vec<Value> = per_day
             .map(|(date, count)| json!({"date": date.to_string(), "count": count}))
@@ -156,7 +158,7 @@ async fn preview(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, A
 
 /// The records of listings in order, each once: two properties may have been merged since they were found.
 fn records(app: &App, listing: ListingKind, ids: &[FlxId]) -> Result<Vec<Vec<u8>>, ApiError> {
-    let listings = app.properties.listings();
+    let listings = app.data.properties.listings();
     let found = match listing {
         ListingKind::Property => listings.properties(ids)?,
         ListingKind::Advert => listings.adverts(ids)?,
@@ -165,17 +167,4 @@ fn records(app: &App, listing: ListingKind, ids: &[FlxId]) -> Result<Vec<Vec<u8>
     let mut seen = HashSet::with_capacity(records.len());
     records.retain(|record| seen.insert(blake3::hash(record)));
     Ok(records)
-}
-
-impl From<replay::Error> for ApiError {
-    fn from(error: replay::Error) -> Self {
-        match error {
-            replay::Error::Store(error) => error.into(),
-            replay::Error::NoAlert => ApiError::NotFound("alert"),
-            replay::Error::Inactive => Fault::new("alertId", error.to_string()).into(),
-            replay::Error::StillWaits | replay::Error::TooMany => {
-                ApiError::StillWaiting(error.to_string())
-            }
-        }
-    }
 }

@@ -9,11 +9,10 @@ pub mod matches;
 mod operations;
 pub mod saved;
 
-use crate::call::Call;
-use crate::error::ApiError;
-use toise_alerts::registry::{AlertRef, Error};
-use toise_contract::Fault;
+use crate::pipeline::call::Call;
+use toise_alerts::registry::AlertRef;
 use toise_contract::listings::filters::ListingKind;
+use toise_service::error::ApiError;
 
 /// The alert named in the path, of the caller's account.
 fn address(call: &Call<'_>, listing: ListingKind) -> Result<AlertRef, ApiError> {
@@ -22,18 +21,4 @@ fn address(call: &Call<'_>, listing: ListingKind) -> Result<AlertRef, ApiError> 
         listing,
         id: call.flx_id("alert")?,
     })
-}
-
-impl From<Error> for ApiError {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Store(error) => error.into(),
-            Error::Json(_) => ApiError::internal(error),
-            Error::NoAlert => ApiError::NotFound("alert"),
-            Error::Refused(fault) => fault.into(),
-            Error::TooMany { .. } | Error::TooManyKept { .. } | Error::TooLong => {
-                Fault::new("alerts", error.to_string()).into()
-            }
-        }
-    }
 }

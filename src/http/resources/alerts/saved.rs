@@ -8,13 +8,11 @@ use serde_json::{Value, json};
 use warp::http::Method;
 
 use super::{address, operations};
-use crate::App;
-use crate::call::Call;
+use crate::endpoint::response::{ApiResponse, list};
 use crate::endpoint::{
     Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time,
 };
-use crate::error::ApiError;
-use crate::response::{ApiResponse, list};
+use crate::pipeline::call::Call;
 use toise_accounts::scopes::Scope;
 use toise_alerts::registry::{self, Error};
 use toise_alerts::request::queries::parse_page;
@@ -23,6 +21,8 @@ use toise_contract::Fault;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingKind;
 use toise_contract::query::pairs;
+use toise_service::App;
+use toise_service::error::ApiError;
 
 /// Field with the receiver's URL.
 const WEBHOOK_URL: &str = "webhook_url";
@@ -123,7 +123,7 @@ async fn create(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
     check_address(call.app, &alert.webhook_url).await?;
     let id = call.new_id();
     call.blocking(move |app| {
-        let id = app.alerts.create(account, listing, alert, id)?;
+        let id = app.data.alerts.create(account, listing, alert, id)?;
         named(id, Ok(()))
     })
     .await
@@ -134,7 +134,12 @@ async fn create_many(call: &Call<'_>, listing: ListingKind) -> Result<ApiRespons
     let read = move |body: Value| Ok(parse_alerts(listing, &body)?);
     let mut alerts: Vec<Result<NewAlert, Fault>> = call.read_on_pool(read).await?;
     let urls = alerts.iter().flatten().map(|alert| &alert.webhook_url);
-    let refused = call.app.addresses.refused(urls.cloned().collect()).await;
+    let refused = call
+        .app
+        .data
+        .receivers
+        .refused(urls.cloned().collect())
+        .await;
     for alert in &mut alerts {
         if let Ok(valid) = alert
             && let Some(refused) = refused.get(&valid.webhook_url)
@@ -144,7 +149,7 @@ async fn create_many(call: &Call<'_>, listing: ListingKind) -> Result<ApiRespons
     }
     let ids = call.new_id();
     call.blocking(move |app| {
-        let results = app.alerts.create_many(account, listing, alerts, ids)?;
+        let results = app.data.alerts.create_many(account, listing, alerts, ids)?;
         let results = results.into_iter().enumerate();
         let outcomes: Result<Vec<Value>, ApiError> = results
             .map(|(place, result)| outcome(place, result))
@@ -176,7 +181,7 @@ async fn all(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiEr
     let page = parse_page(&query)?;
     let page = (!query.is_empty()).then_some(page);
     call.blocking(move |app| {
-        let alerts = app.alerts.list(account, listing, page)?;
+        let alerts = app.data.alerts.list(account, listing, page)?;
         Ok(ApiResponse::json(list(&alerts)))
     })
     .await
@@ -184,7 +189,7 @@ async fn all(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiEr
 
 async fn get(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
-    call.blocking(move |app| Ok(ApiResponse::data(app.alerts.get(address)?.answer())))
+    call.blocking(move |app| Ok(ApiResponse::data(app.data.alerts.get(address)?.answer())))
         .await
 }
 
@@ -192,29 +197,33 @@ async fn update(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
     let address = address(call, listing)?;
     let read = move |body: Value| Ok(parse_patch(listing, &body)?);
     let patch = call.read_on_pool(read).await?;
-    call.blocking(move |app| Ok(app.alerts.get(address)?))
+    call.blocking(move |app| Ok(app.data.alerts.get(address)?))
         .await?;
     if let Some(url) = &patch.webhook_url {
         check_address(call.app, url).await?;
     }
-    call.blocking(move |app| named(address.id, app.alerts.patch(address, patch)))
+    call.blocking(move |app| named(address.id, app.data.alerts.patch(address, patch)))
         .await
 }
 
 async fn delete(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
-    call.blocking(move |app| named(address.id, app.alerts.delete(address)))
+    call.blocking(move |app| named(address.id, app.data.alerts.delete(address)))
         .await
 }
 
 async fn activate(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
-    call.blocking(move |app| named(address.id, app.alerts.activate(address)))
+    call.blocking(move |app| named(address.id, app.data.alerts.activate(address)))
         .await
 }
 
 async fn check_address(app: &App, url: &str) -> Result<(), ApiError> {
-    let refused = app.addresses.refused(HashSet::from([url.to_owned()])).await;
+    let refused = app
+        .data
+        .receivers
+        .refused(HashSet::from([url.to_owned()]))
+        .await;
     match refused.into_values().next() {
         Some(refused) => Err(Fault::new(WEBHOOK_URL, refused.to_string()).into()),
         None => Ok(()),

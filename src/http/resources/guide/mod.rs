@@ -13,11 +13,11 @@ use serde_json::json;
 use warp::http::header::{HeaderValue, LOCATION};
 use warp::http::{HeaderMap, Response, StatusCode};
 
+use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Endpoint, Handler};
-use crate::error::ApiError;
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::openapi::Operation;
-use crate::response::ApiResponse;
+use toise_service::error::ApiError;
 
 /// A page of the guide.
 struct Page {

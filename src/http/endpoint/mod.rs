@@ -1,0 +1,176 @@
+//! Endpoints: one value states everything about each of them.
+//!
+//! The router, the pipeline, the OpenAPI document and the policy tests read these values and nothing else. A value
+//! is a struct literal, so no field can be forgotten; [`crate::resources`] lists them all.
+
+pub mod audience;
+pub(crate) mod limits;
+pub mod operation;
+pub mod response;
+pub mod router;
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use warp::http::Method;
+
+use crate::endpoint::operation::Operation;
+use crate::endpoint::response::ApiResponse;
+use crate::pipeline::call::Call;
+use toise_accounts::scopes::Scope;
+use toise_service::App;
+pub use toise_service::admission::{Access, Counting};
+use toise_service::error::ApiError;
+pub use toise_transport::body::BodyRule;
+
+/// Maximum body length of an ordinary request, in bytes.
+pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// Maximum body length of a `_many` request, in bytes.
+pub const MANY_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Beginning of the paths of what works on records; all need a key.
+pub const PROTECTED_PREFIX: &str = "/v2/protected/";
+/// Beginning of the paths of geocoding; all need a key.
+pub const GEOCODING_PREFIX: &str = "/geocoding/";
+
+/// A JSON body of ordinary length.
+pub const JSON_BODY: BodyRule = BodyRule::Json {
+    bytes_max: BODY_BYTES_MAX,
+};
+/// A JSON body of a `_many` request.
+pub const MANY_JSON_BODY: BodyRule = BodyRule::Json {
+    bytes_max: MANY_BODY_BYTES_MAX,
+};
+
+/// What a call does to what is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Reads what replicas have too.
+    Reads,
+    /// Reads what only the writer has: accounts, alerts, consumption, jobs.
+    ReadsOnWriter,
+    /// Changes something. Ingestion counts as this, too: operators' keys do it all day.
+    Writes,
+    /// Changes keys, accounts, deliveries or merges as an operator; it is audited.
+    Administers,
+}
+
+/// Time limit of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// The limit of every request.
+    Request,
+    /// The limit of every request, plus twice the wait for a page: the call may collect one, after it has waited
+    /// for another call with the same idempotency key.
+    Collection,
+    /// The limit of every request, plus the time to receive a file.
+    Upload,
+    /// The limit of every request, plus what a SQL query may take and wait. Its answer goes on after the call.
+    Query,
+}
+
+/// Maximum time to receive a file.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(600);
+
+impl Time {
+    /// Maximum duration of a call, including its body.
+    pub fn limit(self, app: &App) -> Duration {
+        match self {
+            Time::Request => app.capacity.request_timeout,
+            Time::Collection => app.capacity.request_timeout + 2 * app.data.collector.wait(),
+            Time::Query => app.capacity.request_timeout + app.data.sql.time_max(),
+            Time::Upload => app.capacity.request_timeout + UPLOAD_TIMEOUT,
+        }
+    }
+}
+
+/// Handles a call.
+pub type Handler = for<'a> fn(&'a Call<'a>) -> BoxFuture<'a, Result<ApiResponse, ApiError>>;
+
+/// An endpoint: a method on a path, with its rules and documentation.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// Method; GET also serves HEAD, if the call is free and changes nothing.
+    pub method: Method,
+    /// Path; a segment `{name}` matches any one segment.
+    pub path: &'static str,
+    /// Who may call it.
+    pub access: Access,
+    /// The consumption type of an answered call.
+    pub counting: Counting,
+    /// What a call does to what is stored. Idempotency, audit and what replicas refuse follow from it.
+    pub effect: Effect,
+    /// The body it accepts.
+    pub body: BodyRule,
+    /// Its time limit.
+    pub time: Time,
+    /// Handles a call.
+    pub handler: Handler,
+    /// Its documentation in the OpenAPI document; `None` leaves it out.
+    pub operation: Option<fn() -> Operation>,
+}
+
+impl Endpoint {
+    /// A page or file that anybody may read.
+    pub const fn page(
+        path: &'static str,
+        handler: Handler,
+        operation: Option<fn() -> Operation>,
+    ) -> Self {
+        Self {
+            method: Method::GET,
+            path,
+            access: Access::Public,
+            counting: Counting::Free,
+            effect: Effect::Reads,
+            body: BodyRule::None,
+            time: Time::Request,
+            handler,
+            operation,
+        }
+    }
+
+    /// Whether it needs a key.
+    pub fn is_protected(&self) -> bool {
+        self.access != Access::Public
+    }
+
+    /// Whether it reports the health of the service. Such calls are exempt from the rate of addresses.
+    pub fn is_probe(&self) -> bool {
+        self.path == audience::METRICS || audience::PROBES.contains(&self.path)
+    }
+
+    /// Whether only operators may call it.
+    pub fn is_operators(&self) -> bool {
+        matches!(self.access, Access::Scoped(Scope::Admin, _))
+    }
+
+    /// Whether a call changes nothing that is stored.
+    pub fn only_reads(&self) -> bool {
+        matches!(self.effect, Effect::Reads | Effect::ReadsOnWriter)
+    }
+
+    /// Whether only the writer answers it, not its replicas.
+    pub fn is_for_writer(&self) -> bool {
+        self.effect != Effect::Reads
+    }
+
+    /// Whether the path answers HEAD. A HEAD request must not change or cost anything.
+    pub fn serves_head(&self) -> bool {
+        self.method == Method::GET && self.only_reads() && self.counting == Counting::Free
+    }
+
+    /// Whether a client may send an `Idempotency-Key`: if the call changes something or may cost something. Not with a
+    /// file, which is read as it arrives.
+    pub fn takes_idempotency_key(&self) -> bool {
+        let is_file = matches!(self.body, BodyRule::Upload { .. } | BodyRule::Form { .. });
+        let counts = self.counting != Counting::Free;
+        self.is_protected() && !is_file && (counts || !self.only_reads())
+    }
+
+    /// Whether the answer under an `Idempotency-Key` is kept, if it is not too long. The rows of a query are not kept: the
+    /// call is only remembered, and runs again.
+    pub fn keeps_answers(&self) -> bool {
+        self.time != Time::Query
+    }
+}

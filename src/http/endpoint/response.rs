@@ -1,0 +1,141 @@
+//! The result of an endpoint: the response, and how many units it costs.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::{Value, json};
+use warp::Reply;
+use warp::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use warp::http::{Response, StatusCode};
+
+use toise_service::error::ApiError;
+use toise_transport::pieces::BodyPieces;
+
+/// Bytes of a response in addition to its records.
+const ENVELOPE_BYTES: usize = 16;
+
+/// An endpoint's response.
+#[derive(Debug)]
+pub struct ApiResponse {
+    /// Status, headers, body.
+    pub response: Response<Bytes>,
+    /// Units of the endpoint's consumption type; credits are their number times the price.
+    pub units: u64,
+    /// Whether the call is counted.
+    pub counts: bool,
+    /// Pieces that follow the body.
+    pub rest: Option<BodyPieces>,
+    /// Whether a repeated call may get another response, because what it asks for is still being done.
+    pub is_pending: bool,
+    /// What an administrative act was about, for the audit log, where its answer does not name a key or an account.
+    pub about: Option<String>,
+}
+
+impl ApiResponse {
+    /// A 200 response with a JSON text, one unit.
+    pub fn json(body: impl Into<Bytes>) -> Self {
+        Self::typed("application/json", body)
+    }
+
+    /// A 200 response `{"data": …}`.
+    pub fn data(data: Value) -> Self {
+        Self::json(json!({ "data": data }).to_string())
+    }
+
+    /// A 200 response `{"data": …}` with a stored record; 404 if there is none.
+    pub fn record(record: Option<Vec<u8>>, what: &'static str) -> Result<Self, ApiError> {
+        let record = record.ok_or(ApiError::NotFound(what))?;
+        let mut bytes = BytesMut::with_capacity(record.len() + ENVELOPE_BYTES);
+        bytes.put_slice(br#"{"data":"#);
+        bytes.put_slice(&record);
+        bytes.put_u8(b'}');
+        Ok(Self::json(bytes))
+    }
+
+    /// Sets the status.
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        *self.response.status_mut() = status;
+        self
+    }
+
+    /// A 200 response of another media type, one unit.
+    pub fn typed(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        let mut response = Response::new(body.into());
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        Self::from(response)
+    }
+
+    /// Sets the number of units.
+    pub fn with_units(mut self, units: u64) -> Self {
+        self.units = units;
+        self
+    }
+
+    /// Lets the body go on with pieces that are made while it is sent.
+    pub fn with_rest(mut self, rest: BodyPieces) -> Self {
+        self.rest = Some(rest);
+        self
+    }
+
+    /// Sets a header; a value that cannot be one is left out.
+    pub fn with_header(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.response.headers_mut().insert(name, value);
+        }
+        self
+    }
+
+    /// Says what an administrative act was about.
+    pub fn about(mut self, subject: String) -> Self {
+        self.about = Some(subject);
+        self
+    }
+
+    /// Makes the call free and not counted.
+    pub fn free_of_charge(mut self) -> Self {
+        self.counts = false;
+        self
+    }
+
+    /// Says that what the call asks for is still being done, so that it is not the last response to it.
+    pub fn pending(mut self) -> Self {
+        self.is_pending = true;
+        self.with_status(StatusCode::ACCEPTED)
+    }
+}
+
+/// `{"data": […]}` with stored records.
+pub fn list(records: &[Vec<u8>]) -> Bytes {
+    let length: usize = records.iter().map(|record| record.len() + 1).sum();
+    let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);
+    bytes.put_slice(br#"{"data":["#);
+    for (place, record) in records.iter().enumerate() {
+        if place > 0 {
+            bytes.put_u8(b',');
+        }
+        bytes.put_slice(record);
+    }
+    bytes.put_slice(b"]}");
+    bytes.freeze()
+}
+
+impl From<Response<Bytes>> for ApiResponse {
+    fn from(response: Response<Bytes>) -> Self {
+        Self {
+            response,
+            units: 1,
+            counts: true,
+            rest: None,
+            is_pending: false,
+            about: None,
+        }
+    }
+}
+/// A response whose body goes on with the pieces of a stream.
+pub(crate) fn streamed(response: Response<Bytes>, rest: BodyPieces) -> warp::reply::Response {
+    let (head, begin) = response.into_parts();
+    let mut response = warp::reply::stream(rest.after(begin)).into_response();
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
+    response
+}

@@ -1,0 +1,110 @@
+//! Data about a request, collected while it is processed, for the headers of its response and for the log.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use uuid::Uuid;
+use warp::http::Response;
+use warp::http::header::HeaderValue;
+
+use crate::endpoint::{Endpoint, GEOCODING_PREFIX, PROTECTED_PREFIX};
+use crate::pipeline::answer_headers;
+use crate::pipeline::head::Head;
+use toise_accounts::audit::Act;
+use toise_accounts::key::KeyRecord;
+use toise_accounts::meter::RateState;
+use toise_service::App;
+use toise_service::admission::Refused;
+use toise_service::error::ApiError;
+use toise_transport::body_budget::BodyLease;
+use toise_transport::request_line::{self, RequestLine};
+
+/// Data for headers and log, collected while a request is processed.
+pub(super) struct RequestTrace {
+    pub request_id: Uuid,
+    pub client: Option<IpAddr>,
+    pub endpoint: Option<&'static Endpoint>,
+    pub key: Option<Arc<KeyRecord>>,
+    pub rate: Option<RateState>,
+    pub quota_percent: Option<u64>,
+    pub credits: u64,
+    /// Whether the body is being received: what takes too long then is the client's.
+    pub is_receiving: bool,
+    /// The memory of the response.
+    pub response_lease: Option<BodyLease>,
+    /// The administrative act that was begun.
+    pub act: Option<Act>,
+}
+
+impl RequestTrace {
+    /// Of a request that has just begun.
+    pub fn begin(client: Option<IpAddr>, endpoint: Option<&'static Endpoint>) -> Self {
+        Self {
+            request_id: Uuid::now_v7(),
+            client,
+            endpoint,
+            key: None,
+            rate: None,
+            quota_percent: None,
+            credits: 0,
+            is_receiving: false,
+            response_lease: None,
+            act: None,
+        }
+    }
+
+    /// Notes the key and the rate of a call that was refused; returns its error.
+    pub fn note_refused(&mut self, refused: Refused) -> ApiError {
+        self.key = refused.key;
+        self.rate = refused.rate;
+        refused.error
+    }
+
+    /// Sets the headers of a response. Without a valid key, the rate is that of the client's address.
+    pub fn set_headers(&self, path: &str, response: &mut Response<Bytes>) {
+        let headers = response.headers_mut();
+        answer_headers::set_request_id(headers, self.request_id);
+        if !is_protected(path) && self.key.is_none() {
+            return;
+        }
+        headers.insert(
+            answer_headers::CREDITS_HEADER,
+            HeaderValue::from(self.credits),
+        );
+        if let Some(rate) = self.rate {
+            answer_headers::set_rate_headers(headers, rate);
+        }
+        if let Some(percent) = self.quota_percent {
+            headers.insert(
+                answer_headers::QUOTA_WARNING_HEADER,
+                HeaderValue::from(percent),
+            );
+        }
+    }
+
+    /// Writes the request to the log and counts it.
+    pub fn log(&self, app: &App, head: &Head, response: &Response<Bytes>, duration: Duration) {
+        let status = response.status().as_u16();
+        let pattern = self.endpoint.map(|endpoint| endpoint.path);
+        app.metrics
+            .record_request(pattern, head.method.as_str(), status, duration);
+        request_line::write(&RequestLine {
+            request_id: self.request_id,
+            client: self.client,
+            method: head.method.as_str(),
+            path: head.path.as_str(),
+            status,
+            key_id: self.key.as_ref().map(|key| key.key_id),
+            credits: self.credits,
+            duration,
+        });
+    }
+}
+
+/// Whether a path is one of those that need a key.
+pub(super) fn is_protected(path: &str) -> bool {
+    let mut prefixes = [PROTECTED_PREFIX, GEOCODING_PREFIX].into_iter();
+    prefixes.any(|prefix| path.starts_with(prefix))
+}

@@ -1,0 +1,119 @@
+//! The memory that a JSON body takes once it is parsed: a value takes some 100 bytes, however few it has in the text.
+//!
+//! Usual bodies take up to eight times their length, which the budget of bodies allows for. One that is nearly all
+//! brackets and commas would take fifty times as much: the rest counts against the budget before it is parsed.
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use toise_contract::Fault;
+use toise_engine::pool::{Load, QueryPool};
+use toise_service::error::ApiError;
+use toise_transport::body_budget::BodyLease;
+
+/// Bodies up to this length are not looked at, bytes: however they unfold, it is little.
+pub(crate) const SHORT_BYTES: usize = 64 << 10;
+/// Bytes of a parsed value, its part of an array or object included.
+const VALUE_BYTES: usize = 100;
+/// How many times its length a usual body takes when it is parsed.
+const USUAL_FACTOR: usize = 8;
+/// Maximum values of a body.
+const VALUES_MAX: usize = 1_000_000;
+
+/// A body that may be parsed: what it unfolds to is taken from its lease. A long one is counted on the query pool, as work of
+/// its key, where it delays nobody else.
+///
+/// # Errors
+/// It has too many values, its client has too much in memory, or the pool is full.
+pub async fn bounded(
+    body: Bytes,
+    lease: &mut BodyLease,
+    pool: &QueryPool,
+    key: Option<Uuid>,
+) -> Result<Bytes, ApiError> {
+    if body.len() <= SHORT_BYTES {
+        return Ok(body);
+    }
+    let counting = move |_: &_| {
+        // Every value but the first has a comma or a bracket before it; texts have some as well.
+        let values = match surplus(&body, marks(&body)) {
+            0 => 0,
+            _ => values(&body),
+        };
+        (body, values)
+    };
+    let client = key.unwrap_or(Uuid::nil());
+    let (body, values) = pool.run(client, Load::Batch, counting).await?;
+    if values > VALUES_MAX {
+        let message = format!("must not hold more than {VALUES_MAX} values");
+        return Err(ApiError::Invalid(Fault::new("", message)));
+    }
+    lease.grow(surplus(&body, values))?;
+    Ok(body)
+}
+
+/// Bytes that values take beyond what a body of that length usually does.
+fn surplus(body: &[u8], values: usize) -> usize {
+    (values * VALUE_BYTES).saturating_sub(body.len() * USUAL_FACTOR)
+}
+
+/// Bytes that may begin a value.
+fn marks(body: &[u8]) -> usize {
+    let is_mark = |byte: &&u8| matches!(**byte, b',' | b'[' | b'{');
+    body.iter().filter(is_mark).count()
+}
+
+/// The values of a body, of which texts are one each and empty arrays and objects two.
+fn values(body: &[u8]) -> usize {
+    let mut values = 1;
+    let mut rest = body;
+    while let Some(begin) = memchr::memchr(b'"', rest) {
+        values += marks(&rest[..begin]);
+        rest = &rest[begin + 1..];
+        // To the end of the text.
+        while let Some(end) = memchr::memchr2(b'"', b'\\', rest) {
+            let is_end = rest[end] == b'"';
+            rest = rest.get(end + 1 + usize::from(!is_end)..).unwrap_or(&[]);
+            if is_end {
+                break;
+            }
+        }
+    }
+    values + marks(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toise_transport::body_budget::BodyBudget;
+
+    #[test]
+    fn values_are_counted_outside_of_texts() {
+        assert_eq!(values(b"[0,0,0]"), 4);
+        assert_eq!(values(br#"{"a":"[,{\"[,","b\\":[1,[2]]}"#), 6);
+        assert_eq!(values(br#""never ends,,,\"#), 1);
+        assert_eq!(values(b""), 1);
+    }
+
+    async fn held(body: String) -> Result<usize, ApiError> {
+        let budget = BodyBudget::new(256 << 20);
+        let mut lease = budget.lease(None, None);
+        let pool = QueryPool::new(1, 0).unwrap();
+        bounded(body.into(), &mut lease, &pool, None).await?;
+        Ok(budget.held())
+    }
+
+    #[tokio::test]
+    async fn what_a_body_unfolds_to_counts_and_what_is_usual_does_not() {
+        let short = format!("[{}0]", "0,".repeat(10_000));
+        assert_eq!(held(short).await.unwrap(), 0);
+        let text = format!("[\"{}\"]", ",[{".repeat(100_000));
+        assert_eq!(held(text).await.unwrap(), 0);
+        let adverts = format!("[{}]", vec![r#"{"city":"Paris","price":250000,"rooms":3,"surface":62.5,"title":"Bright flat near the park, fourth floor with lift and balcony"}"#; 5_000].join(","));
+        assert_eq!(held(adverts).await.unwrap(), 0);
+        let zeros = format!("[{}0]", "0,".repeat(900_000));
+        assert!(held(zeros).await.unwrap() > 70 << 20);
+        let many = format!("[{}0]", "0,".repeat(VALUES_MAX));
+        assert!(matches!(held(many).await, Err(ApiError::Invalid(_))));
+    }
+}
