@@ -1,4 +1,4 @@
-//! The IRIS contours of a data folder: passed once to an import, stored under `reference/`, used from then on.
+//! The IRIS contours of a data folder: given once to an import, stored under `reference/` and used from then on.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ fn path(data: &Path) -> PathBuf {
     data.join("reference").join("iris.geojson.gz")
 }
 
-/// Path of the contours stored in a data folder; `None` if there are none.
+/// Returns the path of the contours stored in a data folder; `None` if there are none.
 pub fn kept(data: &Path) -> Option<PathBuf> {
     Some(path(data)).filter(|kept| kept.is_file())
 }

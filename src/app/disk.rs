@@ -1,10 +1,10 @@
-//! What readiness looks at beside the workers: whether the data folder's disk has room and takes writes, and whether
+//! Checks for readiness, besides the workers: whether the data folder's disk has room and accepts writes, and whether
 //! store and ledger can be written.
 //!
-//! A look costs one system call, and every tenth one a small file that is written, synced and deleted. Store and ledger
-//! say themselves why their last commit failed; until one succeeds, each look tries one. So an idle service writes nothing
-//! to them, and one that no load balancer asks any more finds out that there is room again. A disk that does not answer
-//! keeps a look from ending: the worker that looks hangs then.
+//! A check costs one system call; every tenth one, and every one after a failure, also writes, syncs and deletes a
+//! small file. Store and ledger remember why their last commit failed; until one succeeds, each check tries one. So an
+//! idle service writes nothing to them, and a service that the load balancer no longer asks still notices when there is
+//! room again. If the disk does not answer, a check does not end, and its worker counts as hung.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,14 +16,14 @@ use toise_base::watch::{Watcher, watch};
 use toise_service::Readiness;
 use toise_store::Store;
 
-/// Looks between two trial writes.
+/// Number of checks for each trial write.
 const LOOKS_PER_TRIAL: u32 = 10;
 /// Name of the file of trial writes in the data folder.
 const TRIAL_FILE: &str = ".writable";
 /// Length of a trial write: a page, so that it needs a block of its own.
 const TRIAL_BYTES: usize = 4_096;
 
-/// Looks at the disk of a data folder.
+/// Check of the disk of a data folder.
 #[derive(Clone, Debug)]
 pub(crate) struct DiskLook {
     data: PathBuf,
@@ -33,7 +33,7 @@ pub(crate) struct DiskLook {
 }
 
 impl DiskLook {
-    /// Will look at the disk of the store's data folder, which must have that many bytes free.
+    /// Creates a check of the disk of the store's data folder, which must have at least `free_min_bytes` free.
     pub(crate) fn new(store: &Store, free_min_bytes: u64, readiness: &Readiness) -> Self {
         Self {
             data: store.folder().to_owned(),
@@ -43,10 +43,10 @@ impl DiskLook {
         }
     }
 
-    /// Looks now, which blocks, and then every second until the handle is dropped; tells readiness what it finds.
+    /// Checks now, which blocks, and then every second until the handle is dropped. Reports the result to readiness.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system cannot start a thread.
     pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Watcher> {
         let mut found = self.obstacle(true);
         self.readiness.set_obstacle(found.clone());
@@ -58,12 +58,14 @@ impl DiskLook {
         })
     }
 
-    /// What keeps the service from writing; `None` if nothing does. With `tries`, a trial file is written too. Blocks.
+    /// Returns what keeps the service from writing; `None` if nothing does. With `tries`, also writes a trial file.
+    /// Blocks.
     fn obstacle(&self, tries: bool) -> Option<String> {
         if let Ok(free) = free_bytes(&self.data)
             && free < self.free_min_bytes
         {
-            // In whole steps, so that the log does not tell every block.
+            // The message has the limit and not the free space, so that it does not change, and is not logged again,
+            // with every block.
             let least_mib = self.free_min_bytes >> 20;
             return Some(format!(
                 "the disk of the data folder has less than {least_mib} MiB free (server.disk_free_min_mib)"
@@ -91,7 +93,7 @@ fn write_trial(data: &Path) -> io::Result<()> {
         file.write_all(&[0; TRIAL_BYTES])?;
         file.sync_data()
     });
-    // Deleted also after a failure; what is left is overwritten by the next trial.
+    // Deletes the file also after a failure; a leftover is overwritten by the next trial.
     let deleted = fs::remove_file(&path);
     written.and(deleted)
 }

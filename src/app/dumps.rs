@@ -1,9 +1,10 @@
-//! Keeps the secrets of a process that has a master key out of memory dumps: no core file, and no other process of the
-//! same user may read its memory. Called once, before anything reads the key; what the user `root` may do stays so.
+//! Keeps the secrets of a process that has a master key out of memory dumps: no core file is written, and no other
+//! process of the same user can read its memory. Called once, before anything reads the key. The user `root` can still
+//! read the memory.
 
 use std::io;
 
-/// Variables that say where a master key is all begin so.
+/// Prefix of all variables that say where a master key is.
 #[cfg(unix)]
 const MASTER_KEY: &str = "TOISE_MASTER_KEY";
 
@@ -18,7 +19,7 @@ pub fn forbid_with_master_key() -> io::Result<()> {
     if has_key { forbid() } else { Ok(()) }
 }
 
-/// There are no such limits here.
+/// Does nothing: there are no such limits here.
 ///
 /// # Errors
 /// None.
@@ -44,7 +45,7 @@ mod tests {
     fn a_process_without_dumps_still_reads_its_own_state() {
         forbid().unwrap();
         assert!(!nix::sys::prctl::get_dumpable().unwrap());
-        // The metrics of the process are read there.
+        // Process metrics are read from there.
         for path in ["/proc/self/status", "/proc/self/fd"] {
             assert!(std::fs::metadata(path).is_ok(), "{path}");
         }

@@ -1,4 +1,4 @@
-//! The application: its configuration, its composition from the rooms, and backups of its data folder.
+//! The application: its configuration, its composition from the other crates, and backups of its data folder.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Metrics of merges: properties by number of adverts, and how many merged pairs contradict each other.
 //!
-//! They are counted at the start and then every hour, some properties a second, so that a request for metrics costs
-//! nothing and millions of properties are no load.
+//! They are counted at the start and then every hour, a few groups of properties per second, so that a request for
+//! metrics costs nothing and millions of properties cause no noticeable load.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +23,7 @@ const CONTRADICTING_PAIRS: Metric<Gauge> = Metric::gauge(
      wrong with the adverts.",
 );
 
-/// Groups of properties counted a second.
+/// Groups of properties counted per second.
 const GROUPS_PER_TURN: usize = 10;
 /// Time between two counts.
 const COUNT_EVERY: Duration = Duration::from_secs(3_600);
@@ -31,7 +31,7 @@ const COUNT_EVERY: Duration = Duration::from_secs(3_600);
 /// Counts merges in the background until the handle is dropped, and registers the gauges.
 ///
 /// # Errors
-/// The system gives no thread.
+/// The system cannot start a thread.
 pub(crate) fn start(
     supervisor: &Supervisor,
     listings: Listings,

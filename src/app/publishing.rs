@@ -1,7 +1,9 @@
 //! Publishes the data folder of a running server whenever something changed (`lake.publish`).
 //!
-//! One supervised thread looks every `lake.publish_every_s`. A look that finds nothing new reads a few small files and four
-//! numbers of the store. What replicas metered is added to the ledger every `lake.metering_every_s`. A publication that fails is repeated after a pause; readers see the former snapshot meanwhile.
+//! One supervised thread checks for changes every `lake.publish_every_s`, or every `lake.metering_every_s` if that is
+//! shorter. A check that finds nothing new reads a few small files and four numbers of the store. The consumption that
+//! replicas metered is added to the ledger every `lake.metering_every_s`. A publication that fails is retried after a
+//! pause; until then readers see the former snapshot.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,10 +26,10 @@ use toise_store::Store;
 
 /// Pause after a publication that failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
-/// Maximum wait, when stopping, for a publication that runs; one that is cut off was never there.
+/// Maximum wait for a running publication when stopping; one that is cut off has no effect.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Publishes until it is dropped.
+/// Handle of the publishing thread, which stops when it is dropped.
 #[derive(Debug)]
 pub struct Publishing {
     stop: Arc<AtomicBool>,
@@ -43,8 +45,8 @@ impl Drop for Publishing {
     }
 }
 
-/// What a publication of this process says of itself: host and process, version, and the address of the writer, empty if
-/// unknown.
+/// Returns how publications of this process describe their publisher: host and process, version, and the address of the
+/// writer, empty if unknown.
 pub fn publisher(writer: &str, extent: Extent) -> Publisher {
     let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
     let host = match host.trim() {
@@ -59,10 +61,10 @@ pub fn publisher(writer: &str, extent: Extent) -> Publisher {
     }
 }
 
-/// Starts to publish, if the configuration says where.
+/// Starts publishing if the configuration names an object store; otherwise returns `None`.
 ///
 /// # Errors
-/// The URL is wrong, or the system gives no thread.
+/// The URL is wrong, or the system cannot start a thread.
 pub fn start(
     supervisor: &Supervisor,
     data: &Path,
@@ -118,8 +120,8 @@ struct PublishingJob {
 }
 
 impl PublishingJob {
-    /// Adds what replicas metered to the ledger, and deletes the files whose sums are in it. A file that cannot be read is
-    /// left, and the others are taken.
+    /// Adds the consumption that replicas metered to the ledger, and deletes the files that it has added. A file whose
+    /// content cannot be read is left in place, and the others are still added.
     fn take_metering(&self) -> Result<(), Failure> {
         let paths = self.runtime.block_on(metering::list(&self.remote))?;
         for path in paths {
@@ -139,7 +141,7 @@ impl PublishingJob {
         Ok(())
     }
 
-    /// Publishes if there is something that `published` does not show.
+    /// Publishes if the data have changed since the stamp `published`.
     fn look(&self, published: &mut Option<String>) -> Result<(), Failure> {
         let now = stamp::of(&self.data, &self.store)?;
         if published.as_ref() == Some(&now) {

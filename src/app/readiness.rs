@@ -1,4 +1,4 @@
-//! What readiness means for a server: how long its workers may be at one piece of work, and what the log tells.
+//! Readiness of a server: the maximum time of a worker for one piece of work, and log lines about changes.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use toise_base::supervise::Supervisor;
 use toise_service::Readiness;
 use toise_telemetry::{Gauge, Metric, Metrics};
 
-/// Pause between two looks at readiness.
+/// Pause between two checks of readiness.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Work on a log or a file of hundreds of megabytes, on a slow disk.
+/// Maximum time for work on a log or a file of hundreds of megabytes, on a slow disk.
 const FILE_MAX: Duration = Duration::from_secs(10 * 60);
-/// Work on everything that changed since, or on a whole index or model.
+/// Maximum time for work on everything that changed since the last run, or on a whole index or model.
 const TABLE_MAX: Duration = Duration::from_secs(60 * 60);
-/// Work on a whole data folder: rewritten, uploaded, downloaded over a slow line.
+/// Maximum time for work on a whole data folder: rewriting it, uploading or downloading it over a slow line.
 const FOLDER_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// How long workers whose work takes long may be at one piece of it; all others have
+/// Maximum time for one piece of work, for workers whose work takes long; all others have
 /// [`WORK_MAX`](toise_base::supervise::WORK_MAX).
 pub(crate) const WORK_BOUNDS: &[(&str, Duration)] = &[
     ("store-checkpoint", FILE_MAX),
@@ -52,7 +52,7 @@ pub(crate) fn register_worker_gauges(metrics: &Metrics, supervisor: &Supervisor)
     });
 }
 
-/// Tells the log when a service that lives cannot work any more, and when it can again; runs until it is dropped.
+/// Logs when a running service is no longer ready, and when it is ready again; runs until it is dropped.
 pub(crate) async fn tell(readiness: Readiness) {
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

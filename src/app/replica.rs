@@ -1,9 +1,10 @@
-//! A server that follows publications instead of having data of its own (`lake.replica`, `toise serve --replica`).
+//! A replica: a server that follows publications instead of having its own data. The setting `lake.replica` or `toise
+//! serve --replica` starts one.
 //!
-//! Before anything is opened, the newest snapshot is downloaded, verified and installed ([`first`]); without the network,
-//! the one installed last is served. Then [`toise_publish::follow`] brings news, which is installed while requests go on with
-//! what they see; then all tables change in one step, followed by properties, addresses and the model, and
-//! `x-toise-as-of` says so.
+//! Before anything is opened, [`first`] downloads, verifies and installs the newest snapshot; if the object store
+//! cannot be read, the one installed last is served. Then [`toise_publish::follow`] installs new snapshots while
+//! requests continue with the data they see. After an installation all tables switch in one step, followed by
+//! properties, addresses and the model, and `x-toise-as-of` names the new snapshot.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ const AGE: Metric<Gauge> = Metric::gauge(
     "Time since the snapshot that a replica shows was captured.",
 );
 
-/// What changes over when a snapshot was installed.
+/// The data that switch to a snapshot when it is installed.
 pub struct Shown {
     /// Tables and properties.
     pub properties: Arc<Projection>,
@@ -48,15 +49,15 @@ pub struct Shown {
     pub models: LiveModel,
     /// The addresses.
     pub addresses: LiveGeocoder,
-    /// What is said of it.
+    /// The status that clients see.
     pub status: ReplicaStatus,
-    /// Pause between two shipments of what was metered.
+    /// Pause between two shipments of metered consumption.
     pub metering_every: Duration,
-    /// When the last one was tried, or this began.
+    /// When the last one was tried, or when the replica started.
     pub metered: Instant,
 }
 
-/// The state of a manifest, for clients.
+/// Returns the state of a manifest, for clients.
 pub fn as_of(manifest: &Manifest) -> AsOf {
     AsOf {
         number: manifest.number,
@@ -69,7 +70,7 @@ pub fn as_of(manifest: &Manifest) -> AsOf {
 /// store cannot be read. Blocks for as long as the download takes.
 ///
 /// # Errors
-/// There is neither; the folder holds other data; it cannot be written.
+/// There is no snapshot in either place; a department is unknown; the folder holds other data, or cannot be written.
 pub fn first(
     data: &Path,
     settings: &LakeSettings,
@@ -152,7 +153,7 @@ impl User for Shown {
     }
 }
 
-/// Ships what was metered since the last time.
+/// Ships the consumption metered since the last shipment.
 fn ship(replica: &Replica, store: &Store, runtime: &Handle) -> Result<(), Failure> {
     while let Some(pending) = shipments::pending(store)? {
         let number = pending.shipment;

@@ -142,12 +142,12 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
     Ok(())
 }
 
-/// An account, as the audit log names it.
+/// Returns the name of an account in the audit log.
 fn subject(account_id: Uuid) -> String {
     format!("account {account_id}")
 }
 
-/// An act on the account with a name or an id; on the text as it was given if there is none.
+/// Returns an act on the account with this name or id. If there is no such account, the act names the given text.
 fn act_on(store: &Store, action: &str, name_or_id: &str) -> Act {
     let found = account::get_named(store, name_or_id);
     let subject = found.map_or_else(
@@ -157,7 +157,7 @@ fn act_on(store: &Store, action: &str, name_or_id: &str) -> Act {
     Act::at_command_line(action).on(subject)
 }
 
-/// An account with the secrets that sign its deliveries. The default account is created if there is none.
+/// Returns an account and the secrets that sign its deliveries. Creates the default account if it does not exist.
 fn show(
     store: &Store,
     clock: &Clock,

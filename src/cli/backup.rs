@@ -41,7 +41,7 @@ pub fn run(common: &Common, arguments: &BackupArgs) -> CommandResult {
     let clock = Clock::system();
     let take = || take(common, arguments, &clock);
     let manifest = match Store::open_existing(&common.data)? {
-        // It copies every secret that the store holds.
+        // A backup copies every secret of the store, so the audit log records it.
         Some(store) => {
             let to = std::path::absolute(&arguments.to)?;
             let act = Act::at_command_line("backup").on(format!("to {}", to.display()));
@@ -62,7 +62,8 @@ fn take(common: &Common, arguments: &BackupArgs, clock: &Clock) -> Result<Manife
     Ok(manifest)
 }
 
-/// Opens every file of every open-data table, which checks lengths, footers and row counts. Changes nothing.
+/// Opens every file of the tables of sales and diagnostics, which checks lengths, footers and row counts. Changes
+/// nothing.
 pub(super) fn open_tables(data: &Path) -> Result<(), lake::Error> {
     let tables = match Lake::open_as_it_is(data) {
         Err(lake::Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
@@ -79,7 +80,7 @@ pub(super) fn open_tables(data: &Path) -> Result<(), lake::Error> {
     Ok(())
 }
 
-/// Prints what a backup holds and where it is.
+/// Prints the path, size and date of a backup or a restored folder.
 pub(super) fn report(common: &Common, key: &str, path: &Path, manifest: &Manifest) {
     let (files, bytes) = (manifest.files.len(), manifest.bytes());
     if common.json {

@@ -1,4 +1,5 @@
-//! `toise check`: reads the whole lake, the estimator's model and the store, and verifies them against checksums.
+//! `toise check`: reads the whole lake, the index of addresses, the estimator's model and the store, and verifies them
+//! against checksums.
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ use toise_listings::Listings;
 use toise_listings::placement::quality::MergeCounts;
 use toise_store::{Store, StoreCheck};
 
-/// Maximum damaged places printed per file; `--json` prints all of them.
+/// Maximum damaged places printed per file of the lake, and for the store; `--json` prints more.
 const PLACES_SHOWN_MAX: usize = 5;
 
 /// Arguments of `check`.
@@ -66,7 +67,7 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     let opened = store;
     let store = opened.as_ref().map(Store::check).transpose()?;
     let of_store = store.as_ref().map_or(0, |check| check.damaged_count);
-    // What is damaged cannot be counted.
+    // Merges cannot be counted in a damaged store.
     let merges = opened.filter(|_| of_store == 0).map(|store| {
         Listings::new(store, Clock::system()).merge_counts(Progress::new(common.json))
     });
@@ -135,7 +136,7 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     .into())
 }
 
-/// Opens the current model, which compares each of its files with its digest. Returns its version, `None` without a
+/// Opens the current model, which verifies the digest of each of its files. Returns its version; `None` if there is no
 /// model.
 fn open_model(data: &Path) -> Result<Option<String>, model::Error> {
     match Model::open(&data.join(store::FOLDER)) {

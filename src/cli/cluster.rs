@@ -1,4 +1,4 @@
-//! `--workers`: what commands share with workers, and how they report it.
+//! Support for `--workers`: commands run bulk jobs on workers and report how the work was shared.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use toise_cluster::coordinator::{Cluster, Refusals, Tell, WorkerReport, addresse
 use toise_cluster::identity::Identity;
 use toise_cluster::{Job, Work};
 
-/// What a command may fail with.
+/// Any error of a command.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Arguments of commands that workers can help with.
 #[derive(Args, Clone, Debug)]
 pub struct ClusterArgs {
-    /// Share the work among these workers (toise worker), which have the same data; input and output may then be objects
-    /// (s3://bucket/file.csv, gs://, az://), and a job that was interrupted goes on where it was
+    /// Share the work among these workers (toise worker), which have the same data; input and output may then be
+    /// objects (s3://bucket/file.csv, gs://, az://), and an interrupted job continues where it stopped
     #[arg(long, value_name = "URL,URL")]
     pub workers: Option<String>,
 }
 
-/// A report of a command, and how the work was shared.
+/// A command's report, with the shares of the workers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SharedReport<R> {
     /// The report of the command.
@@ -39,19 +39,20 @@ pub struct SharedReport<R> {
     pub cluster: Shares,
 }
 
-/// Messages on standard error, one a line.
+/// Returns a function that prints each message as a line on standard error.
 pub fn tell() -> Tell {
     Arc::new(|line| eprintln!("{line}"))
 }
 
-/// The workers of a command.
+/// The connected workers of a command.
 pub struct Workers {
     runtime: Runtime,
     cluster: Arc<Cluster>,
 }
 
 impl Workers {
-    /// Asks the workers of a list who they are. `needs` are the parts of the data folder that answers depend on.
+    /// Connects to the workers of a comma-separated list and verifies that they have the same data. `needs` selects the
+    /// parts of the data folder that answers depend on.
     pub fn connect(
         common: &Common,
         list: &str,
@@ -69,8 +70,9 @@ impl Workers {
         Ok(Self { runtime, cluster })
     }
 
-    /// Runs a bulk job: `run` is given its files and what shares a job, and returns the report and the parts.
-    /// `question` is all that decides the output besides the input and the data.
+    /// Runs a bulk job, unless its complete output already exists. `run` receives the job's files and a function that
+    /// creates the dispatch of some work; it returns the report and the shares. `question` holds everything that
+    /// determines the output, except the input and the data.
     pub fn run<R: Serialize + DeserializeOwned>(
         &self,
         (input, output): (&Path, &Path),
@@ -114,7 +116,7 @@ pub fn print(shares: &Shares) {
     }
 }
 
-/// What one worker did, in a line.
+/// Formats the work of one worker as a line; `what` is the unit of its parts: `parts` or `tasks`.
 pub fn line(worker: &WorkerReport, what: &str) -> String {
     let WorkerReport {
         worker,

@@ -1,4 +1,4 @@
-//! The options of every command, and what they lead to: the configuration and the memory budget.
+//! Options that every command accepts, and the configuration, listings and memory budget they lead to.
 
 use std::path::PathBuf;
 
@@ -31,10 +31,11 @@ pub struct Common {
 }
 
 impl Common {
-    /// The configuration in effect, including the values set by flags.
+    /// Loads the configuration in effect, including the values set by flags.
     ///
     /// # Errors
-    /// A file, environment variable or flag with an invalid value.
+    /// The file cannot be read, a file, environment variable or flag has an unknown key or an invalid value, or
+    /// settings contradict each other.
     pub fn configuration(
         &self,
         flags: Vec<Flag>,
@@ -47,7 +48,7 @@ impl Common {
         EffectiveConfig::load(&self.data, &sources)
     }
 
-    /// The adverts and properties of the data folder, decided by the configured thresholds.
+    /// Opens the adverts and properties of a store with the configured thresholds for merges.
     ///
     /// # Errors
     /// As for [`Common::configuration`].
@@ -60,7 +61,7 @@ impl Common {
         Ok(configured_listings(store, clock, &configuration.config))
     }
 
-    /// The memory budget of the configuration.
+    /// Returns the memory budget of the configuration.
     ///
     /// # Errors
     /// As for [`Common::configuration`].

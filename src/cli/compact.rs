@@ -48,7 +48,7 @@ pub struct CompactArgs {
     /// Rebuild the listing tables, and the text index of properties, from the store
     #[arg(long)]
     pub rebuild: bool,
-    /// Make the Delta logs and the folders for other programs anew, and merge nothing
+    /// Rebuild the Delta logs and the folders for other programs, and merge nothing
     #[arg(long, conflicts_with = "rebuild")]
     pub delta: bool,
 }
@@ -122,7 +122,8 @@ pub fn run(common: &Common, arguments: &CompactArgs) -> CommandResult {
     Ok(())
 }
 
-/// Compacts the memtable of a table and merges its sorted runs. Returns the records compacted and the rows merged.
+/// Compacts the memtable of a table and merges its sorted runs. Returns the number of records compacted and of rows
+/// merged.
 fn compact(
     lake: &Lake,
     listings: Option<&Listings>,
@@ -138,7 +139,7 @@ fn compact(
     Ok((folded, compaction::retry_while_locked(|| Ok(merge()?))?))
 }
 
-/// Makes the Delta logs of tables anew, and prints the versions that they then have.
+/// Rebuilds the Delta logs of tables and prints the versions they contain.
 fn rebuild_delta_logs(common: &Common, lake: &Lake, named: &[LakeTable]) -> CommandResult {
     let mut tables = Vec::new();
     for table in LakeTable::chosen(named) {

@@ -1,4 +1,4 @@
-//! `toise completions`: prints the script with which a shell completes commands, options and their values.
+//! `toise completions`: prints the script that completes commands, options and their values in a shell.
 
 use std::io::{self, Write};
 
@@ -14,12 +14,12 @@ Example: for the current user's bash
 
   toise completions bash > ~/.local/share/bash-completion/completions/toise")]
 pub struct CompletionsArgs {
-    /// Shell that is to complete
+    /// Shell to print the script for
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
 }
 
-/// Runs `completions` for `toise`, the whole command line.
+/// Runs `completions`. `toise` is the whole command line.
 pub fn run(arguments: &CompletionsArgs, mut toise: Command) -> CommandResult {
     let mut script = Vec::new();
     generate(arguments.shell, &mut toise, "toise", &mut script);

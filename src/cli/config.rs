@@ -30,10 +30,10 @@ pub struct SettingArgs {
 }
 
 impl SettingArgs {
-    /// The values that the flags set. Specific flags come after `--set`, so they take precedence.
+    /// Returns the values set by flags. Specific flags come after `--set`, so they take precedence.
     ///
     /// # Errors
-    /// A flag without `=`.
+    /// A `--set` or `--price` has no `=`.
     pub fn flags(&self) -> Result<Vec<Flag>, String> {
         let pair = |name: &'static str, prefix: &str, text: &str| {
             let (path, value) = text

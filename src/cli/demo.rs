@@ -96,17 +96,17 @@ pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
 
 /// The keys of a demo.
 struct DemoKeys {
-    /// With the default scopes.
+    /// Key with the default scopes.
     key: String,
-    /// For administration.
+    /// Key for administration.
     admin_key: String,
-    /// For SQL.
+    /// Key for SQL.
     sql_key: String,
-    /// Of the console's link; with every scope. Never printed.
+    /// Key behind the console's link, with every scope. Never printed.
     console_key: String,
 }
 
-/// Creates the keys, and revokes those of earlier demos.
+/// Revokes the keys of earlier demos and creates new ones.
 fn make_keys(
     data: &Path,
     limits: &KeyLimits,

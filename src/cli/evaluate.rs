@@ -1,5 +1,4 @@
-//! `toise evaluate`: measures quality on records of the lake, on later sales, on addresses, on labelled
-//! adverts and on saved pages.
+//! `toise evaluate`: measures quality on records of the lake, later sales, addresses, adverts and saved pages.
 
 use clap::{Args, Subcommand};
 use comfy_table::CellAlignment;
@@ -40,11 +39,11 @@ pub struct EvaluateArgs {
 
 #[derive(Subcommand, Debug)]
 enum EvaluateTarget {
-    /// Match sampled records by what a portfolio would know of them, and measure how often they are found
+    /// Match sampled records by the fields that a portfolio would have, and measure how often they are found
     Match(EvaluateMatchArgs),
     /// Train the estimator on sales up to a day, and evaluate it on later sales
     Estimate(super::evaluate_estimate::EvaluateEstimateArgs),
-    /// Find addresses of the base as people write them, and measure accuracy, calibration and speed
+    /// Find addresses of the base, written as people write them, and measure accuracy, calibration and speed
     Geocode(super::evaluate_geocode::EvaluateGeocodeArgs),
     /// Measure the merges of the data folder's adverts, of labelled pairs, or of synthetic adverts with known assets
     Dedup(super::evaluate_dedup::DedupArgs),

@@ -1,5 +1,5 @@
-//! `toise evaluate dedup`: measures the merges of the data folder's own adverts (`store`), of adverts that people judged
-//! in pairs (`pairs`), or of synthetic adverts whose assets are known.
+//! `toise evaluate dedup`: measures the merges of the data folder's own adverts (`store`), of adverts that people
+//! judged in pairs (`pairs`), or of synthetic adverts with known assets.
 
 mod ingestion;
 mod pairs;
@@ -41,7 +41,7 @@ Examples:
   toise evaluate dedup --synthetic --adverts 20000
   toise evaluate dedup --pairs benches/adverts/labels.csv --mistakes 20")]
 pub struct DedupArgs {
-    /// Merges to draw at random and print
+    /// Number of merges to draw at random and print
     #[arg(long, value_name = "N", default_value_t = 10)]
     sample: usize,
     /// Seed of the merges drawn, or of the synthetic adverts
@@ -61,21 +61,22 @@ pub struct DedupArgs {
     /// Run one noise level instead of all
     #[arg(long, value_enum, value_name = "LEVEL", requires = "synthetic")]
     level: Option<NoiseLevel>,
-    /// Also print N wrong decisions, with their evidence: wrong joins first
+    /// Also print N wrong decisions with their evidence, wrong joins first
     #[arg(long, value_name = "N", default_value_t = 0)]
     mistakes: usize,
-    /// Run the full ingestion of every sighting into a temporary store and rebuild its properties, instead of the scorer alone
+    /// Run the full ingestion of every sighting into a temporary store and rebuild its properties, instead of the
+    /// scorer alone
     #[arg(long, conflicts_with = "mistakes", requires = "synthetic")]
     ingested: bool,
     /// Judge the adverts of the data folder by pairs that people read: columns left, right (first 24 digits of the
     /// SHA-256 digests of both addresses), verdict (same, different, cannot_tell), and split (tune or report)
     #[arg(long, value_name = "FILE.csv", conflicts_with = "synthetic")]
     pairs: Option<PathBuf>,
-    /// Estimate the weights from the adverts of the data folder, of which nobody says which are one home, and from the
-    /// pairs to tune with --pairs, and print them next to those in use
+    /// Estimate the weights from the unlabelled adverts of the data folder, and from the tuning pairs of --pairs, and
+    /// print them next to the weights in use
     #[arg(long, conflicts_with = "synthetic")]
     fit: bool,
-    /// Weight of a pair that people read, against one of the data folder, with --fit
+    /// With --fit, weight of a pair that people read, relative to an unlabelled pair of the data folder
     #[arg(long, value_name = "W", default_value_t = 50.0)]
     pair_weight: f64,
 }
@@ -121,18 +122,18 @@ struct DedupLevelResult {
     judged: DedupMeasurement,
 }
 
-/// What was measured at a level.
+/// Measurement at a noise level.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum DedupMeasurement {
-    /// The scorer alone.
+    /// Of the scorer alone.
     Scorer {
         #[serde(flatten)]
         outcome: Box<DedupOutcome>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         mistakes: Vec<Mistake>,
     },
-    /// The full ingestion.
+    /// Of the full ingestion.
     Ingestion(IngestedGroupings),
 }
 
@@ -220,7 +221,7 @@ fn ingested(
     Ok(DedupMeasurement::Ingestion(groupings))
 }
 
-/// The adverts of a level, and a progress bar for their blocks.
+/// Creates the generator of the adverts of a level, and a progress bar for their blocks.
 fn market(adverts: u64, seed: u64, level: DistortionLevel) -> (MarketGenerator, ProgressBar) {
     let synth = MarketGenerator::new(AdvertsRequest {
         spread: MarketDensity::Dense,
@@ -261,7 +262,7 @@ fn complete(advert: &mut Advert) {
     }
 }
 
-/// The adverts of the data folder.
+/// Opens the adverts of the data folder.
 fn listings(common: &Common) -> Result<Listings, BoxedError> {
     Ok(common.listings(Store::open(&common.data)?, Clock::system())?)
 }

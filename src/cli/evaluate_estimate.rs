@@ -1,5 +1,5 @@
-//! `toise evaluate estimate`: trains models on the sales before some days and evaluates them on later sales, or without
-//! some places and evaluates them there.
+//! `toise evaluate estimate`: trains models on the sales before given days and evaluates them on later sales, or trains
+//! models without some places and evaluates them there.
 
 use std::fs;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ pub struct EvaluateEstimateArgs {
     /// Train without whole departments or cities instead, one after another, and evaluate there
     #[arg(long, value_name = "PLACES", conflicts_with_all = ["train_until", "test", "origins"])]
     leave_out: Option<LeaveOut>,
-    /// Number of places to leave out, those with most sales
+    /// Number of places to leave out; those with the most sales are chosen
     #[arg(long, value_name = "N", default_value_t = 8, requires = "leave_out")]
     places: u16,
 }
@@ -55,7 +55,7 @@ pub struct EvaluateEstimateArgs {
 /// Maximum number of origins: the months of ten years.
 const ORIGINS_MAX: i64 = 120;
 
-/// What is left out at once.
+/// Kind of place that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LeaveOut {
     /// One department after another
@@ -103,12 +103,12 @@ pub fn run(common: &Common, arguments: &EvaluateEstimateArgs) -> CommandResult {
     }
 }
 
-/// Folder of the reports.
+/// Returns the folder of the reports.
 fn reports(common: &Common) -> PathBuf {
     common.data.join(store::FOLDER).join(REPORTS)
 }
 
-/// Judges on later sales: at several origins unless one is asked for.
+/// Evaluates on later sales, at several origins unless one is given.
 fn evaluate_later(
     common: &Common,
     arguments: &EvaluateEstimateArgs,
@@ -166,7 +166,8 @@ fn evaluate_later(
     Ok(())
 }
 
-/// The end of the year before the last recorded one, or of the half-year before if the record begins later.
+/// Returns the last day of the year before that of the latest sale, or the middle of the recorded days if no sale is
+/// earlier than that day. `None` if there are no sales.
 fn last_year_end(recorded: &[SaleWithCommune], latest: i32) -> Option<NaiveDate> {
     let first = recorded.iter().map(|one| one.sale.day).min()?;
     let year_end = NaiveDate::from_ymd_opt(model::date(latest).year() - 1, 12, 31)?;
@@ -176,7 +177,7 @@ fn last_year_end(recorded: &[SaleWithCommune], latest: i32) -> Option<NaiveDate>
     }
 }
 
-/// Judges in places left out.
+/// Evaluates in places that are left out of the training.
 fn leave_places_out(
     common: &Common,
     arguments: &EvaluateEstimateArgs,

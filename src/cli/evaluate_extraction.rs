@@ -25,13 +25,13 @@ pub struct EvaluateExtractionArgs {
     /// Folder of saved pages
     #[arg(long, value_name = "DIR")]
     pages: PathBuf,
-    /// File of what the pages state
+    /// File with the values that the pages state
     #[arg(long, value_name = "FILE.ndjson")]
     truth: PathBuf,
-    /// Only one half of the sites: the one that rules are made on, or the one that they are judged on
+    /// Use only one half of the sites: the half that rules are developed on, or the half they are judged on
     #[arg(long)]
     half: Option<Half>,
-    /// Number of values that are missed, wrong or invented to list
+    /// Number of missed, wrong or invented values to list
     #[arg(long, value_name = "N", default_value_t = 0)]
     mistakes: usize,
 }

@@ -1,5 +1,5 @@
-//! `toise evaluate geocode`: asks the geocoder for addresses of its base as people write them, and for others that it does
-//! not have.
+//! `toise evaluate geocode`: queries the geocoder for addresses of its base, written as people write them, and for
+//! addresses that it does not have.
 
 use std::path::PathBuf;
 
@@ -14,9 +14,9 @@ use toise_base::reports::FOLDER;
 use toise_geocode::folder;
 use toise_lab::geocode::{self, GeocodeOptions, GeocodeReport};
 
-/// Wrong answers of each class that are listed in the report, unless told.
+/// Default number of wrong answers of each class in the report.
 const FAILURES: usize = 5;
-/// Withheld addresses drawn for one address of the classes, unless told: a third of what calibration is measured on.
+/// Default number of sampled addresses per withheld address: a third of what calibration is measured on is withheld.
 const WITHHELD_SHARE: usize = 2;
 
 /// Arguments of `evaluate geocode`.
@@ -30,7 +30,7 @@ Example: judge on cases of geocoder-tester too, and write the questions for anot
 
   toise evaluate geocode --cases test_addresses.csv --write-cases questions.csv")]
 pub struct EvaluateGeocodeArgs {
-    /// Number of addresses to draw; every class of errors is asked for each
+    /// Number of addresses to draw; each is queried with every class of errors
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     sample: usize,
     /// Number of addresses to draw and withhold from the geocoder: half as streets, half as departments
@@ -43,13 +43,13 @@ pub struct EvaluateGeocodeArgs {
     /// Departments to draw from [default: all]
     #[arg(long, value_name = "CODES", value_delimiter = ',')]
     departments: Vec<String>,
-    /// Departments withheld from the geocoder throughout [default: each in turn, for the questions about it]
+    /// Departments withheld from the geocoder for all queries [default: each in turn, for the queries about it]
     #[arg(long, value_name = "CODES", value_delimiter = ',')]
     leave_out: Vec<String>,
     /// File of queries with expected results, in the CSV format of geocoder-tester; repeatable
     #[arg(long, value_name = "FILE.csv")]
     cases: Vec<PathBuf>,
-    /// Write the questions to a file in that format, to judge another geocoder by them
+    /// Write the queries to a file in the same format, to evaluate another geocoder with them
     #[arg(long, value_name = "FILE.csv")]
     write_cases: Option<PathBuf>,
     /// Wrong answers of each class to list in the report

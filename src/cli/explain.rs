@@ -9,7 +9,7 @@ use toise_dedup::DedupVerdict;
 use toise_listings::placement::explain::Explanation;
 use toise_store::Store;
 
-/// Evidence below this is left out of the lines on a pair, bits.
+/// Minimum evidence shown in the short description of a pair, in bits.
 const SHOWN_BITS: f32 = 0.5;
 
 /// Arguments of `explain`.
@@ -41,7 +41,7 @@ pub fn run(common: &Common, arguments: &ExplainArgs) -> CommandResult {
     Ok(())
 }
 
-/// What a person calls an outcome.
+/// Returns the printed name of a verdict.
 fn outcome(verdict: DedupVerdict) -> &'static str {
     match verdict {
         DedupVerdict::Same => "same",
@@ -50,7 +50,7 @@ fn outcome(verdict: DedupVerdict) -> &'static str {
     }
 }
 
-/// A pair in some lines: both adverts, and what speaks for and against one home.
+/// Formats a pair in a few lines: both adverts, and the evidence for and against one home.
 pub(super) fn short(pair: &Explanation) -> String {
     let mut lines = vec![format!(
         "probability {:.1} %",
@@ -84,7 +84,7 @@ pub(super) fn short(pair: &Explanation) -> String {
     lines.join("\n")
 }
 
-/// A line for each advert that keeps a pair apart.
+/// Returns two lines for each advert that keeps a pair apart.
 fn dissent(explanation: &Explanation) -> Vec<String> {
     let lines = explanation.dissenters.iter().map(|dissenter| {
         let reason = match dissenter.contradictions.as_slice() {

@@ -1,4 +1,4 @@
-//! `toise gc`: deletes from object storage what no kept snapshot names.
+//! `toise gc`: deletes objects from object storage that no kept snapshot names.
 
 use chrono::TimeDelta;
 use clap::Args;
@@ -11,7 +11,7 @@ use toise_publish::remote::Remote;
 use toise_publish::retry::RetryPolicy;
 use toise_publish::settings::{GRACE_HOURS, KEEP_SNAPSHOTS};
 
-/// Most hours that can be asked for: a century.
+/// Maximum of `--grace-hours`: a century.
 const HOURS_MAX: u64 = 876_000;
 
 /// Arguments of `gc`.
@@ -24,16 +24,16 @@ Examples:
   toise gc s3://bucket/toise --dry-run
   toise gc s3://bucket/toise --keep 10 --grace-hours 48 --json")]
 pub struct GcArgs {
-    /// Where the data folder was published to
+    /// URL that the data folder was published to
     #[arg(value_name = "URL")]
     at: String,
     /// Snapshots to keep, the current one included
     #[arg(long, default_value_t = KEEP_SNAPSHOTS as u64, value_parser = clap::value_parser!(u64).range(1..))]
     keep: u64,
-    /// Hours for which everything stays after it was written
+    /// Hours for which an object is kept after it was written
     #[arg(long, default_value_t = GRACE_HOURS, value_parser = clap::value_parser!(u64).range(0..=HOURS_MAX))]
     grace_hours: u64,
-    /// Say what would be deleted, and delete nothing
+    /// Report what would be deleted, and delete nothing
     #[arg(long)]
     dry_run: bool,
 }

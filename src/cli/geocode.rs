@@ -1,4 +1,4 @@
-//! `toise geocode`: addresses of a file to positions, or positions to addresses.
+//! `toise geocode`: finds the positions of the addresses in a file, or the addresses of its positions.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use toise_geocode::file::rows::RowAnswers;
 use toise_geocode::folder as index;
 use toise_geocode::request::Operation;
 
-/// What the command may fail with.
+/// Any error of the command.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Arguments of `geocode`.
@@ -30,7 +30,7 @@ Examples:
 pub struct GeocodeArgs {
     /// File: csv, csv.gz, parquet or ndjson
     pub file: PathBuf,
-    /// Result [default: NAME-geocoded beside the file]
+    /// Output file [default: NAME-geocoded next to the input file]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Columns that make up the address, in order, separated by commas [default: all]
@@ -42,22 +42,22 @@ pub struct GeocodeArgs {
     /// Columns to append, separated by commas; also result_confidence, result_source and result_matched_street
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub result_columns: Vec<String>,
-    /// Column of a postal code that results must have
+    /// Column with a postal code that results must have
     #[arg(long, value_name = "COLUMN")]
     pub postcode: Option<String>,
-    /// Column of an INSEE code that results must lie in
+    /// Column with the INSEE code of the commune that results must be in
     #[arg(long, value_name = "COLUMN")]
     pub citycode: Option<String>,
-    /// Column of a kind of result: housenumber, street, locality or municipality
+    /// Column with the type that results must have: housenumber, street, locality or municipality
     #[arg(long = "type", value_name = "COLUMN")]
     pub kind: Option<String>,
-    /// Column of a latitude
+    /// Column with the latitude
     #[arg(long, value_name = "COLUMN")]
     pub lat: Option<String>,
-    /// Column of a longitude
+    /// Column with the longitude
     #[arg(long, value_name = "COLUMN")]
     pub lon: Option<String>,
-    /// Encoding of a CSV file [default: utf-8 if it is, else windows-1252]
+    /// Encoding of a CSV file [default: utf-8 if the file is valid UTF-8, else windows-1252]
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
     /// Delimiter of a CSV file: one character, or tab [default: detected]
@@ -108,7 +108,7 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
     Ok(())
 }
 
-/// Geocodes a file with whoever answers its rows.
+/// Geocodes a file. `answers` geocodes its rows: in this process or on workers.
 fn geocode(
     common: &Common,
     (input, output): (&Path, &Path),
@@ -164,7 +164,7 @@ fn run_shared(
     Ok(())
 }
 
-/// `folder/name.csv.gz` → `folder/name-geocoded.csv`.
+/// Returns the default output path: `folder/name-geocoded.csv` for `folder/name.csv.gz`.
 fn default_output(input: &Path) -> PathBuf {
     let name = input.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").unwrap_or(&name);

@@ -46,7 +46,7 @@ enum ImportDataset {
         toise import dpe labels.csv      (columns that the file lacks stay as they are stored)\n  \
         toise import dpe --departments 48 --since 2026-01-01")]
     Dpe(DpeArgs),
-    /// Import addresses and named places (BAN, BAL) and index them
+    /// Import addresses and named places (BAN, BAL), and index them
     #[command(after_help = "Examples:\n  \
         toise import ban adresses-48.csv.gz lieux-dits-48-beta.csv.gz\n  \
         toise import ban --departments 48,12\n  \
@@ -82,7 +82,7 @@ struct DpeArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     shared: SharedArgs,
-    /// Add diagnostics that are not stored from files with few columns too
+    /// Also add diagnostics that are not stored yet if their file has few columns
     #[arg(long)]
     allow_partial: bool,
     /// Only diagnostics established on or after this day
@@ -100,8 +100,8 @@ struct BanArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     shared: SharedArgs,
-    /// Import the files as this official edition: replace all addresses and places of the departments they cover (of the
-    /// commune, if there is only one)
+    /// Import the files as this official edition: replace all addresses and places of the departments they cover (of
+    /// the commune, if there is only one)
     #[arg(long, value_parser = edition, value_name = "YYYY-MM")]
     edition: Option<String>,
     /// Address of the official source, or of a mirror
@@ -109,7 +109,7 @@ struct BanArgs {
     ban_base: String,
 }
 
-/// Arguments that every import has.
+/// Arguments of every import.
 #[derive(Args, Debug)]
 struct SharedArgs {
     /// Departments to fetch, or to select from the files, separated by commas
@@ -148,7 +148,7 @@ fn day(text: &str) -> Result<String, String> {
     }
 }
 
-/// The code of a department, as an argument.
+/// Parses the code of a department, given as an argument.
 pub(super) fn department(text: &str) -> Result<String, String> {
     let code = cell::code(text, 2).to_uppercase();
     if departments::rank(&code) == 0 {
@@ -207,7 +207,7 @@ pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
     }
 }
 
-/// Imports addresses, then rebuilds the index of the departments they lie in.
+/// Imports addresses, then rebuilds the index for the departments whose rows changed.
 fn import_ban(
     common: &Common,
     arguments: &BanArgs,

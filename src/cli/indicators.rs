@@ -1,4 +1,4 @@
-//! Market indicators over what a command has opened.
+//! Opens the market indicators for `market` and `sql`, over the tables that these commands have opened.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use toise_listings::search::projection::sql_tables;
 use toise_listings::search::projection::view::ProjectionView;
 use toise_market::Market;
 
-/// The indicators over an open engine; without listings, what adverts tell is null.
+/// Returns the indicators over an open engine. Without listings, the figures that come from adverts are null.
 ///
 /// # Errors
 /// The listings cannot be read.
@@ -30,7 +30,7 @@ pub(super) fn market_over(
             .map(Arc::new),
         None => None,
     };
-    // Few queries need it, and opening it takes seconds.
+    // The model is opened on demand: few queries need it, and opening it takes seconds.
     let models = LiveModel::on_demand(data, config.estimate.adjustments());
     Ok(Market::new(
         Arc::clone(engine),

@@ -1,6 +1,6 @@
 //! `toise ingest`: ingests adverts from files or standard input and reports everything it read.
 //!
-//! A file is read row by row (`source`), rows become adverts on all cores (`convert`) while the batch before them is
+//! A file is read row by row (`source`), rows become adverts on all cores (`convert`) while the previous batch is
 //! ingested, and every row is counted (`report`).
 
 mod columnar;
@@ -41,7 +41,7 @@ use toise_listings::placement::quality::MergeCounter;
 use toise_opendata::import::iso;
 use toise_store::Store;
 
-/// Adverts read before a batch is ingested: enough to keep all cores busy.
+/// Maximum rows of a batch: enough to keep all cores busy.
 const BATCH_MAX: usize = 8 * GROUP_MAX;
 
 /// Arguments of `ingest`.
@@ -73,19 +73,19 @@ pub struct IngestArgs {
     /// Files, globs or folders (csv, json, ndjson, parquet; also gzip); - for standard input
     #[arg(required_unless_present = "list_mappings")]
     files: Vec<PathBuf>,
-    /// File of a mapping, or the name of one that is built in or in the folder mappings of the data folder
+    /// Mapping file, or the name of a mapping that is built in or in the folder mappings of the data folder
     #[arg(long, value_name = "FILE|NAME")]
     mapping: Option<String>,
-    /// List the mappings that have a name
+    /// List the mappings that --mapping accepts by name
     #[arg(long)]
     list_mappings: bool,
     /// Field of the Advert and the column to read it from
     #[arg(long = "map", value_name = "FIELD=COLUMN", value_parser = pair)]
     maps: Vec<(String, String)>,
-    /// Field of the Advert and its value in rows that give it no other
+    /// Field of the Advert and its value in rows that give no other value
     #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = pair)]
     sets: Vec<(String, String)>,
-    /// Print a mapping for the file, with sample values and the confidence of each column, ready to save and to edit
+    /// Print a mapping for the file, with sample values and the confidence of each column, ready to save and edit
     #[arg(long, conflicts_with_all = ["mapping", "maps", "sets", "dry_run", "snapshot", "strict", "report"])]
     suggest: bool,
     /// Format of the files [default: that of the file name, else of the first byte]
@@ -97,10 +97,10 @@ pub struct IngestArgs {
     /// Delimiter of CSV files, one character or tab [default: that of the header]
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<String>,
-    /// Show what the first ten rows become and count what all would, without writing anything
+    /// Show what the first ten rows would become and count the outcomes of all rows, without writing anything
     #[arg(long, conflicts_with = "snapshot")]
     dry_run: bool,
-    /// The files hold all that their portals show: what they do not show any more goes offline
+    /// The files hold all adverts that their portals show: adverts that are no longer shown go offline
     #[arg(long)]
     snapshot: bool,
     /// Fail if any row gives no advert
@@ -181,7 +181,7 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     verdict(&report, arguments.strict)
 }
 
-/// Whether rows that gave no advert make the command fail.
+/// Fails if rows were read and none gave an advert or, if strict, if any row gave none.
 fn verdict(report: &IngestReport, is_strict: bool) -> CommandResult {
     match report.read_and_rejected() {
         (_, 0) => Ok(()),
@@ -218,7 +218,7 @@ fn list_mappings(common: &Common) -> CommandResult {
     Ok(())
 }
 
-/// How the files of a run are read.
+/// Settings with which the files of a run are read.
 struct ReadingPlan<'p> {
     mapping: Mapping,
     maps: &'p [(String, String)],
@@ -268,7 +268,7 @@ impl<'p> ReadingPlan<'p> {
         mapping.map_err(|fault| format!("--set: {fault}"))
     }
 
-    /// The mapping of a file with these columns, and the shape of its rows.
+    /// Returns the mapping for a file with these columns, and the shape of its rows.
     fn mapping_of(&self, header: Option<&[String]>) -> Result<(Mapping, RowShape), String> {
         let Some(header) = header else {
             let is_mapped = self.mapping.is_of_file() || !self.maps.is_empty();
@@ -287,7 +287,7 @@ impl<'p> ReadingPlan<'p> {
         }
         let mut mapping = self.mapping.clone();
         if !mapping.is_of_file() {
-            // Columns named like a field need no rule.
+            // Columns named like a field are mapped without a rule.
             let mapped = mapping.columns(header);
             let own = header.iter();
             let own = own.filter(|column| !mapped.contains(&column.as_str()));
@@ -306,7 +306,7 @@ impl<'p> ReadingPlan<'p> {
         Ok((self.with_sets(mapping)?, RowShape::Mapped))
     }
 
-    /// Reads all files; `take` is called with one batch after the other, while the next is read.
+    /// Reads all files. Calls `take` with each batch while the next one is read.
     fn read_all(
         &self,
         sources: &[Option<PathBuf>],
@@ -374,7 +374,7 @@ fn length(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().map(|metadata| metadata.len())
 }
 
-/// Reads and converts the rows of a file batch by batch, while `take` works on the batch before.
+/// Reads and converts the rows of a file batch by batch, while `take` works on the previous batch.
 fn read_batches(
     mut rows: Rows<'_>,
     converter: &RowConverter<'_>,
@@ -385,7 +385,7 @@ fn read_batches(
         scope.spawn(move || {
             loop {
                 let lines: std::io::Result<Vec<_>> = rows.by_ref().take(BATCH_MAX).collect();
-                // No batch follows one that cannot be read.
+                // Reading ends at a batch that is empty or cannot be read.
                 let is_last = lines.as_ref().map_or(true, Vec::is_empty);
                 let batch = lines.map(|lines| converter.convert(lines));
                 // Sending fails when the ingestion of an earlier batch failed.

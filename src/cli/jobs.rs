@@ -31,7 +31,7 @@ enum JobStatus {
     Running,
     /// The advert was ingested
     Collected,
-    /// The page is no listing
+    /// The page is not a listing
     Rejected,
 }
 

@@ -90,7 +90,7 @@ enum KeysAction {
         #[command(flatten)]
         limits: LimitArgs,
     },
-    /// Change until when and from where a key may be used
+    /// Change when a key expires and from where it may be used
     #[command(group = ArgGroup::new("condition").required(true).multiple(true).args(["expires", "allow_from"]))]
     Restrict {
         /// The key, or its id
@@ -109,15 +109,15 @@ enum KeysAction {
 
 #[derive(Args, Clone, Debug)]
 struct ConditionArgs {
-    /// When it stops working: a day, which is included, or a moment; `never` for a production key
+    /// When the key expires: a day, which is included, or a moment; `never` for a production key
     #[arg(long, value_name = "DATE", value_parser = expiry)]
     expires: Option<Expiry>,
-    /// Addresses and networks from which it may be used, separated by commas; `any` for no restriction
+    /// Addresses and networks from which the key may be used, separated by commas; `any` for no restriction
     #[arg(long, value_name = "NETWORKS", value_parser = networks)]
     allow_from: Option<Origins>,
 }
 
-/// When a key stops working; `None` for never.
+/// When a key expires; `None` for never.
 #[derive(Clone, Copy, Debug)]
 struct Expiry(Option<DateTime<Utc>>);
 
@@ -177,7 +177,7 @@ struct LimitArgs {
 }
 
 impl LimitArgs {
-    /// Returns the allowance of a new key: the limits given, and the defaults of the others.
+    /// Returns the allowance of a new key: the given limits, and defaults for the others.
     fn or(&self, defaults: Allowance) -> Allowance {
         Allowance {
             rate_per_s: self.rate.unwrap_or(defaults.rate_per_s),
@@ -191,7 +191,7 @@ impl LimitArgs {
         }
     }
 
-    /// Returns the change of a key that sets the limits given.
+    /// Returns the change of a key that sets the given limits.
     fn change(&self) -> KeyChange {
         KeyChange {
             rate_per_s: self.rate,
@@ -202,7 +202,7 @@ impl LimitArgs {
         }
     }
 
-    /// The limits of SQL queries among those given.
+    /// Returns the given limits of SQL queries.
     fn sql(&self) -> SqlLimitsChange {
         let given = |bound: Option<Bound>| bound.map(|bound| bound.0);
         SqlLimitsChange {
@@ -339,18 +339,18 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
     Ok(())
 }
 
-/// A key, as the audit log names it.
+/// Returns the name of a key in the audit log.
 fn named(key_id: Uuid) -> String {
     format!("key {key_id}")
 }
 
-/// An act on the key with the given text or id, if there is one.
+/// Returns an act on the key with the given text or id. If there is no such key, the act has no subject.
 fn act_on(store: &Store, action: &str, key: &str) -> Act {
     let subject = keys::get(store, key).ok();
     Act::at_command_line(action).on(subject.map(|record| named(record.key_id)))
 }
 
-/// Changes a key between its entries of the audit log.
+/// Changes a key and writes both entries of the act to the audit log.
 fn changed(
     store: &Store,
     clock: &Clock,
@@ -439,7 +439,7 @@ fn as_json(record: &KeyRecord) -> Value {
     answer
 }
 
-/// The day of a moment; empty for none.
+/// Formats the day of a moment; `None` gives an empty string.
 fn day(moment: Option<DateTime<Utc>>) -> String {
     moment.map_or_else(String::new, |moment| moment.date_naive().to_string())
 }

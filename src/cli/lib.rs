@@ -69,7 +69,7 @@ struct Toise {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Import recorded sales or diagnostics, from files or the official sources
+    /// Import recorded sales, diagnostics or addresses, from files or the official sources
     Import(import::ImportArgs),
     /// Ingest adverts from files or standard input
     Ingest(ingest::IngestArgs),
@@ -87,7 +87,7 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Serve the API over HTTP
     Serve(serve::ServeArgs),
-    /// Answer shares of bulk commands and queries of other machines
+    /// Work on shares of bulk commands and queries from other machines
     #[cfg(feature = "cluster")]
     Worker(worker::WorkerArgs),
     /// Serve the tools of the Model Context Protocol to an agent, on standard input and output
@@ -104,7 +104,7 @@ enum Command {
     Estimate(estimate::EstimateArgs),
     /// Train the estimator on the recorded sales of the lake
     Train(train::TrainArgs),
-    /// Measure quality on the records of the lake, labelled adverts or saved pages
+    /// Measure quality on records of the lake, later sales, addresses, adverts or saved pages
     Evaluate(evaluate::EvaluateArgs),
     /// Verify every byte of the lake and the model, and every record of the store
     Check(check::CheckArgs),
@@ -126,11 +126,11 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Publish the data folder to object storage, for replicas, also while the server is running
     Publish(publish::PublishArgs),
-    /// Delete from object storage what no kept snapshot names
+    /// Delete objects from object storage that no kept snapshot names
     Gc(gc::GcArgs),
     /// Restore a data folder from a backup
     Restore(restore::RestoreArgs),
-    /// Print the script with which a shell completes commands
+    /// Print the script that completes commands in a shell
     Completions(completions::CompletionsArgs),
     /// Write the manual pages of all commands
     Man(man::ManArgs),

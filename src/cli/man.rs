@@ -1,4 +1,4 @@
-//! `toise man`: writes the manual pages, one for each command, made from the help of the commands.
+//! `toise man`: writes a manual page for each command, made from its help.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ Example: for all users of this machine, then read one
   toise man /usr/local/share/man/man1
   man toise-serve")]
 pub struct ManArgs {
-    /// Folder for the pages; it is made if need be
+    /// Folder for the pages; created if absent
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
 
-/// Runs `man` for `toise`, the whole command line.
+/// Runs `man`. `toise` is the whole command line.
 pub fn run(arguments: &ManArgs, toise: Command) -> CommandResult {
     let folder = &arguments.folder;
     fs::create_dir_all(folder)

@@ -1,4 +1,4 @@
-//! `toise market`: market indicators by place, class and period, over a data folder.
+//! `toise market`: shows market indicators of a data folder by place, class and period.
 
 mod plot;
 
@@ -37,13 +37,13 @@ Examples:
   toise market --level department --by month --plot prices.svg
   toise market --level cell --around 48.8566,2.3522,3000 --offer buy --json")]
 pub struct MarketArgs {
-    /// The places that rows are about; a cell is a square of 1 km
+    /// Kind of place that each row describes; a cell is a square of 1 km
     #[arg(long, value_enum)]
     level: LevelArg,
     /// Flats or houses only
     #[arg(long = "type", value_enum, value_name = "TYPE")]
     class: Option<ClassArg>,
-    /// Indicators of sale only, or of rent only
+    /// Indicators of sales only, or of rentals only
     #[arg(long, value_enum)]
     offer: Option<OfferArg>,
     /// First day, such as 2023-01-01
@@ -98,7 +98,7 @@ enum DivisionArg {
     Quarter,
 }
 
-/// Reads `LAT,LON,METRES`.
+/// Parses `LAT,LON,METRES`.
 fn circle(text: &str) -> Result<[f64; 3], String> {
     let numbers: Result<Vec<f64>, _> = text.split(',').map(|part| part.trim().parse()).collect();
     let numbers = numbers.ok().and_then(|numbers| numbers.try_into().ok());
@@ -106,7 +106,7 @@ fn circle(text: &str) -> Result<[f64; 3], String> {
 }
 
 impl MarketArgs {
-    /// The body of the same request over HTTP, so that both are read by one parser.
+    /// Returns the body of the same request over HTTP, so that one parser reads both.
     fn body(&self) -> Value {
         let mut body = Map::new();
         let level = match self.level {
@@ -184,7 +184,7 @@ pub fn run(common: &Common, arguments: &MarketArgs) -> CommandResult {
     Ok(())
 }
 
-/// The columns with a value; a printed table has no room for the others.
+/// Removes the columns without a value, for which a printed table has no room. If no column has a value, all are kept.
 fn without_empty_columns(rows: &RecordBatch) -> Result<RecordBatch, arrow::error::ArrowError> {
     let kept: Vec<usize> = (0..rows.num_columns())
         .filter(|column| rows.column(*column).null_count() < rows.num_rows())
@@ -195,7 +195,7 @@ fn without_empty_columns(rows: &RecordBatch) -> Result<RecordBatch, arrow::error
     }
 }
 
-/// The indicators of a data folder. Properties include every change committed so far.
+/// Opens the indicators of a data folder. Properties include every change committed so far.
 fn open(
     common: &Common,
     config: &Config,

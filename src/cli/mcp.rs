@@ -1,8 +1,8 @@
 //! `toise mcp`: serves an agent on standard input and output, from a data folder or a server.
 //!
-//! Over a data folder the service runs in this process, workers included, beside any server of the same folder. Its calls
-//! carry a key made for this run, so that they are counted, limited and audited as all others are; it is revoked at the
-//! end, and nobody learns it. Over a server, the key given decides.
+//! With a data folder, the service and its workers run in this process, also while a server is running on the same
+//! folder. Calls use a key created for this run, so that they are counted, limited and audited like all others. The key
+//! is never shown and is revoked at the end. With a server, calls use the given key.
 
 use clap::Args;
 use parking_lot::Mutex;
@@ -19,7 +19,7 @@ use toise_base::clock::Clock;
 use toise_mcp::stdio;
 use toise_store::Store;
 
-/// Name of the keys that this command makes.
+/// Name of the keys that this command creates.
 const KEY_NAME: &str = "mcp";
 
 /// Arguments of `mcp`.
@@ -51,7 +51,7 @@ pub fn run(common: &Common, arguments: &McpArgs) -> CommandResult {
         (Some(url), Some(key)) => {
             let runtime = tokio::runtime::Runtime::new()?;
             let served = runtime.block_on(stdio::serve_remote(url, key));
-            // A read of standard input cannot be cancelled; it must not hold the process.
+            // A read of standard input cannot be cancelled, and must not keep the process running.
             runtime.shutdown_background();
             Ok(served?)
         }
@@ -62,10 +62,11 @@ pub fn run(common: &Common, arguments: &McpArgs) -> CommandResult {
     }
 }
 
-/// Serves the data folder with a key of this run.
+/// Serves the data folder with a key created for this run.
 fn serve_folder(common: &Common, config: &Config, account: &str) -> CommandResult {
     if !common.data.is_dir() {
-        // An agent names the folder once and for all: a mistyped one must not become an empty service.
+        // The folder is set once, in the agent's configuration: a mistyped path must fail rather than serve an empty
+        // folder.
         return Err(format!("no data folder at {}", common.data.display()).into());
     }
     let made = Mutex::new(None);

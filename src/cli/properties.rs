@@ -1,5 +1,5 @@
-//! `toise properties`: shows a property, lists pairs that are perhaps one, merges or parts them, and decides all merges
-//! again. Works while the server is running.
+//! `toise properties`: shows a property, lists pairs that may be one asset, merges, splits or keeps apart properties,
+//! and decides all merges again. Works while the server is running.
 
 mod rebuild;
 
@@ -36,13 +36,13 @@ enum PropertiesAction {
         #[arg(value_parser = id)]
         property: FlxId,
     },
-    /// List pairs of properties that are perhaps one, the likeliest first, with the evidence
+    /// List pairs of properties that may be one asset, the likeliest first, with the evidence
     Candidates {
-        /// Most pairs to list
+        /// Maximum number of pairs to list
         #[arg(long, default_value_t = 20)]
         limit: usize,
     },
-    /// Merge two properties; the older identifier stays, and only `split` parts the adverts again
+    /// Merge two properties; the older identifier stays, and only `split` separates the adverts again
     Merge {
         /// Identifier of one property
         #[arg(value_parser = id)]
@@ -60,11 +60,11 @@ enum PropertiesAction {
         #[arg(value_parser = id)]
         other: FlxId,
     },
-    /// Decide all merges again with the present weights, and write what changed
+    /// Decide all merges again with the current weights, and write what changed
     ///
     /// Repairs wrong merges of earlier versions without ingesting again. An identifier stays with most of its adverts;
-    /// what a person merged, split or kept apart stays. Alerts are told of whole properties that became one, and of nothing
-    /// else. The report lists every change.
+    /// the merges, splits and separations that a person made stay. Alerts are notified only of whole properties that
+    /// became one. The report lists every change.
     Rebuild {
         /// Report what would change, without changing a property
         #[arg(long)]

@@ -26,10 +26,11 @@ pub struct PublishArgs {
     /// Where to publish: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, file:///folder
     #[arg(value_name = "URL")]
     to: String,
-    /// Address that replicas name for what only the writer does [default: lake.writer_address]
+    /// Address of the writer, which replicas name in answers to requests that only the writer takes [default:
+    /// lake.writer_address]
     #[arg(long, value_name = "URL")]
     writer: Option<String>,
-    /// Send everything, also what is there: repairs objects that were lost or damaged
+    /// Send everything, including what is already there: repairs objects that were lost or damaged
     #[arg(long)]
     all: bool,
 }

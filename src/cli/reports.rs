@@ -32,7 +32,7 @@ pub struct ReportsArgs {
 enum ReportsAction {
     /// List open reports about duplicates and wrong data, newest first
     List {
-        /// Include every reason
+        /// Include reports with any reason
         #[arg(long)]
         every_reason: bool,
         /// Include resolved reports
@@ -97,7 +97,7 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
     }
 }
 
-/// Resolves a report by a merge, a split or a note; returns what it says of it.
+/// Resolves a report by a merge, a split or a note. Returns the text of the resolution.
 fn resolve(
     listings: &Listings,
     store: &Store,
@@ -134,7 +134,7 @@ fn resolve(
     Ok(resolution)
 }
 
-/// The property that a report concerns: the reported one, or the one that holds the reported advert.
+/// Returns the property that a report concerns: the reported one, or the one that holds the reported advert.
 fn property_of(listings: &Listings, report: &ListingReport) -> Result<FlxId, Failure> {
     let item = FlxId(report.item);
     if report.kind == "PROPERTY" {

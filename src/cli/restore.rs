@@ -35,7 +35,8 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
     let bar = Progress::new(common.json).bytes("restoring", Some(0));
     let restored = StagedRestore::prepare(&arguments.from, &common.data, &bar)?;
     if restored.folder().join("lake").exists() {
-        // Makes the folders for other programs, and moves the tables of a backup of an earlier version.
+        // Opening the lake moves the tables of an earlier version's backup to their current folders, and creates the
+        // shared folders.
         Lake::open_existing(&restored.folder())?;
     }
     open_tables(&restored.folder())?;
@@ -44,7 +45,7 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
     let manifest = restored.publish()?;
     bar.finish_and_clear();
     if let Err(error) = note(&common.data, &arguments.from) {
-        // The folder is complete, and its master key may be elsewhere.
+        // This is no error: the folder is complete, and the store may not open because its master key is elsewhere.
         eprintln!("the audit log of the restored folder does not tell of the restore: {error}");
     }
     report(common, "data", &common.data, &manifest);

@@ -43,7 +43,7 @@ pub fn run(common: &Common, arguments: &ServeArgs) -> CommandResult {
     })
 }
 
-/// What `--json` prints when requests are taken: the addresses, then `more`.
+/// Returns the object that `--json` prints once the server accepts requests: the addresses, then `more`.
 pub(super) fn ready(addresses: &Addresses, more: Value) -> Value {
     let mut ready = json!({"address": addresses.http});
     if let Some(flight) = &addresses.flight {

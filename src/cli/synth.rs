@@ -1,5 +1,6 @@
-//! `toise synth`: generates synthetic sales, diagnostics and addresses in the official file formats, portfolios to match
-//! against them, and adverts in the ingestion format; or imports all but the addresses directly into a data folder.
+//! `toise synth`: generates synthetic sales, diagnostics and addresses in the official file formats, portfolios to
+//! match against them, and adverts in the ingestion format; or imports sales, diagnostics and adverts directly into a
+//! data folder.
 
 mod ban;
 
@@ -80,11 +81,11 @@ pub struct SynthOptions {
     /// Seed; the same seed and sizes give the same bytes
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Folder for dvf-synth.csv, dpe-synth.csv, portfolio-synth.csv, adverts-synth.ndjson, labels-synth.csv and the files
-    /// of addresses
+    /// Folder for dvf-synth.csv, dpe-synth.csv, portfolio-synth.csv, adverts-synth.ndjson, labels-synth.csv and the
+    /// files of addresses
     #[arg(long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
-    /// Compress the files (.gz); those of addresses always are, as the official ones
+    /// Compress the files (.gz); files of addresses are always compressed, like the official ones
     #[arg(long)]
     gzip: bool,
     /// Import sales, diagnostics and adverts into the data folder instead of writing files; adverts and their

@@ -23,13 +23,13 @@ pub enum LakeTable {
 }
 
 impl LakeTable {
-    /// The named tables, each once and in a fixed order; all tables if none is named.
+    /// Returns the named tables, each once and in a fixed order; all tables if none is named.
     pub fn chosen(named: &[Self]) -> impl Iterator<Item = Self> {
         let wanted = |table: &&Self| named.is_empty() || named.contains(table);
         Self::value_variants().iter().filter(wanted).copied()
     }
 
-    /// The schema of the table.
+    /// Returns the schema of the table.
     pub fn schema(self) -> &'static TableSchema {
         match self {
             Self::Dvf => dvf::schema(),
@@ -40,7 +40,7 @@ impl LakeTable {
         }
     }
 
-    /// The kind of listing that the table is derived from; `None` for open data.
+    /// Returns the kind of listing that the table is derived from; `None` for open data.
     pub fn listing(self) -> Option<ListingKind> {
         match self {
             Self::Dvf | Self::Dpe | Self::Ban => None,

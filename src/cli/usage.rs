@@ -1,4 +1,4 @@
-//! Shared by `accounts usage` and `keys usage`: the period, and the printing of the consumption.
+//! The period arguments and the printed report of `accounts usage` and `keys usage`.
 
 use chrono::Utc;
 use clap::Args;
@@ -22,7 +22,7 @@ pub struct PeriodArgs {
 }
 
 impl PeriodArgs {
-    /// The period in question; by default the current month (UTC).
+    /// Returns the given period; by default the current month (UTC).
     pub fn period(&self) -> Result<DayRange, Box<dyn std::error::Error + Send + Sync>> {
         let bounds = [("from_date", &self.from), ("to_date", &self.to)];
         let query: Vec<(&str, &str)> = bounds

@@ -34,7 +34,7 @@ const BODY_BYTES_MAX: u64 = 16 << 20;
 /// Maximum identifiers remembered to recognise repeated deliveries.
 const IDS_MAX: usize = 100_000;
 
-/// Time given to the last response to be sent before the command ends.
+/// Time for sending the last response before the command ends.
 const ANSWER_GRACE: Duration = Duration::from_millis(200);
 
 /// Arguments of `webhook`.
@@ -245,7 +245,7 @@ impl WebhookReceiver {
         status
     }
 
-    /// What is wrong with the key or signature of a delivery; `None` if both are right.
+    /// Returns what is wrong with the key or signature of a delivery; `None` if both are right.
     fn problem<'h>(&self, header: impl Fn(&'static str) -> &'h str, body: &[u8]) -> Option<String> {
         let carries = |key: &str, name| bool::from(key.as_bytes().ct_eq(header(name).as_bytes()));
         if let Some(key) = &self.key

@@ -1,4 +1,4 @@
-//! `toise worker`: answers shares of bulk commands and queries of other machines until SIGTERM or Ctrl-C.
+//! `toise worker`: works on shares of bulk commands and queries from other machines until SIGTERM or Ctrl-C.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -43,7 +43,8 @@ pub struct WorkerArgs {
     /// Address to listen on, HOST:PORT; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9101")]
     listen: SocketAddr,
-    /// Follow the publications at this address instead of having data: s3://bucket/prefix, gs://, az://, file://
+    /// Follow the publications at this address instead of serving existing data: s3://bucket/prefix, gs://, az://,
+    /// file://
     #[arg(long, value_name = "URL")]
     replica: Option<String>,
 }

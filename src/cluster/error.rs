@@ -1,4 +1,4 @@
-//! Why work on several machines failed.
+//! Errors of work on several machines.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,32 +6,32 @@ use std::path::PathBuf;
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why work on several machines failed.
+/// Errors of work on several machines.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An address of a worker, or an address to listen on, that is refused.
+    /// The address of a worker, or an address to listen on, is refused.
     #[error("{address}: {reason}")]
     Address {
         /// The address.
         address: String,
-        /// Why.
+        /// Why it is refused.
         reason: String,
     },
-    /// Certificates or keys that cannot be used.
+    /// Certificates, keys or the token cannot be used.
     #[error("{0}")]
     Credentials(String),
     /// A worker refuses to work for this command.
     #[error("the worker {worker} refuses: {reason}")]
     Refused {
-        /// Its address.
+        /// Its address; on the worker itself, the identifier of its process.
         worker: String,
-        /// Why.
+        /// Why it is refused.
         reason: String,
     },
     /// No worker is left.
     #[error("{0}")]
     NoWorkers(String),
-    /// A worker cannot answer a part, and another could not either.
+    /// A part cannot be answered by any worker.
     #[error("{0}")]
     Part(String),
     /// A file cannot be read or written.
@@ -50,7 +50,7 @@ pub enum Error {
         /// The cause.
         source: object_store::Error,
     },
-    /// The URL of an object store.
+    /// An object store cannot be opened, read or written.
     #[error(transparent)]
     Publish(#[from] toise_publish::Error),
     /// The data folder cannot be read.
@@ -62,16 +62,16 @@ pub enum Error {
     /// Rows cannot be encoded.
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
-    /// A message that is none.
+    /// A message cannot be read or written.
     #[error("a message cannot be read: {0}")]
     Message(#[from] serde_json::Error),
-    /// A query fails, as it would here alone.
+    /// A query fails, as it would on this machine alone.
     #[error("{0}")]
     Query(String),
 }
 
 impl Error {
-    /// An error of a file.
+    /// Returns a function that creates the error of a file.
     pub(crate) fn io(path: &std::path::Path) -> impl Fn(io::Error) -> Self + '_ {
         |source| Self::Io {
             path: path.to_owned(),

@@ -1,7 +1,8 @@
-//! What answers depend on besides the question: the version, the snapshots of tables, the model, the index of addresses.
+//! The identity of the data that answers come from: the version, the snapshots of tables, the model, the index of
+//! addresses.
 //!
-//! The command that shares its work and every worker compare theirs before anything is answered, so that all rows of an
-//! answer come from one state of the data.
+//! A command and its workers compare their identities before anything is answered, so that all rows of an answer come
+//! from one state of the data.
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
@@ -19,32 +20,32 @@ use toise_lake::Lake;
 use toise_lake::snapshot::Snapshot;
 use toise_opendata::{Dataset, dpe, dvf};
 
-/// What stands for something that is not there.
+/// Value of a part that is missing.
 const NONE: &str = "none";
-/// Hexadecimal digits of digests in messages.
+/// Hexadecimal digits of a digest that messages show.
 const DIGITS_SHOWN: usize = 12;
-/// Part of an identity: the version.
+/// Name of the part for the version.
 const VERSION: &str = "version";
-/// Part of an identity: the model.
+/// Name of the part for the model.
 const MODEL: &str = "model";
-/// Part of an identity: the index of addresses.
+/// Name of the part for the index of addresses.
 const ADDRESSES: &str = "address index";
 
-/// Names of parts (`version`, `table dvf`, …) and what identifies each.
+/// Parts by name (`version`, `table dvf`, …), each with the text that identifies it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity(BTreeMap<String, String>);
 
-/// The name of a table's part.
+/// Returns the name of a table's part.
 fn table(name: &str) -> String {
     format!("table {name}")
 }
 
-/// Version and architecture: another one may round in another way.
+/// Returns version and architecture; another one may round differently.
 fn version() -> String {
     format!("{} on {ARCH}", env!("CARGO_PKG_VERSION"))
 }
 
-/// A small file that names others, if it is there.
+/// Reads a small file that names others; `None` if it is missing.
 fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(text) => Ok(Some(text)),
@@ -53,7 +54,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// The digest of a small file that names others; `none` if it is missing.
+/// Returns the digest of a small file that names others; `none` if it is missing.
 fn digest(named: Option<&[u8]>) -> String {
     match named {
         Some(text) => blake3::hash(text).to_hex().to_string(),
@@ -61,18 +62,18 @@ fn digest(named: Option<&[u8]>) -> String {
     }
 }
 
-/// The tables that workers have.
+/// Returns the tables that workers have.
 fn tables() -> [&'static str; 3] {
     [dvf::schema().name, dpe::schema().name, ban::schema().name]
 }
 
-/// Whether workers have a table.
+/// Returns whether workers have a table.
 pub(crate) fn is_of_workers(table: &str) -> bool {
     tables().contains(&table)
 }
 
 impl Identity {
-    /// The state of a data folder.
+    /// Reads the identity of a data folder.
     ///
     /// # Errors
     /// A file that names a part of it cannot be read.
@@ -90,8 +91,8 @@ impl Identity {
         Ok(Self(parts))
     }
 
-    /// What is in use in a process: the files that named its model and its index of addresses. Tables are added by
-    /// [`Self::with_versions`].
+    /// Returns the identity of what a process has in use. `model` and `addresses` are the files that named its model
+    /// and its index of addresses. [`Self::with_versions`] adds tables.
     pub fn in_use(model: Option<&[u8]>, addresses: Option<&[u8]>) -> Self {
         Self(BTreeMap::from([
             (VERSION.to_owned(), version()),
@@ -100,7 +101,7 @@ impl Identity {
         ]))
     }
 
-    /// The same with the tables of a session, as far as workers have them.
+    /// Adds the tables of a session, as far as workers have them.
     pub fn with_versions(mut self, versions: &[TableVersion]) -> Self {
         for version in versions {
             if is_of_workers(version.table) {
@@ -111,17 +112,17 @@ impl Identity {
         self
     }
 
-    /// What estimates depend on.
+    /// Returns the parts that estimates depend on.
     pub fn for_estimates(&self) -> Self {
         self.only(&[MODEL.to_owned(), ADDRESSES.to_owned()])
     }
 
-    /// What matches depend on.
+    /// Returns the parts that matches depend on.
     pub fn for_matches(&self, dataset: Dataset) -> Self {
         self.only(&[table(dataset.schema().name), ADDRESSES.to_owned()])
     }
 
-    /// What geocoding depends on.
+    /// Returns the parts that geocoding depends on.
     pub fn for_addresses(&self) -> Self {
         self.only(&[ADDRESSES.to_owned()])
     }
@@ -135,7 +136,7 @@ impl Identity {
         )
     }
 
-    /// The same with the snapshots of tables that are open.
+    /// Adds the snapshots of open tables.
     pub(crate) fn with_tables<'s>(
         mut self,
         open: impl Iterator<Item = (&'s str, &'s Snapshot)>,
@@ -146,7 +147,7 @@ impl Identity {
         self
     }
 
-    /// What differs from the parts that a command asks for, in words; `None` if nothing does.
+    /// Returns the first difference from the parts that a command asks for, in words; `None` if there is none.
     pub fn difference(&self, wanted: &Self) -> Option<String> {
         let differing = wanted.0.iter().find_map(|(name, wanted)| {
             let own = self.0.get(name).map_or(NONE, String::as_str);

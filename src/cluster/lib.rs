@@ -1,15 +1,16 @@
 //! Bulk work and SQL on several machines: workers, and commands that use them. Built with the feature `cluster`.
 //!
-//! A worker ([`worker`]) has the data of a folder or follows the publications of a writer, as a replica does. It offers two
-//! things over gRPC: plans of SQL, by the engine `datafusion-distributed`, and parts of bulk jobs, by the code of the
-//! local commands. A command ([`coordinator`]) has the same data. It tells every worker which snapshots, model, index of
-//! addresses and version it has ([`identity`]), and workers refuse what is not theirs.
+//! A worker ([`worker`]) has the data of a folder, or follows the publications of a writer as a replica does. It does
+//! two kinds of work over gRPC: it runs plans of SQL with the engine `datafusion-distributed`, and answers parts of
+//! bulk jobs with the code of the local commands. A command ([`coordinator`]) has the same data. It sends every worker
+//! the identity of its data: snapshots, model, index of addresses and version ([`identity`]). A worker with other data
+//! refuses.
 //!
 //! A bulk job is cut into numbered parts. Each answer is committed as a file of its own before it counts, so a repeated
-//! job does only what is missing, and answers are put together in the order of their numbers. A query that fails with a
-//! worker is run again without it; none of its rows are shown before all are there.
+//! job only does what is missing. Answers are put together in the order of their numbers. If a worker fails during a
+//! query, the query is run again without it; no row is returned before all have arrived.
 //!
-//! Connections are encrypted and authenticated, but for loopback (`transport.rs`).
+//! Connections are encrypted and authenticated, except on loopback (`transport.rs`).
 
 #![forbid(unsafe_code)]
 

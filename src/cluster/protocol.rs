@@ -1,7 +1,7 @@
-//! What a command and a worker say to each other about bulk jobs: actions of Arrow Flight, each a text in JSON with the
-//! bytes that belong to it.
+//! Messages between a command and a worker about bulk jobs. They are actions of Arrow Flight; a part and its answer are
+//! JSON text followed by a payload of bytes.
 //!
-//! A part names its whole job, so that a worker need not remember any, and one that was started anew goes on.
+//! A part contains its whole job, so a worker does not have to remember jobs and can continue after a restart.
 
 use std::io::Cursor;
 
@@ -28,12 +28,12 @@ pub const TERMS: &str = "x-toise-terms";
 /// Maximum bytes of a message of a bulk job.
 pub const MESSAGE_BYTES_MAX: usize = 512 << 20;
 
-/// What a worker says of itself.
+/// A worker's answer to [`IDENTIFY`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Introduction {
     /// Its data.
     pub identity: Identity,
-    /// Its process: another one after a restart.
+    /// Identifier of its process, which changes with a restart.
     pub process: String,
 }
 
@@ -41,54 +41,54 @@ pub struct Introduction {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Work {
-    /// The values of homes.
+    /// Values of homes.
     Estimate(EstimateJob),
-    /// The candidates of matches.
+    /// Candidates of matches.
     Match(MatchJob),
     /// Addresses to positions, or back.
     Geocode {
-        /// Which of both.
+        /// Which of the two.
         operation: Operation,
         /// Columns to append.
         result_columns: Vec<String>,
     },
 }
 
-/// A job, of which parts are asked.
+/// A bulk job, sent with each of its parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// What the answers must come from.
+    /// Identity of the data that the answers must come from.
     pub identity: Identity,
-    /// What is asked of the rows.
+    /// The work on its rows.
     pub work: Work,
 }
 
-/// What is told of the answer to a part, besides its rows.
+/// Metadata of the answer to a part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AboutPart {
-    /// Rows of the part.
+    /// Number of rows of the part.
     pub rows: u64,
-    /// Time that the worker took, seconds.
+    /// Time the worker took, seconds.
     pub seconds: f64,
     /// Statistics of each block, as the job counts them.
     pub counts: Vec<serde_json::Value>,
 }
 
-/// What the functions of a query depend on besides its plan.
+/// Inputs of a query's functions that its plan does not contain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueryTerms {
-    /// What the answers must come from.
+    /// Identity of the data that the answers must come from.
     pub identity: Identity,
     /// Valuation date of estimates that give none.
     pub today: chrono::NaiveDate,
-    /// Whether what sales do not record adjusts prices.
+    /// Whether features that sales do not record adjust prices.
     pub has_adjustments: bool,
 }
 
-/// A text in JSON and the bytes that belong to it, as one message.
+/// Packs a value as JSON text and the bytes that belong to it into one message.
 ///
 /// # Errors
-/// It cannot be written as JSON.
+/// The value cannot be written as JSON, or its text is longer than 4 GiB.
 pub fn pack(about: &impl Serialize, payload: &[u8]) -> Result<Bytes> {
     let about = serde_json::to_vec(about)?;
     let mut message = BytesMut::with_capacity(4 + about.len() + payload.len());
@@ -99,10 +99,10 @@ pub fn pack(about: &impl Serialize, payload: &[u8]) -> Result<Bytes> {
     Ok(message.freeze())
 }
 
-/// The parts of a message that [`pack`] made.
+/// Splits a message that [`pack`] made into its value and its bytes.
 ///
 /// # Errors
-/// It is cut short, or the text is another.
+/// The message is cut short, or its text is not that of the type.
 pub fn unpack<T: DeserializeOwned>(message: &Bytes) -> Result<(T, Bytes)> {
     let short = || Error::from(serde_json::Error::custom("it is cut short"));
     let (length, rest) = message.split_first_chunk::<4>().ok_or_else(short)?;
@@ -111,7 +111,7 @@ pub fn unpack<T: DeserializeOwned>(message: &Bytes) -> Result<(T, Bytes)> {
     Ok((serde_json::from_slice(about)?, message.slice(4 + length..)))
 }
 
-/// Batches as an Arrow stream; each stays as it is.
+/// Encodes batches as an Arrow stream, which keeps their boundaries.
 ///
 /// # Errors
 /// They cannot be encoded.
@@ -123,7 +123,7 @@ pub fn encode(schema: &Schema, batches: &[RecordBatch]) -> Result<Vec<u8>> {
     Ok(writer.into_inner()?)
 }
 
-/// The batches of an Arrow stream.
+/// Decodes the batches of an Arrow stream.
 ///
 /// # Errors
 /// It is damaged.

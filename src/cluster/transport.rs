@@ -1,6 +1,7 @@
-//! Who may talk to whom, and how: over TLS with a shared token or with certificates of both sides, or on loopback.
+//! Connections between commands and workers: over TLS with a shared token or with certificates of both sides, or on
+//! loopback.
 //!
-//! Everything else is refused when a worker or a command starts, by name, before anything is sent.
+//! Everything else is refused when a worker or a command starts, before anything is sent; the error names the address.
 
 use std::collections::HashMap;
 use std::fs;
@@ -25,16 +26,16 @@ use toise_transport::tls::Tls;
 
 /// Time to establish a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often a connection in use is tried.
+/// Interval of keep-alive pings on a connection in use.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
-/// How long the other side may leave that unanswered: a worker that stands still is given up after both.
+/// Maximum wait for the answer to a ping. A worker that hangs is given up after both.
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Header with the token.
 const AUTHORIZATION: &str = "authorization";
-/// What comes before the token.
+/// Prefix of the token in the header.
 const BEARER: &str = "Bearer ";
 
-/// What this process shows and asks for. Cheap to clone.
+/// The credentials of this process, what it requires of others, and its connections. Cheap to clone.
 #[derive(Clone)]
 pub struct Access {
     shared: Arc<AccessInner>,
@@ -42,7 +43,7 @@ pub struct Access {
 
 struct AccessInner {
     token: Option<String>,
-    /// Certificates and key in PEM: those of the authority, its own with its key.
+    /// PEM text: the certificate of the authority, and the process's own certificate with its key.
     authority: Option<Vec<u8>>,
     own: Option<(Vec<u8>, Vec<u8>)>,
     settings: ClusterSettings,
@@ -69,7 +70,7 @@ impl Access {
     /// Reads the files that the settings name.
     ///
     /// # Errors
-    /// One cannot be read, a certificate has no key, or the token cannot be sent.
+    /// One cannot be read, or only one of certificate and key is set.
     pub fn new(settings: &ClusterSettings) -> Result<Self> {
         let own = match (read(&settings.certificate)?, read(&settings.key)?) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
@@ -93,16 +94,16 @@ impl Access {
         })
     }
 
-    /// Rows after which a part of a bulk job ends.
+    /// Returns the number of rows after which a part of a bulk job ends.
     pub fn part_rows(&self) -> usize {
         self.shared.settings.part_rows
     }
 
-    /// How a worker serves on an address: `None` for without TLS.
+    /// Returns the TLS configuration of a worker that listens on an address; `None` means without TLS.
     ///
     /// # Errors
-    /// The address is not of loopback, and there is no certificate, or neither a token nor an authority for the
-    /// certificates of others.
+    /// The address is not a loopback address and there is no certificate; or there is a certificate, but neither a
+    /// token nor an authority to check the certificates of callers; or the files cannot be used.
     pub fn server_tls(&self, listen: SocketAddr) -> Result<Option<Tls>> {
         let refused = |reason: &str| Error::Address {
             address: listen.to_string(),
@@ -137,7 +138,7 @@ impl Access {
             .map_err(|error| Error::Credentials(error.to_string()))
     }
 
-    /// Whether a call shows the token, in constant time; always if there is none.
+    /// Returns whether a call carries the token, compared in constant time; always true if there is none.
     pub(crate) fn admits(&self, metadata: &MetadataMap) -> bool {
         let Some(token) = &self.shared.token else {
             return true;
@@ -150,7 +151,7 @@ impl Access {
         bool::from(same)
     }
 
-    /// Whether the address of a worker may be used.
+    /// Checks that the address of a worker may be used.
     ///
     /// # Errors
     /// It is refused.
@@ -158,10 +159,10 @@ impl Access {
         self.endpoint(url).map(drop)
     }
 
-    /// A connection to a worker, which is established when it is used, and again after it broke.
+    /// Returns a connection to a worker. It is established on first use, and again after it breaks.
     ///
     /// # Errors
-    /// The address is refused.
+    /// The address is refused, or the token cannot be sent.
     pub(crate) fn channel(&self, url: &Url) -> Result<BoxCloneSyncChannel> {
         let mut channels = self.shared.channels.lock();
         if let Some(channel) = channels.get(url) {

@@ -1,13 +1,13 @@
-//! What adverts share for another reason than being one home: logos, placeholder pictures, texts that an agency uses for
-//! all its homes, telephone numbers of a portal.
+//! Marks of adverts: values that adverts may share without being of one home, such as logos, placeholder pictures,
+//! texts that an agency uses for all its homes, and telephone numbers of a portal.
 //!
-//! Such a [`Mark`] is told by the homes that show it. The store keeps, for each mark, a set of 32 bits: the place and size
-//! of a home choose one of them ([`Mark::home`]). A mark with [`COMMON_HOMES`] bits is common, and
-//! [`Fingerprint::without`] leaves it out of the comparison. One side suffices: what one advert does not show, two cannot
-//! share. Copies of one home have one place and size, so that they never make its pictures common.
+//! A [`Mark`] is common if many homes show it. For each mark the store keeps a set of 32 bits; the place and size of a
+//! home choose one of them ([`Mark::home`]). A mark with [`COMMON_HOMES`] bits is common, and [`Fingerprint::without`]
+//! leaves it out of the comparison. One side suffices: two adverts cannot share what one of them does not show. Copies
+//! of one home have one place and size, so they never make its pictures common.
 //!
-//! A seller is known by name, telephone and mail. Those of a professional are on all its homes and are common only where
-//! many *sellers* have them; those of a private person are common once they are on many homes.
+//! A seller is known by name, telephone and mail. Those of a professional are on all its homes, so they are common only
+//! if many *sellers* have them; those of a private person are common once they are on many homes.
 
 use super::digest;
 use super::fingerprint::Fingerprint;
@@ -16,27 +16,29 @@ use super::seller::{IdentityKind, SellerKind};
 use super::text::{LANES, TextFigures};
 use super::weights::ComparedField;
 
-/// Homes that must show a mark before it shows nothing; for a telephone number or mail of professionals, sellers.
+/// Number of homes that must show a mark to make it common; for a telephone number or mail of professionals, number of
+/// sellers.
 pub const COMMON_HOMES: u32 = 6;
-/// Bands of a sketch that are marks of a text: two texts with four fifths in common share a band in two of five cases.
+/// Bands of a sketch that are marks of a text: two texts with four fifths in common share a given band in two of five
+/// cases.
 const BANDS: usize = 4;
 /// Lanes of a band: 64 bits.
 const BAND_LANES: usize = 4;
-/// Bands of a text that must be common before all of it is: it is mostly boilerplate then.
+/// Bands of a text that must be common for the whole text to be left out: it is then mostly boilerplate.
 const COMMON_BANDS: usize = 2;
-/// Surfaces within this factor of one another are mostly one size.
+/// Surfaces within this factor of each other mostly count as one size.
 const SIZE_STEP: f32 = 1.06;
 
-/// Something of an advert that others may share.
+/// A value of an advert that others may share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// What it is.
+    /// Digest of the value.
     pub digest: i64,
     /// One bit, chosen by the home, or by the seller.
     pub home: u32,
 }
 
-/// The part of a fingerprint that a mark is of.
+/// The part of a fingerprint that a mark belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Photo = 1,
@@ -47,7 +49,7 @@ enum Part {
 }
 
 impl Fingerprint {
-    /// The fields of which [`Fingerprint::without`] left something out to make `compared`.
+    /// Returns the fields from which [`Fingerprint::without`] removed something to make `compared`.
     pub fn common_fields(&self, compared: &Self) -> Vec<ComparedField> {
         let has_common_picture = self.photos.len() > compared.photos.len()
             || self.picture_names.len() > compared.picture_names.len();
@@ -70,16 +72,16 @@ impl Fingerprint {
         common.map(|(field, _)| field).collect()
     }
 
-    /// The marks of the advert that a home or a seller can be counted for.
+    /// Iterates over the marks that can be counted for a home or a seller.
     pub fn marks(&self) -> impl Iterator<Item = Mark> + '_ {
         let marks = self.parts().map(|(_, mark)| mark);
         marks.filter(|mark| mark.home != 0)
     }
 
-    /// The advert without its common marks.
+    /// Returns the fingerprint without its common marks.
     ///
     /// # Errors
-    /// What `is_common` returns.
+    /// The errors of `is_common`.
     pub fn without<E>(
         &self,
         mut is_common: impl FnMut(&Mark) -> Result<bool, E>,
@@ -91,7 +93,7 @@ impl Fingerprint {
         let (mut identities, mut references) = (self.seller.iter(), self.references.iter());
         let mut common_bands = 0;
         for (part, mark) in self.parts() {
-            // Without a home a mark tells nothing, and is not asked for.
+            // A mark without a home or seller is never counted, so `is_common` is not called.
             let is_common = mark.home != 0 && is_common(&mark)?;
             match part {
                 Part::Photo => keep(&mut kept.photos, photos.next(), is_common),
@@ -102,13 +104,13 @@ impl Fingerprint {
             }
         }
         if common_bands >= COMMON_BANDS {
-            // Its figures are those of the boilerplate, too.
+            // The figures come from the boilerplate too.
             (kept.text, kept.figures) = (None, TextFigures::default());
         }
         Ok(kept)
     }
 
-    /// The marks with the parts they are of, in the order of each part's list.
+    /// Iterates over the marks with the parts they belong to, in the order of each part's list.
     fn parts(&self) -> impl Iterator<Item = (Part, Mark)> + '_ {
         let home = self.home();
         let of_home = move |part: Part, value: u64| (part, mark(part, value, home));
@@ -136,7 +138,8 @@ impl Fingerprint {
             let value = digest::with(*key, u64::from(is_private));
             (Part::Identity, mark(Part::Identity, value, who))
         });
-        // Agencies number their homes alike: the same number of two is no mark.
+        // Agencies number their homes alike, so the seller is part of the mark: equal numbers of two agencies are
+        // different marks.
         let seller = self.seller.first().copied().unwrap_or_default();
         let references = self.references.iter();
         let references = references
@@ -145,7 +148,7 @@ impl Fingerprint {
         all.chain(identities).chain(references)
     }
 
-    /// One bit, chosen by place and size.
+    /// Returns one bit, chosen by place and size.
     fn home(&self) -> u32 {
         let size = self.surface_dm2.or(self.land_m2).or(self.price_eur);
         let size = size.map_or(0, |size| ((size as f32).ln() / SIZE_STEP.ln()) as u64);
@@ -156,7 +159,7 @@ impl Fingerprint {
         bit(digest::with(place, size))
     }
 
-    /// One bit, chosen by the name of the seller; none without a name.
+    /// Returns one bit, chosen by the name of the seller; 0 without a name.
     fn seller_name(&self) -> u32 {
         let is_name = |key: &&u64| {
             !matches!(
@@ -200,7 +203,7 @@ mod tests {
     use crate::tests::{fingerprint, flat};
     use serde_json::{Value, json};
 
-    /// Counts the marks of some adverts, and takes the common ones from the last.
+    /// Counts the marks of some adverts, and returns the last advert without the common ones.
     fn last_without_common(adverts: &[Fingerprint]) -> Fingerprint {
         let mut homes: HashMap<i64, u32> = HashMap::new();
         for mark in adverts.iter().flat_map(Fingerprint::marks) {
@@ -214,7 +217,7 @@ mod tests {
         kept
     }
 
-    /// Twelve adverts of one agency in twelve sizes, changed by `change`.
+    /// Returns twelve adverts of one agency in twelve sizes, changed by `change`.
     fn adverts(change: impl Fn(usize, &mut Value)) -> Vec<Fingerprint> {
         let of = |number: usize| {
             let mut advert = flat();

@@ -1,11 +1,11 @@
-//! The letters of plots: those of DejaVu Sans, compiled in, so that no font has to be installed to draw one.
+//! The font of plots: DejaVu Sans, compiled in, so that no font has to be installed to draw one.
 
 use plotters::style::{FontStyle, register_font};
 
-/// Makes the letters known to whatever draws `sans-serif` in this process. Cheap to repeat.
+/// Registers the font for everything that draws `sans-serif` in this process. Cheap to repeat.
 ///
 /// # Errors
-/// What is compiled in is no font, which would be a defect.
+/// The compiled-in font cannot be read, which would be a defect.
 pub fn register() -> Result<(), &'static str> {
     register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular())
         .map_err(|_| "the compiled-in font cannot be read")

@@ -1,6 +1,6 @@
-//! The laboratory: evaluations of matching, deduplication, estimates and the geocoder, on the data of [`synth`].
+//! Evaluations of matching, deduplication, estimates and the geocoder. [`synth`] is the generator of synthetic data.
 //!
-//! Only the executable depends on it; no code that serves requests does.
+//! The executable and tests depend on it; no code that serves requests does.
 
 #![forbid(unsafe_code)]
 

@@ -2,9 +2,10 @@
 //!
 //! A backup is staged as a folder that is itself a data folder ([`stage`]): first the snapshot of every table with the
 //! files it names, hard-linked where the file system allows since they never change, likewise the estimator's model and
-//! the report cards, then the store through SQLite's online backup. The store comes last so that whatever the tables show, the store knows. A manifest lists every file
-//! with its length and BLAKE3. Only then the stage takes its final name, as a folder or as one tar file: a
-//! backup that is there is whole. [`restore`] checks every byte against the manifest before a data folder appears.
+//! the report cards, then the store through SQLite's online backup. The store comes after the tables, so that it has
+//! everything the tables show. Configuration and other files come last. A manifest lists every file with its length and
+//! BLAKE3. Only then is the stage moved to its final name, as a folder or as one tar file, so a backup that exists is
+//! complete. [`restore`] checks every byte against the manifest before a data folder appears.
 
 mod error;
 pub mod restore;
@@ -98,7 +99,7 @@ impl Manifest {
     }
 }
 
-/// Whether a relative path stays inside the folder it is joined to.
+/// Returns whether a relative path stays inside the folder it is joined to.
 fn is_inside(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
@@ -161,7 +162,7 @@ fn sync_folder(folder: &Path) -> Result<()> {
         .map_err(Error::io(folder))
 }
 
-/// The parent folder of a path; `.` for a bare name.
+/// Returns the parent folder of a path; `.` for a bare name.
 fn parent_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),

@@ -16,7 +16,7 @@ use toise_store::Store;
 
 /// Name of the restored folder inside its stage, which only the owner can read.
 const INNER: &str = "data";
-/// Maximum length of a manifest, in bytes: some hundred thousand files.
+/// Maximum length of a manifest, in bytes: enough for some hundred thousand files.
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 
 /// A restored data folder that is not in its final place yet. Dropping it deletes it.
@@ -53,7 +53,7 @@ impl StagedRestore {
         })
     }
 
-    /// The restored folder, for checks before publication.
+    /// Returns the restored folder, for checks before publication.
     pub fn folder(&self) -> PathBuf {
         self.stage.path().join(INNER)
     }
@@ -104,7 +104,7 @@ fn from_folder(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifes
     Ok(manifest)
 }
 
-/// Opens a file. What is none, such as a pipe that nobody writes to, would block for ever.
+/// Opens a plain file. Anything else is refused: a pipe that nobody writes to would block forever.
 fn open_plain(path: &Path) -> io::Result<File> {
     match fs::metadata(path)?.is_file() {
         true => File::open(path),
@@ -143,7 +143,7 @@ fn read_tar(
         reason,
     };
     let unreadable = |error: io::Error| not_a_backup(error.to_string());
-    // Raw: backups hold plain files only, and what other archives may hold is not even looked into.
+    // Raw: backups contain plain files only, and special entries of other archives are not interpreted.
     let mut files = archive.entries().map_err(unreadable)?.raw(true);
     let mut text = Vec::new();
     match files.next().transpose().map_err(unreadable)? {
@@ -176,7 +176,7 @@ fn read_tar(
     Ok(manifest)
 }
 
-/// Whether an entry of a tar file is a plain file of a name.
+/// Returns whether an entry of a tar file is a plain file with this name.
 fn is_file(entry: &tar::Entry<'_, impl Read>, name: &str) -> bool {
     entry.header().entry_type().is_file() && *entry.path_bytes() == *name.as_bytes()
 }

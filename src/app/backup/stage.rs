@@ -103,7 +103,7 @@ impl StagedBackup {
         })
     }
 
-    /// The staged backup, itself a data folder, for checks before publication.
+    /// Returns the staged backup, which is itself a data folder, for checks before publication.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -111,7 +111,7 @@ impl StagedBackup {
     /// Moves the backup to its target. Returns once it is durable.
     ///
     /// # Errors
-    /// The target exists by now, or cannot be written.
+    /// The target was created in the meantime, or cannot be written.
     pub fn publish(self) -> Result<Manifest> {
         match &self.target {
             BackupTarget::Folder(path) => {
@@ -159,7 +159,7 @@ impl StagedBackup {
     }
 }
 
-/// Appends a file of exactly `bytes` bytes, last modified so many seconds after 1970.
+/// Appends a file of exactly `bytes` bytes, last modified `modified_s` seconds after 1970.
 pub(super) fn append(
     out: &mut tar::Builder<impl Write>,
     name: &str,
@@ -187,7 +187,7 @@ pub(super) fn append(
     }
 }
 
-/// When a file was last modified, in seconds after 1970; 0 where nobody knows.
+/// Returns when a file was last modified, in seconds after 1970; 0 if unknown.
 fn modified_s(metadata: &fs::Metadata) -> u32 {
     let since_1970 = metadata
         .modified()
@@ -196,8 +196,8 @@ fn modified_s(metadata: &fs::Metadata) -> u32 {
     since_1970.map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(0))
 }
 
-/// Copies every table: each folder under `lake` that holds a snapshot. Folders for other programs and former versions
-/// are not copied; opening the restored tables makes the former again.
+/// Copies every table: each folder under `lake` that holds a snapshot. Shared folders and former versions are not
+/// copied; opening the restored tables creates the shared folders again.
 fn copy_tables(lake: &Path, to: &Path) -> Result<()> {
     let tables = match fs::read_dir(lake) {
         Ok(tables) => tables,
@@ -289,7 +289,7 @@ fn copy_models(models: &Path, to: &Path) -> Result<()> {
     Err(Error::Unsettled(models.to_owned()))
 }
 
-/// The folder name of the current model.
+/// Returns the folder name of the current model.
 fn version_named(path: &Path, text: &[u8]) -> Result<String> {
     let no_model = |reason: String| Error::NamesNoModel {
         path: path.to_owned(),

@@ -168,7 +168,7 @@ fn a_backup_waits_for_the_current_model_and_refuses_an_invalid_one() {
     let folder = data_folder();
     let path = folder.path();
     let models = path.join("data/models");
-    // A training is about to replace the model by itself.
+    // A training run is about to replace the model by one of the same version.
     fs::rename(models.join("used"), models.join("used.new")).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -297,7 +297,7 @@ fn a_tar_of_the_first_versions_restores() {
     assert_eq!(fs::read(path.join("new/toise.toml")).unwrap(), content);
 }
 
-/// A header as versions before the `tar` crate wrote them: no owner, and a mode without its end.
+/// Returns a tar header without an owner, as versions before the `tar` crate wrote it.
 fn former_header(name: &str, bytes: usize) -> [u8; 512] {
     let mut block = [0u8; 512];
     let mut put = |at: usize, text: &[u8]| block[at..at + text.len()].copy_from_slice(text);

@@ -20,7 +20,7 @@ pub struct ConfigSources {
 }
 
 impl ConfigSources {
-    /// The environment of the process only.
+    /// Returns sources with only the environment of the process.
     pub fn from_process() -> Self {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
@@ -191,7 +191,7 @@ impl Values {
     }
 }
 
-/// A value without its position; `None` for a type that no setting has.
+/// Returns a value without its position; `None` for a type that no setting has.
 fn plain(value: &DeValue<'_>) -> Option<toml::Value> {
     match value {
         DeValue::String(text) => Some(toml::Value::String(text.to_string())),
@@ -234,7 +234,7 @@ fn unknown_section(place: String, name: &str) -> Error {
     refused(place, fault)
 }
 
-/// The text of a list that takes the fewest changes of letters (Levenshtein) to come from a mistyped one, whatever their
+/// Returns the known text nearest to a mistyped one: the one with the fewest changes of letters (Levenshtein), ignoring
 /// case.
 fn nearest(mistyped: &str, known: impl Iterator<Item = String>) -> String {
     known

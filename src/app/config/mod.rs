@@ -82,7 +82,7 @@ pub struct Config {
     pub limits: KeyLimits,
     /// Limits of alerts.
     pub alerts: AlertLimits,
-    /// Which adverts are of one home.
+    /// Deduplication of adverts.
     pub dedup: DedupSettings,
     /// Valuation of homes.
     pub estimate: EstimateSettings,
@@ -189,7 +189,7 @@ impl EffectiveConfig {
         Self::from_values(layers::apply(Some(data), sources)?)
     }
 
-    /// The configuration with defaults only.
+    /// Returns the configuration with defaults only.
     ///
     /// # Errors
     /// None: a test checks the defaults against the table of settings.

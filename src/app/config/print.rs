@@ -15,7 +15,7 @@ const HEAD: &str = "\
 # --set SECTION.KEY=VALUE.
 ";
 
-/// Whether origins of values are printed.
+/// Whether to print the origins of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginComments {
     /// Not printed; the text can be used as a configuration file.

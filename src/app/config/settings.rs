@@ -338,7 +338,7 @@ impl Setting {
         format!("{}.{}", self.section, self.key)
     }
 
-    /// The environment variable that sets it.
+    /// Returns the environment variable that sets it.
     pub fn environment(&self) -> String {
         let name = format!("{ENVIRONMENT_PREFIX}{}__{}", self.section, self.key);
         name.to_uppercase()
@@ -413,7 +413,7 @@ impl SettingKind {
         }
     }
 
-    /// Message with what a value must be and what was found.
+    /// Returns the message with what a value must be and what was found.
     pub(super) fn refusal(self, found: &str) -> String {
         let expected = match self {
             SettingKind::Address => "HOST:PORT in quotes, as in \"127.0.0.1:8080\"".into(),
@@ -465,13 +465,13 @@ impl SettingKind {
     }
 }
 
-/// A text as a value of another type; as it is where it is none, for the refusal to show.
+/// Parses a text as a value of another type. A text that cannot be parsed stays text, so that the refusal shows it.
 fn parsed<T: FromStr>(text: &str, value: fn(T) -> Value) -> Value {
     let parsed = text.trim().parse();
     parsed.map_or_else(|_| Value::String(text.into()), value)
 }
 
-/// Whether a text is a host and a port; the host name is not resolved.
+/// Returns whether a text is a host and a port; the host name is not resolved.
 fn is_address(text: &str) -> bool {
     if text.parse::<SocketAddr>().is_ok() {
         return true;
@@ -485,7 +485,7 @@ fn is_address(text: &str) -> bool {
     })
 }
 
-/// The setting with a path, as `section.key`.
+/// Returns the setting with a path, as `section.key`.
 pub fn find(path: &str) -> Option<&'static Setting> {
     let (section, key) = path.split_once('.')?;
     SETTINGS

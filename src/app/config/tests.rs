@@ -1,4 +1,5 @@
-//! Every setting has a default and a place, layers take precedence in order, unknown keys are refused.
+//! Tests that every setting has a default and a field, that layers take precedence in order, and that unknown keys are
+//! refused.
 
 use super::print::{OriginComments, as_json, as_toml};
 use super::settings::SETTINGS;

@@ -115,7 +115,7 @@ fn print(store: &Store, found: &Overview) -> CommandResult {
     Ok(())
 }
 
-/// Whether the alert is active; if not, why.
+/// Returns whether the alert is active or, if not, why it ended.
 fn state(alert: &Alert) -> String {
     match alert.deactivated {
         None => "active".into(),

@@ -1,7 +1,8 @@
-//! Runs the full ingestion of every sighting of the synthetic adverts into a temporary store, and rebuilds the properties.
+//! Runs the full ingestion of every sighting of the synthetic adverts into a temporary store, and rebuilds the
+//! properties.
 //!
-//! This covers what the scorer alone does not: completion, later changes of adverts, merges of properties that a new
-//! advert connects, and groups prepared in parallel.
+//! This covers what the scorer alone does not cover: completion, later changes of adverts, merges of properties that a
+//! new advert connects, and groups prepared in parallel.
 
 use std::collections::HashMap;
 
@@ -18,9 +19,9 @@ use toise_lab::synth::adverts::{MarketGenerator, UNTIL_S};
 use toise_listings::Listings;
 use toise_store::Store;
 
-/// Sightings ingested together.
+/// Sightings ingested per call.
 const BATCH: usize = 4_096;
-/// Records read back together.
+/// Records read back per call.
 const READ_TOGETHER: usize = 1_000;
 
 /// The property that an advert's record was assigned to.
@@ -44,8 +45,7 @@ pub(super) struct IngestedGroupings {
 /// `block_done` is called after each block.
 ///
 /// # Errors
-/// A folder that cannot be written, or an advert that ingestion rejects; the market generates no invalid
-/// adverts.
+/// A folder cannot be written, or ingestion rejects an advert; the market generates no invalid adverts.
 pub(super) fn grouping(
     market: &MarketGenerator,
     mut block_done: impl FnMut(),

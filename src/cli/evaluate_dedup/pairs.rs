@@ -1,7 +1,7 @@
-//! Judges the adverts of a data folder by pairs that people read: whether both adverts show one asset.
+//! Judges the properties of a data folder by pairs of adverts that people read to decide whether both show one asset.
 //!
-//! The file of pairs names adverts by digests of their addresses, so it can be published without the adverts, and anyone
-//! who has the same adverts repeats the figures.
+//! The file of pairs names adverts by digests of their addresses, so it can be published without the adverts, and
+//! anyone who has the same adverts can reproduce the figures.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -17,10 +17,10 @@ use toise_lab::dedup::fit::WeightFitter;
 use toise_listings::Listings;
 use toise_listings::placement::explain::Explanation;
 
-/// Hexadecimal digits of the SHA-256 digest of an address that name an advert.
+/// Number of hexadecimal digits of the SHA-256 digest of its address that identify an advert.
 const DIGEST_DIGITS: usize = 24;
 
-/// What a person decided.
+/// A person's decision on a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reading {
@@ -43,7 +43,7 @@ struct ReadPair {
     stratum: String,
 }
 
-/// How many pairs of a kind were decided how.
+/// Counts of the pairs of a kind, by the person's decision and by toise's.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PairCounts {
@@ -80,7 +80,7 @@ fn share(part: u64, rest: u64) -> f64 {
     part as f64 / (part + rest).max(1) as f64
 }
 
-/// A pair that a person decided, beside what toise did.
+/// A pair that a person decided, with toise's decision.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct JudgedPair {
@@ -90,25 +90,26 @@ pub(super) struct JudgedPair {
     is_together: bool,
     split: String,
     stratum: String,
-    /// The outcome for these two alone.
+    /// Verdict on these two adverts alone.
     verdict: DedupVerdict,
     comparison: Comparison,
 }
 
-/// What the pairs of a file showed.
+/// Result of judging a data folder by the pairs of a file.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PairReport {
     /// Counts by split and kind of pair.
     groups: BTreeMap<String, PairCounts>,
-    /// Pairs that people could not tell.
+    /// Pairs that people could not decide.
     undecided: u64,
-    /// Pairs of which an advert is not in the data folder.
+    /// Pairs with an advert that is not in the data folder.
     missing: u64,
     pairs: Vec<JudgedPair>,
 }
 
-/// Reads the pairs whose adverts are in the data folder.
+/// Reads the pairs whose adverts are both in the data folder, with their explanations. Also returns the number of the
+/// other pairs.
 fn known_pairs(
     listings: &Listings,
     path: &Path,
@@ -143,7 +144,7 @@ fn hex(address: &str) -> String {
 /// Judges the properties of a data folder by the pairs of a file.
 ///
 /// # Errors
-/// The file cannot be read or is not such a file, or the store cannot be read.
+/// The file cannot be read or is not a file of pairs, or the store cannot be read.
 pub(super) fn judge(listings: &Listings, path: &Path) -> Result<PairReport, BoxedError> {
     let (pairs, missing) = known_pairs(listings, path)?;
     let mut report = PairReport {
@@ -176,7 +177,8 @@ pub(super) fn judge(listings: &Listings, path: &Path) -> Result<PairReport, Boxe
     Ok(report)
 }
 
-/// The kinds that a pair counts as: all, by portals, and whether both say where they are or have a text.
+/// Returns the kinds that a pair counts as: all, with position or text in both adverts, one or two portals, and the
+/// names of the portals.
 fn kinds(explanation: &Explanation) -> Vec<String> {
     let portals = explanation.adverts.each_ref().map(|advert| {
         let source = advert.source.as_deref().unwrap_or("unknown");
@@ -201,10 +203,10 @@ fn kinds(explanation: &Explanation) -> Vec<String> {
     kinds
 }
 
-/// Adds the pairs that are there to fit weights.
+/// Adds the decided pairs that are not reserved for reporting to a weight fitter. Returns their number.
 ///
 /// # Errors
-/// As [`judge`].
+/// As for [`judge`].
 pub(super) fn add_to_fit(
     listings: &Listings,
     path: &Path,
@@ -228,7 +230,7 @@ pub(super) fn add_to_fit(
 }
 
 impl PairReport {
-    /// The counts as a table.
+    /// Formats the counts as a table.
     pub(super) fn table(&self) -> Table {
         let mut table = crate::table();
         table.set_header([
@@ -255,7 +257,7 @@ impl PairReport {
         table
     }
 
-    /// Prints the table and the first wrong decisions.
+    /// Prints the table and the first `wrong` wrong decisions.
     pub(super) fn print(&self, wrong: usize) {
         println!("{}", self.table());
         println!(

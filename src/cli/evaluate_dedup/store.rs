@@ -1,4 +1,4 @@
-//! The merges of a data folder's own adverts, of which nobody says which are one home.
+//! Measures the merges of a data folder's own adverts, which have no labels.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ struct StoreReport {
     counts: MergeCounts,
     contradicting_share: f64,
     calibration: CalibrationReport,
-    /// Estimated share of merges that are wrong; null where no field tells.
+    /// Estimated share of merges that are wrong; null if no field can show it.
     wrong_share: Option<f64>,
     sample: Vec<Explanation>,
 }

@@ -7,10 +7,10 @@ use toise_lake::foreign::ForeignParquet;
 
 use super::lines::Line;
 
-/// Rows decoded at a time.
+/// Maximum rows decoded at a time.
 const BATCH_ROWS: usize = 1_024;
 
-/// The rows of a Parquet file, in order; dates and times are texts as the contract writes them.
+/// The rows of a Parquet file, in order; dates and times are strings in the contract's format.
 pub struct ParquetRows {
     batches: ForeignParquet,
     header: Vec<String>,
@@ -19,10 +19,10 @@ pub struct ParquetRows {
 }
 
 impl ParquetRows {
-    /// Reads the header of a file.
+    /// Opens a file and reads the names of its columns.
     ///
     /// # Errors
-    /// The file is not a Parquet file, is damaged, or asks for too much.
+    /// The file is not a Parquet file, is damaged, or exceeds a limit.
     pub fn new(input: impl ChunkReader + 'static) -> Result<Self, String> {
         let batches = ForeignParquet::open(input, BATCH_ROWS);
         let batches = batches.map_err(|error| error.to_string())?;
@@ -34,7 +34,7 @@ impl ParquetRows {
         })
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     pub fn header(&self) -> &[String] {
         &self.header
     }

@@ -1,5 +1,5 @@
-//! Turns rows into adverts: by a mapping, or as they are in the shape of the contract. What an optional field does not
-//! take is left out.
+//! Converts rows to adverts, with a mapping or without one if they have the contract's shape. Values that an optional
+//! field does not accept are left out.
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::Value;
@@ -9,13 +9,13 @@ use toise_collect::mapping::Mapping;
 use toise_collect::portals::Portals;
 use toise_listings::adverts::left_out::{LeftOut, leave_out_faults};
 
-/// Turns the rows of a file into adverts.
+/// Converts the rows of a file to adverts.
 pub struct RowConverter<'c> {
-    /// How rows become adverts; for rows in the shape of the contract it only fills in constants.
+    /// Mapping from rows to adverts; for rows in the contract's shape it only fills in constants.
     pub mapping: &'c Mapping,
     /// Shape of the rows.
     pub shape: RowShape,
-    /// Names the source of an advert by its URL.
+    /// Portals that give the source of an advert by its URL.
     pub portals: &'c Portals,
 }
 
@@ -35,7 +35,7 @@ pub struct ConvertedRow {
     pub number: u64,
     /// The advert, not yet validated as a whole.
     pub advert: Value,
-    /// What was left out of it.
+    /// Values that were left out of it.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -44,13 +44,13 @@ pub struct ConvertedRow {
 pub struct ConvertedBatch {
     /// Rows that became adverts, in order.
     pub rows: Vec<ConvertedRow>,
-    /// Numbers of rows that did not, with the reasons, and the value that is to blame.
+    /// Rows that did not: number, reason, and the value at fault if there is one.
     pub refused: Vec<(u64, String, Option<String>)>,
     /// Number of rows without any value.
     pub blank: u64,
 }
 
-/// What became of a row.
+/// Outcome of converting a row.
 enum Converted {
     Row(ConvertedRow),
     Refused(u64, String, Option<String>),
@@ -120,7 +120,7 @@ impl RowConverter<'_> {
     }
 }
 
-/// A fault as the report names it.
+/// Formats a fault as a reason in the report.
 pub fn reason(fault: &toise_contract::Fault) -> String {
     match fault.path.as_str() {
         "" => format!("advert: {}", fault.message),

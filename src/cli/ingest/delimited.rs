@@ -1,4 +1,5 @@
-//! Reads the rows of a CSV file as JSON objects of texts: a header, and rows in any encoding and with any delimiter.
+//! Reads the rows of a CSV file with a header as JSON objects of strings, in any supported encoding and with any
+//! delimiter.
 
 use std::borrow::Cow;
 use std::io::{BufRead, Read};
@@ -10,10 +11,10 @@ use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 use toise_base::delimiter::detect_delimiter;
 use toise_geocode::file::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
 
-/// Encoding of rows that are not UTF-8, unless one is named.
+/// Encoding of cells that are not UTF-8, unless one is given.
 const OTHER_ENCODING: &str = "windows-1252";
 
-/// How a CSV file is written, where that is known.
+/// Encoding and delimiter of CSV files, if they are given.
 #[derive(Clone, Debug, Default)]
 pub struct CsvDialect {
     encoding: Option<TextEncoding>,
@@ -21,10 +22,10 @@ pub struct CsvDialect {
 }
 
 impl CsvDialect {
-    /// Reads the names of an encoding and of a delimiter; `None` for what the file tells.
+    /// Parses the names of an encoding and of a delimiter; `None` means that it is detected in the file.
     ///
     /// # Errors
-    /// An encoding that is not known, or whose bytes cannot be split; a text that cannot delimit.
+    /// The encoding is unknown, or neither UTF-8 nor a single-byte encoding, or the text cannot delimit cells.
     pub fn parse(encoding: Option<&str>, delimiter: Option<&str>) -> Result<Self, String> {
         let encoding = encoding.map(TextEncoding::parse).transpose();
         let delimiter = delimiter.map(parse_delimiter).transpose();
@@ -48,7 +49,7 @@ impl<R: BufRead> CsvRows<R> {
     /// Reads the header of an input.
     ///
     /// # Errors
-    /// A header that cannot be read.
+    /// The header cannot be read or has too many columns.
     pub fn new(mut input: R, dialect: &CsvDialect) -> Result<Self, String> {
         let start = input.fill_buf().map_err(|error| error.to_string())?;
         let has_mark = start.starts_with(BYTE_ORDER_MARK);
@@ -78,13 +79,14 @@ impl<R: BufRead> CsvRows<R> {
         })
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     pub fn header(&self) -> &[String] {
         &self.header
     }
 }
 
-/// The text of a cell: in the encoding of the file, else UTF-8, else Windows-1252, which holds all of Latin-1.
+/// Decodes a cell from the given encoding; without one, from UTF-8 or, if it is not valid UTF-8, from `other`:
+/// Windows-1252, which includes all of Latin-1.
 fn decode(cell: &[u8], encoding: Option<TextEncoding>, other: TextEncoding) -> Cow<'_, str> {
     match (encoding, std::str::from_utf8(cell)) {
         (Some(encoding), _) => encoding.decode(cell),
@@ -121,7 +123,7 @@ impl<R: Read> Iterator for CsvRows<R> {
         let mut row = Map::with_capacity(self.header.len());
         for (column, cell) in self.header.iter().zip(cells.iter()) {
             let text = decode(cell, self.encoding, self.other);
-            // The first of two columns of one name counts.
+            // If columns have the same name, the first counts.
             row.entry(column.as_str())
                 .or_insert_with(|| Value::String(text.into_owned()));
         }

@@ -11,10 +11,10 @@ use toise_base::items::{RawFields, RawItems, range_in};
 use toise_collect::mapping::{self, RowPath};
 use toise_geocode::file::text::BYTE_ORDER_MARK;
 
-/// Maximum size of a document, which is held in memory, in bytes; larger exports come as one object a line.
+/// Maximum size of a document, which is held in memory, in bytes; larger exports must have one object per line.
 const DOCUMENT_BYTES_MAX: u64 = 512 << 20;
 
-/// Keys of a document that a message shows.
+/// Maximum keys of a document that an error message shows.
 const KEYS_SHOWN: usize = 20;
 
 /// The records of a document, in order.
@@ -25,16 +25,16 @@ pub struct JsonRecords {
 }
 
 enum Record {
-    /// Where it lies in the document.
+    /// Its range of bytes in the document.
     At(Range<usize>),
     Read(Box<Value>),
 }
 
 impl JsonRecords {
-    /// Reads a document; `records` leads to the list in it.
+    /// Reads a document; `records` is the path to the list in it.
     ///
     /// # Errors
-    /// An input that cannot be read, is too large, or is not JSON.
+    /// The input cannot be read, is too large, is not JSON, or has nothing at the path.
     pub fn new(input: impl Read, records: Option<&RowPath>) -> Result<Self, String> {
         let mut text = Vec::new();
         let mut input = input.take(DOCUMENT_BYTES_MAX + 1);
@@ -72,7 +72,7 @@ impl JsonRecords {
     }
 }
 
-/// The items of one array, or the objects that stand one after the other.
+/// Returns the items of one array, or the objects that follow one another.
 fn in_array(text: &[u8]) -> Result<RawItems<'_>, String> {
     if text.trim_ascii_start().starts_with(b"[") {
         return serde_json::from_slice(text).map_err(not_json);
@@ -84,7 +84,7 @@ fn in_array(text: &[u8]) -> Result<RawItems<'_>, String> {
     Ok(items)
 }
 
-/// What a document lacks, and what it has instead.
+/// Formats the error for a document that has nothing at the path of its records; the message describes the document.
 fn no_records(path: &RowPath, document: &RawValue) -> String {
     let fields: Result<RawFields<'_>, _> = serde_json::from_str(document.get());
     let has = match &fields {

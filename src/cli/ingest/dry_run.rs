@@ -1,4 +1,4 @@
-//! `toise ingest --dry-run`: what the rows of the files would become. Nothing is written.
+//! `toise ingest --dry-run`: shows what the rows of the files would become, and writes nothing.
 
 use std::fmt::Write as _;
 
@@ -13,15 +13,15 @@ use toise_listings::adverts::left_out::blame;
 use toise_listings::adverts::locating::PlaceSources;
 use toise_listings::adverts::prepare::preview;
 
-/// Rows that are shown.
+/// Maximum rows that are shown.
 const SHOWN: usize = 10;
 
-/// Maximum length of a value in a text, in characters.
+/// Maximum length of a value in the text output, in characters.
 const VALUE_CHARS_MAX: usize = 160;
-/// Fields that a text leaves out: they repeat others.
+/// Fields that the text output leaves out because they repeat others.
 const NOT_SHOWN: [&str; 2] = ["meta", "lastModifiedAt"];
 
-/// The first rows, and what they would become.
+/// The first rows with what they would become.
 #[derive(Debug, Default, Serialize)]
 pub struct DryRun {
     rows: Vec<ShownRow>,
@@ -33,7 +33,7 @@ struct ShownRow {
     file: String,
     /// Number of its line or record.
     number: u64,
-    /// The advert, completed as a new one would be; what it says itself if it would be refused.
+    /// The advert, completed as a new one would be; as it was given if it would be refused.
     advert: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
@@ -42,7 +42,7 @@ struct ShownRow {
 }
 
 impl DryRun {
-    /// Judges rows as if each were the first sighting of its advert, and keeps the first for display.
+    /// Previews rows as if each were the first sighting of its advert, and keeps the first rows for display.
     pub fn add(
         &mut self,
         batch: ConvertedBatch,
@@ -88,7 +88,7 @@ impl DryRun {
         }
     }
 
-    /// The rows as text.
+    /// Formats the rows as text.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         for row in &self.rows {
@@ -106,7 +106,7 @@ impl DryRun {
     }
 }
 
-/// Writes the fields that have a value, one a line, with their paths.
+/// Writes the fields that have a value with their paths, one per line.
 fn write_fields(value: &Value, path: &str, text: &mut String) {
     match value {
         Value::Object(fields) => {

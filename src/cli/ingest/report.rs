@@ -1,4 +1,4 @@
-//! The report of an ingestion, as text and as JSON. Every line that was read is counted here.
+//! The report of an ingestion, as text and as JSON. It counts every row that was read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use toise_listings::placement::quality::MergeCounts;
 const EXAMPLES_MAX: usize = 3;
 /// Maximum distinct reasons; further ones are counted together.
 const REASONS_MAX: usize = 200;
-/// Adverts created from which it is worth to decide merges again.
+/// Minimum number of created adverts for which it is worth deciding the merges again.
 const DOUBLED_MIN: u64 = 1_000;
 /// Label under which further reasons are counted.
 const OTHER_REASONS: &str = "other reasons";
@@ -31,10 +31,10 @@ pub struct IngestExample {
     file: String,
     /// Number of its line; in files without lines, of its record.
     line: u64,
-    /// The value that is to blame, where there is one.
+    /// The value at fault, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
-    /// What the number counts.
+    /// What the number counts: lines or records.
     #[serde(skip)]
     counted: &'static str,
 }
@@ -46,14 +46,14 @@ pub struct IngestTally {
     examples: Vec<IngestExample>,
 }
 
-/// What was read from one file.
+/// Number of rows read from one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IngestFileReport {
     name: String,
     adverts: u64,
 }
 
-/// What an ingestion read and changed.
+/// Counts of what an ingestion read and changed.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct IngestReport {
     table: &'static str,
@@ -67,7 +67,7 @@ pub struct IngestReport {
     rejected: u64,
     /// Rows without any value, which are not counted among the adverts.
     blank: u64,
-    /// Adverts of which something was left out.
+    /// Adverts with values that were left out.
     incomplete: u64,
     /// Adverts that went offline because the snapshot does not show them.
     gone: u64,
@@ -78,9 +78,9 @@ pub struct IngestReport {
     left_out: BTreeMap<String, IngestTally>,
     /// Ingested adverts with a warning, by warning.
     warnings: BTreeMap<String, IngestTally>,
-    /// Fields of a file that look copied from another, in words.
+    /// Warnings about fields of a file that look copied from another field.
     copied: Vec<String>,
-    /// The properties that were written, and how many of their merges contradict themselves.
+    /// Counts of the properties that were written, and of their merges that contradict each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     merges: Option<MergeCounts>,
     /// Whether the store more than doubled, so that its first adverts were compared with few others.
@@ -103,7 +103,8 @@ impl IngestReport {
         }
     }
 
-    /// Starts the count of a file; the following rows belong to it. `counted` is what their numbers count.
+    /// Starts the count of a file; the following rows belong to it. `counted` is what their numbers count: `line` or
+    /// `record`.
     pub fn begin_file(&mut self, name: &str, counted: &'static str) {
         self.counted = counted;
         self.files.push(IngestFileReport {
@@ -121,7 +122,7 @@ impl IngestReport {
         }
     }
 
-    /// Counts a row that is no advert as rejected; `value` is to blame.
+    /// Counts a row that is no advert as rejected; `value` is the value at fault.
     pub fn unreadable(&mut self, line: u64, reason: &str, value: Option<String>) {
         let example = self.count(line);
         self.rejected += 1;
@@ -132,13 +133,13 @@ impl IngestReport {
         );
     }
 
-    /// Keeps the counts of the properties that were written to a store that held `adverts_before`.
+    /// Stores the counts of the properties that were written to a store that held `adverts_before` adverts.
     pub fn merges(&mut self, counts: MergeCounts, adverts_before: u64) {
         self.has_doubled = self.created >= DOUBLED_MIN && self.created > adverts_before;
         self.merges = Some(counts);
     }
 
-    /// What to say of the merges; `None` if all is as usual.
+    /// Returns a warning or advice about the merges; `None` if nothing is unusual.
     fn remark_on_merges(&self) -> Option<String> {
         let counts = self.merges.as_ref()?;
         if counts.is_unusual() {
@@ -161,7 +162,7 @@ impl IngestReport {
         self.blank += rows;
     }
 
-    /// Counts adverts that a snapshot does not show any more, by their ingestion.
+    /// Counts adverts that went offline because a snapshot no longer shows them, and their events.
     pub fn gone(&mut self, outcomes: &[IngestOutcome]) {
         for receipt in outcomes.iter().flatten() {
             self.gone += 1;
@@ -169,7 +170,7 @@ impl IngestReport {
         }
     }
 
-    /// Counts an advert by the outcome of its ingestion, and what was left out of it before.
+    /// Counts an advert by the outcome of its ingestion, and the values that were left out of it before.
     pub fn add(&mut self, line: u64, outcome: &IngestOutcome, left_out: &[LeftOut]) {
         let example = self.count(line);
         let receipt = match outcome {
@@ -185,7 +186,7 @@ impl IngestReport {
         self.warn(&receipt.warnings, left_out, &example);
     }
 
-    /// Counts an advert by what would become of it: its warnings, or why it would be refused.
+    /// Counts an advert by the outcome of its preview: its warnings, or why it would be refused.
     pub fn add_preview(
         &mut self,
         line: u64,
@@ -202,7 +203,8 @@ impl IngestReport {
         }
     }
 
-    /// Counts a rejected advert. Where a value that was left out is missing now, it is to blame.
+    /// Counts a rejected advert. If its faulty field had a value that was left out, the report names that value and its
+    /// reason.
     fn refuse(&mut self, fault: &Fault, left_out: &[LeftOut], example: IngestExample) {
         self.rejected += 1;
         match left_out.iter().find(|one| one.path == fault.path) {
@@ -249,17 +251,17 @@ impl IngestReport {
         }
     }
 
-    /// Rows that were read, and those among them that gave no advert.
+    /// Returns the number of rows that were read, and of those that gave no advert.
     pub fn read_and_rejected(&self) -> (u64, u64) {
         (self.adverts, self.rejected)
     }
 
-    /// Rows of the current file that were counted so far.
+    /// Returns the number of rows counted so far in the current file.
     pub fn rows_of_file(&self) -> u64 {
         self.files.last().map_or(0, |file| file.adverts)
     }
 
-    /// What to say at once if most rows so far gave no advert; `None` if most did.
+    /// Returns a warning to print at once if more than half of the rows so far gave no advert.
     pub fn early_warning(&self) -> Option<String> {
         if self.rejected * 2 <= self.adverts {
             return None;
@@ -291,7 +293,7 @@ impl IngestReport {
         self.copied.push(warning);
     }
 
-    /// The name of the file whose rows are counted.
+    /// Returns the name of the current file.
     pub fn file(&self) -> &str {
         self.files.last().map_or("", |file| file.name.as_str())
     }

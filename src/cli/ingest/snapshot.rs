@@ -1,4 +1,4 @@
-//! `toise ingest --snapshot`: what the rows of the files show, so that the rest goes offline.
+//! `toise ingest --snapshot`: collects the adverts that the files show, so that the others of their portals go offline.
 
 use std::collections::HashSet;
 
@@ -11,17 +11,17 @@ use toise_contract::listings::codes::Timestamp;
 use toise_listings::Listings;
 use toise_listings::load::snapshot::PortalSnapshot;
 
-/// What the rows of a snapshot say of the portals they show.
+/// Collects the adverts and portals that the rows of a snapshot show.
 pub struct SnapshotRows {
     snapshot: PortalSnapshot,
-    /// The latest sighting that a row names.
+    /// Time of the latest sighting in the rows.
     latest: Option<Timestamp>,
-    /// Rows that name no advert.
+    /// Rows that identify no advert.
     unnamed: u64,
 }
 
 impl SnapshotRows {
-    /// Creates the record of a snapshot without rows.
+    /// Creates a snapshot without rows.
     pub fn new(clock: &Clock) -> Self {
         Self {
             snapshot: PortalSnapshot {
@@ -34,7 +34,7 @@ impl SnapshotRows {
         }
     }
 
-    /// Adds the rows of a batch, also those that ingestion will refuse: the portal shows them.
+    /// Adds the rows of a batch, including those that ingestion will refuse, because the portal shows them too.
     pub fn add(&mut self, batch: &ConvertedBatch, listings: &Listings) {
         self.unnamed += batch.refused.len() as u64;
         for row in &batch.rows {
@@ -52,10 +52,10 @@ impl SnapshotRows {
         }
     }
 
-    /// The snapshot, of the moment of its latest sighting.
+    /// Returns the snapshot, at the time of its latest sighting, or of its creation if no row has a time.
     ///
     /// # Errors
-    /// Rows that name no advert: what the portal shows is not known.
+    /// A row identifies no advert, so it is not known what the portal shows.
     pub fn finish(self) -> Result<PortalSnapshot, BoxedError> {
         if self.unnamed > 0 {
             return Err(format!(

@@ -1,4 +1,4 @@
-//! The files of an ingestion: their formats, and the rows in them.
+//! Opens the files of an ingestion in their formats, and reads their rows.
 
 use std::fs::File;
 use std::io::{BufRead, Read, stdin};
@@ -26,7 +26,7 @@ pub enum IngestFormat {
     Ndjson,
     /// A JSON array of objects, or a document that holds one
     Json,
-    /// A header and rows, separated by comma, semicolon, tab or bar
+    /// A header and rows, with cells separated by commas, semicolons, tabs or vertical bars
     Csv,
     /// A Parquet file
     Parquet,
@@ -39,7 +39,7 @@ pub type Rows<'r> = Box<dyn Iterator<Item = std::io::Result<Line>> + Send + 'r>;
 pub struct OpenSource<'r> {
     /// Its rows.
     pub rows: Rows<'r>,
-    /// The names of its columns; `None` for JSON, whose objects differ.
+    /// The names of its columns; `None` for JSON, whose objects may have different fields.
     pub header: Option<Vec<String>>,
     /// What the numbers of its rows count: lines or records.
     pub counted: &'static str,
@@ -59,15 +59,15 @@ pub fn sources(arguments: &[PathBuf]) -> Result<Vec<Option<PathBuf>>, BoxedError
     Ok(sources)
 }
 
-/// The name of a file in messages.
+/// Returns the name of a file in messages.
 pub fn name_of(source: Option<&Path>) -> String {
     source.map_or(STDIN.into(), |path| path.display().to_string())
 }
 
-/// Opens a file; its format is that named, else that of its name, else that of its first bytes.
+/// Opens a file. Its format is the given one, else that of its name, else that of its first bytes.
 ///
 /// # Errors
-/// A file that cannot be read, or whose beginning is not of its format.
+/// The file cannot be read, or its beginning does not have its format.
 pub fn open<'r>(
     source: Option<&Path>,
     format: Option<IngestFormat>,
@@ -117,7 +117,7 @@ fn parquet<'r>(source: Option<&Path>) -> Result<OpenSource<'r>, String> {
     })
 }
 
-/// Standard input as a file: the footer of a Parquet file is at its end.
+/// Copies standard input to a temporary file, because the footer of a Parquet file is at its end.
 fn spooled() -> std::io::Result<File> {
     let mut file = tempfile::tempfile()?;
     std::io::copy(&mut stdin(), &mut file)?;

@@ -1,4 +1,5 @@
-//! `toise ingest FILE --suggest`: prints a mapping for a file, ready to save, and says what it makes of the first rows.
+//! `toise ingest FILE --suggest`: prints a mapping for a file, ready to save, and reports how many of the first rows it
+//! turns into adverts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -66,7 +67,7 @@ pub fn run(common: &Common, arguments: &IngestArgs, portals: &Portals) -> Comman
     Ok(())
 }
 
-/// The first rows of a file.
+/// Reads the first rows of a file.
 fn sampled(source: Option<&Path>, arguments: &IngestArgs) -> Result<SampledFile, String> {
     let IngestArgs {
         format,
@@ -79,7 +80,7 @@ fn sampled(source: Option<&Path>, arguments: &IngestArgs) -> Result<SampledFile,
     let OpenSource { rows, header, .. } = source::open(source, *format, &dialect, None, &bar)?;
     let mut read: Vec<Row> = Vec::new();
     for line in rows.take(ROWS_MAX) {
-        // A row that cannot be read shows nothing; ingestion reports it.
+        // Rows that cannot be read are skipped here; ingestion reports them.
         if let Ok(Value::Object(row)) = line.map_err(|error| error.to_string())?.row {
             read.push(row);
         }
@@ -105,7 +106,7 @@ fn sampled(source: Option<&Path>, arguments: &IngestArgs) -> Result<SampledFile,
     })
 }
 
-/// What a mapping makes of rows.
+/// Result of trying a mapping on rows.
 struct TriedRows {
     rows: usize,
     adverts: usize,

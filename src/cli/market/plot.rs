@@ -13,38 +13,40 @@ use toise_lab::letters;
 
 /// Size of the image, pixels.
 const SIZE: (u32, u32) = (960, 540);
-/// Maximum lines: more cannot be told apart.
+/// Maximum lines: more cannot be distinguished.
 const LINES_MAX: usize = 8;
 /// Bytes of a pixel.
 const RGB_BYTES: usize = 3;
 /// Height of a letter, pixels.
 const LETTER: i32 = 13;
-/// Gap around the chart and width of the labels of its axes, pixels.
+/// Gap around the chart, pixels.
 const MARGIN: i32 = 16;
+/// Width of the labels of the axis of values, and twice the height of those of the axis of periods, pixels.
 const LABELS: u32 = 56;
-/// Labels on the axis of periods.
+/// Maximum labels on the axis of periods.
 const PERIOD_LABELS: usize = 12;
-/// Room above and below the lines, as a share of the values.
+/// Room above and below the lines, as a share of the highest and lowest value.
 const ROOM: f64 = 0.05;
-/// Columns that can be drawn, best first, with their titles.
+/// Columns that can be drawn, in order of preference, with their titles.
 const DRAWN: [(&str, &str); 3] = [
     ("price_per_m2_median", "median recorded price, EUR/m2"),
     ("asking_price_per_m2", "median asking price, EUR/m2"),
     ("rent_per_m2", "median monthly rent, EUR/m2"),
 ];
 
-/// What a plot may fail with.
+/// Any error of a plot.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What drawing may fail with, which is not sent between threads.
+/// Result of drawing; its errors cannot be sent between threads.
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
-/// The values of a place and class: number of the period, and value.
+/// The line of a place and class.
 #[derive(Default)]
 struct Line {
     label: String,
-    /// Sales and properties behind it.
+    /// Number of sales and properties behind it.
     weight: i64,
+    /// Index of the period, and value.
     points: Vec<(usize, f64)>,
 }
 
@@ -56,7 +58,7 @@ enum ImageFormat {
 }
 
 impl ImageFormat {
-    /// That of a file's name.
+    /// Returns the format of a file's extension.
     fn of(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?;
         match extension.to_ascii_lowercase().as_str() {
@@ -67,11 +69,11 @@ impl ImageFormat {
     }
 }
 
-/// Draws the report into an SVG or PNG file: of the places and classes with the most sales and properties, at most eight.
-/// Returns the number of lines drawn and the number there are.
+/// Draws the report into an SVG or PNG file, at most eight lines: those of the places and classes with the most sales
+/// and properties. Returns the number of lines drawn and the total number of lines.
 ///
 /// # Errors
-/// The rows have no periods or no value to draw, or the file cannot be written.
+/// The file is neither SVG nor PNG, the rows have no periods or no value to draw, or the file cannot be written.
 pub(super) fn draw(rows: &RecordBatch, path: &Path) -> Result<(usize, usize), Failure> {
     let Some(format) = ImageFormat::of(path) else {
         return Err(format!("{}: a plot is written as .svg or .png", path.display()).into());
@@ -106,7 +108,7 @@ pub(super) fn draw(rows: &RecordBatch, path: &Path) -> Result<(usize, usize), Fa
     Ok((lines.len(), all))
 }
 
-/// The periods in order, and the lines with at least one value.
+/// Returns the periods in order, and the lines with at least one value.
 fn lines_of(rows: &RecordBatch, name: &str) -> Result<(Vec<String>, Vec<Line>), Failure> {
     let column = |name: &str| {
         let found = rows.column_by_name(name);
@@ -221,7 +223,7 @@ where
             .legend(move |(x, y)| {
                 PathElement::new([(x, y), (x + LETTER, y)], colour.stroke_width(2))
             });
-        // A value whose neighbours are withheld has no line.
+        // A single value makes no line, so each value is also drawn as a dot.
         let dots = line.points.iter();
         chart.draw_series(dots.map(|point| Circle::new(*point, 2, colour.filled())))?;
     }

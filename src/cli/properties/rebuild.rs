@@ -13,7 +13,7 @@ use toise_listings::placement::rebuild::{PropertyAdverts, RebuildChange, Rebuild
 use toise_opendata::import::iso;
 use toise_store::Store;
 
-/// Changes that are printed; the report has all of them.
+/// Maximum changes that are printed; the report has all of them.
 const CHANGES_SHOWN_MAX: usize = 5;
 
 /// Runs `properties rebuild`.

@@ -1,4 +1,4 @@
-//! `toise sql --audit N`: the last queries that keys have sent to the servers of a data folder.
+//! `toise sql --audit N`: lists the last queries that keys have sent to the servers of a data folder.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::{CommandResult, Common, table};
 use toise_sql::audit::{AuditEntry, latest};
 use toise_store::Store;
 
-/// Characters of a query in the printed table.
+/// Maximum characters of a query in the printed table.
 const QUERY_CHARS: usize = 60;
 
 /// Prints the last `count` queries, newest first.

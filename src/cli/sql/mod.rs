@@ -1,7 +1,7 @@
 //! `toise sql`: runs read-only queries, over a data folder or a server, and prints the rows or writes them to a file.
 //!
 //! Without a query it reads statements from standard input, or is a shell on a terminal. Rows are streamed. Only the
-//! printed table is held in memory, cut at a maximum number of rows.
+//! printed table is held in memory, and only up to a maximum number of rows.
 
 mod audit;
 mod remote;
@@ -26,16 +26,16 @@ use toise_sql::encode::RowFormat;
 use toise_sql::files::FileTable;
 use toise_sql::text;
 
-/// Maximum bytes of statements from a file or standard input.
+/// Maximum bytes of statements read from a file or standard input; the rest is cut off.
 const STATEMENTS_BYTES_MAX: u64 = 64 << 20;
 
-/// What a command may fail with.
+/// Any error of a command.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Shows rows of another command as those of a query are shown: as a table or JSON, or in a file.
+/// Shows the rows of another command like those of a query: as a table, as JSON or in a file. Returns their number.
 ///
 /// # Errors
-/// The name of the file tells no format, or it cannot be written.
+/// The file name has no known extension, or the file cannot be written.
 pub(super) fn show_rows(
     rows: RecordBatch,
     as_json: bool,
@@ -87,17 +87,17 @@ pub struct SqlArgs {
     /// Output format [default: table; json with --json]
     #[arg(long, value_enum)]
     pub format: Option<SqlFormat>,
-    /// Write the rows to a file instead: .parquet, .arrow, .csv, .json or .ndjson; .geojson or .fgb for rows with lon and
-    /// lat
+    /// Write the rows to a file instead: .parquet, .arrow, .csv, .json or .ndjson; .geojson or .fgb for rows with lon
+    /// and lat
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Write GeoParquet: --output FILE.parquet with the position of each row, from its columns lon and lat
     #[arg(long, requires = "output")]
     pub geo: bool,
-    /// Read a table as of a former version, as `dvf=12`; several times for several tables
+    /// Read a table as of an earlier version, such as `dvf=12`; repeatable
     #[arg(long, value_name = "TABLE=VERSION", value_parser = table_version, conflicts_with = "url")]
     pub as_of: Vec<(String, u64)>,
-    /// Make a file a table: CSV, TSV, Parquet, NDJSON or Arrow; repeatable
+    /// Query a file as a table: CSV, TSV, Parquet, NDJSON or Arrow; repeatable
     #[arg(long = "file", value_name = "NAME=PATH", conflicts_with = "url")]
     pub files: Vec<FileTable>,
     /// Maximum characters of a printed column, 0 for no maximum [default: 60 on a terminal, otherwise 0]
@@ -131,7 +131,7 @@ pub enum SqlFormat {
 }
 
 impl SqlFormat {
-    /// The format of rows; `None` for a table.
+    /// Returns the format of rows; `None` for a table.
     fn rows(self) -> Option<RowFormat> {
         match self {
             SqlFormat::Table => None,
@@ -187,7 +187,7 @@ pub fn run(common: &Common, arguments: &SqlArgs) -> CommandResult {
     })
 }
 
-/// Runs one statement and shows its rows; returns their number and the seconds it took.
+/// Runs one statement and shows its rows. Returns their number and the duration in seconds.
 async fn answer(
     source: &SqlSource,
     statement: &str,
@@ -199,7 +199,7 @@ async fn answer(
     Ok((count, started.elapsed().as_secs_f64()))
 }
 
-/// Reads `TABLE=VERSION`.
+/// Parses `TABLE=VERSION`.
 fn table_version(text: &str) -> Result<(String, u64), String> {
     let parsed = text.split_once('=').and_then(|(table, version)| {
         let version = version.trim().parse().ok()?;
@@ -208,7 +208,7 @@ fn table_version(text: &str) -> Result<(String, u64), String> {
     parsed.ok_or_else(|| "write TABLE=VERSION, as in dvf=12".to_owned())
 }
 
-/// The statements of a file, or of standard input.
+/// Reads the statements of a file, or of standard input.
 fn read_statements(path: Option<&PathBuf>) -> Result<String, Failure> {
     let mut text = String::new();
     match path {

@@ -1,4 +1,4 @@
-//! Queries answered by a server: `toise sql --url URL --key KEY`.
+//! Sends queries to a server: `toise sql --url URL --key KEY`.
 
 use std::collections::VecDeque;
 
@@ -15,15 +15,15 @@ use bytes::Bytes;
 use toise_net::api_client::{ApiClient, Error};
 use toise_sql::encode::RowFormat;
 
-/// The endpoint.
+/// Path of the endpoint.
 const PATH: &str = "/v2/protected/sql";
 
-/// A server.
+/// A server that answers queries.
 pub(super) struct RemoteSource {
     client: ApiClient,
 }
 
-/// An answer on its way.
+/// An answer that is being received.
 struct Incoming {
     bytes: BoxStream<'static, Result<Bytes, Error>>,
     decoder: StreamDecoder,

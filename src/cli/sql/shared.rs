@@ -1,4 +1,4 @@
-//! Queries over a data folder whose plans workers run.
+//! Runs the plans of queries over a data folder on workers.
 
 use futures::{StreamExt, TryStreamExt};
 use url::Url;
@@ -14,7 +14,7 @@ use toise_cluster::coordinator::{Cluster, Refusals, addresses};
 use toise_cluster::identity::Identity;
 use toise_estimate::valuer::Adjustments;
 
-/// The workers of the queries of a command, which are asked who they are before each.
+/// The workers for the queries of a command. Their data is verified before each query.
 pub(super) struct Workers {
     common: Common,
     access: Access,
@@ -47,7 +47,7 @@ impl Workers {
         let rows = cluster.query(&terms, session, frame).await?;
         for worker in &rows.workers {
             match self.common.json {
-                // Standard output has the rows.
+                // Standard output is for the rows.
                 true => eprintln!("{}", serde_json::to_string(worker)?),
                 false => eprintln!("{}", line(worker, "tasks")),
             }

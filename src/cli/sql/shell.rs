@@ -1,4 +1,4 @@
-//! The shell: statements that end with a semicolon, over several lines if need be, and commands that begin with a dot.
+//! The SQL shell: reads statements that end with a semicolon, on one or more lines, and commands that begin with a dot.
 //!
 //! Ctrl-C stops a running query, or clears the line; Ctrl-D leaves.
 
@@ -26,7 +26,7 @@ use toise_sql::text;
 
 /// Maximum lines of history that are kept.
 const HISTORY_MAX: usize = 1_000;
-/// The file of the history, under the folder of state of the user.
+/// Path of the history file in the user's state folder.
 const HISTORY_FILE: &str = "toise/sql_history";
 const TABLES: &str =
     "select table_name from information_schema.tables where table_schema = 'public' order by 1";
@@ -42,7 +42,7 @@ const HELP: &str = "\
 .quit              leave; so does Ctrl-D
 Statements end with a semicolon. `summarize TABLE;` shows what the columns hold.";
 
-/// Words of SQL that are completed.
+/// Keywords of SQL that are completed.
 const KEYWORDS: [&str; 40] = [
     "select",
     "from",
@@ -117,13 +117,13 @@ pub(super) fn run(runtime: &Runtime, source: &SqlSource, mut display: Display) -
         }
     }
     if let Some(history) = history {
-        // A history that cannot be kept is no reason to fail.
+        // Failing to save the history is not an error.
         let _ = editor.save_history(&history);
     }
     Ok(())
 }
 
-/// Runs a command; `false` to leave.
+/// Runs a command. Returns `false` to leave the shell.
 fn command(
     runtime: &Runtime,
     source: &SqlSource,
@@ -147,7 +147,7 @@ fn command(
     Ok(true)
 }
 
-/// The query that lists the columns of a table, or of all.
+/// Returns the query that lists the columns of a table, or of all tables.
 fn columns_of(table: &str) -> String {
     let of = match table {
         "" => String::new(),
@@ -162,7 +162,7 @@ fn columns_of(table: &str) -> String {
     )
 }
 
-/// Runs statements one after the other, up to the first that fails.
+/// Runs statements one after the other, until one fails or Ctrl-C stops them.
 fn statements(runtime: &Runtime, source: &SqlSource, display: &Display, text: &str) {
     let run = async {
         for statement in text::statements(text)? {
@@ -184,7 +184,8 @@ fn statements(runtime: &Runtime, source: &SqlSource, display: &Display, text: &s
     }
 }
 
-/// The words that are completed: keywords, tables, columns and functions; only keywords if the rest cannot be read.
+/// Returns the words that are completed: keywords, tables, columns and functions; only keywords and function aliases if
+/// the rest cannot be read.
 async fn words(source: &SqlSource) -> Vec<String> {
     let mut words: Vec<String> = KEYWORDS.iter().map(|word| (*word).to_owned()).collect();
     words.extend(aliases::names().map(str::to_owned));
@@ -205,7 +206,8 @@ async fn words(source: &SqlSource) -> Vec<String> {
     words
 }
 
-/// The file of the history; `None` if the user has no home.
+/// Returns the path of the history file and creates its folder; `None` if the user has no home or the folder cannot be
+/// created.
 fn history_file() -> Option<PathBuf> {
     let state = match std::env::var_os("XDG_STATE_HOME") {
         Some(state) => PathBuf::from(state),
@@ -234,7 +236,7 @@ impl Completer for SqlHelper {
     }
 }
 
-/// Where the word before `place` begins, and the words that begin with it.
+/// Returns the position where the word before `place` begins, and the known words that begin with it.
 fn completed(words: &[String], line: &str, place: usize) -> (usize, Vec<String>) {
     let before = &line[..place];
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';

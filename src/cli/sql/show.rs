@@ -1,4 +1,4 @@
-//! How rows are shown: as a table, as text of a format, or in a file.
+//! Writes rows as a table, as text in a format, or to a file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -17,10 +17,10 @@ use toise_sql::encode::{RowFormat, RowWriter};
 
 /// Maximum rows in a printed table.
 const TABLE_ROWS_MAX: usize = 1_000;
-/// Maximum characters of a printed column on a terminal.
+/// Default maximum characters of a printed column on a terminal.
 const TERMINAL_WIDTH: usize = 60;
 
-/// How rows are shown.
+/// Settings of how rows are shown.
 #[derive(Clone, Debug)]
 pub(super) struct Display {
     /// The format on standard output.
@@ -34,7 +34,7 @@ pub(super) struct Display {
 #[derive(Clone, Debug)]
 pub(super) struct OutputFile {
     path: PathBuf,
-    /// Whether Parquet has the position of each row.
+    /// Whether to write GeoParquet, with the position of each row.
     geo: bool,
 }
 
@@ -107,7 +107,7 @@ impl Display {
         Ok(count)
     }
 
-    /// The cells of each row.
+    /// Formats the cells of each row.
     fn cells(&self, batch: &RecordBatch) -> Result<Vec<Vec<String>>, Failure> {
         let options = FormatOptions::default();
         let columns: Vec<ArrayFormatter<'_>> = batch
@@ -173,7 +173,7 @@ async fn to_geodata(rows: Rows, path: &Path, format: SpatialFormat) -> Result<us
         schema,
         mut batches,
     } = rows;
-    // Before the file is made: rows without a position leave none.
+    // Checked before the file is created, so that rows without a position leave no file.
     PositionColumns::of(&schema)?;
     let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut writer = SpatialWriter::start(BufWriter::new(file), &schema, format)?;
@@ -187,7 +187,7 @@ async fn to_geodata(rows: Rows, path: &Path, format: SpatialFormat) -> Result<us
     Ok(count)
 }
 
-/// Writes all rows; returns their number and what was written to.
+/// Writes all rows. Returns their number and `out`.
 async fn written<W: Write + Send>(
     rows: Rows,
     out: W,
@@ -207,7 +207,7 @@ async fn written<W: Write + Send>(
     Ok((count, writer.finish()?))
 }
 
-/// Standard output. When its reader, such as a pager or `head`, has closed it, the process ends: nobody reads the rest.
+/// Standard output that ends the process, with exit code 0, once its reader, such as a pager or `head`, has closed it.
 struct Pipe(io::Stdout);
 
 impl Write for Pipe {

@@ -1,4 +1,4 @@
-//! Where queries are answered: over a data folder in this process, or by a server.
+//! The sources that answer queries: a data folder in this process, or a server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use toise_sql::plan::plan;
 use toise_sql::tables::SqlTables;
 use toise_store::Store;
 
-/// Maximum disk space that a query on the command line spills to, in MiB.
+/// Maximum disk space that a query on the command line may spill to, in MiB.
 const SPILL_MIB: u64 = 100 << 10;
 
 /// The rows of a query.
@@ -47,11 +47,11 @@ pub(super) struct Rows {
     pub batches: BoxStream<'static, Result<RecordBatch, Failure>>,
 }
 
-/// Where queries are answered.
+/// A source that answers queries.
 pub(super) enum SqlSource {
-    /// In this process.
+    /// A data folder, in this process.
     Local(Box<LocalSource>),
-    /// By a server.
+    /// A server.
     Remote(RemoteSource),
 }
 
@@ -82,7 +82,7 @@ impl SqlSource {
     }
 }
 
-/// A data folder, and files as tables.
+/// A data folder, with files as further tables.
 pub(super) struct LocalSource {
     data: PathBuf,
     config: Config,
@@ -101,7 +101,7 @@ impl LocalSource {
         let (session, frame) = self.planned(statement).await?;
         let rows = frame.execute_stream().await?;
         let schema = rows.schema();
-        // The session holds the files that the rows are read from.
+        // The session keeps the files open that the rows are read from.
         let batches = rows.map(move |batch| {
             let _open = &session;
             batch.map_err(Failure::from)
@@ -112,7 +112,7 @@ impl LocalSource {
         })
     }
 
-    /// A session over all tables, and the plan of a statement in it.
+    /// Opens a session over all tables, and plans a statement in it.
     pub(super) async fn planned(&self, statement: &str) -> Result<(Session, DataFrame), Failure> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let tables = self.tables(statement, threads)?;
@@ -135,7 +135,7 @@ impl LocalSource {
         Ok((session, planned.frame))
     }
 
-    /// The tables with all changes committed so far. A listing table with many changes is compacted first.
+    /// Opens the tables with all changes committed so far. A listing table with many changes is compacted first.
     fn tables(&self, statement: &str, threads: usize) -> Result<SqlTables, Failure> {
         let data = self.data.as_path();
         let clock = Clock::system();
@@ -189,7 +189,8 @@ impl LocalSource {
     }
 }
 
-/// An internal failure is shown in full to whoever runs the command: it is their own machine.
+/// Converts an error for display. An internal error is shown in full, because the command runs on the user's own
+/// machine.
 fn explain(error: SqlError) -> Failure {
     match error {
         SqlError::Internal(source) => source,

@@ -1,4 +1,4 @@
-//! `toise synth --ban`: writes the files of a made-up national address base, several departments at a time.
+//! `toise synth --ban`: writes the files of a synthetic national address base, several departments at a time.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use super::{SynthOptions, SynthOutput, progress_bar, report, write_file};
 use toise_lab::synth::Summary;
 use toise_lab::synth::ban::{self, BanRequest, DepartmentFiles};
 
-/// Writes the files of the departments asked for; one line of the report for each kind of file.
+/// Writes the files of the requested departments. Returns one entry of the report for each kind of file.
 pub fn write(options: &SynthOptions, addresses: Option<u64>) -> Result<[SynthOutput; 2], String> {
     let started = Instant::now();
     let mut departments = ban::departments(&BanRequest {
@@ -16,7 +16,7 @@ pub fn write(options: &SynthOptions, addresses: Option<u64>) -> Result<[SynthOut
         departments: options.departments.clone(),
         seed: options.seed,
     });
-    // The largest first, so that none of them is left alone at the end.
+    // The largest come first, so that none of them runs alone at the end.
     departments.sort_by_key(|files| std::cmp::Reverse(files.addresses()));
     let total = departments.iter().map(DepartmentFiles::addresses).sum();
     let bar = progress_bar(total, "addresses");

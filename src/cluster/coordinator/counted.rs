@@ -1,6 +1,6 @@
 //! Connections of a query that count what each worker does: tasks, their rows and their time.
 //!
-//! A worker sends the metrics of a task when it has ended, on the connection over which the plan of the task came.
+//! A worker sends the metrics of a task when the task has ended, on the connection that brought its plan.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ use url::Url;
 use super::Link;
 use crate::Access;
 
-/// Connects to workers, and counts for each.
+/// Resolver of connections to workers that counts for each worker.
 #[derive(Clone)]
 pub(super) struct CountedChannels {
     pub access: Access,
@@ -101,7 +101,7 @@ impl Link {
         self.busy_ms.fetch_add(ms, Ordering::Relaxed);
     }
 
-    /// Counts from nothing.
+    /// Resets the counts.
     pub(super) fn count_anew(&self) {
         for count in [&self.rows, &self.parts, &self.busy_ms] {
             count.store(0, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Parts on their way: asked of workers in any order, handed over in the order of their numbers.
+//! Sends the parts of a job to workers, which answer in any order, and returns the answers in the order of their
+//! numbers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use super::{Cluster, PARTS_PER_WORKER, WorkerReport};
 use crate::protocol::{AboutPart, Job, pack, unpack};
 use crate::{Error, Result};
 
-/// Parts in memory for each that a worker is given: while one is slow, others go on.
+/// Parts in memory for each part that workers work on at once: while one is slow, the others continue.
 const PARTS_AHEAD: usize = 3;
 
-/// How a job was shared.
+/// How a job was shared among workers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
     /// Parts of the job.
@@ -31,7 +32,7 @@ pub struct Shares {
 
 /// The answer to a part.
 pub struct Answer {
-    /// What is told of it.
+    /// Metadata of the answer.
     pub about: AboutPart,
     /// Its bytes.
     pub payload: Bytes,
@@ -49,7 +50,8 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
-    /// Begins a job with the answers that are there. Its methods block, on threads that are none of the runtime.
+    /// Begins a job with the answers that are already stored. [`Self::take`] blocks, so it must not be called on a
+    /// thread of the runtime.
     pub fn new(cluster: &Arc<Cluster>, files: &JobFiles, runtime: Handle, job: Job) -> Self {
         Self {
             cluster: Arc::clone(cluster),
@@ -62,18 +64,18 @@ impl Dispatch {
         }
     }
 
-    /// Rows after which a part ends.
+    /// Returns the number of rows after which a part ends.
     pub fn part_rows(&self) -> usize {
         self.cluster.part_rows()
     }
 
-    /// Whether an answer has to be taken before the next part is asked.
+    /// Returns whether an answer has to be taken before the next part is asked.
     pub fn is_full(&self) -> bool {
         let places = PARTS_PER_WORKER * self.cluster.left().len().max(1);
         self.waiting.len() >= PARTS_AHEAD * places
     }
 
-    /// Asks the next part.
+    /// Has the next part answered.
     ///
     /// # Errors
     /// The job cannot be written as JSON.
@@ -102,17 +104,17 @@ impl Dispatch {
         Ok(())
     }
 
-    /// The answer to the first part that was asked and not taken; `None` if there is none. Blocks.
+    /// Returns the answer to the first part that was asked and not taken yet; `None` if there is none. Blocks.
     ///
     /// # Errors
-    /// Nobody can answer it.
+    /// No worker can answer it, or the stored answers cannot be read or written.
     pub fn take(&mut self) -> Option<Result<Answer>> {
         let next = self.waiting.pop_front()?;
         let answer = self.runtime.block_on(next);
         Some(answer.unwrap_or_else(|error| Err(Error::Part(error.to_string()))))
     }
 
-    /// How the job was shared so far.
+    /// Returns how the job was shared so far.
     pub fn shares(&self) -> Shares {
         Shares {
             parts: self.asked,

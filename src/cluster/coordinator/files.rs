@@ -1,6 +1,6 @@
-//! Input and output of a bulk job: local files, or objects that are read to and sent from temporary ones.
+//! Input and output of a bulk job: local files, or objects that are downloaded to or uploaded from temporary files.
 //!
-//! A job that was done already, with the same question, input and output, is not done again.
+//! A job that is already done, with the same question, input and output, is not repeated.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use crate::{Error, Result};
 use toise_publish::remote::Remote;
 use toise_publish::retry::RetryPolicy;
 
-/// What tells the URL of an object from the path of a file.
+/// Distinguishes the URL of an object from the path of a file.
 const SCHEME_END: &str = "://";
 
 /// The files of a job.
 pub struct JobFiles {
     /// Where the input can be read.
     pub input: PathBuf,
-    /// Where the output is to be written.
+    /// Where to write the output.
     pub output: PathBuf,
     pub(super) parts: PartStore,
-    /// BLAKE3 of the question.
+    /// BLAKE3 of question and input.
     job: String,
     destination: Option<(Remote, String)>,
     _scratch: TempDir,
@@ -34,7 +34,7 @@ fn is_object(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| text.contains(SCHEME_END))
 }
 
-/// The digest of a file, after some text, and its length.
+/// Returns the digest of some bytes followed by a file, and the length of the file.
 fn digest(before: &[u8], path: &Path) -> Result<(String, u64)> {
     let mut hasher = blake3::Hasher::new();
     hasher.update(before);
@@ -45,7 +45,8 @@ fn digest(before: &[u8], path: &Path) -> Result<(String, u64)> {
 }
 
 impl JobFiles {
-    /// Reads the input here if it is an object. `question` is all that decides the output besides the input.
+    /// Opens the files of a job, and downloads the input if it is an object. `question` is everything besides the input
+    /// that determines the output.
     ///
     /// # Errors
     /// A URL is wrong, or a file or an object cannot be read.
@@ -83,7 +84,7 @@ impl JobFiles {
         })
     }
 
-    /// What was reported of this very job, if its output is there, complete and unchanged.
+    /// Returns the report of this job if it is already done and its output is there, complete and unchanged.
     ///
     /// # Errors
     /// The store does not answer.
@@ -93,17 +94,18 @@ impl JobFiles {
             return Ok(None);
         };
         let is_there = match &self.destination {
-            // Object stores keep checksums of their own.
+            // Object stores have their own checksums, so the length suffices.
             Some((remote, name)) => remote.length(name).await? == Some(manifest.bytes),
             None => digest(b"", &self.output).is_ok_and(|(digest, _)| digest == manifest.output),
         };
         Ok(is_there.then_some(manifest.report))
     }
 
-    /// Brings a complete output to its place, and deletes the answers it was made of.
+    /// Uploads a complete output if its destination is an object, writes the manifest, and deletes the answers it was
+    /// made of.
     ///
     /// # Errors
-    /// It cannot be read, or the store does not answer.
+    /// The output cannot be read, or the store does not answer.
     pub async fn finish(&self, report: &impl Serialize) -> Result<()> {
         let (output, bytes) = digest(b"", &self.output)?;
         if let Some((remote, name)) = &self.destination {

@@ -1,4 +1,4 @@
-//! Rows of a file of addresses, answered by workers.
+//! Has workers answer the rows of a file of addresses.
 
 use std::io;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use super::dispatch::Dispatch;
 use crate::{Error, Result};
 use toise_geocode::file::rows::{RowAnswer, RowAnswers, RowCells, RowQuestion};
 
-/// Maximum rows of a part: a block of a file is shared among several workers.
+/// Maximum rows of a part, so that several workers share a block of a file.
 const PART_ROWS_MAX: usize = 1_024;
 
-/// Asks workers. Rows are answered block by block of the file, each block shared among all.
+/// Answers of workers to rows. Rows are answered block by block of the file; all workers share each block.
 pub struct SharedRows(Mutex<Dispatch>);
 
 impl SharedRows {
-    /// Asks what `dispatch` asks.
+    /// Creates it from the parts of a job.
     pub fn new(dispatch: Dispatch) -> Self {
         Self(Mutex::new(dispatch))
     }
 
-    /// The parts, when all is done.
+    /// Returns the parts when all rows are answered.
     pub fn into_dispatch(self) -> Dispatch {
         self.0.into_inner()
     }

@@ -1,5 +1,5 @@
-//! Bulk estimates and matches, answered by workers: blocks of rows go out in parts and come back as the same blocks of
-//! answers, so that the output is the local command's, byte for byte.
+//! Has workers answer bulk estimates and matches. Blocks of rows are sent in parts and come back as the same blocks of
+//! answers, so the output is identical to the local command's, byte for byte.
 
 use arrow::array::RecordBatch;
 use serde::de::DeserializeOwned;
@@ -16,10 +16,10 @@ fn elsewhere(error: Error) -> portfolio::Error {
     portfolio::Error::Elsewhere(Box::new(error))
 }
 
-/// Has all blocks answered, and hands the answers over in their order.
+/// Has workers answer all blocks, and passes the answers to `answers` in the order of the blocks.
 ///
 /// # Errors
-/// The rows cannot be read, nobody can answer them, or the answers are not taken.
+/// The rows cannot be read, no worker can answer them, or `answers` fails.
 pub fn share<C: DeserializeOwned>(
     dispatch: &mut Dispatch,
     blocks: &mut Blocks<'_>,
@@ -54,7 +54,7 @@ fn ask(dispatch: &mut Dispatch, part: &[RecordBatch]) -> std::result::Result<(),
     dispatch.ask(&payload).map_err(elsewhere)
 }
 
-/// Hands over the answer to the next part; `false` if there is none.
+/// Passes on the answer to the next part; `false` if there is none.
 fn take<C: DeserializeOwned>(
     dispatch: &mut Dispatch,
     answers: &mut Answers<'_, C>,
@@ -69,7 +69,7 @@ fn take<C: DeserializeOwned>(
     Ok(true)
 }
 
-/// The blocks of an answer with their statistics.
+/// Reads the blocks of an answer with their statistics.
 fn read<C: DeserializeOwned>(answer: Answer) -> Result<Vec<(RecordBatch, C)>> {
     let batches = decode(&answer.payload)?;
     let counts = answer.about.counts.into_iter();

@@ -1,7 +1,8 @@
-//! The side of a command: its workers, and what becomes of them.
+//! The command's side: connects to workers, gives them work and drops those that fail.
 //!
-//! Every worker is asked who it is before work begins; one with other data is an error, one that does not answer is left
-//! out. A worker that fails later is dropped for the rest of the command, which says so; its work goes to the others.
+//! Every worker is asked for its identity before work begins. A worker with other data is an error, unless [`Refusals`]
+//! says that it is left out; one that does not answer is left out. A worker that fails later is dropped for the rest of
+//! the command, which tells the user; the others do its work.
 
 mod counted;
 pub mod dispatch;
@@ -33,41 +34,41 @@ use crate::identity::Identity;
 use crate::protocol::{AboutPart, IDENTIFY, Introduction, MESSAGE_BYTES_MAX, PART};
 use crate::{Access, Error, Result};
 
-/// Maximum wait for a worker to say who it is.
+/// Maximum wait for a worker to identify itself.
 const IDENTIFY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum wait for the answer to a part.
 const PART_TIMEOUT: Duration = Duration::from_secs(600);
 /// Parts that a worker is given at once: it works on one while the next arrives.
 const PARTS_PER_WORKER: usize = 2;
 
-/// Tells the user something, in a line.
+/// Function that shows the user a line of text.
 pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What becomes of a worker that has other data, or does not admit the caller.
+/// How to treat a worker that has other data or does not admit the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusals {
-    /// Nothing is done without it.
+    /// The command fails.
     Fail,
-    /// The others do its work.
+    /// It is left out, and the others do its work.
     LeaveOut,
 }
 
-/// What one worker did.
+/// The work of one worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerReport {
     /// Its address.
     pub worker: String,
-    /// Rows that it answered, or gave from its tasks of a query.
+    /// Rows that it answered, or returned from its tasks of a query.
     pub rows: u64,
-    /// Parts that it answered, or tasks.
+    /// Parts or tasks that it answered.
     pub parts: u64,
-    /// Time it worked on them, seconds; times of parts at once add up.
+    /// Time it worked on them, seconds; times of concurrent parts add up.
     pub seconds: f64,
-    /// Whether it failed meanwhile.
+    /// Whether it failed.
     pub is_lost: bool,
 }
 
-/// One worker.
+/// Connection to one worker, and the counts of its work.
 #[derive(Debug)]
 struct Link {
     url: Url,
@@ -84,7 +85,7 @@ impl Link {
         self.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Asks for an action, whose answer is one message.
+    /// Requests an action, whose answer is one message.
     async fn ask(
         &self,
         action: &'static str,
@@ -125,19 +126,19 @@ pub struct Cluster {
     access: Access,
     identity: Identity,
     links: Vec<Arc<Link>>,
-    /// Workers that did not answer at first.
+    /// Workers that did not answer when the command connected.
     silent: Vec<Url>,
-    /// Places for parts on workers, by the worker's index.
+    /// Free places for parts, each as the index of its worker.
     places: Mutex<VecDeque<usize>>,
-    /// That there is a place, or no worker.
+    /// Signals that a place is free or a worker is lost.
     changed: Notify,
     tell: Tell,
 }
 
-/// The addresses of a list separated by commas.
+/// Parses a list of addresses separated by commas.
 ///
 /// # Errors
-/// One is no URL.
+/// One is not a URL.
 pub fn addresses(list: &str) -> Result<Vec<Url>> {
     let mut found = Vec::new();
     for text in list.split(',').map(str::trim) {
@@ -156,10 +157,10 @@ pub fn addresses(list: &str) -> Result<Vec<Url>> {
 }
 
 impl Cluster {
-    /// Asks every worker who it is; the data of all must be that of `identity`.
+    /// Connects to the workers and asks each for its identity, which must agree with `identity`.
     ///
     /// # Errors
-    /// An address is refused; unless such workers are left out, one refuses or has other data, or none answers.
+    /// An address is refused. With [`Refusals::Fail`], also if a worker refuses or has other data, or if none answers.
     pub async fn connect(
         access: Access,
         urls: &[Url],
@@ -230,17 +231,17 @@ impl Cluster {
         }))
     }
 
-    /// What the workers and this command have.
+    /// Returns the identity of the data that the workers and this command have.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Rows after which a part ends.
+    /// Returns the number of rows after which a part ends.
     fn part_rows(&self) -> usize {
         self.access.part_rows()
     }
 
-    /// What each worker did so far.
+    /// Returns what each worker has done so far.
     pub fn report(&self) -> Vec<WorkerReport> {
         let report = |link: &Arc<Link>| WorkerReport {
             worker: link.url.to_string(),
@@ -252,20 +253,20 @@ impl Cluster {
         self.links.iter().map(report).collect()
     }
 
-    /// Workers that did not answer, or failed.
+    /// Returns the workers that did not answer, or failed.
     fn lost(&self) -> Vec<Url> {
         let lost = self.links.iter().filter(|link| link.is_lost());
         let lost = lost.map(|link| link.url.clone());
         self.silent.iter().cloned().chain(lost).collect()
     }
 
-    /// Workers that did not fail.
+    /// Returns the workers that did not fail.
     fn left(&self) -> Vec<Arc<Link>> {
         let left = self.links.iter().filter(|link| !link.is_lost());
         left.cloned().collect()
     }
 
-    /// Gives a worker no more work.
+    /// Marks a worker as lost, so that it gets no more work, and tells the user.
     fn drop_worker(&self, link: &Link, reason: &str) {
         if link.is_lost.swap(true, Ordering::Relaxed) {
             return;
@@ -304,10 +305,11 @@ impl Cluster {
         self.changed.notify_waiters();
     }
 
-    /// Has a part answered, by another worker if one fails. `read` takes the answer; one that cannot be read is a failure.
+    /// Has a worker answer a part, and another one if it fails. `read` reads the answer; an answer that it cannot read
+    /// counts as a failure.
     ///
     /// # Errors
-    /// No worker is left, or a worker says that none could answer.
+    /// No worker is left, or a worker says that no worker could answer.
     async fn answer<T>(
         &self,
         number: u64,
@@ -339,8 +341,8 @@ impl Cluster {
         }
     }
 
-    /// Asks all workers again who they are, and drops those that do not answer, were started anew or have other data.
-    /// Returns whether any was dropped.
+    /// Asks all workers again for their identity, and drops those that do not answer, have restarted or have other
+    /// data. Returns whether any was dropped.
     async fn examine(&self) -> bool {
         let left = self.left();
         let said = join_all(left.iter().map(|link| link.identify())).await;
@@ -361,7 +363,7 @@ impl Cluster {
     }
 }
 
-/// Whether a worker answers, but not to this command.
+/// Returns whether a worker answers but refuses this command.
 fn is_refusal(status: &Status) -> bool {
     matches!(
         status.code(),

@@ -1,8 +1,9 @@
-//! Answers of parts that are there already: a folder beside the output, on disk or on object storage.
+//! Stores answers to parts in a folder next to the output, on disk or on object storage.
 //!
-//! An answer is an object whose name has the number of the part and the digest of the question: job and rows. It is created
-//! whole or not at all, and its content ends with a digest of its own, so that it is used when the same is asked again and
-//! never otherwise. When the output is complete, the answers are deleted, and a manifest says what it was made of.
+//! An answer is an object named after the number of the part and the digest of the question (job and rows). It is
+//! created whole or not at all, and its content ends with its digest, so it is used only if it is whole and the same
+//! question is asked again. When the output is complete, the answers are deleted, and a manifest records what it was
+//! made of.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,20 +20,20 @@ use crate::{Error, Result};
 use toise_publish::remote::Remote;
 use toise_publish::retry::RetryPolicy;
 
-/// What is added to the name of an output.
+/// Suffix of the folder's name, after the name of the output.
 const SUFFIX: &str = ".parts";
 /// Extension of answers.
 const EXTENSION: &str = "part";
 /// Name of the manifest.
 const MANIFEST: &str = "manifest.json";
-/// Maximum bytes of a manifest: fifty for each part.
+/// Maximum bytes of a manifest; each part takes about fifty.
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of a digest.
 const DIGEST_BYTES: usize = blake3::OUT_LEN;
 /// Hexadecimal digits of a digest in a name.
 const NAME_DIGITS: usize = 32;
 
-/// What an output was made of.
+/// Record of what an output was made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     /// BLAKE3 of the question: job and input.
@@ -41,7 +42,7 @@ pub(super) struct Manifest {
     pub output: String,
     /// Length of the output.
     pub bytes: u64,
-    /// What was reported of it.
+    /// Report of the job.
     pub report: serde_json::Value,
     /// Names of the answers in their order: number and digest of the question.
     pub parts: Vec<String>,
@@ -52,7 +53,7 @@ pub(super) struct Manifest {
 pub(super) struct PartStore {
     remote: Remote,
     folder: String,
-    /// The folder on disk, if it is there.
+    /// The folder, if it is on disk.
     disk: Option<PathBuf>,
     /// Names of the answers that were there at the beginning.
     found: Arc<BTreeMap<String, ()>>,
@@ -60,17 +61,17 @@ pub(super) struct PartStore {
     used: Arc<Mutex<BTreeMap<u64, String>>>,
 }
 
-/// The name of the answer to a part.
+/// Returns the name of the answer to a part.
 fn name(number: u64, question: &[u8]) -> String {
     let digest = blake3::hash(question).to_hex();
     format!("{number:08}-{}.{EXTENSION}", &digest[..NAME_DIGITS])
 }
 
 impl PartStore {
-    /// The answers beside an output on disk.
+    /// Opens the answers next to an output on disk.
     ///
     /// # Errors
-    /// The folder cannot be made or read.
+    /// The folder cannot be created or read.
     pub async fn beside(output: &Path) -> Result<Self> {
         let absolute = std::path::absolute(output).map_err(Error::io(output))?;
         let folder = absolute.parent().unwrap_or(&absolute);
@@ -87,7 +88,7 @@ impl PartStore {
         })
     }
 
-    /// The answers beside an output on object storage.
+    /// Opens the answers next to an output on object storage.
     ///
     /// # Errors
     /// They cannot be listed.
@@ -108,7 +109,7 @@ impl PartStore {
         format!("{}/{name}", self.folder)
     }
 
-    /// The answer to a part, if it is there and whole.
+    /// Returns the stored answer to a part, if it is whole, and notes that the part belongs to the output.
     ///
     /// # Errors
     /// The store does not answer.
@@ -130,10 +131,10 @@ impl PartStore {
         Ok(is_whole.then(|| found.slice(..content.len())))
     }
 
-    /// Keeps the answer to a part; durable when it returns.
+    /// Stores the answer to a part. Returns once it is durable.
     ///
     /// # Errors
-    /// The store does not take it.
+    /// The store does not accept it.
     pub async fn keep(&self, number: u64, question: &[u8], answer: &[u8]) -> Result<()> {
         let mut content = BytesMut::with_capacity(answer.len() + DIGEST_BYTES);
         content.extend_from_slice(answer);
@@ -142,7 +143,7 @@ impl PartStore {
         Ok(self.remote.replace(&path, &content.freeze()).await?)
     }
 
-    /// The manifest that a complete output left.
+    /// Returns the manifest of a complete output; `None` if there is none that can be read.
     ///
     /// # Errors
     /// The store does not answer.
@@ -152,7 +153,7 @@ impl PartStore {
         Ok(found.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 
-    /// Names of the answers that belong to the output, in their order.
+    /// Returns the names of the answers that belong to the output, in their order.
     pub fn used(&self) -> Vec<String> {
         self.used.lock().values().cloned().collect()
     }
@@ -175,7 +176,7 @@ impl PartStore {
     }
 }
 
-/// Deletes what a killed command left half written; only the manifest stays.
+/// Deletes half-written files of a killed command; only the manifest stays.
 fn remove_drafts(folder: &Path) -> Result<()> {
     for file in fs::read_dir(folder).map_err(Error::io(folder))? {
         let path = file.map_err(Error::io(folder))?.path();

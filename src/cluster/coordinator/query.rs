@@ -1,8 +1,8 @@
-//! Queries whose plans are run by workers.
+//! Runs queries on workers.
 //!
-//! The engine cuts a plan into stages and gives each worker a task of every stage. It fails a query when a worker dies;
-//! here the worker is dropped and the query run again on the others. Rows are shown when all are there: until then they
-//! wait in a file without a name.
+//! The engine cuts a plan into stages and gives each worker a task of every stage. If a worker dies, the engine fails
+//! the query; this module drops the worker and runs the query again on the others. Rows are returned only when all have
+//! arrived; until then they are in an unnamed temporary file.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek};
@@ -40,15 +40,15 @@ use toise_engine::session::{STORE, Session};
 use toise_sql::SqlError;
 use toise_sql::limits::Limit;
 
-/// Bytes of a scan for which a task is worth its while: whoever names workers wants all of them.
+/// Bytes of a scan that justify a task: 1, because a user who names workers wants all of them to be used.
 const SCAN_BYTES_PER_TASK: usize = 1;
-/// Maximum wait for what workers tell of their tasks after the last row.
+/// Maximum wait for the metrics of tasks after the last row.
 const METRICS_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a query may fail with.
+/// The error of a query.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What an answer that waits here may have.
+/// Limits on an answer that is spooled here.
 #[derive(Clone, Copy, Debug)]
 pub struct SpoolLimits {
     /// Maximum rows.
@@ -58,18 +58,18 @@ pub struct SpoolLimits {
 }
 
 impl SpoolLimits {
-    /// As much as the disk holds.
+    /// No limits except the space on disk.
     pub const NONE: Self = Self {
         rows_max: u64::MAX,
         bytes_max: u64::MAX,
     };
 }
 
-/// What became of a query that was to be shared.
+/// Outcome of running a query on workers.
 pub(super) enum Shared {
-    /// All its rows are there.
+    /// All its rows have arrived.
     Answered(QueryRows),
-    /// Workers cannot run it, in words.
+    /// Workers cannot run it; the reason in words.
     Impossible(String),
 }
 
@@ -89,7 +89,7 @@ pub struct QueryRows {
     pub batches: SendableRecordBatchStream,
 }
 
-/// Why a plan is not for workers; `None` if it is.
+/// Returns why workers cannot run a plan; `None` if they can.
 fn obstacle(plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
     let mut found = None;
     for_each_leaf(plan, |leaf| {
@@ -108,13 +108,13 @@ fn for_each_leaf(plan: &Arc<dyn ExecutionPlan>, mut visit: impl FnMut(&Arc<dyn E
     });
 }
 
-/// The files of the lake that a leaf of a plan reads.
+/// Returns the scan of files that a leaf of a plan is; `None` for other leaves.
 fn scan_of(leaf: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
     let source = leaf.downcast_ref::<DataSourceExec>();
     source.and_then(|exec| exec.data_source().downcast_ref::<FileScanConfig>())
 }
 
-/// Bytes of the data files, or of the ranges of them, that a plan scans.
+/// Returns the bytes of the data files, or of the ranges of them, that a plan scans.
 pub(super) fn scanned_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     let mut bytes = 0;
     for_each_leaf(plan, |leaf| {
@@ -143,7 +143,7 @@ fn obstacle_of_leaf(leaf: &Arc<dyn ExecutionPlan>) -> Option<String> {
     }
     let mut files = scan.file_groups.iter().flat_map(|group| group.files());
     files.find_map(|file| {
-        // Rows that changed since the files were written are hidden by extensions, which a plan that is sent lacks.
+        // Extensions hide rows that changed since the files were written; a plan that is sent lacks them.
         if !file.extensions.is_empty() {
             return Some("a table has changes that are not in its files".to_owned());
         }
@@ -155,10 +155,10 @@ fn obstacle_of_leaf(leaf: &Arc<dyn ExecutionPlan>) -> Option<String> {
 }
 
 impl Cluster {
-    /// Runs a query on the workers. What they cannot run is run here.
+    /// Runs a query on the workers, or here if they cannot run it.
     ///
     /// # Errors
-    /// The query fails, also on one machine, or no worker is left.
+    /// The query fails, as it would on one machine, or no worker is left.
     pub async fn query(
         &self,
         terms: &QueryTerms,
@@ -175,7 +175,7 @@ impl Cluster {
         Ok(as_they_come(session, rows))
     }
 
-    /// Runs a query on the workers, if they can. `plan` is its plan without them.
+    /// Runs a query on the workers, if they can run it. `plan` is its plan without workers.
     ///
     /// # Errors
     /// The query fails, its answer reaches a limit, or no worker is left.
@@ -205,9 +205,9 @@ impl Cluster {
             let state = self.distributing(state, &links, &headers)?;
             let plan = match state.create_physical_plan(&logical).await {
                 Ok(plan) => plan,
-                // It was planned before, without workers.
+                // Planning without workers succeeded before, so the query itself is valid.
                 Err(error) => {
-                    // Errors of the engine go on with advice to its developers.
+                    // Further lines of the engine's errors are advice to its developers.
                     let error = error.strip_backtrace();
                     let error = error.lines().next().unwrap_or_default();
                     let reason = format!("no plan for workers ({error})");
@@ -241,7 +241,7 @@ impl Cluster {
         }
     }
 
-    /// The state of a session, but that it gives its plans to workers.
+    /// Returns the state of a session, changed so that workers run its plans.
     fn distributing(
         &self,
         state: SessionState,
@@ -263,7 +263,7 @@ impl Cluster {
     }
 }
 
-/// Whether the engine lacks what a plan needs to be sent.
+/// Returns whether the engine cannot send the plan because it does not implement something.
 fn is_not_offered(error: &Failure) -> bool {
     let error = error.downcast_ref::<DataFusionError>();
     error.is_some_and(|error| matches!(error.find_root(), DataFusionError::NotImplemented(_)))
@@ -273,11 +273,11 @@ fn is_limit(error: &Failure) -> bool {
     matches!(error.downcast_ref(), Some(SqlError::Limit(_)))
 }
 
-/// Rows that nobody but this process has a part in.
+/// Returns the rows of a query that this process runs alone.
 fn as_they_come(session: Session, rows: SendableRecordBatchStream) -> QueryRows {
     let schema = rows.schema();
     let batches = rows.map(move |batch| {
-        // The session holds the files that the rows are read from.
+        // The session keeps the files open that the rows are read from.
         let _open = &session;
         batch
     });
@@ -287,7 +287,7 @@ fn as_they_come(session: Session, rows: SendableRecordBatchStream) -> QueryRows 
     }
 }
 
-/// Runs a plan to its end, and gives its rows afterwards.
+/// Runs a plan to its end, then returns its rows.
 async fn answered(
     task: Arc<TaskContext>,
     plan: Arc<dyn ExecutionPlan>,
@@ -308,7 +308,7 @@ async fn answered(
         }
     }
     if let Some(distributed) = plan.downcast_ref::<DistributedExec>() {
-        // Metrics come after the last row; a report without some of them is no failure.
+        // Metrics come after the last row; the report may lack some of them.
         let _ = tokio::time::timeout(METRICS_TIMEOUT, distributed.wait_for_metrics()).await;
     }
     let spool = spool.into_inner()?;
@@ -322,7 +322,7 @@ async fn answered(
     })
 }
 
-/// The error of a query without the frames of the engine.
+/// Removes the engine's backtrace from the error of a query.
 fn readable(error: Failure) -> Failure {
     match error.downcast::<DataFusionError>() {
         Ok(error) => error.strip_backtrace().into(),

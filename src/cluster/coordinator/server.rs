@@ -1,7 +1,7 @@
-//! The workers of a server: large queries of keys are run on them, all others in the server.
+//! Runs large SQL queries of a server's keys on workers; the server runs all others.
 //!
-//! A query must not fail for want of workers. One that lags behind the server's data, does not answer or dies is left
-//! out, and what no worker can run, or could not finish, the server answers itself.
+//! A query must not fail because of the workers. A worker that lags behind the server's data, does not answer or dies
+//! is left out. The server itself answers what workers cannot run or did not finish.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,23 +25,23 @@ use toise_sql::SqlError;
 use toise_sql::settings::ClusterSettings;
 use toise_sql::workers::{PlannedQuery, Workers};
 
-/// How long a worker that did not answer is not asked again.
+/// Pause before a worker that did not answer, or failed, is asked again.
 const REST: Duration = Duration::from_secs(30);
 /// Bytes of a mebibyte.
 const MIB: u64 = 1 << 20;
 
-/// What the functions of a server depend on.
+/// What the SQL functions of a server depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InUse {
-    /// Its model and its index of addresses, as [`Identity::in_use`] tells.
+    /// Its model and its index of addresses, from [`Identity::in_use`].
     pub identity: Identity,
     /// Valuation date of estimates that give none.
     pub today: NaiveDate,
-    /// Whether what sales do not record adjusts prices.
+    /// Whether features that sales do not record adjust prices.
     pub has_adjustments: bool,
 }
 
-/// What became of the queries of a server that were large enough for workers.
+/// Counts of the outcomes of queries that were large enough for workers.
 #[derive(Debug, Default)]
 pub struct Outcomes {
     shared: AtomicU64,
@@ -49,7 +49,7 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// Each outcome with the number of queries: answered by workers, and by the server itself.
+    /// Returns each outcome with the number of queries: answered by workers, and by the server itself.
     pub fn counts(&self) -> [(&'static str, u64); 2] {
         [("shared", &self.shared), ("here", &self.here)]
             .map(|(outcome, count)| (outcome, count.load(Ordering::Relaxed)))
@@ -67,7 +67,8 @@ pub struct ServerWorkers {
 }
 
 impl ServerWorkers {
-    /// The workers that the settings name; `None` if they name none. They are first asked when there is a query for them.
+    /// Returns the workers that the settings name; `None` if they name none. They are not contacted until there is a
+    /// query for them.
     ///
     /// # Errors
     /// An address is refused, or certificates cannot be read.
@@ -93,12 +94,12 @@ impl ServerWorkers {
         }))
     }
 
-    /// What became of the queries so far.
+    /// Returns the counts of outcomes.
     pub fn outcomes(&self) -> Arc<Outcomes> {
         Arc::clone(&self.outcomes)
     }
 
-    /// The workers that are not resting.
+    /// Returns the workers that are not resting.
     fn awake(&self) -> Vec<Url> {
         let mut resting = self.resting.lock();
         resting.retain(|_, since| since.elapsed() < REST);
@@ -106,7 +107,7 @@ impl ServerWorkers {
         awake.cloned().collect()
     }
 
-    /// Runs a query whose plan is `plan` without workers.
+    /// Runs a query on the workers, if possible; `plan` is its plan without them.
     async fn attempt(
         &self,
         query: PlannedQuery<'_>,
@@ -143,7 +144,7 @@ impl ServerWorkers {
 #[async_trait]
 impl Workers for ServerWorkers {
     fn state(&self) -> String {
-        // Dates and texts: nothing that JSON could not hold.
+        // It consists of dates, texts and flags, which can always be written as JSON.
         serde_json::to_string(&(self.in_use)()).unwrap_or_default()
     }
 
@@ -151,7 +152,7 @@ impl Workers for ServerWorkers {
         &self,
         query: PlannedQuery<'_>,
     ) -> std::result::Result<Option<SendableRecordBatchStream>, SqlError> {
-        // An error of the plan is reported by whoever runs the query here.
+        // The server then runs the query itself and reports the error.
         let Ok(plan) = query.frame.clone().create_physical_plan().await else {
             return Ok(None);
         };

@@ -1,5 +1,5 @@
-//! The worker of a replica goes over to each publication of its writer: all tables change in one step, and work that began
-//! with the former snapshot ends with it.
+//! Switches the worker of a replica to each publication of its writer. All tables change in one step, and work that
+//! began on the former snapshot finishes on it.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use toise_publish::follow::{Failure, User};
 use toise_publish::manifest::Manifest;
 use toise_publish::replica::Replica;
 
-/// What a worker holds of the publications it follows.
+/// The data of a worker that follows publications.
 pub struct HeldReplica {
     held: Arc<Held>,
     number: Option<u64>,
 }
 
 impl HeldReplica {
-    /// From now on, tables change with publications alone.
+    /// Creates it; from then on, tables change only with publications.
     pub fn new(held: Arc<Held>, replica: &Replica) -> Self {
         held.engine().hold();
         let number = replica.installed().map(|manifest| manifest.number);

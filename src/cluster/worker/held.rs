@@ -1,7 +1,7 @@
-//! The data of a worker, open: tables, the model, the index of addresses, and the jobs it works on.
+//! The open data of a worker: tables, the model, the index of addresses, and the jobs it works on.
 //!
-//! Whatever is opened for a job or a query is compared with what the command asks for, before and after it was opened, so
-//! that a snapshot, a model or an index that changes in between is never taken for another.
+//! Before and after something is opened for a job or a query, the worker's data are compared with what the command asks
+//! for, so that a snapshot, a model or an index that changes in between is never taken for another.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -20,16 +20,16 @@ use toise_geocode::table as ban;
 use toise_opendata::{OpenData, dpe, dvf};
 use toise_sql::limits::QueryLimits;
 
-/// Jobs that stay open: those of a few commands at once.
+/// Maximum jobs that stay open: enough for a few commands at once.
 const JOBS_OPEN_MAX: usize = 4;
 
-/// What a worker answers from.
+/// The data that a worker answers from.
 pub struct Held {
     data: PathBuf,
     engine: Arc<Engine>,
     limits: QueryLimits,
     threads: usize,
-    /// Names this process.
+    /// Identifier of this process.
     process: String,
     jobs: Mutex<VecDeque<(Job, Arc<OpenJob>)>>,
     /// The model last opened, with the identity it was opened under.
@@ -37,7 +37,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Opens the tables of a data folder. `limits` and `threads` are those of the plans of one query.
+    /// Opens the tables of a data folder. `limits` and `threads` apply to the plans of one query.
     ///
     /// # Errors
     /// A table cannot be opened.
@@ -55,22 +55,22 @@ impl Held {
         })
     }
 
-    /// The tables.
+    /// Returns the engine with the tables.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
-    /// The folder.
+    /// Returns the data folder.
     pub(super) fn data(&self) -> &Path {
         &self.data
     }
 
-    /// Limits of the plans of one query, and the threads they are made for.
+    /// Returns the limits of the plans of one query, and the number of threads they are made for.
     pub(super) fn limits(&self) -> (QueryLimits, usize) {
         (self.limits, self.threads)
     }
 
-    /// What this worker has now.
+    /// Returns the identity of the data that this worker has now.
     ///
     /// # Errors
     /// A file of the folder cannot be read.
@@ -83,7 +83,7 @@ impl Held {
         Ok(Identity::of(&self.data)?.with_tables(tables))
     }
 
-    /// What this worker says of itself.
+    /// Returns the answer of this worker to a request for its identity.
     pub(super) fn introduction(&self) -> Result<Introduction> {
         Ok(Introduction {
             identity: self.identity()?,
@@ -91,10 +91,10 @@ impl Held {
         })
     }
 
-    /// Opens something that is of an identity.
+    /// Opens something, and checks before and after that this worker has the data of an identity.
     ///
     /// # Errors
-    /// This worker has something else, which the error names, or it cannot be opened.
+    /// This worker has other data, which the error names, or it cannot be opened.
     pub(super) fn opened<T>(
         &self,
         wanted: &Identity,
@@ -116,12 +116,12 @@ impl Held {
         }
     }
 
-    /// The job, open. Jobs that were opened last stay so.
+    /// Returns the open job, opening it if needed. The jobs opened last stay open.
     ///
     /// # Errors
     /// As for [`Self::opened`].
     pub(super) fn job(&self, job: &Job) -> Result<Arc<OpenJob>> {
-        // Held while it is opened: the parts that follow need the same.
+        // The lock is held while the job is opened, because the parts that follow need the same job.
         let mut jobs = self.jobs.lock();
         if let Some((_, open)) = jobs.iter().find(|(known, _)| known == job) {
             return Ok(Arc::clone(open));
@@ -133,12 +133,12 @@ impl Held {
         Ok(open)
     }
 
-    /// The open-data tables.
+    /// Returns the open-data tables.
     pub(super) fn open_data(&self) -> OpenData {
         OpenData::new(Arc::clone(&self.engine))
     }
 
-    /// The current model, for what asks for an identity.
+    /// Returns the current model, for work that asks for an identity.
     pub(super) fn model(&self, wanted: &Identity) -> Result<Arc<Model>> {
         let wanted = wanted.for_estimates();
         let mut known = self.model.lock();
@@ -156,7 +156,7 @@ impl Held {
         Ok(model)
     }
 
-    /// The current model with its options, for what asks for an identity.
+    /// Returns the current model with its options, for work that asks for an identity.
     pub(super) fn valuer(
         &self,
         wanted: &Identity,

@@ -1,8 +1,8 @@
 //! A worker: answers parts of bulk jobs and plans of SQL for commands on other machines.
 //!
-//! It holds the data of a folder ([`Held`]). Plans are run by `datafusion-distributed`, in sessions with the tables and
-//! functions of this folder (`sessions`); parts of bulk jobs by the code of the local commands (`parts`). A replica's
-//! worker follows the publications of its writer (`follow`).
+//! It holds the data of a folder ([`Held`]). `datafusion-distributed` runs plans, in sessions with the functions and
+//! data files of this folder (`sessions`). The code of the local commands answers parts of bulk jobs (`parts`). A
+//! replica's worker follows the publications of its writer (`follow`).
 
 mod follow;
 mod held;
@@ -31,7 +31,7 @@ use toise_telemetry::Metrics;
 use toise_transport::server::{ServerLimits, accept};
 use toise_transport::tls::Tls;
 
-/// Serves commands until `stop` resolves, then finishes what runs within the drain timeout.
+/// Serves commands until `stop` resolves, then finishes running requests within the drain timeout.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<Tls>,

@@ -1,4 +1,4 @@
-//! The answer to a part of a bulk job, by the code of the local command.
+//! Answers a part of a bulk job with the code of the local command.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,11 +21,11 @@ use toise_opendata::bulk::MatchRun;
 use toise_opendata::portfolio::{self, InputRows};
 use toise_opendata::source::Header;
 
-/// A job with what its answers come from.
+/// A job with the data that its answers come from.
 pub(super) enum OpenJob {
-    /// The values of homes.
+    /// Values of homes.
     Estimate(Box<EstimateRun>, Arc<Header>),
-    /// The candidates of matches.
+    /// Candidates of matches.
     Match(Box<MatchRun>, Arc<Header>),
     /// Addresses or positions.
     Geocode(RowQuestion, Box<Geocoder>),
@@ -73,7 +73,7 @@ impl OpenJob {
         })
     }
 
-    /// The answer to a part. Computes on the global rayon pool.
+    /// Answers a part. Computes on the global rayon pool.
     ///
     /// # Errors
     /// The part cannot be read, or a table cannot.
@@ -103,7 +103,7 @@ impl OpenJob {
     }
 }
 
-/// Answers the blocks of a part, each to a batch of its own as the local command does.
+/// Answers the blocks of a part, each with a batch of its own as the local command does.
 fn blocks<C: Serialize + Send>(
     started: Instant,
     part: &[u8],

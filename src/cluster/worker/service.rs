@@ -1,4 +1,4 @@
-//! The actions that commands ask of a worker, as a service of Arrow Flight.
+//! The Arrow Flight service with the actions that commands ask of a worker.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::Held;
 use crate::protocol::{IDENTIFY, Job, PART, unpack};
 use crate::{Error, Result};
 
-/// Parts that are answered at once; further ones wait. Each takes all cores, and has its rows in memory.
+/// Maximum parts answered at once; further ones wait. Each uses all cores and holds its rows in memory.
 const PARTS_AT_ONCE: usize = 2;
 
 type Answer<T> = std::result::Result<Response<T>, Status>;
@@ -37,7 +37,7 @@ impl WorkService {
         }
     }
 
-    /// Runs something that blocks or computes.
+    /// Runs work that blocks or computes on the blocking pool.
     async fn run(
         &self,
         work: impl FnOnce(&Held) -> Result<Bytes> + Send + 'static,
@@ -49,8 +49,8 @@ impl WorkService {
     }
 }
 
-/// The status of an error. A command takes [`Status::invalid_argument`] for an answer that every worker would give, and
-/// anything else for a fault of this one.
+/// Converts an error to a status. A command takes [`Status::invalid_argument`] as an error that every worker would
+/// return, and any other status as a fault of this one.
 fn status(error: Error) -> Status {
     match error {
         Error::Refused { reason, .. } => Status::failed_precondition(reason),

@@ -1,7 +1,7 @@
-//! The sessions in which a worker runs its share of queries: the functions and data files of its folder.
+//! Sessions in which a worker runs its share of queries, with the functions and data files of its folder.
 //!
-//! A plan names files of the lake and functions; tables are not needed. Files are read through the descriptors of the
-//! views that are open, and no other store is registered: a plan cannot read the disk of the worker.
+//! A plan names functions and files of the lake, but no tables. Files are read through the descriptors of the open
+//! views. No other object store is registered, so a plan cannot read the worker's disk.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ use toise_opendata::{address_functions, functions};
 use toise_sql::functions::of_operators;
 use toise_sql::tables::SqlTables;
 
-/// Sessions that stay open: those of a few snapshots or days.
+/// Maximum sessions that stay open; queries on other snapshots or days need another one.
 const SESSIONS_OPEN_MAX: usize = 2;
-/// The store that DataFusion has from the beginning: the disk.
+/// URL of the object store that DataFusion registers by default: the disk.
 const DISK: &str = "file:///";
 
-/// A session, and what it is for.
+/// A session and the terms of its queries.
 type OpenSession = (QueryTerms, Arc<Session>);
 
 /// The sessions of one worker.
@@ -51,7 +51,7 @@ impl Sessions {
         }
     }
 
-    /// The session of a query. Blocks.
+    /// Returns the session of a query, opening it if needed. Blocks.
     fn session(&self, terms: &QueryTerms) -> Result<Arc<Session>> {
         let mut open = self.open.lock();
         if let Some((_, session)) = open.iter().find(|(known, _)| known == terms) {
@@ -126,7 +126,7 @@ impl WorkerSessionBuilder for Sessions {
         let session = opened.map_err(|error| DataFusionError::External(error.into()))?;
         let session = session.map_err(failed)?;
         let state = session.context().state();
-        // What this worker asks of others is of the same query.
+        // Requests of this worker to other workers are for the same query.
         let mut passed = HeaderMap::new();
         passed.extend(headers.get(TERMS).cloned().map(|terms| (TERMS_NAME, terms)));
         let named = state.scalar_functions().values().cloned();
@@ -144,6 +144,6 @@ impl WorkerSessionBuilder for Sessions {
     }
 }
 
-/// The header of [`TERMS`].
+/// [`TERMS`] as a header name.
 const TERMS_NAME: tonic::codegen::http::HeaderName =
     tonic::codegen::http::HeaderName::from_static(TERMS);

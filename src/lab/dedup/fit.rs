@@ -1,11 +1,13 @@
 //! Estimates match weights from compared pairs of which most are not labelled.
 //!
-//! Expectation and maximisation (Winkler, 1988): the weights say how likely each pair is one asset; the pairs, weighted by
-//! that, say how often each level occurs among pairs of one asset and of two; the binary logarithm of the ratio of both is
-//! the new weight (Fellegi and Sunter, 1969); and so on. A pair that a person read keeps the person's verdict.
+//! Uses expectation–maximisation (Winkler, 1988). Each round computes from the weights how likely each pair is one
+//! asset. It then counts how often each level occurs among pairs of one asset and of two, with pairs weighted by that
+//! probability. The binary logarithm of the ratio of the two frequencies is the new weight (Fellegi and Sunter, 1969).
+//! A pair that a person labelled keeps its label.
 //!
-//! The ratio is the right weight if fields are independent. They are not: flats of one building agree in most fields. So in
-//! each round a weight stays within two bits of the one in use, and a person decides what to make of the rest.
+//! The ratio is the right weight if fields are independent. They are not: flats of one building agree in most fields.
+//! So in each round a weight stays within two bits of the one in use, and a person decides about the rest of the
+//! difference.
 
 use serde::Serialize;
 
@@ -14,9 +16,9 @@ use toise_dedup::weights::{FIELDS, WEIGHTS};
 
 /// Pairs added to every count, so that unseen levels are not treated as impossible.
 const SMOOTHING: f64 = 2.0;
-/// Rounds of expectation and maximisation.
+/// Number of rounds of expectation–maximisation.
 const ROUNDS: usize = 10;
-/// How far an estimate may go from the weight in use, bits.
+/// Maximum distance of an estimate from the weight in use, bits.
 const REACH_BITS: f64 = 2.0;
 /// Maximum number of levels in a field.
 const LEVELS_MAX: usize = 12;
@@ -28,13 +30,14 @@ const NOT_COMPARED: u8 = u8::MAX;
 struct ComparedPair {
     levels: [u8; FIELDS],
     one_seller: bool,
-    /// Probability that it is one asset: 0 or 1 where a person read it.
+    /// Probability that it is one asset: 0 or 1 if a person labelled it.
     same: f64,
-    /// Whether a person read it.
+    /// Whether a person labelled it.
     is_labelled: bool,
-    /// What does not come from levels, bits: the prior, the rarity of equal values and lookalikes. It is not fitted.
+    /// Evidence that does not come from levels, bits: the prior, the rarity of equal values and lookalikes. It is not
+    /// fitted.
     other_bits: f64,
-    /// How many pairs it counts as.
+    /// Number of pairs it counts as.
     weight: f64,
 }
 
@@ -58,7 +61,7 @@ pub struct FittedLevel {
     pub different: f64,
     /// Binary logarithm of the ratio of the two frequencies.
     pub ratio_bits: f64,
-    /// The weight estimated: that ratio, but no farther than two bits from the weight in use.
+    /// The estimated weight: that ratio, limited to two bits from the weight in use.
     pub fitted_bits: f64,
     /// Weight in the current table, in bits.
     pub bits_in_use: f32,
@@ -90,8 +93,8 @@ pub struct FittedWeights {
 type LevelTable<T> = [[[T; LEVELS_MAX]; 2]; FIELDS];
 
 impl WeightFitter {
-    /// Adds a pair that counts as `weight` pairs; `same` says whether a person read it as one asset, `None` that nobody
-    /// did. Pairs that are vetoed or belong to programmes are ignored: rules decide them, not weights.
+    /// Adds a pair that counts as `weight` pairs. `same` is a person's label: whether it is one asset; `None` if it has
+    /// no label. Pairs that are vetoed or belong to programmes are ignored, because rules decide them and not weights.
     pub fn add(&mut self, comparison: &Comparison, same: Option<bool>, weight: f64) {
         if comparison.bar.is_some() || comparison.programme {
             return;
@@ -161,7 +164,7 @@ impl WeightFitter {
     }
 }
 
-/// How often each level occurs among pairs of two assets and of one.
+/// Frequencies of each level among pairs of two assets and of one.
 struct LevelCounts {
     counts: LevelTable<[f64; 2]>,
     totals: [f64; 2],
@@ -186,7 +189,7 @@ impl LevelCounts {
         Self { counts, totals }
     }
 
-    /// Binary logarithms of the ratios of both frequencies.
+    /// Returns the binary logarithm of the ratio of the two frequencies of each level.
     fn ratios(&self) -> LevelTable<f64> {
         let mut ratios: LevelTable<f64> = [[[0.0; LEVELS_MAX]; 2]; FIELDS];
         for (field, weights) in WEIGHTS.iter().enumerate() {
@@ -204,7 +207,7 @@ impl LevelCounts {
         ratios
     }
 
-    /// The ratios, near the weights in use; levels that do not occur keep those.
+    /// Returns the ratios, limited to [`REACH_BITS`] from the weights in use; levels that do not occur keep those.
     fn bounded_ratios(&self) -> LevelTable<f64> {
         let (in_use, mut bits) = (weights_in_use(), self.ratios());
         for (field, sellers) in bits.iter_mut().enumerate() {
@@ -224,14 +227,14 @@ impl LevelCounts {
 }
 
 impl ComparedPair {
-    /// The fields that were compared, with their levels.
+    /// Iterates over the compared fields with their levels.
     fn present(&self) -> impl Iterator<Item = (usize, usize)> {
         let levels = self.levels.iter().enumerate();
         let present = levels.filter(|(_, level)| **level != NOT_COMPARED);
         present.map(|(field, level)| (field, usize::from(*level)))
     }
 
-    /// Probability that it is one asset by these weights.
+    /// Returns the probability that it is one asset, by these weights.
     fn probability(&self, bits: &LevelTable<f64>) -> f64 {
         let of_seller = usize::from(self.one_seller);
         let sum: f64 = self

@@ -66,7 +66,7 @@ fn pairs(count: u64) -> u64 {
     count * count.saturating_sub(1) / 2
 }
 
-/// `part / whole`, or 1 if `whole` is 0.
+/// Returns `part / whole`, or 1 if `whole` is 0.
 pub(super) fn share(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 1.0,

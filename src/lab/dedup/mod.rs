@@ -1,8 +1,8 @@
 //! Evaluates deduplication: a stream of adverts with known assets passes through blocking, comparison and assignment as
 //! in ingestion, in memory, and the resulting properties are compared with the assets.
 //!
-//! [`DedupSimulation`] runs the stream; [`Grouping`] measures pairs and clusters of any grouping; [`fit`] derives weights from
-//! the compared pairs. The caller supplies the adverts.
+//! [`DedupSimulation`] runs the stream; [`Grouping`] measures pairs and clusters of any grouping; [`fit`] derives
+//! weights from the compared pairs. The caller supplies the adverts.
 
 pub mod fit;
 mod grouping;
@@ -103,7 +103,7 @@ pub struct DedupSimulation {
     missed: MissedJoins,
     wrongly_joined: u64,
     likely: u64,
-    /// Wrong joins, and missed ones.
+    /// Wrong joins, then missed ones.
     mistakes: [Vec<Mistake>; 2],
     compared: u64,
     compared_max: u64,
@@ -163,7 +163,7 @@ impl DedupSimulation {
         });
     }
 
-    /// The adverts stored under any of some keys, each once.
+    /// Returns the adverts stored under any of some keys, without repetition.
     fn under(&self, keys: &[BlockKey]) -> Vec<usize> {
         let found = keys.iter().filter_map(|key| self.by_block.get(key));
         let mut found: Vec<usize> = found.flatten().copied().collect();
@@ -179,7 +179,7 @@ impl DedupSimulation {
             .collect()
     }
 
-    /// Collects the adverts of all properties that have one of the adverts met.
+    /// Returns all adverts of the properties that have one of the adverts `met`.
     fn candidates(&self, met: &[usize]) -> Vec<AssignmentCandidate> {
         let mut near: Vec<usize> = met.iter().map(|one| self.adverts[*one].property).collect();
         near.sort_unstable();
@@ -247,12 +247,13 @@ impl DedupSimulation {
         }
     }
 
-    /// The first wrong decisions, at most `MISTAKES_MAX` of each kind: wrong joins first, which are the worse ones.
+    /// Returns the first wrong decisions, at most `MISTAKES_MAX` of each kind; wrong joins come first, because they are
+    /// worse.
     pub fn mistakes(&self) -> impl Iterator<Item = &Mistake> {
         self.mistakes.iter().flatten()
     }
 
-    /// The result so far.
+    /// Returns the result so far.
     pub fn outcome(&self) -> DedupOutcome {
         let adverts = self.adverts.iter();
         let grouping = Grouping::measure(adverts.map(|one| (one.property as u64, one.asset)));

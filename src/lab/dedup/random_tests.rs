@@ -1,4 +1,4 @@
-//! What must hold of comparisons whatever the adverts: held against the generator's.
+//! Property tests: rules that hold for comparisons of any adverts, tested on generated adverts.
 
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -10,7 +10,7 @@ use toise_dedup::{
     assign, compare, may_be_same,
 };
 
-/// Fingerprints of made-up adverts, as varied as the generator makes them.
+/// Returns fingerprints of generated adverts, with the heaviest distortion.
 fn made_up(seed: u64) -> Vec<Fingerprint> {
     let market = MarketGenerator::new(AdvertsRequest::new(64, seed, DistortionLevel::Heavy));
     market

@@ -25,7 +25,7 @@ pub struct Baseline {
     pub prices: Vec<f64>,
 }
 
-/// The three baselines: commune median, nearest sales, plain trees.
+/// Computes the three baselines: commune median, nearest sales, plain trees.
 ///
 /// # Errors
 /// Errors of the tree library.
@@ -54,7 +54,7 @@ fn per_m2(sale: &HomeSale) -> f64 {
     sale.price / f64::from(sale.surface_m2)
 }
 
-/// The median; the mean of the two middle values for an even number of values; NaN for none.
+/// Returns the median: the mean of the two middle values for an even number of values, NaN for none.
 pub fn median(mut values: Vec<f64>) -> f64 {
     if values.is_empty() {
         return f64::NAN;
@@ -69,8 +69,8 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     (lower + *upper) / 2.0
 }
 
-/// Median price per square metre of the commune and class over the last 12 months, or of the class if the commune has
-/// no sales.
+/// Values each sale at the median price per square metre of its commune and class over the last 12 months, or of its
+/// class if the commune has no sales.
 fn communes(known: &[SaleWithCommune], judged: &[SaleWithCommune], end: i32) -> Vec<f64> {
     let mut values: HashMap<(HomeClass, [u8; 5]), Vec<f64>> = HashMap::new();
     let mut of_class: HashMap<HomeClass, Vec<f64>> = HashMap::new();
@@ -102,7 +102,7 @@ fn communes(known: &[SaleWithCommune], judged: &[SaleWithCommune], end: i32) -> 
         .collect()
 }
 
-/// Median price per square metre of the nearest sales of the class in the last 12 months.
+/// Values each sale at the median price per square metre of the nearest sales of its class in the last 12 months.
 fn nearest(known: &[SaleWithCommune], judged: &[SaleWithCommune], end: i32) -> Vec<f64> {
     let recent = known.iter().filter(|one| one.sale.day >= end - RECENT_DAYS);
     let sales = SaleColumns::new(recent.map(|one| one.sale.clone()).collect());
@@ -120,7 +120,7 @@ fn nearest(known: &[SaleWithCommune], judged: &[SaleWithCommune], end: i32) -> V
         .collect()
 }
 
-/// Trees of a sale's own features, its coordinates and its date.
+/// Values each sale with trees grown on the sales' own features, coordinates and dates.
 fn boosting(known: &[SaleWithCommune], judged: &[SaleWithCommune]) -> Result<Vec<f64>, Error> {
     let row = |sale: &HomeSale| {
         [

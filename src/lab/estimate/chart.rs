@@ -1,5 +1,5 @@
 //! Draws the report card as an image: the error of the estimator and of each baseline as a bar, the coverage of each
-//! segment as a dot over its allowed range. The format is SVG: any browser shows it.
+//! segment as a dot over its allowed range. The format is SVG, which any browser shows.
 
 use std::path::Path;
 
@@ -66,7 +66,7 @@ pub fn draw(report: &ReportCard, path: &Path) -> DrawResult {
     Ok(())
 }
 
-/// Draws a bar for each error, the estimator's first, from a line on.
+/// Draws a bar for each error, the estimator's first, starting at a line.
 fn draw_means(area: &Area<'_>, means: &[(&str, f64)], mut line: i32) -> DrawResult {
     let longest = means.iter().map(|(_, error)| *error).fold(1.0, f64::max);
     for (rank, (name, error)) in means.iter().enumerate() {
@@ -87,7 +87,7 @@ fn draw_means(area: &Area<'_>, means: &[(&str, f64)], mut line: i32) -> DrawResu
     Ok(())
 }
 
-/// Draws the coverage of each segment over its allowed range around the stated one, percent, from a line on.
+/// Draws the coverage of each segment over its allowed range around the stated one, percent, starting at a line.
 fn draw_coverage(
     area: &Area<'_>,
     judged: &[&SegmentMetrics],

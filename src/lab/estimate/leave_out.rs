@@ -1,5 +1,5 @@
-//! Places left out: the estimator is trained without a whole department or city and judged there. It shows what an
-//! estimate far from every known sale is worth, and whether its interval says so.
+//! Evaluates estimates in places left out: the estimator is trained without a whole department or city and judged
+//! there. This shows how good an estimate far from every known sale is, and whether its interval reflects that.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use toise_estimate::model::Error;
 use toise_estimate::sale::SaleWithCommune;
 use toise_geo::departments;
 
-/// Days at the end of a place's record whose sales are judged, each valued as of its own day.
+/// Number of days up to a place's last sale whose sales are judged, each valued as of its own day.
 const JUDGED_DAYS: i32 = 365;
 /// Minimum sales of a place that is left out.
 pub const PLACE_SALES_MIN: usize = 100;
 
-/// What is left out at once.
+/// The kind of place that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlaceKind {
@@ -31,13 +31,13 @@ pub enum PlaceKind {
 /// Errors in places that the estimator did not know.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeaveOutReport {
-    /// What was left out at once.
+    /// The kind of place that was left out.
     pub kind: PlaceKind,
-    /// Errors in each place, that of most sales first.
+    /// Errors in each place, the place with the most sales first.
     pub places: Vec<PlaceMetrics>,
     /// Errors over the sales of all places.
     pub all: ErrorMetrics,
-    /// Mean over the places of the percentage of sales in their interval: every place counts once.
+    /// Mean over the places of the percentage of sales inside their interval; every place counts once.
     pub mean_coverage: f64,
 }
 
@@ -53,7 +53,7 @@ pub struct PlaceMetrics {
     pub quality: ErrorMetrics,
 }
 
-/// The place a sale belongs to; `None` if it is unknown.
+/// Returns the place a sale belongs to; `None` if it is unknown.
 fn place(kind: PlaceKind, one: &SaleWithCommune) -> Option<String> {
     match kind {
         PlaceKind::Department => {
@@ -73,7 +73,7 @@ fn place(kind: PlaceKind, one: &SaleWithCommune) -> Option<String> {
     }
 }
 
-/// The places of most sales, at most `most`.
+/// Returns the places with the most sales, at most `most`, each with at least [`PLACE_SALES_MIN`] sales.
 pub fn places(recorded: &[SaleWithCommune], kind: PlaceKind, most: usize) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for one in recorded {
@@ -88,8 +88,8 @@ pub fn places(recorded: &[SaleWithCommune], kind: PlaceKind, most: usize) -> Vec
     places.map(|(place, _)| place).collect()
 }
 
-/// Trains without each place in turn and judges there. Calls `step` after each of the steps of each training
-/// ([`toise_estimate::train::STEPS`]).
+/// Trains without each place in turn and judges the estimates there. Calls `step` after each of the steps of each
+/// training ([`toise_estimate::train::STEPS`]).
 ///
 /// # Errors
 /// Too few sales remain without a place, or the tree library fails.
@@ -141,7 +141,7 @@ pub fn run(
     })
 }
 
-/// Percentage of estimates by warning.
+/// Returns the percentage of estimates by warning.
 fn warnings(estimates: &[Estimate]) -> BTreeMap<&'static str, f64> {
     let mut shares: BTreeMap<&'static str, f64> = BTreeMap::new();
     for warning in estimates.iter().filter_map(|estimate| estimate.warning) {

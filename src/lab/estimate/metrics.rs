@@ -49,7 +49,7 @@ pub struct ErrorMetrics {
 /// Quality of estimates in one segment.
 #[derive(Clone, Debug, Serialize)]
 pub struct SegmentMetrics {
-    /// Characteristic by which it is formed.
+    /// Characteristic that forms the segment.
     pub factor: &'static str,
     /// Name of the segment.
     pub name: String,
@@ -58,12 +58,12 @@ pub struct SegmentMetrics {
     pub quality: ErrorMetrics,
     /// Allowed deviation of its coverage, percentage points.
     pub allowed: f64,
-    /// Whether its coverage lies within the allowed deviation; true if there are too few sales to tell.
+    /// Whether its coverage is within the allowed deviation; true if there are too few sales to judge.
     pub is_covered: bool,
 }
 
 impl ErrorMetrics {
-    /// Quality of estimated prices, each beside the price paid.
+    /// Measures estimated prices; a pair is the price paid and the estimate.
     pub fn of_prices(pairs: &[(f64, f64)]) -> Self {
         let ratios = pairs.iter().map(|(paid, estimated)| estimated / paid - 1.0);
         let ratios: Vec<f64> = ratios.collect();
@@ -83,7 +83,7 @@ impl ErrorMetrics {
         }
     }
 
-    /// Quality of estimates with their intervals, each beside the sale it is of.
+    /// Measures estimates and their intervals; a pair is a sale and its estimate.
     pub fn of_estimates(pairs: &[(&SaleWithCommune, &Estimate)]) -> Self {
         let prices = pairs
             .iter()
@@ -102,7 +102,7 @@ impl ErrorMetrics {
     }
 }
 
-/// All segments, in a fixed order.
+/// Measures all segments, in a fixed order.
 pub fn segments(judged: &[SaleWithCommune], estimates: &[Estimate]) -> Vec<SegmentMetrics> {
     let prices: Vec<f64> = estimates.iter().map(|estimate| estimate.price).collect();
     let mut sorted = prices.clone();

@@ -1,7 +1,8 @@
 //! Evaluates estimates on sales later than all sales the model was trained on: errors, bias and coverage by segment,
 //! compared with three baselines on the same sales. A paired bootstrap measures the difference from the best baseline.
 //!
-//! [`rolling`] does so from many origins and tells errors by horizon; [`leave_out`] judges in places left out.
+//! [`rolling`] does this from many origins and reports errors by horizon; [`leave_out`] evaluates places that were left
+//! out of training.
 
 pub mod baselines;
 mod chart;
@@ -36,7 +37,7 @@ pub struct ReportCard {
     pub test: [String; 2],
     /// The evaluated model.
     pub model: ModelMetadata,
-    /// Rules from all records to the training rows.
+    /// Rules from all records to the training rows, with the number of sales each one left.
     pub funnel: Funnel,
     /// Quality of the estimator on all sales.
     pub all: ErrorMetrics,
@@ -46,11 +47,11 @@ pub struct ReportCard {
     pub difference: Difference,
     /// Quality by class, department, price, surface and quarter.
     pub segments: Vec<SegmentMetrics>,
-    /// Quality by months after the last known sale, over many origins where they were tried, else over this one.
+    /// Quality by months after the last known sale: over many origins if they were evaluated, otherwise over this one.
     pub horizon: HorizonReport,
     /// Target coverage of the interval, 0 to 1.
     pub coverage: f64,
-    /// Whether coverage reaches the target, within the allowed deviation, in every segment of at least 300 sales.
+    /// Whether coverage is within the allowed deviation of the target in every segment of at least 300 sales.
     pub is_covered: bool,
 }
 
@@ -128,7 +129,7 @@ pub fn evaluate(
     Ok((report, model))
 }
 
-/// Splits sales into those before `end`, and those in the days of `test` in the order of days.
+/// Splits sales into those before `end` and those in the days of `test`, which are sorted by day.
 fn split(
     recorded: Vec<SaleWithCommune>,
     end: i32,
@@ -146,12 +147,12 @@ fn split(
     (known, judged)
 }
 
-/// Absolute relative error of an estimate.
+/// Returns the absolute relative error of an estimate.
 fn relative_error(sale: &HomeSale, price: f64) -> f64 {
     (price / sale.price - 1.0).abs()
 }
 
-/// Resamples the sales with replacement and computes the difference of the two medians.
+/// Computes the difference of the two medians, and its interval by resampling the sales with replacement.
 fn difference(
     judged: &[SaleWithCommune],
     prices: &[f64],
@@ -189,7 +190,7 @@ fn difference(
     }
 }
 
-/// Name of a class in a report.
+/// Returns the name of a class in a report.
 fn class_name(class: HomeClass) -> &'static str {
     match class {
         HomeClass::Flat => "flats",

@@ -35,7 +35,7 @@ impl ReportCard {
         Ok(vec![path("json"), path("md"), drawn])
     }
 
-    /// The report as Markdown.
+    /// Returns the report as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = String::new();
         self.write_markdown(&mut text).unwrap_or_default();
@@ -117,7 +117,7 @@ impl ReportCard {
 }
 
 impl HorizonReport {
-    /// The tables by horizon and by origin as Markdown.
+    /// Returns the tables by horizon and by origin as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = String::new();
         self.write_markdown(&mut text).unwrap_or_default();
@@ -170,7 +170,7 @@ impl HorizonReport {
 }
 
 impl LeaveOutReport {
-    /// The table of places as Markdown.
+    /// Returns the table of places as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = String::new();
         self.write_markdown(&mut text).unwrap_or_default();
@@ -219,7 +219,7 @@ impl LeaveOutReport {
     }
 }
 
-/// MdAPE, share within 20 %, share held and median width as cells.
+/// Formats MdAPE, share within 20 %, share held and median width as table cells.
 fn held(quality: &ErrorMetrics) -> String {
     format!(
         "{:.2} | {:.1} | {:.1} | {:.1}",

@@ -1,7 +1,7 @@
-//! Rolling origins: the estimator is trained on the sales before each of several days and judged on the twelve months
-//! after, so that errors can be told by how long after the last known sale a home is valued.
+//! Evaluates estimates from rolling origins: the estimator is trained on the sales before each of several days and
+//! judged on the twelve months after it, which gives the errors by time since the last known sale.
 //!
-//! One test year is one sample of what a market does in a year. Each origin costs a training.
+//! A single test year is only one sample of what a market does in a year. Each origin costs one training.
 
 use chrono::{Datelike, Months, NaiveDate};
 use rayon::prelude::*;
@@ -18,9 +18,9 @@ use toise_estimate::train;
 
 /// Maximum horizon, months.
 pub const HORIZON_MONTHS: u32 = 12;
-/// Months of known sales before the first origin; half of the covered months where they are fewer than twice as many.
+/// Months of known sales before the first origin; half of the covered months if fewer than twice as many are covered.
 const KNOWN_MONTHS: u32 = 12;
-/// Maximum sales judged at one origin; of more, those with the lowest digests are taken.
+/// Maximum sales judged at one origin; if there are more, those with the lowest digests are taken.
 pub const JUDGED_MAX: usize = 100_000;
 /// Minimum sales of one origin in one month for its bias to count.
 const MONTH_SALES_MIN: usize = 20;
@@ -30,7 +30,7 @@ const MONTH_SALES_MIN: usize = 20;
 pub struct OriginRun {
     /// First day after the known sales.
     pub origin: NaiveDate,
-    /// Sales judged.
+    /// The judged sales.
     pub judged: Vec<SaleWithCommune>,
     /// Estimate of each of them.
     pub estimates: Vec<Estimate>,
@@ -75,7 +75,7 @@ pub struct OriginMetrics {
     pub quality: ErrorMetrics,
 }
 
-/// Trains on the sales known before `end` and values sales that are not among them.
+/// Trains on the sales known before `end` and estimates other sales.
 ///
 /// # Errors
 /// There are too few sales, or the tree library fails.
@@ -96,7 +96,7 @@ pub fn value(
     Ok((model, estimates))
 }
 
-/// Keeps at most [`JUDGED_MAX`] sales, in the order of days.
+/// Keeps at most [`JUDGED_MAX`] sales and sorts them by day.
 pub(super) fn sample(mut judged: Vec<SaleWithCommune>) -> Vec<SaleWithCommune> {
     if judged.len() > JUDGED_MAX {
         judged.select_nth_unstable_by_key(JUDGED_MAX, |one| one.sale.id);
@@ -106,13 +106,13 @@ pub(super) fn sample(mut judged: Vec<SaleWithCommune>) -> Vec<SaleWithCommune> {
     judged
 }
 
-/// Months from the first of `origin` to a date, counted from one.
+/// Returns the month of a date, counted from the month of `origin`, which is 1.
 fn months_after(origin: NaiveDate, date: NaiveDate) -> i32 {
     (date.year() - origin.year()) * 12 + date.month0() as i32 - origin.month0() as i32 + 1
 }
 
-/// First days of months that leave enough known sales before them and a month to judge after them: at most `most`, evenly
-/// spaced, the first and the last one included.
+/// Returns at most `most` origins: first days of months with enough known sales before them and a month to judge after
+/// them. They are evenly spaced and include the first and the last possible one; a single origin is the middle one.
 pub fn origins(recorded: &[SaleWithCommune], most: usize) -> Vec<NaiveDate> {
     let days = || recorded.iter().map(|one| one.sale.day);
     let (Some(first), Some(last)) = (days().min(), days().max()) else {
@@ -133,7 +133,7 @@ pub fn origins(recorded: &[SaleWithCommune], most: usize) -> Vec<NaiveDate> {
         .collect()
 }
 
-/// Trains and judges at each origin. Calls `step` after each of [`train::STEPS`] steps of each training.
+/// Trains and judges at each origin. Calls `step` after each of the [`train::STEPS`] steps of each training.
 ///
 /// # Errors
 /// There are too few sales, or the tree library fails.
@@ -218,7 +218,7 @@ impl HorizonReport {
     }
 }
 
-/// Median of estimate over price, minus one, in percent; `None` with fewer than [`MONTH_SALES_MIN`] sales.
+/// Returns the median of estimate over price, minus one, in percent; `None` with fewer than [`MONTH_SALES_MIN`] sales.
 fn bias(judged: &[(&SaleWithCommune, &Estimate)]) -> Option<f64> {
     let ratios = judged
         .iter()
@@ -226,7 +226,7 @@ fn bias(judged: &[(&SaleWithCommune, &Estimate)]) -> Option<f64> {
     (judged.len() >= MONTH_SALES_MIN).then(|| 100.0 * median(ratios.collect()))
 }
 
-/// The mean; NaN for no values.
+/// Returns the mean; NaN for no values.
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len() as f64;
     values.sum::<f64>() / count

@@ -1,4 +1,4 @@
-//! Whether a probability means what it says: of results given 0.8, four in five should be right.
+//! Measures calibration: of results with a probability of 0.8, four in five should be right.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::judge::Outcome;
 
 /// Number of bins of probability.
 pub const BINS: usize = 10;
-/// Share of right first results that lie at or above the threshold.
+/// Share of right first results that are at or above the threshold.
 pub const KEPT: f64 = 0.99;
 
 /// One bin of first results.
@@ -22,21 +22,21 @@ pub struct Bin {
     pub right: f64,
 }
 
-/// How far probabilities are from the shares that are right.
+/// Deviation of probabilities from the shares of results that are right.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Calibration {
     /// First results that were judged.
     pub n: u64,
     /// Share of them that belong to addresses that are not in the base.
     pub absent: f64,
-    /// Expected calibration error: mean of |told − right| over the bins, weighted by their results.
+    /// Expected calibration error: mean of `|told − right|` over the bins, weighted by their results.
     pub error: f64,
     /// The bins, ascending.
     pub bins: Vec<Bin>,
 }
 
 impl Calibration {
-    /// Measures outcomes by what `is_right` says of them; those without a result do not count.
+    /// Measures outcomes; `is_right` says which are right. Outcomes without a result do not count.
     pub fn measure<'o>(
         present: impl Iterator<Item = &'o Outcome>,
         absent: impl Iterator<Item = &'o Outcome>,
@@ -79,7 +79,7 @@ impl Calibration {
         }
     }
 
-    /// The reliability plot as lines of text: what was told (`|`) and what was right (`#`) of each bin.
+    /// Returns the reliability plot as text: mean probability (`|`) and share of right results (`#`) of each bin.
     pub fn plot(&self) -> String {
         const WIDTH: usize = 50;
         let mut text = String::from("  score      n       told  right\n");
@@ -103,7 +103,7 @@ impl Calibration {
     }
 }
 
-/// The probability that [`KEPT`] of the right first results reach; 0 where none is right.
+/// Returns the probability that a share of [`KEPT`] of the right first results reaches; 0 if none is right.
 pub fn threshold<'o>(present: impl Iterator<Item = &'o Outcome>) -> f32 {
     let right = present.filter(|one| one.is_right);
     let mut told: Vec<f32> = right.map(|one| one.probability).collect();
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_error_is_the_mean_distance_between_told_and_right() {
-        // Four told 0.75 of which three are right, and two told 0.25 of which both are.
+        // Four results with 0.75, of which three are right, and two with 0.25, of which both are.
         let told = [
             (0.75, true),
             (0.75, true),

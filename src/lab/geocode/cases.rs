@@ -1,12 +1,13 @@
-//! Queries with expected results that others collected, in the CSV format of geocoder-tester, and the writing of our own
-//! questions in it, so that any geocoder can be judged by them.
+//! Judges queries with expected results that others collected, in the CSV format of geocoder-tester, and writes our own
+//! questions in that format, so that any geocoder can be judged by them.
 //!
-//! Columns: `query`; `lat`, `lon` to prefer a position; `limit` (results that are looked at, 1 unless told);
-//! `citycode`, `postcode`, `autocomplete` as in a request; `class` or `file` to group by; and what is expected of one and
-//! the same result: `expected_name`, `expected_housenumber`, `expected_street`, `expected_postcode`, `expected_city` (the
-//! former commune counts), `expected_citycode`, `expected_type`, `expected_coordinate` (`lat,lon,metres`). Where
-//! `expected_lat` and `expected_lon` are given, the position decides, within 100 m, and names need not agree: two bases
-//! spell one street in two ways. Names are compared without case, accents and punctuation.
+//! Columns: `query`; `lat`, `lon` to prefer a position; `limit` (number of results considered, 1 by default);
+//! `citycode`, `postcode`, `autocomplete` as in a request; `class` or `file` to group by; and the expectations, all of
+//! which a single result must meet: `expected_name`, `expected_housenumber`, `expected_street`, `expected_postcode`,
+//! `expected_city` (the former commune counts), `expected_citycode`, `expected_type`, `expected_coordinate`
+//! (`lat,lon,metres`). If `expected_lat` and `expected_lon` are given, a result within 100 m is right even if names
+//! differ, because two bases may spell a street in two ways; with `expected_housenumber`, it must also be a house.
+//! Names are compared without case, accents and punctuation.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,15 +26,15 @@ use toise_geocode::Geocoder;
 use toise_geocode::search::{Match, ResultKind, SearchRequest, position};
 use toise_geocode::text::fold::{folded, tokens};
 
-/// Distance within which a result is right where a file gives its position, metres.
+/// Maximum distance of a right result from `expected_lat` and `expected_lon`, metres.
 const POSITION_M: f64 = 100.0;
-/// Maximum results looked at.
+/// Maximum results considered.
 const LIMIT_MAX: usize = 50;
 
 /// Why cases cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file is no CSV file.
+    /// The file cannot be read or written as CSV.
     #[error("{path}: {source}")]
     Csv {
         /// Path of the file.
@@ -58,7 +59,7 @@ pub enum Error {
 pub struct CaseGroup {
     /// Name of the group: the column `class` or `file`, or the name of the file.
     pub group: String,
-    /// Number of cases whose department is in the index, or whose department cannot be told.
+    /// Number of cases whose department is in the index or unknown.
     pub n: u64,
     /// Share of them that pass.
     pub right: f64,
@@ -68,7 +69,7 @@ pub struct CaseGroup {
     pub failures: Vec<Failure>,
 }
 
-/// A row as written. Columns of other names are ignored.
+/// A row of a file of cases. Columns with other names are ignored.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 struct Case {
@@ -107,7 +108,7 @@ struct Case {
 /// Judges the cases of a file, by group.
 ///
 /// # Errors
-/// The file is no CSV file, or a row has no query or an unreadable position.
+/// The file cannot be read as CSV, or a row has no query or an unreadable position.
 pub fn judge(geocoder: &Geocoder, path: &Path, failures: usize) -> Result<Vec<CaseGroup>, Error> {
     let cases = read(path)?;
     let indexed: Vec<&str> = geocoder
@@ -181,7 +182,7 @@ fn read(path: &Path) -> Result<Vec<Case>, Error> {
 }
 
 impl Case {
-    /// Latitude, longitude and tolerance of `expected_coordinate`.
+    /// Returns latitude, longitude and tolerance in metres of `expected_coordinate`.
     fn coordinate(&self) -> Option<[f64; 3]> {
         let text = self.expected_coordinate.as_deref()?;
         let mut numbers = text.split(',').map(|part| part.trim().parse::<f64>());
@@ -191,7 +192,7 @@ impl Case {
         }
     }
 
-    /// The department the case is about, as far as it tells.
+    /// Returns the department that the case is about; `None` if it is unknown.
     fn department(&self) -> Option<&'static str> {
         let of_code = self
             .expected_citycode
@@ -248,7 +249,7 @@ impl Case {
         told.join(" ")
     }
 
-    /// Whether a result is as expected in every way.
+    /// Returns whether a result meets every expectation.
     fn is_met(&self, geocoder: &Geocoder, one: &Match) -> bool {
         let (lat, lon) = position(geocoder, one);
         let is_near = |[expected_lat, expected_lon, metres]: [f64; 3]| {
@@ -301,8 +302,8 @@ impl Case {
     }
 }
 
-/// Writes questions as a file of cases. Those about withheld addresses have the class `absent` and expect only that a
-/// result, if any, lies in the commune of `expected_citycode`.
+/// Writes questions as a file of cases. Those about withheld addresses have the class `absent` and expect only a result
+/// in the commune of `expected_citycode`.
 ///
 /// # Errors
 /// The file cannot be written.

@@ -1,5 +1,5 @@
-//! Draws the reliability plot as an image: for each bin of scores a dot where it should lie on the diagonal, the larger
-//! the more results it stands for. The format is SVG: any browser shows it.
+//! Draws the reliability plot as an image: one dot per bin of scores, larger for more results. It should be on the
+//! diagonal. The format is SVG, which any browser shows.
 
 use std::path::Path;
 
@@ -13,9 +13,9 @@ const SIDE: i32 = 480;
 const MARGIN: i32 = 56;
 /// Height of a letter, in pixels.
 const LETTER: i32 = 13;
-/// Lines of the grid.
+/// Number of intervals of the grid.
 const LINES: i32 = 10;
-/// Radius of the largest and of the smallest dot, in pixels.
+/// Radius of the smallest and of the largest dot, in pixels.
 const RADII: (f64, f64) = (3.0, 12.0);
 
 type DrawResult = Result<(), Box<dyn std::error::Error>>;

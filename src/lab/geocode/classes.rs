@@ -1,4 +1,4 @@
-//! How people write addresses: each class changes one thing about the official writing.
+//! Ways in which people write addresses: each class changes one thing about the official spelling.
 
 use toise_base::splitmix::SplitMix64;
 use toise_geocode::text::fold::folded;
@@ -6,12 +6,12 @@ use toise_geocode::text::fold::folded;
 use super::everyday;
 use super::sample::Address;
 
-/// What a query of a class should give.
+/// Kind of result that a query of a class should give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// The house.
     House,
-    /// The street, since the query names no house.
+    /// The street, because the query names no house.
     Street,
 }
 
@@ -19,13 +19,13 @@ pub enum Wanted {
 pub struct Class {
     /// Its name.
     pub name: &'static str,
-    /// What is changed.
+    /// What it changes.
     pub about: &'static str,
-    /// What it should give.
+    /// Kind of result that its queries should give.
     pub wanted: Wanted,
-    /// Whether it is asked as while typing, within the commune.
+    /// Whether its queries are asked as autocompletion, within the commune.
     pub is_typing: bool,
-    /// The queries that an address gives; none where the class does not apply to it.
+    /// Returns the queries for an address; none if the class does not apply to it.
     pub queries: fn(&Address, &mut SplitMix64) -> Vec<String>,
 }
 
@@ -212,7 +212,7 @@ const ABBREVIATIONS: &[(&str, &str)] = &[
     ("monseigneur", "mgr"),
 ];
 
-/// Types that are left out, replaced, and spared by typing errors.
+/// Street types that classes leave out or replace; typing errors do not change them.
 const TYPES: &[&str] = &[
     "rue",
     "avenue",
@@ -240,7 +240,7 @@ const TYPES: &[&str] = &[
 ];
 /// Minimum letters of a word that gets a typing error.
 const TYPO_LETTERS_MIN: usize = 4;
-/// Street names this long are typed in part.
+/// Minimum letters of a street name that is typed in part.
 const PREFIX_LETTERS_MIN: usize = 9;
 
 fn join<'w>(words: impl IntoIterator<Item = &'w (impl AsRef<str> + ?Sized + 'w)>) -> String {
@@ -285,7 +285,7 @@ fn abbreviated(one: &Address, _: &mut SplitMix64) -> Vec<String> {
     ])]
 }
 
-/// The type of a street that has one, and the rest of its name.
+/// Returns the folded type of a street and the rest of its name; `None` if it has no type.
 fn typed(one: &Address) -> Option<(String, &str)> {
     let (first, rest) = one.street.split_once(' ')?;
     let kind = folded(first);
@@ -322,7 +322,7 @@ fn typo(word: &str, random: &mut SplitMix64) -> String {
     signs.into_iter().collect()
 }
 
-/// Index of the longest word that may get a typing error; the first of equals.
+/// Returns the index of the longest word that may get a typing error; of equally long ones, the first.
 fn longest(words: &[String], spared: &[&str]) -> Option<usize> {
     let letters = |at: usize| words[at].chars().count();
     let may_change = |at: &usize| {

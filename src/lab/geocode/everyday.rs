@@ -1,11 +1,12 @@
-//! What people leave out of an address and what they add to it: titles and first names, residences, companies, quarters.
+//! Queries in which people leave out parts of an address or add to it: titles and first names, residences, companies,
+//! quarters.
 
 use toise_base::splitmix::SplitMix64;
 use toise_geocode::text::{fold::folded, lexicon, persons};
 
 use super::sample::Address;
 
-/// Before the house number: residences, companies, offices.
+/// Words before the house number: residences, companies, offices.
 const BEFORE: &[&str] = &[
     "Résidence les Tilleuls",
     "Cabinet Martin",
@@ -16,9 +17,9 @@ const BEFORE: &[&str] = &[
     "EARL du Moulin",
     "Hôtel de la Gare",
 ];
-/// Behind the town.
+/// Words after the town.
 const BEHIND: &[&str] = &["centre", "centre ville", "bourg", "CEDEX 9", "France"];
-/// Between street and town.
+/// Words between street and town.
 const BETWEEN: &[&str] = &[
     "bâtiment les Érables",
     "ZA du Causse",
@@ -28,7 +29,7 @@ const BETWEEN: &[&str] = &[
     "lotissement les Pins",
 ];
 
-/// Without a title before the name: `Avenue Foch`.
+/// Leaves out the title before the name: `Avenue Foch`.
 pub fn without_title(one: &Address, _: &mut SplitMix64) -> Vec<String> {
     let words: Vec<&str> = one.street.split_whitespace().collect();
     let Some(at) = person_at(&words, persons::is_title) else {
@@ -43,7 +44,7 @@ pub fn without_title(one: &Address, _: &mut SplitMix64) -> Vec<String> {
     vec![with_street(one, &street)]
 }
 
-/// Without the first name: `Rue Moulin`.
+/// Leaves out the first name: `Rue Moulin`.
 pub fn without_first_name(one: &Address, _: &mut SplitMix64) -> Vec<String> {
     let words: Vec<&str> = one.street.split_whitespace().collect();
     let Some(at) = person_at(&words, is_first_name) else {
@@ -53,7 +54,7 @@ pub fn without_first_name(one: &Address, _: &mut SplitMix64) -> Vec<String> {
     vec![with_street(one, &street)]
 }
 
-/// With an initial for the first name: `Rue J. Moulin`, `Rue J.-B. Clément`.
+/// Replaces the first name by its initial: `Rue J. Moulin`, `Rue J.-B. Clément`.
 pub fn with_initial(one: &Address, _: &mut SplitMix64) -> Vec<String> {
     let words: Vec<&str> = one.street.split_whitespace().collect();
     let Some(at) = person_at(&words, is_first_name) else {
@@ -68,14 +69,14 @@ pub fn with_initial(one: &Address, _: &mut SplitMix64) -> Vec<String> {
     vec![with_street(one, &street.join(" "))]
 }
 
-/// Behind a residence, a company or an office.
+/// Puts a residence, a company or an office before the address.
 pub fn with_words_before(one: &Address, random: &mut SplitMix64) -> Vec<String> {
     let before = BEFORE[random.below(BEFORE.len())];
     let gap = gap(random);
     vec![format!("{before}{gap}{}", with_street(one, &one.street))]
 }
 
-/// With a part of the town, a CEDEX or the country behind.
+/// Adds a part of the town, a CEDEX or the country at the end, with and without the postal code.
 pub fn with_words_behind(one: &Address, random: &mut SplitMix64) -> Vec<String> {
     let behind = BEHIND[random.below(BEHIND.len())];
     let number = one.house_number();
@@ -86,7 +87,7 @@ pub fn with_words_behind(one: &Address, random: &mut SplitMix64) -> Vec<String> 
     ]
 }
 
-/// With a building, a quarter or a named place between street and town.
+/// Adds a building, a quarter or a named place between street and town.
 pub fn with_words_between(one: &Address, random: &mut SplitMix64) -> Vec<String> {
     let between = BETWEEN[random.below(BETWEEN.len())];
     let gap = gap(random);
@@ -95,7 +96,7 @@ pub fn with_words_between(one: &Address, random: &mut SplitMix64) -> Vec<String>
     vec![format!("{begin}{} {}", one.postal_code, one.commune)]
 }
 
-/// With the person one lives with, before or behind the street.
+/// Adds the person one lives with, before the house number or after the street.
 pub fn care_of(one: &Address, _: &mut SplitMix64) -> Vec<String> {
     let number = one.house_number();
     vec![
@@ -116,12 +117,14 @@ fn with_street(one: &Address, street: &str) -> String {
     format!("{number} {street} {} {}", one.postal_code, one.commune)
 }
 
-/// Whether a word is a first name, or several: `Jean-Baptiste`. `Saint-Jean` is none.
+/// Returns whether all parts of a folded word are first names: those of `Jean-Baptiste` are, those of `Saint-Jean` are
+/// not.
 fn is_first_name(word: &str) -> bool {
     word.split(' ').all(persons::is_first_name)
 }
 
-/// The first word of a kind that another word follows, neither the street's first nor part of a saint's name.
+/// Returns the index of the first word of a kind, such as a title. It must not be the street's first word or follow
+/// `Saint`, and a word other than an article must come after it.
 fn person_at(words: &[&str], is_kind: fn(&str) -> bool) -> Option<usize> {
     let is_saint = |at: usize| matches!(folded(words[at]).as_str(), "saint" | "sainte");
     let tells = |at: usize| !lexicon::is_article(&folded(words[at]));

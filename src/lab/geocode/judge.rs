@@ -9,44 +9,44 @@ use toise_geocode::text::{fold::folded, lexicon};
 use super::classes::{Class, Wanted};
 use super::sample::Address;
 
-/// Distance within which a house is the one meant, metres.
+/// Distance within which a house counts as the one meant, metres.
 pub const HOUSE_M: f64 = 30.0;
 /// Number of results asked for.
 pub const RESULTS: usize = 5;
 
-/// A query and what is known of its answer.
+/// A query and the expected result.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
-    /// What is asked.
+    /// The request.
     pub request: SearchRequest,
     /// The address that is meant.
     pub address: &'a Address,
-    /// What should be found of it.
+    /// Whether the house or the street should be found.
     pub wanted: Wanted,
 }
 
-/// What came of a question.
+/// The judged results of a question.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Whether the first result is the one meant.
     pub is_right: bool,
-    /// Whether the first result is right as far as it goes: a street alone is the right street. A town alone never is, since a
-    /// street is asked for.
+    /// Whether the first result is right at its own precision: a street alone counts if it is the right street. A town
+    /// alone never counts, because a street is asked for.
     pub is_true: bool,
     /// Whether one of the first five is right.
     pub is_among: bool,
-    /// Probability that the geocoder gives its first result; 0 without one.
+    /// Probability that the geocoder assigns to its first result; 0 without one.
     pub probability: f32,
-    /// Whether there is a first result, and it lies in another commune.
+    /// Whether there is a first result in another commune.
     pub is_other_town: bool,
     /// Whether the first result is a street or a house.
     pub is_street: bool,
-    /// The first result as a person reads it; empty without one.
+    /// Label of the first result; empty without one.
     pub label: String,
 }
 
 impl<'a> Question<'a> {
-    /// A query of a class for an address.
+    /// Creates the question for a query of a class about an address.
     pub fn new(class: &Class, address: &'a Address, text: String) -> Self {
         Self {
             request: SearchRequest {
@@ -61,7 +61,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Asks and judges.
+    /// Asks the geocoder and judges its results.
     pub fn ask(&self, geocoder: &Geocoder) -> Outcome {
         let found = geocoder.search(&self.request);
         let first = found.first();
@@ -80,7 +80,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// What a result says of itself: its kind tells how far it goes.
+    /// Returns whether a result is right at the precision of its kind.
     fn is_true(&self, geocoder: &Geocoder, one: &Match) -> bool {
         let meant = self.address;
         let code = commune(geocoder, one);
@@ -89,13 +89,13 @@ impl<'a> Question<'a> {
             ResultKind::Street | ResultKind::Locality => {
                 code == meant.insee_code && folded(name(geocoder, one)) == folded(&meant.street)
             }
-            // Every question names a street: its town alone is no answer.
+            // Every question names a street, so its town alone is not an answer.
             ResultKind::Municipality => false,
         }
     }
 
-    /// A house is right within [`HOUSE_M`] of the one meant, since two addresses may have one door; a street by its name
-    /// and its commune.
+    /// Returns whether a result is the one wanted. A house is right within [`HOUSE_M`] of the one meant, because two
+    /// addresses may share a door; a street is right if its name and commune agree.
     fn is_right(&self, geocoder: &Geocoder, one: &Match) -> bool {
         let meant = self.address;
         match self.wanted {
@@ -113,7 +113,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// INSEE code of a result.
+/// Returns the INSEE code of a result.
 pub fn commune<'g>(geocoder: &'g Geocoder, one: &Match) -> &'g str {
     match one.street {
         Some((segment, street)) => {
@@ -127,14 +127,14 @@ pub fn commune<'g>(geocoder: &'g Geocoder, one: &Match) -> &'g str {
     }
 }
 
-/// Index of the commune that a code of any year belongs to today; an arrondissement's city.
+/// Returns the index of the commune that a code of any year belongs to today; for an arrondissement, that of its city.
 fn commune_of_today(code: &str) -> Option<u32> {
     let places = Places::get();
     let place = places.find(code)?;
     places.place(place)?.parent.or(Some(place))
 }
 
-/// Name of the street or the commune of a result.
+/// Returns the name of the street or commune of a result.
 pub fn name<'g>(geocoder: &'g Geocoder, one: &Match) -> &'g str {
     match one.street {
         Some((segment, street)) => geocoder.segments()[segment].street_name(street),
@@ -145,7 +145,7 @@ pub fn name<'g>(geocoder: &'g Geocoder, one: &Match) -> &'g str {
     }
 }
 
-/// House number of a result with its suffix; empty without one.
+/// Returns the house number of a result with its suffix; empty without one.
 pub fn house_number(one: &Match) -> String {
     match &one.number {
         NumberMatch::Found(house) | NumberMatch::OtherSuffix(house) => {
@@ -155,7 +155,7 @@ pub fn house_number(one: &Match) -> String {
     }
 }
 
-/// Postal code of a result that is no commune; empty for a commune.
+/// Returns the postal code of a result; empty for a commune.
 pub fn postal_code(geocoder: &Geocoder, one: &Match) -> String {
     one.street.map_or_else(String::new, |(segment, street)| {
         let code = geocoder.segments()[segment].street_postal_code(street);
@@ -163,7 +163,7 @@ pub fn postal_code(geocoder: &Geocoder, one: &Match) -> String {
     })
 }
 
-/// A result as a person reads it: `12bis Rue de la République 48000 Mende`.
+/// Formats a result for people: `12bis Rue de la République 48000 Mende`.
 pub fn label(geocoder: &Geocoder, one: &Match) -> String {
     let city = one
         .place

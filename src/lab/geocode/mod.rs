@@ -1,10 +1,11 @@
-//! Evaluates the geocoder: addresses of the index are written as people write them ([`classes`]), asked, and judged
-//! ([`judge`]).
+//! Evaluates the geocoder: addresses of the index are written as people write them ([`classes`]), geocoded, and the
+//! results judged ([`judge`]).
 //!
-//! A score is a promise: what is told 0.9 should be right nine times in ten ([`calibration`]). Right answers alone do not
-//! tell, so the same classes are asked for addresses that the geocoder does not have: streets that were taken out of
-//! towns it knows, and whole departments whose towns it knows by name only. None of them can be answered, and naming
-//! another town with certainty is the error that hurts most. Cases of others ([`cases`]) are judged beside it.
+//! A score should be a probability: of results with a score of 0.9, nine in ten should be right ([`calibration`]).
+//! Queries for known addresses alone cannot show this, so the same classes are also asked for addresses that the
+//! geocoder does not have: streets that were removed from towns it knows, and whole departments whose towns it knows by
+//! name only. None of them can be answered, and the worst error is to name another town with certainty. Cases collected
+//! by others ([`cases`]) are judged too.
 
 pub mod calibration;
 pub mod cases;
@@ -31,7 +32,7 @@ use toise_base::splitmix::{SplitMix64, mix_into};
 use toise_geocode::Geocoder;
 use toise_geocode::index::segment;
 
-/// Changes the seed for addresses that are withheld, so that they are not those of the classes.
+/// Changes the seed for withheld addresses, so that they differ from those of the classes.
 const WITHHELD_SEED: u64 = 0x57a7_e5ed;
 
 /// Why an evaluation failed.
@@ -43,7 +44,7 @@ pub enum Error {
     /// A department is not in the index.
     #[error("department {0} is not in the index; it has {1}")]
     UnknownDepartment(String, String),
-    /// A department is judged and left out.
+    /// A department is to be both judged and left out.
     #[error("department {0} cannot be judged on and left out at once")]
     LeftOut(String),
     /// The temporary index cannot be written.
@@ -60,7 +61,7 @@ pub enum Error {
     Report {
         /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Why it cannot be written.
         reason: String,
     },
 }
@@ -68,22 +69,22 @@ pub enum Error {
 /// Options of an evaluation.
 #[derive(Clone, Debug)]
 pub struct GeocodeOptions {
-    /// Addresses drawn; every class is asked for each.
+    /// Number of addresses drawn; each is asked in every class.
     pub sample: usize,
-    /// Addresses drawn that the geocoder does not have: half of them streets, half of them departments.
+    /// Number of withheld addresses drawn, which the geocoder does not have: half by street, half by department.
     pub without: usize,
     /// Random seed; equal seeds on the same index give the same queries.
     pub seed: u64,
     /// Departments to draw from; empty for all.
     pub departments: Vec<String>,
-    /// Departments the geocoder does not have for any question; if empty, each judged department is withheld in turn for
-    /// the questions about it.
+    /// Departments withheld from the geocoder for every question; if empty, each judged department is withheld in turn
+    /// for the questions about it.
     pub left_out: Vec<String>,
     /// Files of cases to judge too.
     pub cases: Vec<PathBuf>,
-    /// File to write the questions to, as cases; those about withheld addresses are of the departments left out.
+    /// File to write the questions to, as cases; those about withheld addresses are from the departments left out.
     pub write_cases: Option<PathBuf>,
-    /// Wrong answers of each class that are listed.
+    /// Maximum wrong answers listed for each class.
     pub failures: usize,
 }
 
@@ -102,7 +103,7 @@ pub struct ClassResult {
     pub among: f64,
     /// Mean score of the first results.
     pub score: f64,
-    /// Share of them whose first result lies in another town and reaches the threshold.
+    /// Share of them whose first result is in another town and reaches the threshold.
     pub other_town: f64,
     /// The same share where the address was withheld.
     pub absent_other_town: f64,
@@ -113,7 +114,7 @@ pub struct ClassResult {
 /// A wrong answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failure {
-    /// What was asked.
+    /// The query.
     pub query: String,
     /// The address meant, as officially written, and its INSEE code.
     pub meant: String,
@@ -123,7 +124,7 @@ pub struct Failure {
     pub score: f32,
 }
 
-/// What was answered for addresses that the geocoder does not have.
+/// Results for addresses that the geocoder does not have.
 #[derive(Clone, Debug, Serialize)]
 pub struct AbsentResult {
     /// Which addresses: `streets` or `departments` withheld.
@@ -132,7 +133,7 @@ pub struct AbsentResult {
     pub written: &'static str,
     /// Number of queries.
     pub n: u64,
-    /// Share of them whose first result lies in another town and reaches the threshold.
+    /// Share of them whose first result is in another town and reaches the threshold.
     pub other_town: f64,
     /// Share of them whose first result is a wrong house or street of the right town and reaches the threshold.
     pub same_town: f64,
@@ -153,20 +154,20 @@ pub struct GeocodeReport {
     pub sample: usize,
     /// Departments they were drawn from.
     pub departments: Vec<String>,
-    /// Departments the geocoder did not have.
+    /// Departments withheld from the geocoder.
     pub left_out: Vec<String>,
     /// Streets and named places that were searched.
     pub streets: u64,
     /// Result of each class.
     pub classes: Vec<ClassResult>,
-    /// The score that 99 % of the right first results reach.
+    /// Score that 99 % of the right first results reach.
     pub threshold: f32,
     /// Results for addresses that the geocoder does not have.
     pub absent: Vec<AbsentResult>,
-    /// Whether scores are probabilities that a result is true as far as it goes: a street alone counts if it is the street
-    /// meant, a town alone never does.
+    /// Calibration of scores as probabilities that a result is right at its own precision: a street alone counts if it
+    /// is the street meant, a town alone never does.
     pub calibration: Calibration,
-    /// Whether they are probabilities that a result is what was asked for, house number and all.
+    /// Calibration of scores as probabilities that a result is what was asked for, including the house number.
     pub strict_calibration: Calibration,
     /// Results of the files of cases.
     pub cases: Vec<CaseGroup>,
@@ -174,7 +175,7 @@ pub struct GeocodeReport {
     pub speed: Vec<Speed>,
 }
 
-/// Evaluates a geocoder. Uses all cores, and one for what is timed; minutes at most.
+/// Evaluates a geocoder. Uses all cores, but only one for the timed queries. Takes minutes at most.
 ///
 /// # Errors
 /// Nothing to judge, an unknown department, a file of cases that cannot be read, or a full disk.
@@ -223,7 +224,7 @@ pub fn evaluate(whole: &Geocoder, options: &GeocodeOptions) -> Result<GeocodeRep
     })
 }
 
-/// Checks the departments that were named; those to draw from.
+/// Checks the departments in the options, and returns those to draw from.
 fn judged_departments(whole: &Geocoder, options: &GeocodeOptions) -> Result<Vec<String>, Error> {
     let segments = whole.segments().iter();
     let known: Vec<&str> = segments.map(|one| one.department()).collect();
@@ -246,17 +247,18 @@ fn judged_departments(whole: &Geocoder, options: &GeocodeOptions) -> Result<Vec<
         .collect())
 }
 
-/// Addresses of the departments left out.
+/// Draws addresses from the departments left out.
 fn draw_left_out(whole: &Geocoder, options: &GeocodeOptions) -> Vec<Address> {
     let is_left_out = |code: &str| options.left_out.iter().any(|one| one == code);
     let seed = (options.seed ^ WITHHELD_SEED).wrapping_add(1);
     sample::draw(whole.segments(), is_left_out, options.without / 2, seed)
 }
 
-/// The number of a class and a question of it.
+/// Index of a class and one of its questions.
 pub(crate) type Asked<'a> = (usize, Question<'a>);
 
-/// The questions of every class about some addresses, by class. Each depends on the seed, the class and the address alone.
+/// Returns the questions of every class about some addresses, ordered by class. Each depends only on the seed, the
+/// class and the address.
 pub(crate) fn questions(addresses: &[Address], seed: u64) -> Vec<Asked<'_>> {
     let mut questions = Vec::new();
     for (number, class) in CLASSES.iter().enumerate() {
@@ -338,7 +340,7 @@ fn failure(question: &Question<'_>, outcome: &Outcome) -> Failure {
     }
 }
 
-/// Outcomes of questions that cannot be answered.
+/// Outcomes of questions about withheld addresses.
 struct Absent {
     /// What was withheld; the class and the outcome of each question.
     asked: Vec<(&'static str, Vec<(usize, Outcome)>)>,
@@ -387,7 +389,7 @@ impl Absent {
         all.map(|(_, outcome)| outcome)
     }
 
-    /// Share of the queries of a class whose first result reaches the threshold and lies in another town.
+    /// Returns the share of the queries of a class whose first result reaches the threshold and is in another town.
     fn other_town_of(&self, class: usize, threshold: f32) -> f64 {
         let asked = self.asked.iter().flat_map(|(_, asked)| asked);
         let of_class: Vec<&Outcome> = asked
@@ -403,7 +405,7 @@ impl Absent {
     fn results(&self, threshold: f32) -> Vec<AbsentResult> {
         let mut results = Vec::new();
         for (withheld, asked) in &self.asked {
-            // The first class is the official writing.
+            // The first class is the official spelling.
             let official = asked.iter().filter(|(class, _)| *class == 0);
             let official: Vec<&Outcome> = official.map(|(_, one)| one).collect();
             let all: Vec<&Outcome> = asked.iter().map(|(_, one)| one).collect();

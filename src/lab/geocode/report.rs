@@ -33,7 +33,7 @@ impl GeocodeReport {
         Ok(vec![path("json"), path("md"), drawn])
     }
 
-    /// The report as Markdown.
+    /// Returns the report as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = String::new();
         self.write_markdown(&mut text).unwrap_or_default();

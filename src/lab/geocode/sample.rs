@@ -1,4 +1,4 @@
-//! Draws addresses from the index, and builds geocoders that some of them were taken out of.
+//! Draws addresses from the index, and builds geocoders from which some of them are withheld.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,13 +12,14 @@ use toise_geocode::text::{fold, lexicon};
 
 use super::Error;
 
-/// Maximum house numbers drawn from one street, so that long streets do not decide.
+/// Maximum house numbers drawn from one street, so that long streets do not dominate.
 const PER_STREET_MAX: usize = 2;
 
 /// An address of the index, as it is officially written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Address {
-    /// Depends on the street and the house number alone; seeds what is drawn for the address.
+    /// Depends only on the seed, the street and which of the street's draws it is; seeds the random choices for the
+    /// address.
     pub key: u64,
     /// Department code.
     pub department: String,
@@ -51,7 +52,7 @@ impl Address {
         }
     }
 
-    /// What streets of one name in one commune share.
+    /// Returns the key that all streets of one name in one commune share.
     fn street_key(&self) -> StreetKey {
         (self.insee_code.clone(), fold::folded(&self.street))
     }
@@ -60,8 +61,8 @@ impl Address {
 /// INSEE code of the commune and folded name of a street.
 type StreetKey = (String, String);
 
-/// Draws at most `count` addresses of the segments that `is_wanted` accepts, at most two of a street. Equal seeds draw
-/// equal addresses of the same base, and a larger count contains a smaller one.
+/// Draws at most `count` addresses from the departments that `is_wanted` accepts, at most two per street. Equal seeds
+/// draw equal addresses from the same index, and a larger count contains a smaller one.
 pub fn draw(
     segments: &[Arc<Segment>],
     is_wanted: impl Fn(&str) -> bool,
@@ -121,7 +122,7 @@ fn address(segment: &Segment, street: u32, house: &HouseNumber, key: u64) -> Add
     }
 }
 
-/// A geocoder over all segments but those of some departments.
+/// Builds a geocoder over all segments except those of some departments.
 pub fn without_departments(segments: &[Arc<Segment>], left_out: &[String]) -> Geocoder {
     let kept = segments.iter().filter(|one| {
         let department = one.department();
@@ -130,11 +131,11 @@ pub fn without_departments(segments: &[Arc<Segment>], left_out: &[String]) -> Ge
     Geocoder::new(kept.cloned().collect())
 }
 
-/// A geocoder without the streets of some addresses: their departments are built anew, in a temporary folder, without any
-/// street of these names in these communes.
+/// Builds a geocoder without the streets of some addresses: the segments of their departments are rebuilt in a
+/// temporary folder, without any street of these names in these communes.
 ///
 /// # Errors
-/// The temporary folder cannot be written.
+/// The temporary folder cannot be written, or a rebuilt segment cannot be read.
 pub fn without_streets(
     segments: &[Arc<Segment>],
     addresses: &[Address],
@@ -219,7 +220,7 @@ fn push_street(builder: &mut SegmentBuilder, segment: &Segment, street: u32, row
     }
 }
 
-/// A position at most about 33 m north or south, east or west, of an address.
+/// Returns a position near an address, at most about 33 m off in latitude and in longitude.
 pub fn beside(address: &Address) -> (f64, f64) {
     /// Half the side of the square, degrees.
     const REACH: f64 = 3e-4;

@@ -1,4 +1,4 @@
-//! How fast one core answers: forward queries, what is being typed, and positions.
+//! Measures how fast one core answers forward queries, queries that are being typed, and reverse queries.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use super::sample::beside;
 
 /// Maximum queries of a kind.
 const QUERIES_MAX: usize = 20_000;
-/// Letters typed before the first answer, and between two.
+/// Letters typed before the first query, and between two queries.
 const TYPED_FIRST: usize = 5;
 const TYPED_STEP: usize = 3;
 
@@ -22,11 +22,12 @@ const TYPED_STEP: usize = 3;
 pub struct Speed {
     /// Kind of query.
     pub kind: &'static str,
-    /// Number asked.
+    /// Number of queries.
     pub n: usize,
     /// Answers a second on one core.
     pub per_second: f64,
-    /// Answers in a second of computing, whatever else the machine does; `None` where the system does not tell.
+    /// Answers per second of CPU time, independent of other load on the machine; `None` if the system does not report
+    /// it.
     pub per_cpu_second: Option<f64>,
     /// Median, microseconds.
     pub p50_us: f64,
@@ -35,21 +36,21 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// Answers in a second of computing, as text.
+    /// Returns the answers per second of CPU time as text.
     pub fn told_per_cpu_second(&self) -> String {
         let told = self.per_cpu_second.map(|answers| format!("{answers:.0}"));
         told.unwrap_or_else(|| "–".to_owned())
     }
 }
 
-/// Nanoseconds that this thread has computed so far, on Linux.
+/// Returns the CPU time of this thread so far, in nanoseconds; only Linux reports it.
 fn computed_ns() -> Option<u64> {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     told.split_whitespace().next()?.parse().ok()
 }
 
-/// Times the official writing and the queries of every class, their prefixes as they are typed, and positions beside the
-/// addresses, one after the other on this thread. Nothing is asked twice.
+/// Times officially written addresses, the queries of every class, prefixes of the addresses as they are typed, and
+/// positions near the addresses, one after the other on this thread. No query is repeated.
 pub fn measure(geocoder: &Geocoder, addresses: &[Address], texts: &[String]) -> Vec<Speed> {
     let official: Vec<String> = addresses.iter().map(official).collect();
     let ask = |text: &String, limit, autocomplete| {
@@ -87,14 +88,14 @@ fn official(one: &Address) -> String {
     )
 }
 
-/// What stands in the field while an address is typed.
+/// Returns the prefixes that are queried while an address is typed.
 fn prefixes(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     let ends = (TYPED_FIRST..letters.len()).step_by(TYPED_STEP);
     ends.map(|end| letters[..end].iter().collect()).collect()
 }
 
-/// At most [`QUERIES_MAX`] of all, evenly spread.
+/// Returns at most [`QUERIES_MAX`] of all queries, evenly spread.
 fn spread(all: &[String]) -> Vec<String> {
     let step = all.len().div_ceil(QUERIES_MAX).max(1);
     all.iter().step_by(step).cloned().collect()

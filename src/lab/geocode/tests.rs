@@ -1,4 +1,4 @@
-//! The evaluation on a base of a few streets: what is drawn, how it is written, how it is judged.
+//! Tests of the evaluation on an index of a few streets: drawing addresses, writing queries, judging results.
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ fn address() -> Address {
     }
 }
 
-/// What a class makes of the address.
+/// Returns the queries of a class about the address.
 fn written(class: &str, address: &Address) -> Vec<String> {
     let class = CLASSES.iter().find(|one| one.name == class).unwrap();
     (class.queries)(address, &mut SplitMix64::new(3))
@@ -186,7 +186,7 @@ fn people_leave_names_out_and_add_others() {
     assert!(
         between.starts_with("12 bis Rue Jean-Baptiste Clément") && between.len() > official.len()
     );
-    // A saint is no first name, and a name of one word is left whole.
+    // A saint's name is not a first name, and a name of one word is not shortened.
     for street in ["Rue Saint Jean Baptiste", "Rue Victor", "Rue du Maréchal"] {
         let plain = Address {
             street: street.into(),

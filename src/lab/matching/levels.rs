@@ -178,7 +178,7 @@ static DPE: [EvaluationLevel; 16] = [
     ),
 ];
 
-/// A sale whose price is off by at most a share.
+/// Builds a query about a sale: surface ±5 %, price off by at most `share`, rooms.
 fn priced(record: &SampledRecord, share: f64, random: &mut StdRng) -> Option<EvaluationQuery> {
     EvaluationQuery::dvf(record)
         .surface(record, 0.05, random)?

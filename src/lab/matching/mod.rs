@@ -185,7 +185,7 @@ fn ask(
     };
     let ambiguous = ranking.ambiguous();
     let mut evidence = ranking.evidence;
-    // The record itself is explained by the error with which it was asked for.
+    // The record itself counts as a rival, because the error of the query explains it.
     evidence.rivals = evidence.rivals.saturating_sub(1);
     let others = Ranking {
         best: ranking

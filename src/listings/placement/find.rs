@@ -1,9 +1,9 @@
 //! Finds the property an advert belongs to, among the adverts that share a block key with it.
 //!
-//! Ingestion calls it, and spends most of its time here, so readers search on all cores before the transaction
-//! ([`PlannedPlacement::plan`]). Inside the transaction only what changed since is checked ([`Placement::now`]); the
-//! result is the same as that of a full search there. At two million properties an advert has about 130 candidates.
-//! Their outlines are read in runs of neighbours; the one in ten that remains is compared by its fingerprint.
+//! Ingestion calls it and spends most of its time here, so readers search on all cores before the transaction
+//! ([`PlannedPlacement::plan`]). Inside the transaction only what has changed since is checked ([`Placement::now`]);
+//! the result is the same as that of a full search there. At two million properties an advert has about 130 candidates.
+//! Their outlines are read in runs of neighbours; one in ten remains and is compared by its fingerprint.
 
 mod around;
 
@@ -32,33 +32,33 @@ const CANDIDATES_PER_KEY_MAX: usize = 500;
 /// Maximum candidates in all, latest first.
 const CANDIDATES_MAX: usize = 2_000;
 
-/// Where an advert belongs.
+/// The property that an advert belongs to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct PlacementTarget {
-    /// The number of the property, and of others that the advert shows to be the same asset; `None` when it founds a
-    /// property, or stays where it is.
+    /// The number of the property, and of others that the advert shows to be the same asset; `None` if the advert gets
+    /// a new property or stays in its own.
     pub property: Option<(i64, Vec<i64>)>,
-    /// Whether it leaves other adverts behind in its present property.
+    /// Whether it leaves its present property, where other adverts remain.
     pub leaves: bool,
-    /// Adverts of other properties that are perhaps of the same asset, with the bits; `None` when nothing was searched.
+    /// Adverts of other properties that may be of the same asset, with the bits; `None` if nothing was searched.
     pub likely: Option<Vec<(i64, f32)>>,
 }
 
-/// What a search for an advert's property depends on besides the store.
+/// Input of a search for an advert's property, besides the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlacementQuery<'a> {
-    /// What is known of the advert.
+    /// Fingerprint of the advert.
     pub fingerprint: &'a Fingerprint,
     /// The number and property of an advert that is already stored.
     pub own: Option<(i64, i64)>,
-    /// Whether it may leave other adverts behind in its property.
+    /// Whether it may leave its property while other adverts remain there.
     pub may_leave: bool,
-    /// From which probability adverts are merged.
+    /// Probabilities from which adverts are merged, or listed as possibly the same.
     pub thresholds: Thresholds,
 }
 
-/// Whether an advert that shares its property may leave it: once more is known of it than when it was placed, unless a
-/// person placed it.
+/// Returns whether an advert that shares its property may leave it: its fingerprint must add information to the stored
+/// one, and no person may have placed it.
 pub(crate) fn is_reconsidered(
     connection: &Connection,
     advert: i64,
@@ -70,14 +70,14 @@ pub(crate) fn is_reconsidered(
     )
 }
 
-/// Where an advert belongs as of one state of the store, and what that result depends on.
+/// Result of a search in one state of the store, and what that result depends on.
 #[derive(Clone, Debug)]
 pub(crate) struct Placement {
-    /// Where the advert belongs.
+    /// The property that the advert belongs to.
     pub found: PlacementTarget,
-    /// What was compared: the fingerprint without common marks.
+    /// The compared fingerprint, without common marks.
     compared: Fingerprint,
-    /// The mark that had become common last.
+    /// Number of the mark that had become common last.
     last_common_mark: i64,
     /// Candidates that are not clearly different.
     alike: Vec<i64>,
@@ -139,7 +139,7 @@ impl Placement {
         })
     }
 
-    /// What [`Placement::find`] would find now, given what changed since it ran.
+    /// Returns what [`Placement::find`] would find now, given what changed since it ran.
     pub fn now(
         &self,
         connection: &Connection,
@@ -202,7 +202,7 @@ impl Placement {
     }
 }
 
-/// The adverts around an advert.
+/// Adverts under the block keys that an advert looks up.
 struct Nearby {
     /// Those that their outlines do not rule out.
     near: Vec<i64>,
@@ -212,7 +212,7 @@ struct Nearby {
     fullest: usize,
 }
 
-/// Adverts under any block key that the fingerprint looks up, each once.
+/// Finds the adverts under any block key that the fingerprint looks up, each once.
 fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nearby> {
     // The loop stops reading at the limit: a LIMIT bound as a parameter would make SQLite plan again for each key.
     let mut statement = connection
@@ -253,7 +253,7 @@ fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nea
         }
         fullest = fullest.max(met.len() - before);
     }
-    // Of an advert met in both ways, the one that counts for what is common around.
+    // If an advert was met under both kinds of key, the entry that counts as around is kept.
     met.sort_unstable_by_key(|one| (one.advert, one.is_exact));
     met.dedup_by_key(|one| one.advert);
     met.drain(..met.len().saturating_sub(CANDIDATES_MAX));
@@ -272,11 +272,11 @@ fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nea
 struct Met {
     /// The advert.
     advert: i64,
-    /// Whether it shares price and area alone, and may lie elsewhere.
+    /// Whether it shares only price and area, and may be elsewhere.
     is_exact: bool,
     /// Whether its outline rules it out.
     is_ruled_out: bool,
-    /// How its values agree; nothing for one that may lie elsewhere.
+    /// How its values agree; no agreements for one that may be elsewhere.
     agreements: Agreements,
 }
 
@@ -348,7 +348,7 @@ fn choose_property(
     })
 }
 
-/// The other adverts of an advert's property.
+/// Returns the other adverts of an advert's property.
 fn companions(
     connection: &Connection,
     advert: i64,
@@ -375,15 +375,15 @@ fn candidate(
     }
 }
 
-/// The number that an identifier of a candidate was made of.
+/// Returns the number that a candidate's identifier was made from.
 pub(super) fn number_of(advert: FlxId) -> i64 {
     advert.0.as_u128() as i64
 }
 
-/// What storing a draft does to properties, worked out before its transaction.
+/// Effect of storing a draft on properties, computed before its transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedPlacement {
-    /// Where the advert belongs; `None` for a known advert that stays in its property.
+    /// Result of the search; `None` for a known advert that stays in its property.
     pub placement: Option<Placement>,
     /// The property rebuilt with this advert, and its number; no number for a new property. `None` when properties are
     /// to be joined.
@@ -391,7 +391,7 @@ pub(crate) struct PlannedPlacement {
 }
 
 impl PlannedPlacement {
-    /// Plans for a draft that updates the stored advert, or is new.
+    /// Plans for a draft that updates the stored advert, or for a new advert.
     pub fn plan(
         connection: &Connection,
         draft: &AdvertDraft,
@@ -471,7 +471,7 @@ impl PlannedPlacement {
     }
 }
 
-/// The property that a new advert founds.
+/// Builds the property of a new advert that belongs to no existing one.
 pub(crate) fn own_property(draft: &AdvertDraft) -> Result<BuiltProperty> {
     let id = draft.member.advert.flx_id;
     let id = id.ok_or(Error::NoId("an advert"))?;

@@ -1,4 +1,4 @@
-//! Reads of the tables of listings: rows converted to domain types. [`crate::records::tables`] writes them.
+//! Reads rows of the tables of listings and converts them to domain types. [`crate::records::tables`] writes them.
 //!
 //! Statements are prepared once per connection. A column with an unexpected value is an error, never a guess.
 
@@ -38,7 +38,7 @@ pub(crate) fn checked_number(number: i64) -> Result<i64> {
 }
 
 /// Runs a query and reads its first row; `None` if it has none. Unlike SQLite's own `query_row`, the reading may fail
-/// with an error of this room.
+/// with an error of this crate.
 pub(crate) fn first_row<T>(
     statement: &mut Statement<'_>,
     parameters: impl Params,
@@ -51,7 +51,7 @@ pub(crate) fn first_row<T>(
     }
 }
 
-/// [`first_row`] of a query that always has one.
+/// Runs a query that always has a row, and reads it like [`first_row`].
 pub(crate) fn one_row<T>(
     statement: &mut Statement<'_>,
     parameters: impl Params,
@@ -61,17 +61,17 @@ pub(crate) fn one_row<T>(
     row.ok_or_else(|| rusqlite::Error::QueryReturnedNoRows.into())
 }
 
-/// The error for a column with an unexpected value.
+/// Returns the error for a column with an unexpected value.
 fn malformed(column: usize, kind: Type, what: &'static str) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, kind, what.into())
 }
 
-/// The bytes of a column.
+/// Returns the bytes of a column.
 pub(crate) fn blob<'r>(row: &'r Row<'_>, column: usize) -> rusqlite::Result<&'r [u8]> {
     Ok(row.get_ref(column)?.as_blob()?)
 }
 
-/// An identifier from its sixteen bytes.
+/// Reads an identifier from its sixteen bytes.
 pub(crate) fn flx_id(row: &Row<'_>, column: usize) -> rusqlite::Result<FlxId> {
     let bytes: [u8; 16] = row.get(column)?;
     Ok(FlxId(Uuid::from_bytes(bytes)))
@@ -125,14 +125,14 @@ fn stored(row: &Row<'_>) -> Result<StoredAdvert> {
     })
 }
 
-/// The advert stored under a URL digest.
+/// Reads the advert stored under a URL digest.
 pub(crate) fn by_url(connection: &Connection, digest: &UrlDigest) -> Result<Option<StoredAdvert>> {
     let sql = format!("SELECT {STORED_COLUMNS} FROM adverts WHERE url_digest = ?1");
     let mut statement = connection.prepare_cached(&sql)?;
     first_row(&mut statement, [digest], stored)
 }
 
-/// Adverts with a greater number than one, in order of arrival.
+/// Reads adverts with a greater number than `advert`, in order of arrival.
 pub(crate) fn adverts_after(
     connection: &Connection,
     advert: i64,
@@ -145,7 +145,7 @@ pub(crate) fn adverts_after(
     rows.collect()
 }
 
-/// The adverts of a property with their numbers, in order of arrival.
+/// Reads the adverts of a property with their numbers, in order of arrival.
 pub(crate) fn members(
     connection: &Connection,
     property: i64,
@@ -164,7 +164,7 @@ pub(crate) fn members(
     rows.collect()
 }
 
-/// An advert's record as notifications contain it: with the identifier of its property, without charges.
+/// Reads an advert's record as notifications contain it: with the identifier of its property, without charges.
 pub(crate) fn notified_advert(connection: &Connection, advert: i64) -> Result<Advert> {
     let mut statement = connection.prepare_cached(
         "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property)
@@ -178,7 +178,7 @@ pub(crate) fn notified_advert(connection: &Connection, advert: i64) -> Result<Ad
     Ok(notified(serde_json::from_slice(&text)?, property))
 }
 
-/// The record of an advert as it is stored, to be percolated or compared if it changes; nothing is decoded.
+/// Reads the stored record of an advert without decoding it, to percolate or compare it if the advert changes.
 pub(crate) fn former_advert(connection: &Connection, advert: i64) -> Result<FormerRecord> {
     let mut statement = connection.prepare_cached(
         "SELECT adverts.document, property_id FROM adverts JOIN properties USING (property)
@@ -192,7 +192,7 @@ pub(crate) fn former_advert(connection: &Connection, advert: i64) -> Result<Form
     })
 }
 
-/// The record of a property as it is stored; `None` if it has none of its own.
+/// Reads the stored record of a property; `None` if it has none of its own.
 pub(crate) fn former_property(
     connection: &Connection,
     property: i64,
@@ -208,28 +208,28 @@ pub(crate) fn former_property(
     })
 }
 
-/// A property's identifier.
+/// Reads a property's identifier.
 pub(crate) fn property_id(connection: &Connection, property: i64) -> rusqlite::Result<FlxId> {
     connection
         .prepare_cached("SELECT property_id FROM properties WHERE property = ?1")?
         .query_row([property], |row| flx_id(row, 0))
 }
 
-/// The number of the property with an identifier.
+/// Reads the number of the property with an identifier.
 pub(crate) fn property_number(connection: &Connection, id: FlxId) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT property FROM properties WHERE property_id = ?1")?
         .query_row([id.0.as_bytes()], |row| row.get(0))
 }
 
-/// An advert's identifier.
+/// Reads an advert's identifier.
 pub(crate) fn advert_id(connection: &Connection, advert: i64) -> rusqlite::Result<FlxId> {
     connection
         .prepare_cached("SELECT advert_id FROM adverts WHERE advert = ?1")?
         .query_row([advert], |row| flx_id(row, 0))
 }
 
-/// The number of the property of every advert.
+/// Reads the number of the property of every advert.
 pub(crate) fn properties_of_adverts(
     connection: &Connection,
 ) -> rusqlite::Result<HashMap<i64, i64>> {
@@ -238,15 +238,15 @@ pub(crate) fn properties_of_adverts(
     rows.collect()
 }
 
-/// The number of the last advert; 0 without any.
+/// Reads the number of the last advert; 0 without any.
 pub(crate) fn last_advert(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT coalesce(max(advert), 0) FROM adverts")?
         .query_row([], |row| row.get(0))
 }
 
-/// Properties that changed after a sequence, in order of change: the sequence of each, its number and how many adverts it
-/// has.
+/// Reads the properties that changed after a sequence, in order of change: the sequence of each, its number and how
+/// many adverts it has.
 pub(crate) fn properties_after(
     connection: &Connection,
     sequence: i64,
@@ -262,7 +262,7 @@ pub(crate) fn properties_after(
     rows.collect()
 }
 
-/// The adverts of a property in order of arrival.
+/// Reads the numbers of the adverts of a property, in order of arrival.
 pub(crate) fn adverts_of(connection: &Connection, property: i64) -> rusqlite::Result<Vec<i64>> {
     let mut statement = connection
         .prepare_cached("SELECT advert FROM adverts WHERE property = ?1 ORDER BY advert")?;
@@ -270,17 +270,17 @@ pub(crate) fn adverts_of(connection: &Connection, property: i64) -> rusqlite::Re
     rows.collect()
 }
 
-/// A fingerprint from its bytes.
+/// Reads a fingerprint from its bytes.
 pub(crate) fn fingerprint(row: &Row<'_>, column: usize) -> Result<Fingerprint> {
     Ok(Fingerprint::decode(blob(row, column)?)?)
 }
 
-/// Block keys of an advert as bytes.
+/// Encodes block keys as bytes.
 pub(crate) fn key_bytes(keys: &[BlockKey]) -> Vec<u8> {
     keys.iter().flat_map(|key| key.0.to_le_bytes()).collect()
 }
 
-/// Block keys from their bytes.
+/// Decodes block keys from bytes.
 pub(crate) fn keys_of(bytes: &[u8]) -> Vec<BlockKey> {
     let (keys, _) = bytes.as_chunks::<8>();
     keys.iter()
@@ -288,7 +288,7 @@ pub(crate) fn keys_of(bytes: &[u8]) -> Vec<BlockKey> {
         .collect()
 }
 
-/// The adverts of a property with their fingerprints, in order of arrival.
+/// Reads the adverts of a property with their fingerprints, in order of arrival.
 pub(crate) fn fingerprints_of(
     connection: &Connection,
     property: i64,
@@ -303,14 +303,14 @@ pub(crate) fn fingerprints_of(
     rows.collect()
 }
 
-/// The stored fingerprint of an advert.
+/// Reads the stored fingerprint of an advert.
 pub(crate) fn fingerprint_of(connection: &Connection, advert: i64) -> Result<Fingerprint> {
     let mut statement =
         connection.prepare_cached("SELECT fingerprint FROM fingerprints WHERE advert = ?1")?;
     one_row(&mut statement, [advert], |row| fingerprint(row, 0))
 }
 
-/// Adverts with a greater number than one and their stored fingerprints, in order of arrival.
+/// Reads adverts with a greater number than `advert` and their stored fingerprints, in order of arrival.
 pub(crate) fn fingerprints_after(
     connection: &Connection,
     advert: i64,
@@ -325,7 +325,8 @@ pub(crate) fn fingerprints_after(
     rows.collect()
 }
 
-/// Whether a fingerprint is stored for an advert, with its block keys. What an older version stored differs.
+/// Returns whether exactly this fingerprint and its block keys are stored for an advert. Those that an older version
+/// stored may differ.
 pub(crate) fn is_fingerprint_stored(
     connection: &Connection,
     advert: i64,
@@ -339,7 +340,7 @@ pub(crate) fn is_fingerprint_stored(
     })
 }
 
-/// Whether the outline of a fingerprint is stored under all its block keys.
+/// Returns whether the outline of a fingerprint is stored under all its block keys.
 pub(crate) fn is_outline_stored(
     connection: &Connection,
     advert: i64,
@@ -359,7 +360,7 @@ pub(crate) fn is_outline_stored(
     Ok(true)
 }
 
-/// Whether the marks of a fingerprint are counted.
+/// Returns whether the marks of a fingerprint are counted.
 pub(crate) fn are_marks_counted(
     connection: &Connection,
     fingerprint: &Fingerprint,
@@ -376,7 +377,7 @@ pub(crate) fn are_marks_counted(
     Ok(true)
 }
 
-/// A fingerprint without what many homes of the store show, as it is compared.
+/// Returns a fingerprint without the marks that are common in the store, as it is compared.
 pub(crate) fn without_common_marks(
     connection: &Connection,
     fingerprint: &Fingerprint,
@@ -386,14 +387,14 @@ pub(crate) fn without_common_marks(
     fingerprint.without(|mark| statement.query_row([mark.digest], |row| row.get(0)))
 }
 
-/// The number of the mark that became common last; 0 without any.
+/// Reads the number of the mark that became common last; 0 without any.
 pub(crate) fn last_common_mark(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("SELECT coalesce(max(number), 0) FROM common_marks")?
         .query_row([], |row| row.get(0))
 }
 
-/// How often a portal and others show one home.
+/// Reads how much more often than usual a portal and others show one home, in bits.
 pub(crate) fn portal_rates(connection: &Connection, portal: u32) -> rusqlite::Result<PortalRates> {
     let sql = "SELECT other, bits FROM portal_rates WHERE portal = ?1 ORDER BY pairs DESC LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
@@ -403,14 +404,14 @@ pub(crate) fn portal_rates(connection: &Connection, portal: u32) -> rusqlite::Re
     rows.collect()
 }
 
-/// Whether a person put an advert into its property.
+/// Returns whether a person put an advert into its property.
 pub(crate) fn is_held(connection: &Connection, advert: i64) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM held WHERE advert = ?1)")?
         .query_row([advert], |row| row.get(0))
 }
 
-/// The adverts of a property that a person put there.
+/// Reads the adverts of a property that a person put there.
 pub(crate) fn held_of(connection: &Connection, property: i64) -> rusqlite::Result<Vec<i64>> {
     let mut statement = connection.prepare_cached(
         "SELECT advert FROM adverts CROSS JOIN held USING (advert) WHERE property = ?1",
@@ -419,7 +420,7 @@ pub(crate) fn held_of(connection: &Connection, property: i64) -> rusqlite::Resul
     rows.collect()
 }
 
-/// Whether an advert was declared distinct from any advert of a property.
+/// Returns whether an advert was declared distinct from any advert of a property.
 pub(crate) fn is_marked_distinct(
     connection: &Connection,
     advert: i64,
@@ -433,7 +434,7 @@ pub(crate) fn is_marked_distinct(
         .query_row((advert, property), |row| row.get(0))
 }
 
-/// Sequence of the last change; 0 if there is none.
+/// Reads the sequence of the last change; 0 if there is none.
 pub(crate) fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
     connection
         .prepare_cached(

@@ -1,4 +1,4 @@
-//! Writes of advert rows and of the keys by which adverts are found, inside a transaction.
+//! Writes advert rows and the keys by which adverts are found, inside a transaction.
 
 use rusqlite::types::ToSql;
 use rusqlite::{OptionalExtension, params_from_iter};
@@ -123,12 +123,12 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Counts the home of an advert for each of its marks. A mark that was once common stays so.
+    /// Counts the home of an advert for each of its marks. A mark that has become common stays common.
     pub(crate) fn count_marks(&self, fingerprint: &Fingerprint) -> rusqlite::Result<()> {
         let mut known = self
             .transaction
             .prepare_cached("SELECT homes FROM marks WHERE mark = ?1")?;
-        // A read first: most marks of a later sighting are counted already, and RETURNING costs twice as much.
+        // Reads first, because most marks of a later sighting are counted already, and RETURNING costs twice as much.
         let mut write = self.transaction.prepare_cached(
             "INSERT INTO marks (mark, homes) VALUES (?1, ?2)
              ON CONFLICT (mark) DO UPDATE SET homes = excluded.homes",
@@ -151,7 +151,7 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// The sequence of an advert's last change.
+    /// Returns the sequence of an advert's last change.
     pub(crate) fn sequence_of_advert(&self, advert: i64) -> rusqlite::Result<i64> {
         self.transaction
             .prepare_cached("SELECT sequence FROM adverts WHERE advert = ?1")?
@@ -222,7 +222,7 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Replaces the adverts that are perhaps of the same asset as one, with the bits of each.
+    /// Replaces the list of adverts that may be of the same asset as an advert, with the bits of each.
     pub(crate) fn replace_likely(
         &self,
         advert: i64,
@@ -249,14 +249,14 @@ impl ListingsWriter<'_> {
         Ok(())
     }
 
-    /// Notes that a person put the adverts of a property together.
+    /// Records that a person put the adverts of a property together.
     pub(crate) fn hold(&self, property: i64) -> rusqlite::Result<()> {
         let sql = "INSERT OR IGNORE INTO held SELECT advert FROM adverts WHERE property = ?1";
         self.execute(sql, [property])?;
         Ok(())
     }
 
-    /// Notes that a person took an advert out of its property.
+    /// Records that a person took an advert out of its property.
     pub(crate) fn release(&self, advert: i64) -> rusqlite::Result<()> {
         self.execute("DELETE FROM held WHERE advert = ?1", [advert])?;
         Ok(())
