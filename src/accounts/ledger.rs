@@ -131,9 +131,10 @@ impl Ledger {
             answer,
         } = record;
         let is_charged = entry.as_ref().is_some_and(|entry| entry.credits > 0);
-        let durability = match is_charged || answer.is_some() {
-            true => Durability::Synced,
-            false => Durability::Written,
+        let durability = if is_charged || answer.is_some() {
+            Durability::Synced
+        } else {
+            Durability::Written
         };
         let packed = match answer {
             // The writer thread serves all calls, so slow work is done before.

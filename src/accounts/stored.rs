@@ -94,9 +94,10 @@ impl Packing {
         answer: StoredResponse,
     ) -> Result<PackedResponse, PackingError> {
         let length = answer.body.as_ref().map_or(0, Bytes::len);
-        let permit = match length < LARGE_BYTES_LEAST {
-            true => None,
-            false => Some(Arc::clone(&self.0).acquire_owned().await?),
+        let permit = if length < LARGE_BYTES_LEAST {
+            None
+        } else {
+            Some(Arc::clone(&self.0).acquire_owned().await?)
         };
         let ledger = ledger.clone();
         let packing = tokio::task::spawn_blocking(move || {

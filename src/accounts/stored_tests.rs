@@ -129,9 +129,10 @@ async fn a_large_response_is_a_reference_unless_its_call_changed_something() {
         let found = one.found(account, key).unwrap();
         assert_eq!(found.request_digest, given.request_digest);
         assert_eq!(found.request_id, given.request_id);
-        match is_kept {
-            true => assert!(found == given, "{key}"),
-            false => assert_eq!(found.body, None, "{key}"),
+        if is_kept {
+            assert!(found == given, "{key}")
+        } else {
+            assert_eq!(found.body, None, "{key}")
         }
     }
 }

@@ -88,9 +88,10 @@ impl AdvertHistory {
         let first_seen_at = self.first_seen_at.min(first_seen_at);
         Self {
             first_seen_at,
-            published_at: match is_republished {
-                true => self.published_at,
-                false => first_seen_at,
+            published_at: if is_republished {
+                self.published_at
+            } else {
+                first_seen_at
             },
             ..self
         }

@@ -148,9 +148,10 @@ impl ListingUrl {
             .collect();
         let key = key(&url, &kept)?;
         if kept.len() < url.query_pairs().count() {
-            match kept.is_empty() {
-                true => url.set_query(None),
-                false => drop(url.query_pairs_mut().clear().extend_pairs(&kept)),
+            if kept.is_empty() {
+                url.set_query(None);
+            } else {
+                url.query_pairs_mut().clear().extend_pairs(&kept);
             }
         }
         Some(Self {

@@ -81,9 +81,10 @@ pub fn leave_out_faults(advert: &mut Value) -> Result<Vec<LeftOut>, Fault> {
             Err(fault) => fault,
         };
         let path = fault.path.clone();
-        let value = match left_out.len() < LEFT_OUT_MAX {
-            true => remove(advert, &path),
-            false => None,
+        let value = if left_out.len() < LEFT_OUT_MAX {
+            remove(advert, &path)
+        } else {
+            None
         };
         let Some(value) = value else {
             return Err(fault);

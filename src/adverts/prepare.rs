@@ -303,9 +303,10 @@ impl AdvertState {
         if !is_changed && history == self.history {
             return SightingOutcome::Unchanged(self.flx_id);
         }
-        let change = match is_changed {
-            true => ContentChange::Updated,
-            false => ContentChange::Unchanged,
+        let change = if is_changed {
+            ContentChange::Updated
+        } else {
+            ContentChange::Unchanged
         };
         self.with(is, history).delta(change, events)
     }
@@ -340,9 +341,12 @@ pub fn notified(advert: Advert, property: FlxId) -> Advert {
 
 /// Checks the fields that every advert must have.
 fn require(content: &Advert) -> Result<(), Fault> {
-    let required = |is_present: bool, path: &str| match is_present {
-        true => Ok(()),
-        false => Err(Fault::new(path, "is required")),
+    let required = |is_present: bool, path: &str| {
+        if is_present {
+            Ok(())
+        } else {
+            Err(Fault::new(path, "is required"))
+        }
     };
     let source = content.source.as_deref().unwrap_or_default();
     required(!source.trim().is_empty(), "source")?;

@@ -64,17 +64,19 @@ impl Default for EndpointHealth {
 impl EndpointHealth {
     /// Returns how many new deliveries may start.
     pub(super) fn capacity(&self, now_ms: i64) -> usize {
-        match now_ms < self.probe_at_ms {
-            true => 0,
-            false => self.retry_capacity(now_ms),
+        if now_ms < self.probe_at_ms {
+            0
+        } else {
+            self.retry_capacity(now_ms)
         }
     }
 
     /// Returns how many failed deliveries may be retried.
     pub(super) fn retry_capacity(&self, now_ms: i64) -> usize {
-        match now_ms < self.retry_after_until_ms {
-            true => 0,
-            false => self.window.saturating_sub(self.under_way),
+        if now_ms < self.retry_after_until_ms {
+            0
+        } else {
+            self.window.saturating_sub(self.under_way)
         }
     }
 
@@ -90,9 +92,10 @@ impl EndpointHealth {
 
     /// Returns the delay of a retry that finds no capacity, in milliseconds.
     pub(super) fn retry_delay_ms(&self, now_ms: i64) -> i64 {
-        let pause_ms = match self.is_open() {
-            true => self.probe_pause_ms,
-            false => 1_000,
+        let pause_ms = if self.is_open() {
+            self.probe_pause_ms
+        } else {
+            1_000
         };
         pause_ms.max(self.retry_after_until_ms.saturating_sub(now_ms))
     }

@@ -99,9 +99,10 @@ pub fn read_secret(text: &str) -> Option<Vec<u8>> {
 fn digest(secret: &[u8], id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
     // Keying with exactly one block needs no fallible length check.
     let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
-    match secret.len() <= BLOCK_BYTES {
-        true => block[..secret.len()].copy_from_slice(secret),
-        false => block[..32].copy_from_slice(&Sha256::digest(secret)),
+    if secret.len() <= BLOCK_BYTES {
+        block[..secret.len()].copy_from_slice(secret)
+    } else {
+        block[..32].copy_from_slice(&Sha256::digest(secret))
     }
     let mut signer = Hmac::<Sha256>::new(&block);
     for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {

@@ -111,9 +111,10 @@ pub fn run_service(
         .with_addresses(addresses.clone())
         .with_identity(Portals::load(data)?.identity());
     listings.load_alerts()?;
-    let compaction = match following.is_some() {
-        false => Compaction::Here,
-        true => Compaction::OnWriter,
+    let compaction = if following.is_some() {
+        Compaction::OnWriter
+    } else {
+        Compaction::Here
     };
     if following.is_some() {
         // Its tables, indexes and model change together, when a snapshot was installed.
@@ -337,9 +338,10 @@ async fn listen(
         stop.await;
         drop((stop_flight, stop_admin));
     };
-    let filter = match config.mcp.enabled {
-        true => toise_mcp::http::beside(&app),
-        false => filters::service(app.clone()),
+    let filter = if config.mcp.enabled {
+        toise_mcp::http::beside(&app)
+    } else {
+        filters::service(app.clone())
     };
     server::run(listener, tls, app, filter, audience, limits, stop).await;
     for other in [flight, admin].into_iter().flatten() {

@@ -83,9 +83,10 @@ pub fn gunzip<'r>(source: impl Read + Send + 'r) -> impl Read + Send + 'r {
 /// The source cannot be read.
 pub fn unpack<'r>(source: impl Read + Send + 'r) -> io::Result<Box<dyn BufRead + Send + 'r>> {
     let mut source = BufReader::with_capacity(BUFFER_BYTES, source);
-    Ok(match source.fill_buf()?.starts_with(&GZIP) {
-        true => Box::new(BufReader::with_capacity(BUFFER_BYTES, gunzip(source))),
-        false => Box::new(source),
+    Ok(if source.fill_buf()?.starts_with(&GZIP) {
+        Box::new(BufReader::with_capacity(BUFFER_BYTES, gunzip(source)))
+    } else {
+        Box::new(source)
     })
 }
 
@@ -94,11 +95,12 @@ pub fn unpack<'r>(source: impl Read + Send + 'r) -> io::Result<Box<dyn BufRead +
 /// # Errors
 /// The table has more than [`FILE_COLUMNS_MAX`]; the text is for a message that names the file.
 pub fn check_columns(count: usize) -> Result<(), String> {
-    match count > FILE_COLUMNS_MAX {
-        true => Err(format!(
+    if count > FILE_COLUMNS_MAX {
+        Err(format!(
             "has {count} columns; at most {FILE_COLUMNS_MAX} are read"
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

@@ -78,11 +78,12 @@ pub fn range_in(text: &[u8], value: &RawValue) -> Range<usize> {
 /// # Errors
 /// There are already [`ITEMS_MAX`] items; the message says so.
 pub fn check_count(items: usize) -> Result<(), String> {
-    match items < ITEMS_MAX {
-        true => Ok(()),
-        false => Err(format!(
+    if items < ITEMS_MAX {
+        Ok(())
+    } else {
+        Err(format!(
             "more than {ITEMS_MAX} items; write one object a line instead (ndjson)"
-        )),
+        ))
     }
 }
 

@@ -110,10 +110,7 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
             }
         }
         AccountsAction::RotateWebhookKey { account, now } => {
-            let overlap = match now {
-                true => Duration::ZERO,
-                false => SECRET_OVERLAP,
-            };
+            let overlap = if *now { Duration::ZERO } else { SECRET_OVERLAP };
             let act = act_on(&store, "accounts rotate-webhook-key", account);
             let account = accompany(&store, &clock, act, || -> Result<_, Failure> {
                 let account_id = named(&store, account)?.account_id;

@@ -201,9 +201,10 @@ fn retry_dead_letters(
         let retry = || deliveries::retry_all(store, clock);
         retried = accompany_making(store, clock, act, subject, retry)?;
     }
-    match common.json {
-        true => println!("{}", json!({"retried": retried})),
-        false => println!("{retried} deliveries queued; the server retries them"),
+    if common.json {
+        println!("{}", json!({"retried": retried}))
+    } else {
+        println!("{retried} deliveries queued; the server retries them")
     }
     Ok(())
 }
@@ -224,15 +225,16 @@ fn replay_matches(
             error => error.into(),
         })
     })?;
-    match common.json {
-        true => println!(
+    if common.json {
+        println!(
             "{}",
             json!({"replay_id": begun.replay_id, "items": begun.items})
-        ),
-        false => println!(
+        )
+    } else {
+        println!(
             "{} items queued for replay {}; the server sends them",
             begun.items, begun.replay_id
-        ),
+        )
     }
     Ok(())
 }

@@ -60,9 +60,10 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
         Some(Ok(damaged)) => damaged,
         Some(Err(error)) => vec![error.to_string()],
     };
-    let store = match arguments.tables.is_empty() {
-        true => Store::open_existing(&common.data)?,
-        false => None,
+    let store = if arguments.tables.is_empty() {
+        Store::open_existing(&common.data)?
+    } else {
+        None
     };
     let opened = store;
     let store = opened.as_ref().map(Store::check).transpose()?;

@@ -63,9 +63,10 @@ pub struct DemoArgs {
 pub fn run(common: &Common, arguments: &DemoArgs) -> CommandResult {
     let config = common.configuration(arguments.settings.flags()?)?.config;
     let adverts = arguments.adverts;
-    match arguments.small {
-        true => generate_data(common, SALES / SMALL, DIAGNOSTICS / SMALL, ADVERTS / SMALL)?,
-        false => generate_data(common, SALES, DIAGNOSTICS, adverts)?,
+    if arguments.small {
+        generate_data(common, SALES / SMALL, DIAGNOSTICS / SMALL, ADVERTS / SMALL)?
+    } else {
+        generate_data(common, SALES, DIAGNOSTICS, adverts)?
     }
     if !arguments.no_model {
         train_model(common)?;

@@ -64,9 +64,10 @@ pub struct EstimateArgs {
 /// Runs `estimate`.
 pub fn run(common: &Common, arguments: &EstimateArgs) -> CommandResult {
     let settings = common.configuration(Vec::new())?.config.estimate;
-    let adjustments = match arguments.no_adjustments {
-        true => Adjustments::Off,
-        false => settings.adjustments(),
+    let adjustments = if arguments.no_adjustments {
+        Adjustments::Off
+    } else {
+        settings.adjustments()
     };
     let options = BulkEstimateOptions {
         input: arguments.input.clone(),

@@ -161,9 +161,10 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
     }
     if let Some(pairs) = &arguments.pairs {
         let report = pairs::judge(&listings(common)?, pairs)?;
-        match common.json {
-            true => println!("{}", serde_json::to_string(&report)?),
-            false => report.print(arguments.mistakes),
+        if common.json {
+            println!("{}", serde_json::to_string(&report)?)
+        } else {
+            report.print(arguments.mistakes)
         }
         return Ok(());
     }
@@ -177,9 +178,10 @@ pub fn run(common: &Common, arguments: &DedupArgs) -> CommandResult {
     let mut results = Vec::new();
     for level in levels {
         let started = Instant::now();
-        let judged = match arguments.ingested {
-            true => ingested(arguments.adverts, arguments.seed, level)?,
-            false => scored(arguments, level),
+        let judged = if arguments.ingested {
+            ingested(arguments.adverts, arguments.seed, level)?
+        } else {
+            scored(arguments, level)
         };
         results.push(DedupLevelResult {
             level,

@@ -128,18 +128,20 @@ fn evaluate_later(
     });
     let train_until = train_until.ok_or("--train-until: no such day")?;
     let is_single = arguments.train_until.is_some() || test.is_some();
-    let origins = match is_single {
-        true => Vec::new(),
-        false => rolling::origins(&recorded, usize::from(arguments.origins)),
+    let origins = if is_single {
+        Vec::new()
+    } else {
+        rolling::origins(&recorded, usize::from(arguments.origins))
     };
     let test = match test {
         Some(test) => model::days(test.0)..=model::days(test.1),
         None => model::days(train_until) + 1..=latest,
     };
     let bar = progress.rows("training", (origins.len() as u64 + 1) * train::STEPS);
-    let horizon = match origins.is_empty() {
-        true => None,
-        false => Some(rolling::run(&recorded, &origins, &|| bar.inc(1))?),
+    let horizon = if origins.is_empty() {
+        None
+    } else {
+        Some(rolling::run(&recorded, &origins, &|| bar.inc(1))?)
     };
     let now = Clock::system().now();
     let trained_at = now.to_rfc3339_opts(SecondsFormat::Millis, true);
@@ -171,9 +173,10 @@ fn evaluate_later(
 fn last_year_end(recorded: &[SaleWithCommune], latest: i32) -> Option<NaiveDate> {
     let first = recorded.iter().map(|one| one.sale.day).min()?;
     let year_end = NaiveDate::from_ymd_opt(model::date(latest).year() - 1, 12, 31)?;
-    match model::days(year_end) > first {
-        true => Some(year_end),
-        false => Some(model::date(first + (latest - first) / 2)),
+    if model::days(year_end) > first {
+        Some(year_end)
+    } else {
+        Some(model::date(first + (latest - first) / 2))
     }
 }
 

@@ -48,9 +48,10 @@ pub fn run(common: &Common, arguments: &GcArgs) -> CommandResult {
         keep: usize::try_from(arguments.keep).unwrap_or(usize::MAX),
         grace: TimeDelta::hours(arguments.grace_hours.cast_signed()),
     };
-    let (mode, verb) = match arguments.dry_run {
-        true => (Mode::DryRun, "would delete"),
-        false => (Mode::Delete, "deleted"),
+    let (mode, verb) = if arguments.dry_run {
+        (Mode::DryRun, "would delete")
+    } else {
+        (Mode::Delete, "deleted")
     };
     let found = runtime.block_on(collect(&remote, retention, Clock::system().now(), mode))?;
     if common.json {

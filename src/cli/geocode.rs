@@ -71,9 +71,10 @@ pub struct GeocodeArgs {
 /// Runs `geocode`.
 pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
     let request = FileRequest {
-        operation: match arguments.reverse {
-            true => Operation::Reverse,
-            false => Operation::Search,
+        operation: if arguments.reverse {
+            Operation::Reverse
+        } else {
+            Operation::Search
         },
         columns: arguments.columns.clone(),
         result_columns: arguments.result_columns.clone(),
@@ -101,9 +102,10 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
         );
     }
     let report = geocode(common, (&arguments.file, &output), &request, &geocoder)?;
-    match common.json {
-        true => println!("{}", serde_json::to_string(&report)?),
-        false => print(&report, &output),
+    if common.json {
+        println!("{}", serde_json::to_string(&report)?)
+    } else {
+        print(&report, &output)
     }
     Ok(())
 }
@@ -154,12 +156,11 @@ fn run_shared(
         let report = geocode(common, (&files.input, &files.output), request, &rows)?;
         Ok((report, rows.into_dispatch().shares()))
     })?;
-    match common.json {
-        true => println!("{}", serde_json::to_string(&shared)?),
-        false => {
-            print(&shared.report, places.1);
-            cluster::print(&shared.cluster);
-        }
+    if common.json {
+        println!("{}", serde_json::to_string(&shared)?)
+    } else {
+        print(&shared.report, places.1);
+        cluster::print(&shared.cluster);
     }
     Ok(())
 }

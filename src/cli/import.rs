@@ -350,9 +350,10 @@ fn import(
         skipped_files: fetched.skipped.clone(),
         ..ImportReport::default()
     };
-    let groups = match fetched.inputs.is_empty() {
-        true => Vec::new(),
-        false => group_by_columns(table, fetched.inputs.clone())?,
+    let groups = if fetched.inputs.is_empty() {
+        Vec::new()
+    } else {
+        group_by_columns(table, fetched.inputs.clone())?
     };
     for group in groups {
         let begin = || lake.import(table.schema());

@@ -272,9 +272,10 @@ impl<'p> ReadingPlan<'p> {
     fn mapping_of(&self, header: Option<&[String]>) -> Result<(Mapping, RowShape), String> {
         let Some(header) = header else {
             let is_mapped = self.mapping.is_of_file() || !self.maps.is_empty();
-            let shape = match is_mapped {
-                true => RowShape::Mapped,
-                false => RowShape::Advert,
+            let shape = if is_mapped {
+                RowShape::Mapped
+            } else {
+                RowShape::Advert
             };
             return Ok((self.with_sets(self.mapping.clone())?, shape));
         };

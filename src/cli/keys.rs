@@ -142,9 +142,10 @@ fn networks(text: &str) -> Result<Origins, String> {
     let networks = Networks::parse(text).map_err(|wrong| {
         format!("must be addresses or networks such as 10.0.0.0/8, or any; {wrong:?} is none")
     })?;
-    match networks.is_empty() {
-        true => Err("must name at least one address or network, or any".into()),
-        false => Ok(Origins(Some(networks))),
+    if networks.is_empty() {
+        Err("must name at least one address or network, or any".into())
+    } else {
+        Ok(Origins(Some(networks)))
     }
 }
 

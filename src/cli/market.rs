@@ -173,9 +173,10 @@ pub fn run(common: &Common, arguments: &MarketArgs) -> CommandResult {
         eprintln!("drew {drawn} of {all} lines into {}", path.display());
     }
     let output = arguments.output.as_deref();
-    let rows = match output.is_none() && !common.json {
-        true => without_empty_columns(&report.rows)?,
-        false => report.rows.clone(),
+    let rows = if output.is_none() && !common.json {
+        without_empty_columns(&report.rows)?
+    } else {
+        report.rows.clone()
     };
     let count = show_rows(rows, common.json, output)?;
     if let Some(output) = output {
@@ -189,9 +190,10 @@ fn without_empty_columns(rows: &RecordBatch) -> Result<RecordBatch, arrow::error
     let kept: Vec<usize> = (0..rows.num_columns())
         .filter(|column| rows.column(*column).null_count() < rows.num_rows())
         .collect();
-    match kept.is_empty() {
-        true => Ok(rows.clone()),
-        false => rows.project(&kept),
+    if kept.is_empty() {
+        Ok(rows.clone())
+    } else {
+        rows.project(&kept)
     }
 }
 

@@ -88,9 +88,10 @@ fn fetch(
     allowed: &str,
 ) -> Result<PageContent, Box<dyn std::error::Error + Send + Sync>> {
     let settings = common.configuration(Vec::new())?.config.collect;
-    let allowed = match allowed.is_empty() {
-        true => settings.allowed(),
-        false => AllowedHosts::parse(allowed)?,
+    let allowed = if allowed.is_empty() {
+        settings.allowed()
+    } else {
+        AllowedHosts::parse(allowed)?
     };
     let gate = EgressGuard::new(allowed).with_page_rules(settings.plain_http());
     let fetcher = Fetcher::new(gate, &settings.contact)?.with_page_timeout(settings.page_timeout());

@@ -39,9 +39,10 @@ pub struct PublishArgs {
 pub fn run(common: &Common, arguments: &PublishArgs) -> CommandResult {
     let configured = common.configuration(Vec::new())?.config.lake.writer_address;
     let writer = arguments.writer.as_ref().unwrap_or(&configured);
-    let extent = match arguments.all {
-        false => Extent::New,
-        true => Extent::All,
+    let extent = if arguments.all {
+        Extent::All
+    } else {
+        Extent::New
     };
     let remote = Remote::open(&arguments.to, RetryPolicy::default())?;
     let bar = Progress::new(common.json).bytes("reading", None);

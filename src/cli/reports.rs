@@ -88,9 +88,10 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
             let resolution = accompany_making(&store, &clock, act, subject, || {
                 resolve(&listings, &store, *report, *merge, split, note.as_deref())
             })?;
-            match common.json {
-                true => println!("{}", json!({"report_id": report, "resolution": resolution})),
-                false => println!("report {report}: {resolution}"),
+            if common.json {
+                println!("{}", json!({"report_id": report, "resolution": resolution}))
+            } else {
+                println!("report {report}: {resolution}")
             }
             Ok(())
         }

@@ -166,9 +166,10 @@ pub fn run(common: &Common, options: &SynthOptions) -> CommandResult {
     if options.adverts > 0 {
         let request =
             adverts::AdvertsRequest::new(options.adverts, options.seed, options.level.into());
-        made.push(match options.lake {
-            true => fill_listings(common, request)?,
-            false => write_adverts(options, "adverts", "ndjson", adverts::documents(request)?)?,
+        made.push(if options.lake {
+            fill_listings(common, request)?
+        } else {
+            write_adverts(options, "adverts", "ndjson", adverts::documents(request)?)?
         });
         if options.labels {
             made.push(write_adverts(

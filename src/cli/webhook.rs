@@ -128,9 +128,10 @@ async fn listen(arguments: &ListenArgs, receiver: WebhookReceiver) -> CommandRes
         .await
         .map_err(|error| format!("cannot listen on {wanted}: {error}"))?;
     let address = format!("http://{}/", listener.local_addr()?);
-    match receiver.as_json {
-        true => println!("{}", json!({"address": address})),
-        false => println!("listening on {address}"),
+    if receiver.as_json {
+        println!("{}", json!({"address": address}))
+    } else {
+        println!("listening on {address}")
     }
     let receiver = Arc::new(receiver);
     let taking = Arc::clone(&receiver);

@@ -92,9 +92,10 @@ pub fn run(common: &Common, arguments: &WorkerArgs) -> CommandResult {
             .map_err(|error| format!("{}: {error}", arguments.listen))?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let address = format!("{scheme}://{}", listener.local_addr()?);
-        match common.json {
-            true => println!("{}", json!({"address": address})),
-            false => println!("working on {address}"),
+        if common.json {
+            println!("{}", json!({"address": address}))
+        } else {
+            println!("working on {address}")
         }
         let limits = ServerLimits::from(&config.server);
         let stop = async {

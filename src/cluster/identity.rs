@@ -154,9 +154,12 @@ impl Identity {
             (own != wanted).then_some((name, own, wanted))
         });
         let (name, own, wanted) = differing?;
-        let shown = |value: &str| match name == VERSION {
-            true => value.to_owned(),
-            false => value.chars().take(DIGITS_SHOWN).collect(),
+        let shown = |value: &str| {
+            if name == VERSION {
+                value.to_owned()
+            } else {
+                value.chars().take(DIGITS_SHOWN).collect()
+            }
         };
         let (own, wanted) = (shown(own), shown(wanted));
         Some(format!("its {name} is {own}, that of the command {wanted}"))
@@ -164,9 +167,10 @@ impl Identity {
 }
 
 fn part_of(checksum: &str) -> String {
-    match checksum.is_empty() {
-        true => NONE.to_owned(),
-        false => checksum.to_owned(),
+    if checksum.is_empty() {
+        NONE.to_owned()
+    } else {
+        checksum.to_owned()
     }
 }
 

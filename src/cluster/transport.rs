@@ -117,11 +117,12 @@ impl Access {
             ..
         } = &*self.shared;
         if own.is_none() {
-            return match listen.ip().is_loopback() {
-                true => Ok(None),
-                false => Err(refused(
+            return if listen.ip().is_loopback() {
+                Ok(None)
+            } else {
+                Err(refused(
                     "beyond loopback a worker needs TLS: set cluster.certificate and cluster.key",
-                )),
+                ))
             };
         }
         if token.is_none() && authority.is_none() {

@@ -314,11 +314,12 @@ pub fn find_outcome(connection: &Connection, job: Uuid) -> rusqlite::Result<Opti
         .prepare_cached(sql)?
         .query_row([job.as_bytes()], |row| {
             let outcome: String = row.get(0)?;
-            Ok(match outcome == "collected" {
-                true => JobOutcome::Collected(row.get(2)?),
-                false => JobOutcome::Rejected(Rejected::stored(
+            Ok(if outcome == "collected" {
+                JobOutcome::Collected(row.get(2)?)
+            } else {
+                JobOutcome::Rejected(Rejected::stored(
                     row.get::<_, Option<String>>(1)?.unwrap_or_default(),
-                )),
+                ))
             })
         })
         .optional()

@@ -381,10 +381,7 @@ impl Collector {
         // The place is taken before the job is inserted, so that the end of the job cannot be missed. The identifier is
         // new, so the place is free.
         let place = self.waiting.take(job.id);
-        Ok(match self.insert(job)? {
-            true => place,
-            false => None,
-        })
+        Ok(if self.insert(job)? { place } else { None })
     }
 
     fn insert(&self, job: NewJob) -> Result<bool> {

@@ -111,9 +111,10 @@ impl Mapping {
             empty: written.empty,
             ..Self::of_rules(rules.collect::<Result<_, _>>()?)
         };
-        match mapping.gives(URL) {
-            true => Ok(mapping),
-            false => Err(refuse("needs a [[field]] with path = \"url\"".into())),
+        if mapping.gives(URL) {
+            Ok(mapping)
+        } else {
+            Err(refuse("needs a [[field]] with path = \"url\"".into()))
         }
     }
 

@@ -182,9 +182,10 @@ impl Portal {
             .filter(|(name, _)| self.identity.keeps(name))
             .map(|(name, value)| (name.into_owned(), value.into_owned()))
             .collect();
-        match kept.is_empty() {
-            true => url.set_query(None),
-            false => drop(url.query_pairs_mut().clear().extend_pairs(&kept)),
+        if kept.is_empty() {
+            url.set_query(None);
+        } else {
+            url.query_pairs_mut().clear().extend_pairs(&kept);
         }
     }
 }

@@ -209,9 +209,10 @@ impl PageWorker {
                 Share::Portals => is_of_portal(address) && is_of_portal(&job.what.url),
                 Share::None => false,
             };
-        match is_shared {
-            true => Cow::Borrowed(&self.listings),
-            false => Cow::Owned(self.listings.for_alerts_of(job.what.account)),
+        if is_shared {
+            Cow::Borrowed(&self.listings)
+        } else {
+            Cow::Owned(self.listings.for_alerts_of(job.what.account))
         }
     }
 

@@ -311,9 +311,12 @@ fn read(rest: &mut ByteReader<'_>, version: u8) -> Option<Fingerprint> {
     } else {
         None
     };
-    let mut number_if = |bit: u32| match has(bit) {
-        true => Some(Some(u32::from_le_bytes(rest.take()?))),
-        false => Some(None),
+    let mut number_if = |bit: u32| {
+        if has(bit) {
+            Some(Some(u32::from_le_bytes(rest.take()?)))
+        } else {
+            Some(None)
+        }
     };
     let district = number_if(DISTRICT_BIT)?;
     let address_number = number_if(ADDRESS_NUMBER_BIT)?;

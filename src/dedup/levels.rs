@@ -439,9 +439,10 @@ pub fn portal(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.portal != other.portal {
         return Some(0);
     }
-    Some(match together(one.period?, other.period?) {
-        false => 1,
-        true => ONLINE_TOGETHER,
+    Some(if together(one.period?, other.period?) {
+        ONLINE_TOGETHER
+    } else {
+        1
     })
 }
 

@@ -196,21 +196,24 @@ impl Outline {
         let class = value_at(rest.byte()?)?;
         let offer = value_at(rest.byte()?)?;
         let numbers = numbers(&mut rest, given)?;
-        let spot = match has(SPOT_BIT) {
-            true => Some(ApproximatePosition {
+        let spot = if has(SPOT_BIT) {
+            Some(ApproximatePosition {
                 lat_e6: i32::from_le_bytes(rest.take()?),
                 lon_e6: i32::from_le_bytes(rest.take()?),
                 blur_m: USUAL_BLUR_M,
-            }),
-            false => None,
+            })
+        } else {
+            None
         };
-        let commune = match has(COMMUNE_BIT) {
-            true => Some(rest.take()?),
-            false => None,
+        let commune = if has(COMMUNE_BIT) {
+            Some(rest.take()?)
+        } else {
+            None
         };
-        let district = match has(DISTRICT_BIT) {
-            true => Some(u32::from_le_bytes(rest.take()?)),
-            false => None,
+        let district = if has(DISTRICT_BIT) {
+            Some(u32::from_le_bytes(rest.take()?))
+        } else {
+            None
         };
         let portal = u32::from_le_bytes(rest.take()?);
         let amenities_known = u16::from_le_bytes(rest.take()?).into();

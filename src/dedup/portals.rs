@@ -139,9 +139,10 @@ fn learned(histogram: &Histogram, chance: f64, usual: f64) -> LearnedRate {
     let (mut low, mut high) = (RATE_BITS_MIN, RATE_BITS_MAX);
     for _ in 0..HALVINGS {
         let middle = f32::midpoint(low, high);
-        match expected(middle) < of_one_home {
-            true => low = middle,
-            false => high = middle,
+        if expected(middle) < of_one_home {
+            low = middle
+        } else {
+            high = middle
         }
     }
     LearnedRate { bits: low, pairs }

@@ -131,9 +131,10 @@ impl Engine {
     /// Returns the current view of a table. Checks for a newer snapshot at most five times per second.
     pub fn view(&self, schema: &TableSchema) -> Result<Arc<TableView>, Error> {
         let table = self.table(schema)?;
-        match self.is_held.load(Ordering::Relaxed) {
-            true => Ok(table.held()),
-            false => Ok(table.current(&self.lake)?),
+        if self.is_held.load(Ordering::Relaxed) {
+            Ok(table.held())
+        } else {
+            Ok(table.current(&self.lake)?)
         }
     }
 

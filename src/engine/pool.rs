@@ -156,9 +156,10 @@ impl QueryPool {
         job: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
         let (is_modest, mut journey) = self.admit(client, load);
-        let (lane, interrupt) = match is_modest {
-            true => (&self.light, Interrupt::default()),
-            false => (&self.heavy, Interrupt::yielding(&self.yield_gate)),
+        let (lane, interrupt) = if is_modest {
+            (&self.light, Interrupt::default())
+        } else {
+            (&self.heavy, Interrupt::yielding(&self.yield_gate))
         };
         if is_modest {
             self.yield_gate.note_light_query();

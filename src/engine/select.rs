@@ -345,9 +345,10 @@ fn narrow_any(
 ) -> Result<BooleanBuffer, Error> {
     let all_zones = inner.iter().fold(0, |zones, inner| zones | inner.zones);
     // For the items of a list, all predicates have the same zones.
-    let piece = match inner.iter().all(|inner| inner.zones == all_zones) {
-        true => length.max(1),
-        false => ZONE_ROWS,
+    let piece = if inner.iter().all(|inner| inner.zones == all_zones) {
+        length.max(1)
+    } else {
+        ZONE_ROWS
     };
     let mut any = BooleanBufferBuilder::new(length);
     for first in (0..length).step_by(piece) {
@@ -418,9 +419,10 @@ pub(super) fn narrow_column(
     columns: &[Arc<DecodedColumn>],
     mask: Option<BooleanBuffer>,
 ) -> Result<BooleanBuffer, Error> {
-    let true_codes = match clause.by_value {
-        true => Some(true_codes(clause, &columns[0])?),
-        false => None,
+    let true_codes = if clause.by_value {
+        Some(true_codes(clause, &columns[0])?)
+    } else {
+        None
     };
     let ready = BoundClause {
         clause,

@@ -32,9 +32,10 @@ pub fn analyzer(is_stemmed: bool) -> TextAnalyzer {
         .filter(RemoveLongFilter::limit(WORD_BYTES_MAX))
         .filter(LowerCaser)
         .filter(AsciiFoldingFilter);
-    match is_stemmed {
-        true => words.filter(Stemmer::new(Language::French)).build(),
-        false => words.build(),
+    if is_stemmed {
+        words.filter(Stemmer::new(Language::French)).build()
+    } else {
+        words.build()
     }
 }
 

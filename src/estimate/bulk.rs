@@ -78,9 +78,10 @@ pub struct EstimateJob {
 impl EstimateJob {
     /// Returns `has_adjustments` as an enum.
     pub fn adjustments(&self) -> Adjustments {
-        match self.has_adjustments {
-            true => Adjustments::On,
-            false => Adjustments::Off,
+        if self.has_adjustments {
+            Adjustments::On
+        } else {
+            Adjustments::Off
         }
     }
 }
@@ -363,9 +364,10 @@ fn require_columns(
         if is_there || is_position && addresses.are_given() {
             continue;
         }
-        let instead = match is_position {
-            true => ", or an address, postcode or city instead of longitude and latitude",
-            false => "",
+        let instead = if is_position {
+            ", or an address, postcode or city instead of longitude and latitude"
+        } else {
+            ""
         };
         return Err(Error::Option(format!(
             "the portfolio has no column {required}, which every home needs{instead} (see --map)"

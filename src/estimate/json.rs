@@ -47,9 +47,10 @@ pub fn euros(eur: f64) -> Value {
 
 /// A JSON number, written without a fraction if it is whole.
 fn number(value: f64) -> Value {
-    match value.fract() == 0.0 && value.abs() < WHOLE_MAX {
-        true => Value::Number(Number::from(value as i64)),
-        false => json!(value),
+    if value.fract() == 0.0 && value.abs() < WHOLE_MAX {
+        Value::Number(Number::from(value as i64))
+    } else {
+        json!(value)
     }
 }
 

@@ -21,9 +21,10 @@ impl Default for EstimateSettings {
 impl EstimateSettings {
     /// The `adjustments` setting as an enum.
     pub fn adjustments(&self) -> Adjustments {
-        match self.adjustments {
-            true => Adjustments::On,
-            false => Adjustments::Off,
+        if self.adjustments {
+            Adjustments::On
+        } else {
+            Adjustments::Off
         }
     }
 }

@@ -86,9 +86,10 @@ fn is_content(message: &FlightData) -> Result<bool, Status> {
                 let refused = "send parameters without compression";
                 return Err(Status::invalid_argument(refused));
             }
-            match batch.is_some_and(|batch| batch.length() > 1) {
-                true => Err(one_row()),
-                false => Ok(true),
+            if batch.is_some_and(|batch| batch.length() > 1) {
+                Err(one_row())
+            } else {
+                Ok(true)
             }
         }
         MessageHeader::DictionaryBatch => Err(Status::invalid_argument(

@@ -209,9 +209,10 @@ impl Contour {
             let (ax, ay) = (f64::from(ax) * cos, f64::from(ay));
             let (dx, dy) = (f64::from(bx) * cos - ax, f64::from(by) - ay);
             let length = dx * dx + dy * dy;
-            let share = match length > 0.0 {
-                true => (((x - ax) * dx + (y - ay) * dy) / length).clamp(0.0, 1.0),
-                false => 0.0,
+            let share = if length > 0.0 {
+                (((x - ax) * dx + (y - ay) * dy) / length).clamp(0.0, 1.0)
+            } else {
+                0.0
             };
             let (px, py) = (ax + share * dx, ay + share * dy);
             let squared = (px - x).powi(2) + (py - y).powi(2);

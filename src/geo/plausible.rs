@@ -83,9 +83,10 @@ pub fn check_position(latitude: f64, longitude: f64) -> Result<(), PositionFault
     if is_in_france(latitude, longitude) {
         return Ok(());
     }
-    Err(match is_in_france(longitude, latitude) {
-        true => PositionFault::CoordinatesSwapped,
-        false => PositionFault::OutsideFrance,
+    Err(if is_in_france(longitude, latitude) {
+        PositionFault::CoordinatesSwapped
+    } else {
+        PositionFault::OutsideFrance
     })
 }
 
@@ -105,10 +106,7 @@ fn tolerance_m(border: BorderPoint) -> f64 {
     let is_land_border = LAND_BORDERS.iter().any(|[south, north, west, east]| {
         (*south..=*north).contains(&latitude) && (*west..=*east).contains(&longitude)
     });
-    match is_land_border {
-        true => BORDER_M,
-        false => SHORE_M,
-    }
+    if is_land_border { BORDER_M } else { SHORE_M }
 }
 
 fn is_in_collectivity(latitude: f64, longitude: f64) -> bool {

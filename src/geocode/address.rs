@@ -279,9 +279,10 @@ fn rounded(value: f64, parts: f64) -> f64 {
 pub fn number_text(house: &HouseNumber) -> String {
     let suffix = house.suffix_label();
     // `12bis`, but `6 2`: without a space, two numbers would read as one.
-    let joint = match suffix.starts_with(|first: char| first.is_ascii_digit()) {
-        true => " ",
-        false => "",
+    let joint = if suffix.starts_with(|first: char| first.is_ascii_digit()) {
+        " "
+    } else {
+        ""
     };
     format!("{}{joint}{suffix}", house.number)
 }
@@ -322,9 +323,10 @@ fn of_street<'g>(
     };
     let district = district(area.insee_code);
     let city = district.map_or(area.commune, |(city, _)| city);
-    let label_name = match has_twin(segment, street, &area) {
-        true => format!("{full_name} ({})", area.former_name),
-        false => full_name.to_string(),
+    let label_name = if has_twin(segment, street, &area) {
+        format!("{full_name} ({})", area.former_name)
+    } else {
+        full_name.to_string()
     };
     let id = match house {
         Some(house) => Cow::Owned(number_id(segment.street_id(street), house)),

@@ -185,9 +185,10 @@ pub fn rebuild(data: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<Manifest,
         .collect::<Result<_, _>>()?;
     let groups = groups_by_department(&files)?;
     let former = manifest(data)?;
-    let mut segments = match former.format == FORMAT {
-        true => former.segments,
-        false => BTreeMap::new(),
+    let mut segments = if former.format == FORMAT {
+        former.segments
+    } else {
+        BTreeMap::new()
     };
     segments.retain(|department, entry| {
         let groups = groups.get(department);

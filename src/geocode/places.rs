@@ -220,9 +220,10 @@ impl OtherNames {
 
     /// Returns the places whose name has this key.
     pub fn named(&self, key: &str) -> &[NamedPlace] {
-        match self.names.is_empty() {
-            true => &[],
-            false => self.exact.get(key).map_or(&[], Vec::as_slice),
+        if self.names.is_empty() {
+            &[]
+        } else {
+            self.exact.get(key).map_or(&[], Vec::as_slice)
         }
     }
 

@@ -211,15 +211,16 @@ pub fn structured_text(parts: [Option<&str>; 4]) -> Result<String, Fault> {
     let given: Vec<&str> = parts.into_iter().flatten().collect();
     let text = given.join(" ");
     // Parts need not begin with a letter: only their length is bounded.
-    match text.chars().count() <= *TEXT_CHARS.end() {
-        true => Ok(text),
-        false => Err(Fault::new(
+    if text.chars().count() <= *TEXT_CHARS.end() {
+        Ok(text)
+    } else {
+        Err(Fault::new(
             "street",
             format!(
                 "must be at most {} characters with the other parts",
                 TEXT_CHARS.end()
             ),
-        )),
+        ))
     }
 }
 

@@ -173,11 +173,12 @@ impl CheckedFile {
 
     fn mismatch(&self, span: usize) -> Error {
         let name = self.name_of(span);
-        let reason = match self.source.is_none() && self.may_have_holes() {
-            true => format!(
+        let reason = if self.source.is_none() && self.may_have_holes() {
+            format!(
                 "{name} is not on this disk, which has a replica of some departments: ask its server"
-            ),
-            false => format!("{name} does not match its checksum"),
+            )
+        } else {
+            format!("{name} does not match its checksum")
         };
         Error::damaged(&self.path, reason)
     }

@@ -129,13 +129,15 @@ impl TableImport {
             through,
             replaces_table,
         } = self;
-        let snapshot = match replaces_table {
-            false => Snapshot::load(&table.folder)?,
-            true => Snapshot::load_or_empty(&table.folder)?,
+        let snapshot = if replaces_table {
+            Snapshot::load_or_empty(&table.folder)?
+        } else {
+            Snapshot::load(&table.folder)?
         };
-        let parts = match replaces_table {
-            false => table.open_data_files(&snapshot)?,
-            true => Vec::new(),
+        let parts = if replaces_table {
+            Vec::new()
+        } else {
+            table.open_data_files(&snapshot)?
         };
         let mut survivors = SurvivorSet::all(entries.len());
         // Entries are still in the order in which rows were pushed; the next step sorts them.

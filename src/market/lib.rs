@@ -112,9 +112,10 @@ impl Market {
             .engine
             .schemas()
             .any(|table| table.name == dvf::schema().name);
-        let sold = match request.has_sale && has_table {
-            true => Some(self.engine.view(dvf::schema())?),
-            false => None,
+        let sold = if request.has_sale && has_table {
+            Some(self.engine.view(dvf::schema())?)
+        } else {
+            None
         };
         let properties = (self.properties)();
         let model = self.models.valuer().filter(|_| request.has_sale);

@@ -93,9 +93,10 @@ impl ServerHandler for ToolHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let answer = self.call(called, &context).await?;
-        let result = match answer.is_success {
-            true => CallToolResult::structured(answer.body),
-            false => CallToolResult::structured_error(answer.body),
+        let result = if answer.is_success {
+            CallToolResult::structured(answer.body)
+        } else {
+            CallToolResult::structured_error(answer.body)
         };
         Ok(result.into())
     }

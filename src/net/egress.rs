@@ -264,9 +264,10 @@ impl EgressGuard {
         if !self.allowed.holds_name(name) {
             addresses.retain(|address| non_public_reason(*address).is_none());
         }
-        match addresses.is_empty() {
-            true => Err(UrlRefusal::ResolvesToPrivate(name.to_owned())),
-            false => Ok(addresses),
+        if addresses.is_empty() {
+            Err(UrlRefusal::ResolvesToPrivate(name.to_owned()))
+        } else {
+            Ok(addresses)
         }
     }
 }

@@ -294,9 +294,10 @@ impl hyper::body::Body for TimedBody {
             return Poll::Ready(None);
         };
         let frame = left.split_to(left.len().min(FRAME_BYTES));
-        match left.is_empty() {
-            true => tell(&mut self.whole),
-            false => self.bytes = Some(left),
+        if left.is_empty() {
+            tell(&mut self.whole)
+        } else {
+            self.bytes = Some(left)
         }
         Poll::Ready(Some(Ok(Frame::data(frame))))
     }

@@ -47,9 +47,10 @@ const FIELDS: [(&str, ResultColumn); 14] = [
 
 static STRUCT: LazyLock<Fields> = LazyLock::new(|| {
     let field = |(name, column): (&str, ResultColumn)| {
-        let kind = match column.is_number() {
-            true => DataType::Float64,
-            false => DataType::Utf8,
+        let kind = if column.is_number() {
+            DataType::Float64
+        } else {
+            DataType::Utf8
         };
         Field::new(name, kind, true)
     };
@@ -159,9 +160,10 @@ impl AddressFunction {
     fn cells(&self, arguments: &[ArrayRef], rows: usize) -> Vec<Option<RowCells>> {
         let number = |argument: usize, row: usize| {
             let values = arguments[argument].as_primitive::<Float64Type>();
-            match values.is_valid(row) {
-                true => values.value(row).to_string(),
-                false => String::new(),
+            if values.is_valid(row) {
+                values.value(row).to_string()
+            } else {
+                String::new()
             }
         };
         let cells = |row: usize| match self.asks {
@@ -244,19 +246,16 @@ fn structs(rows: &[&[String]]) -> ArrayRef {
         let given = rows
             .iter()
             .map(|values| values.get(at).filter(|value| !value.is_empty()));
-        match column.is_number() {
-            true => {
-                let mut numbers = Float64Builder::with_capacity(rows.len());
-                given.for_each(|value| {
-                    numbers.append_option(value.and_then(|value| value.parse().ok()));
-                });
-                Arc::new(numbers.finish()) as ArrayRef
-            }
-            false => {
-                let mut texts = StringBuilder::new();
-                given.for_each(|value| texts.append_option(value));
-                Arc::new(texts.finish())
-            }
+        if column.is_number() {
+            let mut numbers = Float64Builder::with_capacity(rows.len());
+            given.for_each(|value| {
+                numbers.append_option(value.and_then(|value| value.parse().ok()));
+            });
+            Arc::new(numbers.finish()) as ArrayRef
+        } else {
+            let mut texts = StringBuilder::new();
+            given.for_each(|value| texts.append_option(value));
+            Arc::new(texts.finish())
         }
     });
     let found = rows.iter().map(|values| !values[0].is_empty());

@@ -294,12 +294,13 @@ pub fn reference(dataset: Dataset) -> String {
             100.0 * rule.rival_error
         )
     });
-    let beyond_error = match error > 0.0 {
-        true => format!(
+    let beyond_error = if error > 0.0 {
+        format!(
             " and farther than a record falls behind whose figures are {} % off",
             100.0 * error
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     text.push_str(&format!(
         "| middle of the {} range, when filtered | exp(-d²·ln 2/(width × {SURFACE_SCALE})²) | {SURFACE_WEIGHT} |\n\

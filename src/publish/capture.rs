@@ -349,9 +349,10 @@ fn list(
 ) -> Result<()> {
     for name in entries(folder)? {
         let (path, inside) = (folder.join(&name), format!("{prefix}{name}"));
-        match path.is_dir() {
-            true => list(&path, &format!("{inside}/"), take)?,
-            false => take(inside, &path)?,
+        if path.is_dir() {
+            list(&path, &format!("{inside}/"), take)?
+        } else {
+            take(inside, &path)?
         }
     }
     Ok(())

@@ -93,19 +93,20 @@ impl Faults {
         if request > self.killed_at {
             return Fault::Refused;
         }
-        let kinds = match is_write {
-            true => [
+        let kinds = if is_write {
+            [
                 Fault::Refused,
                 Fault::AnswerLost,
                 Fault::Torn,
                 Fault::Silence,
-            ],
-            false => [
+            ]
+        } else {
+            [
                 Fault::Refused,
                 Fault::Refused,
                 Fault::Silence,
                 Fault::Refused,
-            ],
+            ]
         };
         let kind = kinds[(drawn >> 32) as usize % kinds.len()];
         if request == self.killed_at {

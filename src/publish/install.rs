@@ -40,9 +40,10 @@ pub(crate) fn place_files(
             fs::create_dir_all(folder).map_err(Error::io(folder))?;
             folders.insert(folder.to_owned());
         }
-        match holes.contains(&file.path) {
-            true => place_hole(&replica.object(&file.content), &file.content, &to)?,
-            false => place(&replica.object(&file.content), &to)?,
+        if holes.contains(&file.path) {
+            place_hole(&replica.object(&file.content), &file.content, &to)?
+        } else {
+            place(&replica.object(&file.content), &to)?
         }
     }
     for folder in folders {

@@ -199,9 +199,10 @@ impl Pointer {
         };
         let pointer: Self =
             serde_json::from_slice(text).map_err(|error| unreadable(error.to_string()))?;
-        match is_digest(&pointer.manifest) && pointer.manifest.bytes <= MANIFEST_BYTES_MAX {
-            true => Ok(pointer),
-            false => Err(unreadable("names no manifest".into())),
+        if is_digest(&pointer.manifest) && pointer.manifest.bytes <= MANIFEST_BYTES_MAX {
+            Ok(pointer)
+        } else {
+            Err(unreadable("names no manifest".into()))
         }
     }
 }

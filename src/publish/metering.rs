@@ -20,12 +20,13 @@ const BYTES_MAX: u64 = 16 << 20;
 /// store fails.
 pub async fn send(remote: &Remote, replica: &str, shipment: i64, body: String) -> Result<()> {
     let path = format!("{FOLDER}/{replica}/{shipment:010}.json");
-    match remote.create(&path, &Bytes::from(body)).await? {
-        true => Ok(()),
-        false => Err(Error::Unreadable {
+    if remote.create(&path, &Bytes::from(body)).await? {
+        Ok(())
+    } else {
+        Err(Error::Unreadable {
             path,
             reason: "was sent by another replica with the identity of this one: a data folder was copied".into(),
-        }),
+        })
     }
 }
 

@@ -157,9 +157,10 @@ impl Remote {
             }
             let (length, version) = (answer.meta.size, version_of(&answer.meta));
             let bytes = answer.bytes().await?;
-            match bytes.len() as u64 == length {
-                true => Ok(Some((bytes, version))),
-                false => Err(cut_short(bytes.len() as u64, length)),
+            if bytes.len() as u64 == length {
+                Ok(Some((bytes, version)))
+            } else {
+                Err(cut_short(bytes.len() as u64, length))
             }
         });
         match read.await {
@@ -313,9 +314,10 @@ impl Remote {
             }) => {
                 // The answer to an earlier attempt may have been lost.
                 let found = self.pointer().await?.map(|found| found.pointer);
-                match found.as_ref() == Some(next) {
-                    true => Ok(Exchange::Done),
-                    false => Ok(Exchange::Lost(found)),
+                if found.as_ref() == Some(next) {
+                    Ok(Exchange::Done)
+                } else {
+                    Ok(Exchange::Lost(found))
                 }
             }
             Err(error) => Err(error),
@@ -397,9 +399,10 @@ impl Remote {
         let read = self.policy.run(&path, || async {
             let fetched = self.store.get_range(&at, bytes.clone()).await?;
             let (found, expected) = (fetched.len() as u64, bytes.end - bytes.start);
-            match found == expected {
-                true => Ok(fetched),
-                false => Err(cut_short(found, expected)),
+            if found == expected {
+                Ok(fetched)
+            } else {
+                Err(cut_short(found, expected))
             }
         });
         read.await

@@ -90,14 +90,13 @@ impl Replica {
         }
         let installed = read_manifest(&folder.join(INSTALLED))?;
         let held = Holdings::read(&folder.join(HOLDINGS))?;
-        let spans = match holdings.is_all() && held.is_all() {
-            true => None,
-            false => {
-                let spans = RemoteSpans::start(remote.clone(), holdings.fetched_bytes_max);
-                let spans = Arc::new(spans.map_err(Error::io(data))?);
-                let registration = partial::register(data, Arc::clone(&spans) as _);
-                Some((spans, registration))
-            }
+        let spans = if holdings.is_all() && held.is_all() {
+            None
+        } else {
+            let spans = RemoteSpans::start(remote.clone(), holdings.fetched_bytes_max);
+            let spans = Arc::new(spans.map_err(Error::io(data))?);
+            let registration = partial::register(data, Arc::clone(&spans) as _);
+            Some((spans, registration))
         };
         let replica = Self {
             folder: place,
@@ -173,9 +172,10 @@ impl Replica {
         };
         let holes = self.holes(&manifest, &self.holdings)?;
         let lacking = self.lacking(&manifest, store, &holes)?;
-        match lacking.is_empty() {
-            true => self.install(manifest, store),
-            false => fs::remove_file(&next).map_err(Error::io(&next)),
+        if lacking.is_empty() {
+            self.install(manifest, store)
+        } else {
+            fs::remove_file(&next).map_err(Error::io(&next))
         }
     }
 

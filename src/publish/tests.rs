@@ -234,9 +234,10 @@ fn copy_tree(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let to = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy_tree(&entry.path(), &to),
-            false => drop(std::fs::copy(entry.path(), to).unwrap()),
+        if entry.path().is_dir() {
+            copy_tree(&entry.path(), &to)
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
         }
     }
 }

@@ -9,9 +9,12 @@ use arrow::json::writer::{EncoderOptions, make_encoder};
 
 /// Returns the schema with nested columns as text.
 pub fn flat_schema(schema: &SchemaRef) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| match is_nested(field) {
-        true => Arc::new(Field::new(field.name(), DataType::Utf8, true)),
-        false => Arc::clone(field),
+    let fields = schema.fields().iter().map(|field| {
+        if is_nested(field) {
+            Arc::new(Field::new(field.name(), DataType::Utf8, true))
+        } else {
+            Arc::clone(field)
+        }
     });
     Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>()))
 }
@@ -27,9 +30,12 @@ pub fn flattened(batch: &RecordBatch, flat: &SchemaRef) -> Result<RecordBatch, A
     }
     let columns = schema.fields().iter().zip(batch.columns());
     let columns: Result<Vec<ArrayRef>, ArrowError> = columns
-        .map(|(field, column)| match is_nested(field) {
-            true => json_texts(field, column),
-            false => Ok(Arc::clone(column)),
+        .map(|(field, column)| {
+            if is_nested(field) {
+                json_texts(field, column)
+            } else {
+                Ok(Arc::clone(column))
+            }
         })
         .collect();
     RecordBatch::try_new(Arc::clone(flat), columns?)

@@ -260,12 +260,11 @@ impl Encoder {
         compresses: bool,
     ) -> Result<Self, EncodeError> {
         let written = SharedBuffer::default();
-        let mut out: Box<dyn Write + Send> = match compresses && format.is_text() {
-            true => {
-                let frame = zstd::stream::write::Encoder::new(written.clone(), ZSTD_LEVEL)?;
-                Box::new(frame.auto_finish())
-            }
-            false => Box::new(written.clone()),
+        let mut out: Box<dyn Write + Send> = if compresses && format.is_text() {
+            let frame = zstd::stream::write::Encoder::new(written.clone(), ZSTD_LEVEL)?;
+            Box::new(frame.auto_finish())
+        } else {
+            Box::new(written.clone())
         };
         if format == RowFormat::Json {
             out.write_all(br#"{"data":"#)?;

@@ -127,9 +127,10 @@ impl Guards {
         if node.downcast_ref::<ScalarSubqueryExec>().is_some() && child > 0 {
             // A constant of the plan, whose length is known only at run time.
             let subqueries = node.children().len() - 1;
-            let window_bytes = match self.has_windows {
-                true => WINDOW_CONSTANT_BYTES_MAX,
-                false => usize::MAX,
+            let window_bytes = if self.has_windows {
+                WINDOW_CONSTANT_BYTES_MAX
+            } else {
+                usize::MAX
             };
             return Guard {
                 value_bytes: plain.value_bytes.min(window_bytes),

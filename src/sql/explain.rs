@@ -118,9 +118,10 @@ fn unknown_column(error: &SchemaError, sql: &str, position: Option<Position>) ->
 
 fn suggestion(field: &Column, names: impl Iterator<Item = String>) -> String {
     let near = nearest(&field.name, names, SUGGESTED_MAX);
-    match near.is_empty() {
-        true => String::new(),
-        false => format!("; there is {}", near.join(", ")),
+    if near.is_empty() {
+        String::new()
+    } else {
+        format!("; there is {}", near.join(", "))
     }
 }
 

@@ -34,14 +34,15 @@ impl std::str::FromStr for FileTable {
         let is_name = !name.is_empty()
             && !name.starts_with(|first: char| first.is_ascii_digit())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        match is_name {
-            true => Ok(Self {
+        if is_name {
+            Ok(Self {
                 name: name.to_owned(),
                 path: path.to_owned(),
-            }),
-            false => Err(format!(
+            })
+        } else {
+            Err(format!(
                 "{name:?} cannot name a table: use letters, digits and _"
-            )),
+            ))
         }
     }
 }
@@ -132,9 +133,10 @@ fn parquet_files(path: &str, dotted: &str) -> Result<Vec<PathBuf>, SqlError> {
     let parts = Path::new(path).components();
     let plain =
         |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
-    let folder: PathBuf = match is_folder {
-        true => PathBuf::from(path),
-        false => Path::new(".").join(parts.take_while(plain).collect::<PathBuf>()),
+    let folder: PathBuf = if is_folder {
+        PathBuf::from(path)
+    } else {
+        Path::new(".").join(parts.take_while(plain).collect::<PathBuf>())
     };
     let all = format!("{}/**/*", Pattern::escape(&folder.to_string_lossy()));
     let found =

@@ -29,12 +29,13 @@ pub(crate) fn check(plan: &LogicalPlan) -> Result<(), SqlError> {
         })
     });
     visited.map_err(|error: DataFusionError| SqlError::invalid(error.strip_backtrace()))?;
-    match items > ITEMS_MAX {
-        true => Err(SqlError::Limit(Limit::text(
+    if items > ITEMS_MAX {
+        Err(SqlError::Limit(Limit::text(
             "items in a value of a type",
             ITEMS_MAX,
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 

@@ -98,11 +98,12 @@ impl Guard {
         if !self.is_kept {
             return self.fits(passed.longest, self.repeated_bytes / self.rows);
         }
-        match passed.longest.saturating_mul(passed.rows) > self.repeated_bytes {
-            true => Err(DataFusionError::ResourcesExhausted(
+        if passed.longest.saturating_mul(passed.rows) > self.repeated_bytes {
+            Err(DataFusionError::ResourcesExhausted(
                 "a long value would be repeated for many rows".to_owned(),
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 

@@ -69,9 +69,10 @@ impl InterruptibleJoins {
         let is_join = node.downcast_ref::<CrossJoinExec>().is_some()
             || node.downcast_ref::<HashJoinExec>().is_some()
             || node.downcast_ref::<SortMergeJoinExec>().is_some();
-        Ok(match is_join {
-            true => Transformed::yes(Arc::new(CooperativeExec::new(node))),
-            false => Transformed::no(node),
+        Ok(if is_join {
+            Transformed::yes(Arc::new(CooperativeExec::new(node)))
+        } else {
+            Transformed::no(node)
         })
     }
 }

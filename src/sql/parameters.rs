@@ -45,11 +45,12 @@ pub fn from_json(parameters: &Value) -> Result<ParamValues, SqlError> {
 /// # Errors
 /// They are too long.
 pub fn checked(values: ParamValues) -> Result<ParamValues, SqlError> {
-    match bytes(&values) > PARAMETERS_BYTES_MAX {
-        true => Err(SqlError::invalid(format!(
+    if bytes(&values) > PARAMETERS_BYTES_MAX {
+        Err(SqlError::invalid(format!(
             "parameters: must have at most {PARAMETERS_BYTES_MAX} bytes together"
-        ))),
-        false => Ok(values),
+        )))
+    } else {
+        Ok(values)
     }
 }
 

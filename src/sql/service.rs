@@ -232,13 +232,14 @@ impl SqlService {
                 .logical_plan()
                 .get_parameter_types()
                 .map_err(explained)?;
-            let schema = match types.is_empty() {
-                true => frame
+            let schema = if types.is_empty() {
+                frame
                     .create_physical_plan()
                     .await
                     .map_err(explained)?
-                    .schema(),
-                false => Arc::new(frame.schema().as_arrow().clone()),
+                    .schema()
+            } else {
+                Arc::new(frame.schema().as_arrow().clone())
             };
             Ok(QueryShape {
                 schema,

@@ -34,9 +34,10 @@ pub(crate) async fn rewritten(
     let is_query = ["select", "with", "from", "values"]
         .iter()
         .any(|start| first.eq_ignore_ascii_case(start));
-    let source = match is_query {
-        true => format!("({of})"),
-        false => of.to_owned(),
+    let source = if is_query {
+        format!("({of})")
+    } else {
+        of.to_owned()
     };
     let all = format!("select * from {source}");
     let statement = parsed(session, &all).await?;
@@ -69,14 +70,18 @@ fn row(name: &str, data_type: &DataType) -> String {
     let label = name.replace('\'', "''");
     let is_number = data_type.is_numeric();
     // Distinct values of these types are counted by their text.
-    let counted = match data_type.is_floating() || data_type.is_temporal() {
-        true => format!("cast({column} as varchar)"),
-        false => column.clone(),
+    let counted = if data_type.is_floating() || data_type.is_temporal() {
+        format!("cast({column} as varchar)")
+    } else {
+        column.clone()
     };
     let is_ordered = !data_type.is_nested() && !matches!(data_type, DataType::Boolean);
-    let when = |holds: bool, expression: String, otherwise: &str| match holds {
-        true => expression,
-        false => format!("cast(null as {otherwise})"),
+    let when = |holds: bool, expression: String, otherwise: &str| {
+        if holds {
+            expression
+        } else {
+            format!("cast(null as {otherwise})")
+        }
     };
     let of_number =
         |function: &str| when(is_number, format!("cast({function} as double)"), "double");

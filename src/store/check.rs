@@ -113,19 +113,18 @@ impl StoreCheck {
 /// Formats an identifier of 32 hexadecimal digits as a UUID; other names stay unchanged.
 fn uuid_of(name: &str) -> String {
     let is_uuid = name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    match is_uuid {
-        true => {
-            let name = name.to_lowercase();
-            let parts = [
-                &name[..8],
-                &name[8..12],
-                &name[12..16],
-                &name[16..20],
-                &name[20..],
-            ];
-            parts.join("-")
-        }
-        false => name.to_owned(),
+    if is_uuid {
+        let name = name.to_lowercase();
+        let parts = [
+            &name[..8],
+            &name[8..12],
+            &name[12..16],
+            &name[16..20],
+            &name[20..],
+        ];
+        parts.join("-")
+    } else {
+        name.to_owned()
     }
 }
 

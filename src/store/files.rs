@@ -254,9 +254,10 @@ impl OpenFiles {
     fn read_log(&self) -> io::Result<Option<SeenLog>> {
         let bytes = self.log.metadata()?.len();
         let mut header = [0; log_file::HEADER_BYTES];
-        match read_at_start(&self.log, &mut header)? == header.len() {
-            true => Ok(Some(SeenLog { header, bytes })),
-            false => Ok(None),
+        if read_at_start(&self.log, &mut header)? == header.len() {
+            Ok(Some(SeenLog { header, bytes }))
+        } else {
+            Ok(None)
         }
     }
 

@@ -124,9 +124,10 @@ impl Store {
 
     /// Opens the store of a data folder if it exists; creates nothing. Blocks.
     pub fn open_existing(data: &Path) -> Result<Option<Self>> {
-        match Self::exists(data) {
-            true => Self::open(data).map(Some),
-            false => Ok(None),
+        if Self::exists(data) {
+            Self::open(data).map(Some)
+        } else {
+            Ok(None)
         }
     }
 
@@ -254,10 +255,7 @@ fn refuse_emptied(data: &Path, name: &str, other: &str) -> Result<()> {
     }
     let path = data.join(name);
     Err(Error::Emptied {
-        found: match path.exists() {
-            true => "empty",
-            false => "missing",
-        },
+        found: if path.exists() { "empty" } else { "missing" },
         path,
         other: data.join(other),
     })

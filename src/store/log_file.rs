@@ -59,19 +59,17 @@ pub(super) fn examine<F: Read>(open: impl Fn() -> io::Result<Option<F>>) -> io::
     if !filled(&mut file, &mut header)? || header == [0; HEADER_BYTES] {
         return Ok(LogState::Whole);
     }
-    let found = match is_whole(&header) {
-        true => frames(&mut file, &header)?,
-        false => LogState::NoHeader,
+    let found = if is_whole(&header) {
+        frames(&mut file, &header)?
+    } else {
+        LogState::NoHeader
     };
     let mut now = [0; HEADER_BYTES];
     let is_same = match open()? {
         Some(mut file) => filled(&mut file, &mut now)? && now == header,
         None => false,
     };
-    Ok(match is_same {
-        true => found,
-        false => LogState::Whole,
-    })
+    Ok(if is_same { found } else { LogState::Whole })
 }
 
 fn frames(file: &mut impl Read, header: &Header) -> io::Result<LogState> {
@@ -97,9 +95,10 @@ fn frames(file: &mut impl Read, header: &Header) -> io::Result<LogState> {
             None => {
                 let next = sum(before, &frame[..8], is_big_endian);
                 let next = sum(next, &frame[FRAME_HEADER_BYTES..], is_big_endian);
-                match next == (word(&frame, 16), word(&frame, 20)) {
-                    true => before = next,
-                    false => broken = Some(number),
+                if next == (word(&frame, 16), word(&frame, 20)) {
+                    before = next
+                } else {
+                    broken = Some(number)
                 }
             }
         }
@@ -128,9 +127,12 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 fn sum(before: (u32, u32), bytes: &[u8], is_big_endian: bool) -> (u32, u32) {
     let (mut first, mut second) = before;
     for pair in bytes.chunks_exact(8) {
-        let number = |at: usize| match is_big_endian {
-            true => word(pair, at),
-            false => word(pair, at).swap_bytes(),
+        let number = |at: usize| {
+            if is_big_endian {
+                word(pair, at)
+            } else {
+                word(pair, at).swap_bytes()
+            }
         };
         first = first.wrapping_add(number(0)).wrapping_add(second);
         second = second.wrapping_add(number(4)).wrapping_add(first);

@@ -109,12 +109,11 @@ fn text_from_environment(name: &str) -> Result<Option<(Zeroizing<String>, String
         .output()
         .map_err(|error| failed(format!("cannot be run: {error}")))?;
     let stdout = Zeroizing::new(output.stdout);
-    match output.status.success() {
-        true => {
-            let text = String::from_utf8_lossy(&stdout).into_owned();
-            Ok(Some((text.into(), place)))
-        }
-        false => Err(failed(format!("failed: {}", output.status))),
+    if output.status.success() {
+        let text = String::from_utf8_lossy(&stdout).into_owned();
+        Ok(Some((text.into(), place)))
+    } else {
+        Err(failed(format!("failed: {}", output.status)))
     }
 }
 

@@ -73,9 +73,10 @@ fn in_savepoint<T, E: From<Error>>(
     let execute = |sql| transaction.execute_batch(sql).map_err(Error::from);
     execute("SAVEPOINT change")?;
     let outcome = change(transaction);
-    execute(match outcome.is_ok() {
-        true => "RELEASE change",
-        false => "ROLLBACK TO change; RELEASE change",
+    execute(if outcome.is_ok() {
+        "RELEASE change"
+    } else {
+        "ROLLBACK TO change; RELEASE change"
     })?;
     outcome
 }

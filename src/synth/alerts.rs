@@ -58,9 +58,10 @@ impl AlertGenerator {
         }
         let place = self.places.at(stream.unit());
         let mut filter = self.dwelling(&mut stream, place);
-        let places = match how < BY_CODE {
-            true => coded(&mut stream, place),
-            false => vec![shape(&mut stream, place)],
+        let places = if how < BY_CODE {
+            coded(&mut stream, place)
+        } else {
+            vec![shape(&mut stream, place)]
         };
         filter["location"] = match self.listing {
             ListingKind::Property => json!(places),
@@ -78,13 +79,11 @@ impl AlertGenerator {
         };
         let area = 5 * stream.between(5, 26);
         let is_rent = stream.chance(0.25);
-        let (offer, price) = match is_rent {
-            true => ("OFFER_RENT", 50 * (stream.between(10, 30) + area / 10)),
-            false => {
-                let level =
-                    place.price_level * area as f64 / 10_000.0 * (0.8 + 0.6 * stream.unit());
-                ("OFFER_BUY", 10_000 * (level as i64).max(3))
-            }
+        let (offer, price) = if is_rent {
+            ("OFFER_RENT", 50 * (stream.between(10, 30) + area / 10))
+        } else {
+            let level = place.price_level * area as f64 / 10_000.0 * (0.8 + 0.6 * stream.unit());
+            ("OFFER_BUY", 10_000 * (level as i64).max(3))
         };
         let mut filter = self.online();
         filter["type"] = class;
@@ -158,10 +157,11 @@ fn shape(stream: &mut Stream, place: &SynthCommune) -> Value {
         place.lat + degrees * (stream.unit() - 0.5),
         place.lon + degrees * (stream.unit() - 0.5),
     );
-    let location = match stream.chance(0.6) {
-        true => json!({"geoDistance": {"pin": {"lat": lat, "lon": lon}, "distanceKm": km}}),
-        false => json!({"geoBoundingBox": {"topLeft": {"lat": lat + degrees, "lon": lon - degrees},
-            "bottomRight": {"lat": lat - degrees, "lon": lon + degrees}}}),
+    let location = if stream.chance(0.6) {
+        json!({"geoDistance": {"pin": {"lat": lat, "lon": lon}, "distanceKm": km}})
+    } else {
+        json!({"geoBoundingBox": {"topLeft": {"lat": lat + degrees, "lon": lon - degrees},
+            "bottomRight": {"lat": lat - degrees, "lon": lon + degrees}}})
     };
     json!({"locationCoordinate": {"location": location}})
 }

@@ -134,9 +134,10 @@ impl LogWriter {
 
     fn put(&self, line: &[u8], is_keyed: bool) {
         let line = bounded(line, self.0.format);
-        let bucket = match is_keyed {
-            true => &self.0.lines,
-            false => &self.0.unkeyed,
+        let bucket = if is_keyed {
+            &self.0.lines
+        } else {
+            &self.0.unkeyed
         };
         let is_taken = bucket.lock().take(line.len(), self.0.began.elapsed());
         if !is_taken || self.0.queue.try_send(Message::Line(line)).is_err() {

@@ -123,9 +123,10 @@ pub async fn compressed(response: &mut Response<Bytes>, request: &HeaderMap) {
         return;
     };
     let body = response.body().clone();
-    let packed = match is_unchanging(response) {
-        false => packed(coding, body).await,
-        true => packed_once(coding, body).await,
+    let packed = if is_unchanging(response) {
+        packed_once(coding, body).await
+    } else {
+        packed(coding, body).await
     };
     // What cannot be compressed is sent as it is.
     let Some(packed) = packed else {
@@ -140,12 +141,11 @@ pub async fn compressed(response: &mut Response<Bytes>, request: &HeaderMap) {
 /// A body compressed; `None` if that fails or does not make it shorter.
 async fn packed(coding: Coding, body: Bytes) -> Option<Bytes> {
     let length = body.len();
-    let packed = match length < BLOCKING_BYTES_LEAST {
-        true => coding.compress(&body).ok(),
-        false => {
-            let packing = tokio::task::spawn_blocking(move || coding.compress(&body).ok());
-            packing.await.unwrap_or_default()
-        }
+    let packed = if length < BLOCKING_BYTES_LEAST {
+        coding.compress(&body).ok()
+    } else {
+        let packing = tokio::task::spawn_blocking(move || coding.compress(&body).ok());
+        packing.await.unwrap_or_default()
     };
     packed
         .filter(|packed| packed.len() < length)

@@ -38,9 +38,12 @@ impl AllowedOrigins {
     /// The first that is none.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parts = text.split(',').map(str::trim).filter(|one| !one.is_empty());
-        let origins = parts.map(|one| match one == ANY || is_origin(one) {
-            true => Ok(one.to_ascii_lowercase()),
-            false => Err(one.to_owned()),
+        let origins = parts.map(|one| {
+            if one == ANY || is_origin(one) {
+                Ok(one.to_ascii_lowercase())
+            } else {
+                Err(one.to_owned())
+            }
         });
         origins.collect::<Result<_, _>>().map(Self)
     }

@@ -24,9 +24,10 @@ pub(super) fn fault_of<B>(request: &mut Request<B>) -> Option<Malformed> {
         *request.uri_mut() = Uri::from_static("/");
         return Some(Malformed("the target of a request must be a path"));
     }
-    match request.version() < Version::HTTP_2 {
-        true => fault_of_head(request.version(), request.headers()).map(Malformed),
-        false => None,
+    if request.version() < Version::HTTP_2 {
+        fault_of_head(request.version(), request.headers()).map(Malformed)
+    } else {
+        None
     }
 }
 

@@ -89,9 +89,10 @@ mod tests {
         for is_finished in [true, false] {
             let (writer, pieces) = body();
             assert!(writer.write(Bytes::from("b")).await);
-            match is_finished {
-                true => writer.finish(),
-                false => drop(writer),
+            if is_finished {
+                writer.finish()
+            } else {
+                drop(writer)
             }
             let all: Vec<_> = pieces.after(Bytes::from("a")).collect().await;
             assert_eq!(all.len(), if is_finished { 2 } else { 3 });

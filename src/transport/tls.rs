@@ -111,11 +111,12 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect)
         .map_err(unreadable(path))?;
-    match chain.is_empty() {
-        true => Err(TlsError::NoCertificate {
+    if chain.is_empty() {
+        Err(TlsError::NoCertificate {
             path: path.display().to_string(),
-        }),
-        false => Ok(chain),
+        })
+    } else {
+        Ok(chain)
     }
 }
 

@@ -65,12 +65,11 @@ impl ModelAlert {
         }
         counts.by_sighting += usize::from(item.is_seen_again);
         self.matched.insert(id);
-        match self.wants("CREATED") {
-            true => {
-                expected.push((self.number, "created".into(), id, Value::Null));
-                counts.created += 1;
-            }
-            false => counts.silent += 1,
+        if self.wants("CREATED") {
+            expected.push((self.number, "created".into(), id, Value::Null));
+            counts.created += 1;
+        } else {
+            counts.silent += 1
         }
     }
 }
@@ -443,9 +442,10 @@ fn a_moment_later(sighting: &Value) -> Value {
 /// One of some flats as a portal shows it now: as one of its own, or corrected to be one that others show too.
 fn corrected(minute: i64, draw: &mut Draw) -> Value {
     let number = draw.below(72) as u64;
-    let asset = match draw.once_in(2) {
-        true => number,
-        false => number - number % 3,
+    let asset = if draw.once_in(2) {
+        number
+    } else {
+        number - number % 3
     };
     let portal = ["a", "b", "c"][number as usize % 3];
     let flat = flat(portal, number, asset);

@@ -74,9 +74,10 @@ fn an_alert_on_words_is_told_of_what_a_search_of_these_words_finds() {
         if keywords.is_empty() && draw.once_in(2) {
             query["keywords"] = Value::Null;
         }
-        let filter = match draw.once_in(3) {
-            true => json!({"location": [{"postalCode": "69003"}]}),
-            false => json!({}),
+        let filter = if draw.once_in(3) {
+            json!({"location": [{"postalCode": "69003"}]})
+        } else {
+            json!({})
         };
         let of_adverts =
             json!({"keywords": query["keywords"], "fullTexts": query["fullTexts"], "filterAd": {}});

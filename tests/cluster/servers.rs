@@ -35,9 +35,10 @@ fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let to = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &to),
-            false => drop(fs::copy(entry.path(), to).unwrap()),
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to)
+        } else {
+            fs::copy(entry.path(), to).unwrap();
         }
     }
 }
@@ -81,9 +82,10 @@ impl Served {
         let address = &self.server.address;
         let asked = ["sql", "--url", address, "--key", &self.key, query];
         let output = toise(&self.data(), &asked).output().unwrap();
-        match output.status.success() {
-            true => Ok(serde_json::from_slice(&output.stdout).unwrap()),
-            false => Err(errors(&output)),
+        if output.status.success() {
+            Ok(serde_json::from_slice(&output.stdout).unwrap())
+        } else {
+            Err(errors(&output))
         }
     }
 

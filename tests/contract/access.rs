@@ -191,9 +191,10 @@ async fn what_operators_do_is_in_a_log_that_shows_what_is_missing() {
     let operator = service.key_with("admin");
     let ask = async |method: Method, path: &str, body: Value| {
         let request = service.ask(method, path).header("x-api-key", &operator);
-        let request = match body.is_null() {
-            true => request,
-            false => request.json(&body),
+        let request = if body.is_null() {
+            request
+        } else {
+            request.json(&body)
         };
         request.send().await.unwrap()
     };

@@ -217,9 +217,10 @@ fn object(table: Table) -> impl Strategy<Value = Value> {
         .map(|field| {
             let name = field.name.to_owned();
             let value = inside(field.kind).prop_map(move |value| (name.clone(), value));
-            match field.is_required {
-                true => value.prop_map(Some).boxed(),
-                false => prop::option::of(value).boxed(),
+            if field.is_required {
+                value.prop_map(Some).boxed()
+            } else {
+                prop::option::of(value).boxed()
             }
         })
         .collect();

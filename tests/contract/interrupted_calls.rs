@@ -17,9 +17,10 @@ use crate::support::{InMemoryTables, Service};
 
 /// A call under an idempotency key.
 async fn make(service: &Service, key: &str, path: &str, body: &Value) -> Value {
-    let method = match path.contains("/search/alerts") && !path.ends_with("/replay") {
-        true => Method::PUT,
-        false => Method::POST,
+    let method = if path.contains("/search/alerts") && !path.ends_with("/replay") {
+        Method::PUT
+    } else {
+        Method::POST
     };
     let request = service
         .ask(method, path)

@@ -42,9 +42,10 @@ async fn status(service: &Service, endpoint: &Endpoint, key: Option<&str>, id: U
             false => segment.to_owned(),
         })
         .collect();
-    let body = match endpoint.path.ends_with("/replay") {
-        true => r#"{"from":"2026-11-01","to":"2026-11-02"}"#,
-        false => "{}",
+    let body = if endpoint.path.ends_with("/replay") {
+        r#"{"from":"2026-11-01","to":"2026-11-02"}"#
+    } else {
+        "{}"
     };
     let media_type = match endpoint.body {
         BodyRule::Form { .. } => "multipart/form-data; boundary=x",
@@ -64,9 +65,10 @@ async fn status(service: &Service, endpoint: &Endpoint, key: Option<&str>, id: U
 fn listing_of_alert(path: &str) -> Option<ListingKind> {
     let names_one = path.contains("/search/alerts/") && path.contains("{alertId}");
     let on_adverts = path.starts_with("/v2/protected/adverts/");
-    names_one.then_some(match on_adverts {
-        true => ListingKind::Advert,
-        false => ListingKind::Property,
+    names_one.then_some(if on_adverts {
+        ListingKind::Advert
+    } else {
+        ListingKind::Property
     })
 }
 

@@ -310,9 +310,10 @@ async fn a_request_can_lower_its_limits() {
         (json!({"bytes": 1000}), "more than 1000 bytes"),
         (json!({"time_s": 1}), "more than 1 s"),
     ] {
-        let query = match limits["time_s"].is_null() {
-            true => many,
-            false => "select count(*) from range(1, 1000000000000)",
+        let query = if limits["time_s"].is_null() {
+            many
+        } else {
+            "select count(*) from range(1, 1000000000000)"
         };
         let (status, _, message) = error_of(limited(limits, query).await).await;
         assert_eq!(status, 422);

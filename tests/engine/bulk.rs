@@ -289,9 +289,10 @@ fn agree_in_searches(
 
 /// A search of everything that a few filters and words leave.
 fn question(draw: &mut Draw) -> Value {
-    let mut filter = match draw.once_in(2) {
-        true => listings::filter(ListingKind::Property.filter_model(), draw),
-        false => json!({}),
+    let mut filter = if draw.once_in(2) {
+        listings::filter(ListingKind::Property.filter_model(), draw)
+    } else {
+        json!({})
     };
     if draw.once_in(2) {
         filter = json!({"type": [*draw.one_of(&["CLASS_FLAT", "CLASS_HOUSE"])]});

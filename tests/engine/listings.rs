@@ -199,9 +199,10 @@ fn every_leaf_of_every_filter_selects_some_listings_and_not_others() {
                 }
                 let mut filter = listings::asked(takes, &mut draw);
                 for (key, is_list) in steps.iter().rev() {
-                    filter = match is_list {
-                        true => json!({ (*key): [filter] }),
-                        false => json!({ (*key): filter }),
+                    filter = if *is_list {
+                        json!({ (*key): [filter] })
+                    } else {
+                        json!({ (*key): filter })
                     };
                 }
                 let found = listings.compare(&filter);

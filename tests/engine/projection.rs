@@ -109,14 +109,13 @@ impl ProjectionFixture {
     /// Asks a random question page by page, and holds the answer against a plain reading of every record.
     fn compare(&self, records: &[Value], draw: &mut Draw) -> usize {
         let filter = listings::filter(ListingKind::Property.filter_model(), draw);
-        let keywords: Vec<String> = match records.is_empty() || !draw.once_in(3) {
-            true => Vec::new(),
-            false => {
-                let words = words(draw.one_of(records));
-                (0..1 + draw.below(2))
-                    .map(|_| draw.one_of(&words).clone())
-                    .collect()
-            }
+        let keywords: Vec<String> = if records.is_empty() || !draw.once_in(3) {
+            Vec::new()
+        } else {
+            let words = words(draw.one_of(records));
+            (0..1 + draw.below(2))
+                .map(|_| draw.one_of(&words).clone())
+                .collect()
         };
         let (sort_by, pointer) = *draw.one_of(&SORTS);
         let descending = draw.once_in(2);

@@ -304,15 +304,16 @@ fn no_other_code_opens_the_files_of_the_store() {
             continue;
         }
         // In the store, one module opens files; elsewhere, nobody knows their names or has a connection of their own.
-        let forbidden: &[&str] = match path.starts_with(&store) {
-            true => &[
+        let forbidden: &[&str] = if path.starts_with(&store) {
+            &[
                 "File::",
                 "OpenOptions",
                 "fs::read(",
                 "fs::copy",
                 "fs::write",
-            ],
-            false => &[".sqlite", "-wal\"", "-shm\"", "Connection::open"],
+            ]
+        } else {
+            &[".sqlite", "-wal\"", "-shm\"", "Connection::open"]
         };
         let code = code_of(&path);
         for word in forbidden {

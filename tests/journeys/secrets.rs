@@ -19,9 +19,10 @@ const OTHER_KEY: &str = "ff112233445566778899aabbccddeeff00112233445566778899aab
 /// Runs a command with a variable; its output as JSON, or what it complained of.
 fn run_with((name, value): (&str, &str), data: &Path, arguments: &[&str]) -> Result<Value, String> {
     let output = toise(data, arguments).env(name, value).output().unwrap();
-    match output.status.success() {
-        true => Ok(serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)),
-        false => Err(errors(&output)),
+    if output.status.success() {
+        Ok(serde_json::from_slice(&output.stdout).unwrap_or(Value::Null))
+    } else {
+        Err(errors(&output))
     }
 }
 

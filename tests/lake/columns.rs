@@ -47,15 +47,16 @@ impl RowSink for FormerTable<'_> {
         let fields = FORMER.arrow().fields().iter();
         let columns = fields.map(|field| {
             let column = batch.column_by_name(field.name()).unwrap();
-            match field.name() == RECORD {
-                true => Arc::new(
+            if field.name() == RECORD {
+                Arc::new(
                     column
                         .as_string::<i32>()
                         .iter()
                         .map(former)
                         .collect::<StringArray>(),
-                ),
-                false => column.clone(),
+                )
+            } else {
+                column.clone()
             }
         });
         let columns = columns.collect();

@@ -38,9 +38,10 @@ impl Server {
         let response = request.json(&json!({"name": name})).send().await.unwrap();
         let status = response.status();
         let made: Value = response.json().await.unwrap();
-        match status.is_success() {
-            true => Ok(made["data"]["account_id"].as_str().unwrap().to_owned()),
-            false => Err(status.as_u16()),
+        if status.is_success() {
+            Ok(made["data"]["account_id"].as_str().unwrap().to_owned())
+        } else {
+            Err(status.as_u16())
         }
     }
 }

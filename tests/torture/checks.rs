@@ -131,9 +131,10 @@ pub fn compare_keys(data: &Path, now: impl FnOnce() -> u64) -> Result<(), String
     };
     let count = store.read(count).map_err(|error| error.to_string())? as u64;
     let asked = now() + Keys::COUNT;
-    match count <= asked {
-        true => Ok(()),
-        false => Err(format!("{count} keys of {asked} asked for")),
+    if count <= asked {
+        Ok(())
+    } else {
+        Err(format!("{count} keys of {asked} asked for"))
     }
 }
 
@@ -161,9 +162,10 @@ pub fn compare_charges(
             })
         });
         let (charges, distinct, credits) = counted.map_err(|error| error.to_string())?;
-        match credits == charges * PRICE {
-            true => Ok((charges, distinct)),
-            false => Err(format!("{credits} credits of {charges} charges at {PRICE}")),
+        if credits == charges * PRICE {
+            Ok((charges, distinct))
+        } else {
+            Err(format!("{credits} credits of {charges} charges at {PRICE}"))
         }
     };
     let (calls, distinct_calls) = charges(&keys.caller_id)?;

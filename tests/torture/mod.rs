@@ -466,11 +466,12 @@ impl Torture {
 /// Runs a command that must succeed.
 fn succeed(data: &Path, arguments: &[&str]) -> Result<(), String> {
     let output = toise(data, arguments).output().unwrap();
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!(
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!(
             "{arguments:?}: {}",
             String::from_utf8_lossy(&output.stderr)
-        )),
+        ))
     }
 }

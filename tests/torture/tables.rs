@@ -105,9 +105,10 @@ impl Torture {
             .iter()
             .map(|&number| (number, SALES))
             .collect();
-        match *found == expected {
-            true => Ok(()),
-            false => Err(format!("imports are {found:?} in place of {expected:?}")),
+        if *found == expected {
+            Ok(())
+        } else {
+            Err(format!("imports are {found:?} in place of {expected:?}"))
         }
     }
 
@@ -194,9 +195,10 @@ impl Torture {
         }
         let output = tokio::task::spawn_blocking(move || child.wait_with_output());
         let output = output.await.unwrap().unwrap();
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(errors(&output)),
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(errors(&output))
         }
     }
 }

@@ -156,9 +156,10 @@ impl<'c> Planner<'c> {
             })?
             .collect::<rusqlite::Result<_>>()?;
         for (notification, alert) in new {
-            let receiver = match state.knows(alert) {
-                true => None,
-                false => self.addresses.receiver_of(alert)?,
+            let receiver = if state.knows(alert) {
+                None
+            } else {
+                self.addresses.receiver_of(alert)?
             };
             state.note(alert, receiver);
             state.last_notification = notification;

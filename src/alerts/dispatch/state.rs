@@ -157,9 +157,10 @@ impl DispatchState {
             let Some(endpoint) = self.endpoints.get_mut(&receiver) else {
                 continue;
             };
-            let picked = match has_place && endpoint.capacity(now_ms) > 0 {
-                true => endpoint.waiting.pop_front(),
-                false => None,
+            let picked = if has_place && endpoint.capacity(now_ms) > 0 {
+                endpoint.waiting.pop_front()
+            } else {
+                None
             };
             endpoint.in_turn = !endpoint.waiting.is_empty();
             if endpoint.in_turn {
@@ -252,11 +253,10 @@ impl DispatchState {
 
     /// Marks a picked alert as having nothing to send now; `left` says whether notifications wait for other deliveries.
     pub(super) fn mark_idle(&mut self, alert: i64, left: bool) {
-        match left {
-            true => self.set_stage(alert, AlertStage::Held),
-            false => {
-                self.alerts.remove(&alert);
-            }
+        if left {
+            self.set_stage(alert, AlertStage::Held)
+        } else {
+            self.alerts.remove(&alert);
         }
     }
 

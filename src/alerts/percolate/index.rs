@@ -461,9 +461,10 @@ impl MatchCollector<'_> {
             let Some(kept) = index.kept(*slot) else {
                 continue;
             };
-            let rows = match kept.is_on_moments {
-                true => rows,
-                false => rows & !self.sighted,
+            let rows = if kept.is_on_moments {
+                rows
+            } else {
+                rows & !self.sighted
             };
             let mut left = index.rows_of(kept, rows, (self.batch, self.texts), self.words)?;
             while left != 0 {

@@ -55,9 +55,10 @@ pub(super) fn catch_up(
         let Some(last) = changed.last().map(|stored| stored.change) else {
             return Ok(());
         };
-        let parsed: Vec<_> = match changed.len() < ALL_CORES_MIN {
-            true => changed.iter().map(parse_stored).collect(),
-            false => changed.par_iter().map(parse_stored).collect(),
+        let parsed: Vec<_> = if changed.len() < ALL_CORES_MIN {
+            changed.iter().map(parse_stored).collect()
+        } else {
+            changed.par_iter().map(parse_stored).collect()
         };
         for (stored, parsed) in changed.iter().zip(parsed) {
             apply(state, stored, parsed);

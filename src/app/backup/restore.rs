@@ -106,9 +106,10 @@ fn from_folder(from: &Path, to: &Path, progress: &ProgressBar) -> Result<Manifes
 
 /// Opens a plain file. Anything else is refused: a pipe that nobody writes to would block forever.
 fn open_plain(path: &Path) -> io::Result<File> {
-    match fs::metadata(path)?.is_file() {
-        true => File::open(path),
-        false => Err(io::Error::other("is not a file")),
+    if fs::metadata(path)?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::other("is not a file"))
     }
 }
 

@@ -87,9 +87,12 @@ impl Supervisor {
     /// Creates a supervisor with limits for a piece of work, by name of the worker (`<name>-0`, `<name>-1` and so on
     /// included). All other workers have [`WORK_MAX`].
     pub fn with_bounds(bounds: &'static [(&'static str, Duration)]) -> Self {
-        let for_tests = |name| match cfg!(debug_assertions) {
-            true => std::env::var(name).ok(),
-            false => None,
+        let for_tests = |name| {
+            if cfg!(debug_assertions) {
+                std::env::var(name).ok()
+            } else {
+                None
+            }
         };
         let work_max_ms = for_tests(WORK_MAX_MS).and_then(|text| text.parse().ok());
         let everyone = work_max_ms.map(Duration::from_millis);

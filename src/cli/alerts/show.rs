@@ -60,9 +60,10 @@ pub(super) fn list(
 /// Shows one alert of any account.
 pub(super) fn show(common: &Common, store: &Store, id: FlxId) -> CommandResult {
     let found = overview::show(store, id)?.ok_or_else(|| format!("no alert {id}"))?;
-    match common.json {
-        true => println!("{}", found.answer()),
-        false => print(store, &found)?,
+    if common.json {
+        println!("{}", found.answer())
+    } else {
+        print(store, &found)?
     }
     Ok(())
 }

@@ -194,9 +194,10 @@ fn kinds(explanation: &Explanation) -> Vec<String> {
         kinds.push("both with position or text".to_owned());
     }
     let [one, other] = portals;
-    kinds.push(match one == other {
-        true => "one portal".to_owned(),
-        false => "two portals".to_owned(),
+    kinds.push(if one == other {
+        "one portal".to_owned()
+    } else {
+        "two portals".to_owned()
     });
     let (first, second) = (one.clone().min(other.clone()), one.max(other));
     kinds.push(format!("{first}, {second}"));

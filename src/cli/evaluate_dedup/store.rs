@@ -116,9 +116,10 @@ fn print_calibration(field: &FieldCalibration) {
         field.field.name(),
         100.0 * field.chance,
         100.0 * field.usual,
-        match field.usual_is_measured {
-            true => "",
-            false => " as a rule",
+        if field.usual_is_measured {
+            ""
+        } else {
+            " as a rule"
         },
     );
     println!(

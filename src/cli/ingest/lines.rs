@@ -37,10 +37,10 @@ impl<R: BufRead> Iterator for NdJson<R> {
         };
         Some(Ok(Line {
             number: line.number,
-            row: match line.is_cut {
-                true => Err(format!("line must not exceed {LINE_BYTES_MAX} bytes")),
-                false => serde_json::from_slice(line.bytes)
-                    .map_err(|error| format!("must be JSON: {error}")),
+            row: if line.is_cut {
+                Err(format!("line must not exceed {LINE_BYTES_MAX} bytes"))
+            } else {
+                serde_json::from_slice(line.bytes).map_err(|error| format!("must be JSON: {error}"))
             },
         }))
     }

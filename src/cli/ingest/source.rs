@@ -138,9 +138,10 @@ fn format_of_name(path: &Path) -> Option<IngestFormat> {
 
 fn format_of_start(start: &[u8]) -> IngestFormat {
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
-    match text.trim_ascii_start().starts_with(b"[") {
-        true => IngestFormat::Json,
-        false => IngestFormat::Ndjson,
+    if text.trim_ascii_start().starts_with(b"[") {
+        IngestFormat::Json
+    } else {
+        IngestFormat::Ndjson
     }
 }
 

@@ -143,9 +143,10 @@ fn lines_of(rows: &RecordBatch, name: &str) -> Result<(Vec<String>, Vec<Line>), 
             .map(|counts| counts.value(row))
             .sum::<i64>();
         if line.label.is_empty() {
-            let name = match names.is_valid(row) {
-                true => names.value(row),
-                false => places.value(row),
+            let name = if names.is_valid(row) {
+                names.value(row)
+            } else {
+                places.value(row)
             };
             let class = match classes.value(row) {
                 "CLASS_FLAT" => "flats",

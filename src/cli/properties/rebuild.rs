@@ -29,18 +29,17 @@ pub(super) fn run(
     let rebuild = || -> Result<RebuildReport, Failure> {
         Ok(listings.rebuild_properties(is_dry_run, progress)?)
     };
-    let report = match is_dry_run {
-        true => rebuild()?,
-        false => {
-            let subject = |report: &RebuildReport| {
-                Some(format!(
-                    "{} properties split, {} merged",
-                    report.properties_split, report.properties_merged
-                ))
-            };
-            let act = Act::at_command_line("properties rebuild");
-            accompany_making(store, &clock, act, subject, rebuild)?
-        }
+    let report = if is_dry_run {
+        rebuild()?
+    } else {
+        let subject = |report: &RebuildReport| {
+            Some(format!(
+                "{} properties split, {} merged",
+                report.properties_split, report.properties_merged
+            ))
+        };
+        let act = Act::at_command_line("properties rebuild");
+        accompany_making(store, &clock, act, subject, rebuild)?
     };
     let path = reports::write(&common.data, "rebuild", &moment, &report)?;
     if common.json {

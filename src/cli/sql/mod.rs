@@ -41,9 +41,10 @@ pub(super) fn show_rows(
     as_json: bool,
     output: Option<&Path>,
 ) -> Result<usize, Failure> {
-    let format = match as_json {
-        true => SqlFormat::Json,
-        false => SqlFormat::Table,
+    let format = if as_json {
+        SqlFormat::Json
+    } else {
+        SqlFormat::Table
     };
     let output = output.map(|path| OutputFile::new(path.to_owned(), false));
     let rows = source::Rows {

@@ -267,9 +267,10 @@ impl Validator for SqlHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let input = context.input();
         let is_whole = input.trim_start().starts_with('.') || text::is_complete(input);
-        Ok(match is_whole {
-            true => ValidationResult::Valid(None),
-            false => ValidationResult::Incomplete,
+        Ok(if is_whole {
+            ValidationResult::Valid(None)
+        } else {
+            ValidationResult::Incomplete
         })
     }
 }

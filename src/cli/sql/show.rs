@@ -46,9 +46,10 @@ impl OutputFile {
 
 impl Display {
     pub fn new(format: SqlFormat, width: Option<usize>, output: Option<OutputFile>) -> Self {
-        let default = match io::stdout().is_terminal() {
-            true => TERMINAL_WIDTH,
-            false => 0,
+        let default = if io::stdout().is_terminal() {
+            TERMINAL_WIDTH
+        } else {
+            0
         };
         Self {
             format,

@@ -43,12 +43,13 @@ fn answer(dispatch: &mut Dispatch, rows: &[&RowCells]) -> Result<Vec<Arc<RowAnsw
         let part: Vec<RowAnswer> = serde_json::from_slice(&answer?.payload)?;
         answers.extend(part.into_iter().map(Arc::new));
     }
-    match answers.len() == rows.len() {
-        true => Ok(answers),
-        false => Err(Error::Part(format!(
+    if answers.len() == rows.len() {
+        Ok(answers)
+    } else {
+        Err(Error::Part(format!(
             "{} answers to {} rows",
             answers.len(),
             rows.len()
-        ))),
+        )))
     }
 }

@@ -47,9 +47,10 @@ pub async fn serve(
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let routes = Routes::new(parts).add_service(plans.into_worker_server());
     let guarded = InterceptedService::new(routes, move |request: Request<()>| {
-        match access.admits(request.metadata()) {
-            true => Ok(request),
-            false => Err(Status::unauthenticated("the token is another")),
+        if access.admits(request.metadata()) {
+            Ok(request)
+        } else {
+            Err(Status::unauthenticated("the token is another"))
         }
     });
     accept(

@@ -88,9 +88,10 @@ impl Sessions {
     }
 
     fn functions(&self, terms: &QueryTerms) -> Result<Vec<ScalarUDF>> {
-        let adjustments = match terms.has_adjustments {
-            true => Adjustments::On,
-            false => Adjustments::Off,
+        let adjustments = if terms.has_adjustments {
+            Adjustments::On
+        } else {
+            Adjustments::Off
         };
         let mut all = functions::scalar_functions();
         let geocoder = folder::open(self.held.data());

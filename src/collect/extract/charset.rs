@@ -44,9 +44,10 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
         let tag = &head[start..];
         charset_of(&tag[..tag.find('>').unwrap_or(tag.len())])
     })?;
-    Some(match encoding.is_ascii_compatible() {
-        true => encoding,
-        false => UTF_8,
+    Some(if encoding.is_ascii_compatible() {
+        encoding
+    } else {
+        UTF_8
     })
 }
 

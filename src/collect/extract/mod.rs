@@ -185,9 +185,10 @@ fn is_french(document: &PageDocument) -> bool {
 /// it says otherwise, but portals leave this out for rentals too.
 fn says_rent_by_price(findings: &PageFindings) -> bool {
     let price = findings.get(PRICE).and_then(Value::as_f64);
-    let sale_min = match french::is_dwelling(findings) || !findings.has("type") {
-        true => french::SALE_CERTAIN,
-        false => OTHER_SALE_MIN,
+    let sale_min = if french::is_dwelling(findings) || !findings.has("type") {
+        french::SALE_CERTAIN
+    } else {
+        OTHER_SALE_MIN
     };
     price.is_none_or(|price| price < sale_min)
 }
@@ -228,9 +229,10 @@ fn read_own_texts(
 }
 
 fn read_text(text: &str, part: TextTrust, is_french: bool, findings: &mut PageFindings) {
-    match is_french {
-        true => french::read(text, part, findings, FieldOrigin::Text),
-        false => french::read_foreign(text, part, findings, FieldOrigin::Text),
+    if is_french {
+        french::read(text, part, findings, FieldOrigin::Text)
+    } else {
+        french::read_foreign(text, part, findings, FieldOrigin::Text)
     }
 }
 
@@ -289,9 +291,10 @@ fn verdict(
         Some(Obstacle::Wall) => return PageVerdict::Rejected(Rejection::BotWall),
         None => {}
     }
-    let what = match are_many {
-        true => "the page holds several listings".into(),
-        false => format!("the page does not tell {}", missing.join(", ")),
+    let what = if are_many {
+        "the page holds several listings".into()
+    } else {
+        format!("the page does not tell {}", missing.join(", "))
     };
     PageVerdict::Rejected(Rejection::NotAListing(what))
 }

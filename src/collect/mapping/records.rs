@@ -41,11 +41,12 @@ fn follow<'t>(
 ) -> Result<(), String> {
     let Some((step, rest)) = steps.split_first() else {
         let found = found.get_or_insert_default();
-        return match value.get().starts_with('[') {
-            true => items(value)?
+        return if value.get().starts_with('[') {
+            items(value)?
                 .into_iter()
-                .try_for_each(|item| push(found, Record::Text(item))),
-            false => push(found, Record::Text(value)),
+                .try_for_each(|item| push(found, Record::Text(item)))
+        } else {
+            push(found, Record::Text(value))
         };
     };
     match (value.get().as_bytes().first(), step) {

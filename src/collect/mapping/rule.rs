@@ -260,12 +260,13 @@ fn source(written: &RuleSpec, value: &ValueRule) -> Result<RowSource, String> {
         (None, None, None, Some(template), None) => Ok(RowSource::Template(parts(template)?)),
         (None, None, None, None, Some(constant)) => {
             let constant = serde_json::to_value(constant).unwrap_or_default();
-            match value.field.fits(&constant) {
-                true => Ok(RowSource::Constant(constant)),
-                false => Err(format!(
+            if value.field.fits(&constant) {
+                Ok(RowSource::Constant(constant))
+            } else {
+                Err(format!(
                     "value: {} does not take {constant}",
                     value.field.name
-                )),
+                ))
             }
         }
         _ => Err("must hold one of: from, latitude and longitude, template, value".into()),

@@ -55,9 +55,10 @@ impl SampledFile {
     /// Returns the host that stands for the portal of a file without addresses; no real host has this ending.
     fn host(&self) -> String {
         let name = toise_contract::columns::folded(&self.name);
-        match name.is_empty() {
-            true => "adverts.invalid".into(),
-            false => format!("{name}.invalid"),
+        if name.is_empty() {
+            "adverts.invalid".into()
+        } else {
+            format!("{name}.invalid")
         }
     }
 

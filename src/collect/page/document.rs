@@ -163,14 +163,13 @@ impl Walker {
                 }
                 continue;
             };
-            let value = match is_item && self.items < ITEMS_MAX {
-                true => self.item(child),
-                false => {
-                    self.properties(child, node);
-                    let value = value_of(child);
-                    self.value_bytes += value.len();
-                    json!(value)
-                }
+            let value = if is_item && self.items < ITEMS_MAX {
+                self.item(child)
+            } else {
+                self.properties(child, node);
+                let value = value_of(child);
+                self.value_bytes += value.len();
+                json!(value)
             };
             if self.value_bytes >= VALUES_BYTES_MAX {
                 return;

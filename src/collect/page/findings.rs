@@ -151,9 +151,10 @@ pub fn clean(value: Value) -> Value {
 /// Collapses runs of white space to one space, or to one line break if they contain one. Removes markup from a text,
 /// escaped or not, because portals put it into JSON-LD.
 pub fn tidy_text(text: &str) -> String {
-    let plain = match text.contains(['&', '<']) {
-        true => without_markup(text).into(),
-        false => Cow::Borrowed(text),
+    let plain = if text.contains(['&', '<']) {
+        without_markup(text).into()
+    } else {
+        Cow::Borrowed(text)
     };
     let mut tidy = String::with_capacity(plain.len());
     let mut gap: Option<char> = None;

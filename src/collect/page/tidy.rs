@@ -374,9 +374,10 @@ fn name_at(html: &str, start: usize) -> &str {
 }
 
 fn lower(name: &str) -> Cow<'_, str> {
-    match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        true => name.to_ascii_lowercase().into(),
-        false => name.into(),
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        name.to_ascii_lowercase().into()
+    } else {
+        name.into()
     }
 }
 

@@ -74,9 +74,10 @@ impl AdvertField {
             }
         }
         // A fault of the value itself: it takes a specific form of text, a code or a value of an enumeration.
-        match fault.path == name && !fault.message.contains("unknown field") {
-            true => Ok(field),
-            false => Err(fault),
+        if fault.path == name && !fault.message.contains("unknown field") {
+            Ok(field)
+        } else {
+            Err(fault)
         }
     }
 

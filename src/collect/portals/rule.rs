@@ -54,9 +54,10 @@ impl PortalRule {
                     Some(attribute) => element.attr(attribute)?.to_owned(),
                     None => text_of(element),
                 };
-                match self.value.is_presence() {
-                    true => Some(Value::Bool(true)),
-                    false => self.value.read_text(&text),
+                if self.value.is_presence() {
+                    Some(Value::Bool(true))
+                } else {
+                    self.value.read_text(&text)
                 }
             })
     }

@@ -329,9 +329,10 @@ fn pair<'v>(value: &'v Value, fields: &[Field; 2], at: JsonPath<'_>) -> Result<T
 pub fn refuse_long(value: &Value, bytes_max: usize, at: JsonPath<'_>) -> Result<(), Fault> {
     // Serialising a JSON value does not fail.
     let bytes = serde_json::to_vec(value).map_or(usize::MAX, |text| text.len());
-    match bytes > bytes_max {
-        true => Err(at.fault(format!("must not exceed {bytes_max} bytes of JSON"))),
-        false => Ok(()),
+    if bytes > bytes_max {
+        Err(at.fault(format!("must not exceed {bytes_max} bytes of JSON")))
+    } else {
+        Ok(())
     }
 }
 
@@ -345,10 +346,7 @@ pub fn bounds<T: Copy>(
     let (mut min, mut max) = (None, None);
     for field in given(value, &[least, greatest], at)? {
         let (key, value) = field?;
-        let bound = match key == least {
-            true => &mut min,
-            false => &mut max,
-        };
+        let bound = if key == least { &mut min } else { &mut max };
         *bound = Some(read(value, JsonPath::Key(&at, key))?);
     }
     Ok((min, max))

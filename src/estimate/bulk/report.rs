@@ -88,9 +88,10 @@ impl BulkEstimateReport {
             None => error,
         };
         let is_known = self.errors_by_reason.contains_key(reason);
-        let reason = match is_known || self.errors_by_reason.len() < REASONS_MAX {
-            true => reason,
-            false => OTHER_REASONS,
+        let reason = if is_known || self.errors_by_reason.len() < REASONS_MAX {
+            reason
+        } else {
+            OTHER_REASONS
         };
         *self.errors_by_reason.entry(reason.to_owned()).or_default() += count;
     }

@@ -53,9 +53,10 @@ pub(super) fn run(
     let columns = InputColumns::find(job.request, &names).map_err(misfit)?;
     let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
     for column in &appended {
-        let kind = match column.is_number() {
-            true => DataType::Float64,
-            false => DataType::Utf8,
+        let kind = if column.is_number() {
+            DataType::Float64
+        } else {
+            DataType::Utf8
         };
         let name = column.free_name(operation, &names);
         fields.push(Arc::new(Field::new(name, kind, true)));
@@ -126,13 +127,12 @@ fn array(column: ResultColumn, at: usize, answers: &[Arc<RowAnswer>]) -> ArrayRe
         let value = answer.values.get(at)?;
         (!value.is_empty()).then(|| value.clone())
     };
-    match column.is_number() {
-        true => {
-            let numbers = answers
-                .iter()
-                .map(|answer| value(answer)?.parse::<f64>().ok());
-            Arc::new(numbers.collect::<Float64Array>())
-        }
-        false => Arc::new(answers.iter().map(value).collect::<StringArray>()),
+    if column.is_number() {
+        let numbers = answers
+            .iter()
+            .map(|answer| value(answer)?.parse::<f64>().ok());
+        Arc::new(numbers.collect::<Float64Array>())
+    } else {
+        Arc::new(answers.iter().map(value).collect::<StringArray>())
     }
 }

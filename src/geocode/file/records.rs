@@ -69,12 +69,13 @@ impl<R: Read> RecordReader<R> {
             }
             if self.is_at_end || rest.len() > RECORD_BYTES_MAX {
                 let is_broken = scan.is_quoted || rest.len() > RECORD_BYTES_MAX;
-                let end = match is_broken {
-                    true => first_line(rest),
-                    false => RecordEnd {
+                let end = if is_broken {
+                    first_line(rest)
+                } else {
+                    RecordEnd {
                         bytes: rest.len(),
                         line_break: 0,
-                    },
+                    }
                 };
                 return Ok(Some(self.take(end, is_broken)));
             }

@@ -179,9 +179,10 @@ impl FileRequest {
     /// # Errors
     /// A name is not a result column.
     pub fn appended(&self) -> Result<Vec<ResultColumn>, Fault> {
-        match self.result_columns.is_empty() {
-            true => Ok(ResultColumn::usual(self.operation)),
-            false => ResultColumn::parse(&self.result_columns, self.operation),
+        if self.result_columns.is_empty() {
+            Ok(ResultColumn::usual(self.operation))
+        } else {
+            ResultColumn::parse(&self.result_columns, self.operation)
         }
     }
 }

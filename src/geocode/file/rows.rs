@@ -263,9 +263,10 @@ fn search<'g>(geocoder: &'g Geocoder, cells: &RowCells) -> Result<Vec<Address<'g
     if !TEXT_CHARS.contains(&text.chars().count()) {
         return Err(Fault::new("columns", "too short or too long"));
     }
-    let near = match cells.lat.is_empty() || cells.lon.is_empty() {
-        true => None,
-        false => Some(position(cells)?),
+    let near = if cells.lat.is_empty() || cells.lon.is_empty() {
+        None
+    } else {
+        Some(position(cells)?)
     };
     let request = SearchRequest {
         text: text.to_owned(),
@@ -312,9 +313,10 @@ fn filter(cells: &RowCells) -> Result<AddressFilter, Fault> {
 /// Repairs a code that a spreadsheet changed: without its leading zero, or with `.0`.
 fn padded(code: &str) -> String {
     let code = code.strip_suffix(".0").unwrap_or(code);
-    match code.len() == 4 && code.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => format!("0{code}"),
-        false => code.to_owned(),
+    if code.len() == 4 && code.bytes().all(|byte| byte.is_ascii_digit()) {
+        format!("0{code}")
+    } else {
+        code.to_owned()
     }
 }
 

@@ -87,9 +87,10 @@ impl TextEncoding {
         let mut one = [0; 4];
         for character in text.chars() {
             let (bytes, _, lossy) = self.0.encode(character.encode_utf8(&mut one));
-            match lossy {
-                true => found.push(b'?'),
-                false => found.extend_from_slice(&bytes),
+            if lossy {
+                found.push(b'?')
+            } else {
+                found.extend_from_slice(&bytes)
             }
         }
         Cow::Owned(found)

@@ -102,9 +102,10 @@ fn split_id(row: &AddressRow) -> (String, bool) {
         let street = row.id.strip_suffix("_99999").unwrap_or(&row.id);
         return (street.to_owned(), true);
     };
-    let tail = match row.suffix.is_empty() {
-        true => format!("_{number:05}"),
-        false => format!("_{number:05}_{}", row.suffix),
+    let tail = if row.suffix.is_empty() {
+        format!("_{number:05}")
+    } else {
+        format!("_{number:05}_{}", row.suffix)
     };
     match row.id.strip_suffix(&tail) {
         Some(street) => (

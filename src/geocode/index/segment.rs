@@ -232,9 +232,10 @@ impl Segment {
         let (mut low, mut high) = (0, self.words());
         while low < high {
             let middle = low.midpoint(high);
-            match is_before(self.text(Section::WordAt, middle)) {
-                true => low = middle + 1,
-                false => high = middle,
+            if is_before(self.text(Section::WordAt, middle)) {
+                low = middle + 1
+            } else {
+                high = middle
             }
         }
         low as u32
@@ -378,9 +379,10 @@ impl Segment {
         let (mut lat, mut lon) = self.street_parts(street);
         let mut number = 0;
         let head = varint::take(&mut bytes).unwrap_or(0);
-        let postal_code = match head & 1 == 1 {
-            true => varint::take(&mut bytes).unwrap_or(0),
-            false => self.street_postal_code(street),
+        let postal_code = if head & 1 == 1 {
+            varint::take(&mut bytes).unwrap_or(0)
+        } else {
+            self.street_postal_code(street)
         };
         for _ in 0..head >> 1 {
             let mut next = || varint::take(&mut bytes);

@@ -167,9 +167,10 @@ impl RunnerLoop {
     fn pauses(&mut self) -> bool {
         let is_full = self.projects.room.is_nearly_full();
         if is_full != self.is_paused {
-            match is_full {
-                true => tracing::warn!("geocoding projects pause: the disk is nearly full"),
-                false => tracing::info!("geocoding projects go on"),
+            if is_full {
+                tracing::warn!("geocoding projects pause: the disk is nearly full")
+            } else {
+                tracing::info!("geocoding projects go on")
             }
         }
         self.is_paused = is_full;
@@ -284,9 +285,10 @@ impl OpenProject {
             input_at: self.records.position(),
             output_at: self.output_at,
         };
-        match record::advance(&projects.store, self.project.id, progress)? {
-            true => Ok(!is_end),
-            false => Err(Error::NotFound),
+        if record::advance(&projects.store, self.project.id, progress)? {
+            Ok(!is_end)
+        } else {
+            Err(Error::NotFound)
         }
     }
 }

@@ -282,9 +282,10 @@ impl<'q> StreetQuery<'q> {
             let next = self.words.get(token + 1);
             let next = next.filter(|_| alignment.used & bit(token + 1) == 0);
             for at in 0..street_words.len() {
-                let joined = match text.len() >= GLUED_MIN {
-                    true => joined_words(view, &street_words[at..], text),
-                    false => 0,
+                let joined = if text.len() >= GLUED_MIN {
+                    joined_words(view, &street_words[at..], text)
+                } else {
+                    0
                 };
                 let is_free = |of: &Option<(usize, f32)>| of.is_none_or(|(_, alike)| alike < GLUED);
                 if joined > 1 && alignment.of[at..at + joined].iter().all(is_free) {
@@ -402,14 +403,16 @@ impl<'q> StreetQuery<'q> {
                 found.has_other_type = true;
                 continue;
             }
-            let weight = match is_open && !one.is_aside {
-                true => one.weight * ASIDE_FACTOR,
-                false => one.weight,
+            let weight = if is_open && !one.is_aside {
+                one.weight * ASIDE_FACTOR
+            } else {
+                one.weight
             };
             all += weight;
-            match is_open || one.is_aside {
-                true => found.aside += weight,
-                false => found.foreign += weight,
+            if is_open || one.is_aside {
+                found.aside += weight
+            } else {
+                found.foreign += weight
             }
         }
         found.share = if all > 0.0 { explained / all } else { 1.0 };
@@ -433,9 +436,10 @@ struct Explained {
 /// Returns the weight of a street's word that the query does not have. `is_name_behind` says whether a word of the name
 /// follows.
 fn weight_missing(row: &Row, is_name_behind: bool) -> f32 {
-    match row.kind.may_be_left_out && is_name_behind {
-        true => row.kind.weight * LEFT_OUT_FACTOR,
-        false => row.kind.weight,
+    if row.kind.may_be_left_out && is_name_behind {
+        row.kind.weight * LEFT_OUT_FACTOR
+    } else {
+        row.kind.weight
     }
 }
 

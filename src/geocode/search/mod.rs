@@ -366,9 +366,10 @@ impl Geocoder {
         begin: usize,
     ) {
         let is_filtered = request.kind.is_some() || request.postal_code.is_some();
-        let enough = match is_filtered || request.near.is_some() {
-            true => KEPT_OF_READING,
-            false => request.limit + KEPT_BEYOND,
+        let enough = if is_filtered || request.near.is_some() {
+            KEPT_OF_READING
+        } else {
+            request.limit + KEPT_BEYOND
         };
         keep_best(candidates, begin, enough);
         for candidate in &mut candidates[begin..] {

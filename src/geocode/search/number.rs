@@ -70,11 +70,12 @@ fn best_number(houses: Vec<HouseNumber>, following: &[&Token]) -> Option<NumberM
     let asked = asked.and_then(|token| lexicon::suffix_code(&token.text));
     let agreement = |house: &HouseNumber| {
         let label = house.suffix_label();
-        let written = match label.is_empty() {
-            true => None,
-            false => (1..=following.len())
+        let written = if label.is_empty() {
+            None
+        } else {
+            (1..=following.len())
                 .rev()
-                .find(|count| is_label(label, &following[..*count])),
+                .find(|count| is_label(label, &following[..*count]))
         };
         match written {
             Some(count) => 2 + count,

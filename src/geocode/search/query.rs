@@ -409,9 +409,10 @@ fn noise(tokens: &[Token], skipped: [Option<usize>; 2]) -> u64 {
         {
             // In `Porte 3` the number is that of a door; in `Tour 3 rue …` it belongs to the street.
             let before_street = value.is_number() && tokens.get(at + 2).is_some_and(opens_street);
-            let is_opener = match lexicon::is_noise_opener(text) {
-                true => lexicon::is_box(text) || !before_street,
-                false => false,
+            let is_opener = if lexicon::is_noise_opener(text) {
+                lexicon::is_box(text) || !before_street
+            } else {
+                false
             };
             if is_opener {
                 noise |= bit(at) | bit(at + 1);

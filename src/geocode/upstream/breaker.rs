@@ -111,9 +111,10 @@ impl Breaker {
     pub fn admit(&mut self, now: Duration) -> Result<Admission, Duration> {
         self.check(now)?;
         self.is_probing = self.open_until.is_some();
-        Ok(match self.is_probing {
-            true => Admission::Probe,
-            false => Admission::Usual,
+        Ok(if self.is_probing {
+            Admission::Probe
+        } else {
+            Admission::Usual
         })
     }
 

@@ -114,9 +114,10 @@ impl Call<'_> {
         read: impl FnOnce(Value) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let (body, client) = (self.body.clone(), self.key()?.key_id);
-        let load = match body.len() > SHORT_BYTES {
-            true => Load::Batch,
-            false => Load::Single,
+        let load = if body.len() > SHORT_BYTES {
+            Load::Batch
+        } else {
+            Load::Single
         };
         let job = move |_: &_| read(read_json(&body)?);
         self.app.capacity.pool.run(client, load, job).await?

@@ -161,9 +161,10 @@ fn send(app: &App, name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiEr
     let file = FILES.iter().find(|(file, _)| file.name == name);
     let (file, is_packed) = file.ok_or(ApiError::NoRoute)?;
     let answer = ApiResponse::from(file.send_under(&app.web.console.policy, headers));
-    Ok(match is_packed {
-        true => answer.with_header(CONTENT_ENCODING, "gzip"),
-        false => answer,
+    Ok(if *is_packed {
+        answer.with_header(CONTENT_ENCODING, "gzip")
+    } else {
+        answer
     })
 }
 

@@ -215,9 +215,10 @@ impl LevelCounts {
                 for (level, bits) in levels.iter_mut().enumerate() {
                     let near = in_use[field][seller][level];
                     let is_seen = self.counts[field][seller][level].iter().sum::<f64>() >= 1.0;
-                    *bits = match is_seen {
-                        true => bits.clamp(near - REACH_BITS, near + REACH_BITS),
-                        false => near,
+                    *bits = if is_seen {
+                        bits.clamp(near - REACH_BITS, near + REACH_BITS)
+                    } else {
+                        near
                     };
                 }
             }

@@ -361,9 +361,10 @@ fn typos_in_street(
     let Some(street) = with_typos(&words(&one.street), TYPES, count, random) else {
         return Vec::new();
     };
-    vec![match has_postal_code {
-        true => full_with(one, &street),
-        false => join([&one.house_number(), &street, &one.commune]),
+    vec![if has_postal_code {
+        full_with(one, &street)
+    } else {
+        join([&one.house_number(), &street, &one.commune])
     }]
 }
 
@@ -389,15 +390,14 @@ fn wrong_postcode(one: &Address, random: &mut SplitMix64) -> Vec<String> {
 fn cedex(one: &Address, random: &mut SplitMix64) -> Vec<String> {
     let post_box = 10 + random.below(989);
     // Overseas codes begin with three digits of the department.
-    let code = match one.postal_code.starts_with("97") {
-        true => one
-            .postal_code
+    let code = if one.postal_code.starts_with("97") {
+        one.postal_code
             .get(..3)
-            .map(|code| format!("{code}{}", 90 + random.below(10))),
-        false => one
-            .postal_code
+            .map(|code| format!("{code}{}", 90 + random.below(10)))
+    } else {
+        one.postal_code
             .get(..2)
-            .map(|code| format!("{code}{}", 900 + random.below(99))),
+            .map(|code| format!("{code}{}", 900 + random.below(99)))
     };
     let street = join([&one.house_number(), &one.street]);
     let query = code.map(|code| format!("{street} BP {post_box} {code} {} CEDEX", one.commune));

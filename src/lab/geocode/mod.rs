@@ -356,12 +356,11 @@ impl Absent {
         let seed = options.seed ^ WITHHELD_SEED;
         let count = options.without / 2;
         let drawn = sample::draw(geocoder.segments(), &is_judged, count, seed);
-        let streets = match drawn.is_empty() {
-            true => Vec::new(),
-            false => {
-                let lacking = sample::without_streets(geocoder.segments(), &drawn)?;
-                outcomes_of(&lacking, &drawn, seed)
-            }
+        let streets = if drawn.is_empty() {
+            Vec::new()
+        } else {
+            let lacking = sample::without_streets(geocoder.segments(), &drawn)?;
+            outcomes_of(&lacking, &drawn, seed)
         };
         let departments = if options.left_out.is_empty() {
             let mut of_all = Vec::new();

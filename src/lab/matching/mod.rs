@@ -179,9 +179,10 @@ fn ask(
     request.filter.extend(query.fits.iter().cloned());
     let alike = open_data.rank(dataset, view, &request)?.total;
     let place = ranking.best.iter().position(|found| found.id == record.id);
-    let confidence = match ranking.best.is_empty() {
-        true => MatchConfidence::Reject,
-        false => ranking.confidence(0),
+    let confidence = if ranking.best.is_empty() {
+        MatchConfidence::Reject
+    } else {
+        ranking.confidence(0)
     };
     let ambiguous = ranking.ambiguous();
     let mut evidence = ranking.evidence;

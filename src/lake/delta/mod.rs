@@ -123,9 +123,10 @@ impl LogWriter<'_> {
         let Some(from) = former.map(|log| log.folder.join(name)) else {
             return Ok(false);
         };
-        match from.exists() {
-            true => link_or_copy(&from, &self.to.join(name)).map(|()| true),
-            false => Ok(false),
+        if from.exists() {
+            link_or_copy(&from, &self.to.join(name)).map(|()| true)
+        } else {
+            Ok(false)
         }
     }
 

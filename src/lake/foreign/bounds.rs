@@ -179,9 +179,10 @@ fn examine_gzip(
     let mut unpacked = io::Read::take(gunzip(&packed[..]), page.uncompressed + 1);
     // A page that is not gzip is reported when it is read.
     let bytes = io::copy(&mut unpacked, &mut io::sink()).unwrap_or_default();
-    match bytes > page.uncompressed {
-        true => Err(chunk.refused("a page becomes longer than its header says")),
-        false => Ok(()),
+    if bytes > page.uncompressed {
+        Err(chunk.refused("a page becomes longer than its header says"))
+    } else {
+        Ok(())
     }
 }
 

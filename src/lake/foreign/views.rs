@@ -11,9 +11,10 @@ use arrow::error::ArrowError;
 pub(super) fn schema(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let viewed = viewed(field);
-        match can_cast_types(viewed.data_type(), field.data_type()) {
-            true => viewed,
-            false => Arc::clone(field),
+        if can_cast_types(viewed.data_type(), field.data_type()) {
+            viewed
+        } else {
+            Arc::clone(field)
         }
     });
     let fields: Fields = fields.collect();
@@ -64,11 +65,12 @@ fn of_data(data: &ArrayData) -> u64 {
 /// Casts a batch to the types of the file.
 pub(super) fn restored(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns = schema.fields().iter().zip(batch.columns());
-    let columns = columns.map(
-        |(field, column)| match column.data_type() == field.data_type() {
-            true => Ok(Arc::clone(column)),
-            false => cast(column, field.data_type()),
-        },
-    );
+    let columns = columns.map(|(field, column)| {
+        if column.data_type() == field.data_type() {
+            Ok(Arc::clone(column))
+        } else {
+            cast(column, field.data_type())
+        }
+    });
     RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_, _>>()?)
 }

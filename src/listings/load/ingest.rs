@@ -154,9 +154,10 @@ impl Listings {
                 Err(fault) => return Ok(Err(fault)),
             };
             // A second sighting of one advert is prepared inside the transaction, after the first is stored.
-            let plan = match is_first {
-                true => Some(self.plan(&incoming, places.sources())?),
-                false => None,
+            let plan = if is_first {
+                Some(self.plan(&incoming, places.sources())?)
+            } else {
+                None
             };
             Ok(Ok(PreparedAdvert { incoming, plan }))
         });

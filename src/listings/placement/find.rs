@@ -146,9 +146,10 @@ impl Placement {
         query: PlacementQuery<'_>,
         recent: &RecentChanges,
     ) -> Result<PlacementTarget> {
-        let compared = match rows::last_common_mark(connection)? == self.last_common_mark {
-            true => self.compared,
-            false => rows::without_common_marks(connection, query.fingerprint)?,
+        let compared = if rows::last_common_mark(connection)? == self.last_common_mark {
+            self.compared
+        } else {
+            rows::without_common_marks(connection, query.fingerprint)?
         };
         if compared != self.compared {
             return Ok(Self::find(connection, query)?.found);
@@ -457,12 +458,13 @@ impl PlannedPlacement {
             None
         };
         let id = rows::property_id(connection, property)?;
-        let members = members
-            .iter()
-            .map(|(advert, member)| match *advert == stored.advert {
-                true => &draft.member,
-                false => member,
-            });
+        let members = members.iter().map(|(advert, member)| {
+            if *advert == stored.advert {
+                &draft.member
+            } else {
+                member
+            }
+        });
         let made = BuiltProperty::build(id, members)?;
         Ok(Self {
             placement,

@@ -116,9 +116,10 @@ impl<'p> PercolationBuffer<'p> {
             trigger,
             former,
         });
-        match buffered.properties.len() < ROWS_MAX {
-            true => Ok(()),
-            false => buffered.flush_properties(transaction),
+        if buffered.properties.len() < ROWS_MAX {
+            Ok(())
+        } else {
+            buffered.flush_properties(transaction)
         }
     }
 
@@ -138,9 +139,10 @@ impl<'p> PercolationBuffer<'p> {
         buffered.advert_rows.push(&advert.record)?;
         buffered.advert_texts.push(advert_texts(&advert.record));
         buffered.adverts.push(advert);
-        match buffered.adverts.len() < ROWS_MAX {
-            true => Ok(()),
-            false => buffered.flush_adverts(transaction),
+        if buffered.adverts.len() < ROWS_MAX {
+            Ok(())
+        } else {
+            buffered.flush_adverts(transaction)
         }
     }
 

@@ -31,9 +31,10 @@ const HISTORY_COLUMN: usize = 5;
 
 /// Refuses a property number that does not fit a record key.
 pub(crate) fn checked_number(number: i64) -> Result<i64> {
-    match (1..=NUMBER_MAX).contains(&number) {
-        true => Ok(number),
-        false => Err(Error::Full),
+    if (1..=NUMBER_MAX).contains(&number) {
+        Ok(number)
+    } else {
+        Err(Error::Full)
     }
 }
 

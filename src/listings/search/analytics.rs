@@ -67,9 +67,10 @@ impl StudiedColumn {
         let ends = ends.values.as_primitive::<TimestampMillisecondType>();
         rows.selected.for_each(|row| {
             if starts.is_valid(row) {
-                let end = match ends.is_valid(row) {
-                    true => ends.value(row),
-                    false => self.now_ms,
+                let end = if ends.is_valid(row) {
+                    ends.value(row)
+                } else {
+                    self.now_ms
                 };
                 values.push((end - starts.value(row)).max(0) as f64 / DAY_MS);
             }

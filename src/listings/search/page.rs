@@ -92,9 +92,10 @@ impl Projection {
             let keys = rows.column(key)?;
             let keys = keys.values.as_primitive::<Int64Type>();
             let rows = rows.only(|row| fits.contains(RecordKey(keys.value(row)).number()));
-            match rows.selected.runs.is_empty() {
-                true => Ok(()),
-                false => visit(state, &rows),
+            if rows.selected.runs.is_empty() {
+                Ok(())
+            } else {
+                visit(state, &rows)
             }
         };
         let (engine, view) = (self.engine(), &prepared.state.view);

@@ -272,9 +272,10 @@ impl MatchRun {
         view.superseded().map_err(engine::Error::from)?;
         let portfolio = portfolio_of(job, PathBuf::new());
         let plan = PortfolioPlan::new(job, PortfolioColumns::new(&portfolio, &job.names)?)?;
-        let geocoder = match plan.has_addresses() {
-            true => Some(Arc::clone(geocoder.get().map_err(Error::Addresses)?)),
-            false => None,
+        let geocoder = if plan.has_addresses() {
+            Some(Arc::clone(geocoder.get().map_err(Error::Addresses)?))
+        } else {
+            None
         };
         let layout = AnswerLayout::new(&plan, job.columns.as_deref())?;
         Ok(Self {

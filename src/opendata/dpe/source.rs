@@ -116,9 +116,10 @@ impl DpeColumns {
             return None;
         }
         let columns = format!("{} of {} columns", self.count(), self.positions.len());
-        Some(match lacking.is_empty() {
-            true => format!("{columns}, fewer than {COLUMNS_TO_ADD_MIN}"),
-            false => format!("{columns}, without {}", lacking.join(", ")),
+        Some(if lacking.is_empty() {
+            format!("{columns}, fewer than {COLUMNS_TO_ADD_MIN}")
+        } else {
+            format!("{columns}, without {}", lacking.join(", "))
         })
     }
 }

@@ -38,9 +38,10 @@ pub fn local_files(table: ImportTable, arguments: &[PathBuf]) -> Result<LocalFil
             if found.inputs.iter().any(|input| input.path == path) {
                 continue;
             }
-            let foreign = match argument.is_dir() {
-                true => foreign(table, &path)?,
-                false => None,
+            let foreign = if argument.is_dir() {
+                foreign(table, &path)?
+            } else {
+                None
             };
             match foreign {
                 Some(skipped) => found.skipped.push(skipped),

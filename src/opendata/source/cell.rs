@@ -70,9 +70,10 @@ const FLOAT_DIGITS: usize = f64::DIGITS as usize;
 /// [`FLOAT_DIGITS`] digits without an exponent and without zeros at its end.
 fn is_shortest(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    let is_plain = match text.contains('.') {
-        true => digits <= FLOAT_DIGITS && !text.ends_with('0'),
-        false => text != "-0",
+    let is_plain = if text.contains('.') {
+        digits <= FLOAT_DIGITS && !text.ends_with('0')
+    } else {
+        text != "-0"
     };
     is_plain && is_json_number(text) && !text.contains(['e', 'E'])
 }

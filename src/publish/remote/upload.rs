@@ -47,9 +47,10 @@ impl Remote {
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Upload> {
         let path = content.path();
-        let upload = match content.bytes <= SINGLE_BYTES_MAX {
-            true => self.upload_at_once(&path, content, from, since).await?,
-            false => self.upload_in_parts(&path, content, from, since).await?,
+        let upload = if content.bytes <= SINGLE_BYTES_MAX {
+            self.upload_at_once(&path, content, from, since).await?
+        } else {
+            self.upload_in_parts(&path, content, from, since).await?
         };
         progress(content.bytes);
         Ok(upload)

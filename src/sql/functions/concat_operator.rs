@@ -156,9 +156,10 @@ impl ScalarUDFImpl for JoinTexts {
             .args
             .iter()
             .all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
-        let rows = match is_constant {
-            true => 1,
-            false => arguments.number_rows,
+        let rows = if is_constant {
+            1
+        } else {
+            arguments.number_rows
         };
         let made = joined(&arguments.args, rows)?;
         self.bounds.check(self.name(), &made)?;
@@ -181,9 +182,10 @@ impl ScalarUDFImpl for JoinTexts {
             }
         }
         let texts = texts.finish();
-        Ok(match is_constant {
-            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&texts, 0)?),
-            false => ColumnarValue::Array(Arc::new(texts)),
+        Ok(if is_constant {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&texts, 0)?)
+        } else {
+            ColumnarValue::Array(Arc::new(texts))
         })
     }
 }

@@ -80,9 +80,10 @@ impl ScalarUDFImpl for DatePart {
     }
 
     fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
-        Ok(match self.name == EPOCH.0 {
-            true => DataType::Float64,
-            false => DataType::Int32,
+        Ok(if self.name == EPOCH.0 {
+            DataType::Float64
+        } else {
+            DataType::Int32
         })
     }
 

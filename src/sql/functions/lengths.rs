@@ -53,9 +53,10 @@ impl ScalarUDFImpl for Len {
             .iter()
             .map(ColumnarValue::data_type)
             .collect();
-        let inner = match given.iter().any(DataType::is_nested) {
-            true => array_length_udf(),
-            false => character_length(),
+        let inner = if given.iter().any(DataType::is_nested) {
+            array_length_udf()
+        } else {
+            character_length()
         };
         let returned = inner.return_type(&given)?;
         arguments.return_field = Arc::new(Field::new(self.name(), returned, true));

@@ -72,13 +72,12 @@ impl ScalarUDFImpl for RegexpExtract {
             }
         };
         for row in 0..rows {
-            match texts.is_valid(row) {
-                false => found.append_null(),
-                true => {
-                    let captures = pattern.captures(texts.value(row));
-                    let part = captures.as_ref().and_then(|captures| captures.get(group));
-                    found.append_value(part.map_or("", |part| part.as_str()));
-                }
+            if texts.is_valid(row) {
+                let captures = pattern.captures(texts.value(row));
+                let part = captures.as_ref().and_then(|captures| captures.get(group));
+                found.append_value(part.map_or("", |part| part.as_str()));
+            } else {
+                found.append_null()
             }
         }
         Ok(ColumnarValue::Array(Arc::new(found.finish())))

@@ -127,8 +127,9 @@ pub(super) fn numbers(argument: &ColumnarValue) -> Result<PerRow> {
     };
     let numbers = numbers.as_primitive::<Float64Type>();
     let mut numbers = numbers.iter().map(|number| number.unwrap_or(0.0));
-    Ok(match is_same {
-        true => PerRow::Same(numbers.next().unwrap_or(0.0)),
-        false => PerRow::Each(numbers.collect()),
+    Ok(if is_same {
+        PerRow::Same(numbers.next().unwrap_or(0.0))
+    } else {
+        PerRow::Each(numbers.collect())
     })
 }

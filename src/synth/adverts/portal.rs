@@ -94,9 +94,10 @@ fn shown_description(
     writing: &ListingText<'_>,
     with_boilerplate: bool,
 ) -> Option<String> {
-    let mut description = Some(match with_boilerplate {
-        true => format!("{} {}", writing.boilerplate(), writing.description()),
-        false => writing.description(),
+    let mut description = Some(if with_boilerplate {
+        format!("{} {}", writing.boilerplate(), writing.description())
+    } else {
+        writing.description()
     });
     if stream.chance(noise.text_truncated) {
         description = description.map(|text| truncated(text, 180 + stream.below(320)));
@@ -152,9 +153,10 @@ impl PortalListing<'_> {
             }),
             scope: (asset.offer == OfferType::Rent).then_some(Scope::Mensual),
             source: Some(PORTALS[self.portal].to_owned()),
-            url: Some(match happens(stream, noise.tracked) {
-                true => format!("{}?search_id={:08x}&position=3", self.url(), self.number),
-                false => self.url(),
+            url: Some(if happens(stream, noise.tracked) {
+                format!("{}?search_id={:08x}&position=3", self.url(), self.number)
+            } else {
+                self.url()
             }),
             tags,
             title: Some(writing.title()),
@@ -173,9 +175,10 @@ impl PortalListing<'_> {
             contact_in_charge: Some(self.contact(stream, noise)),
             ..Advert::default()
         };
-        match happens(stream, noise.thin) {
-            true => thinned(whole),
-            false => whole,
+        if happens(stream, noise.thin) {
+            thinned(whole)
+        } else {
+            whole
         }
     }
 

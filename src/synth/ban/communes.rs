@@ -197,9 +197,12 @@ fn parts(place: &'static Place, former: &[&'static Place], reach_m: f64) -> Vec<
     let named = former.iter().map(|part| (*part, part.code, part.name));
     let parts: Vec<(&'static Place, &str, &str)> = rest.into_iter().chain(named).collect();
     // The seat of a merged commune is larger than the communes merged into it.
-    let weight = |code: &str| match code == place.code || code.is_empty() {
-        true => 3.0,
-        false => 1.0,
+    let weight = |code: &str| {
+        if code == place.code || code.is_empty() {
+            3.0
+        } else {
+            1.0
+        }
     };
     let sum: f64 = parts.iter().map(|(_, code, _)| weight(code)).sum();
     parts
@@ -207,9 +210,10 @@ fn parts(place: &'static Place, former: &[&'static Place], reach_m: f64) -> Vec<
         .map(|(part, code, name)| Part {
             code,
             name,
-            centre: match part.centre == place.centre && weight(code) == 1.0 {
-                true => beside(place.centre, part.code, reach_m),
-                false => part.centre,
+            centre: if part.centre == place.centre && weight(code) == 1.0 {
+                beside(place.centre, part.code, reach_m)
+            } else {
+                part.centre
             },
             postal_codes: &part.postal_codes,
             share: weight(code) / sum,

@@ -100,9 +100,10 @@ impl Line {
         };
         let metres = metres * stream.spread(0.3);
         let heading = stream.unit() * TAU;
-        let length = match street.is_metric {
-            true => street.houses as f64 * 32.0,
-            false => street.houses as f64 / kept * metres,
+        let length = if street.is_metric {
+            street.houses as f64 * 32.0
+        } else {
+            street.houses as f64 / kept * metres
         };
         let (north, east) = heading.sin_cos();
         let back = length / 2.0;
@@ -140,9 +141,10 @@ impl Line {
     }
 
     fn position(&self, suffix: &str, stream: &mut Stream) -> (f64, f64) {
-        let side = match self.number.is_multiple_of(2) {
-            true => self.width,
-            false => -self.width,
+        let side = if self.number.is_multiple_of(2) {
+            self.width
+        } else {
+            -self.width
         };
         let beyond = if suffix.is_empty() { 0.0 } else { 4.0 };
         let (north, east) = self.heading.sin_cos();

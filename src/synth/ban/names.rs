@@ -105,19 +105,22 @@ impl<'s, 'p> Names<'s, 'p> {
         }
         if street_type.name == "Route" && stream.chance(0.02) {
             let number = stream.between(1, 940);
-            return match stream.chance(0.8) {
-                true => format!("Départementale {number}"),
-                false => format!("Nationale {}", 1 + number % 200),
+            return if stream.chance(0.8) {
+                format!("Départementale {number}")
+            } else {
+                format!("Nationale {}", 1 + number % 200)
             };
         }
-        let kind = match rare {
-            false => NAME_KINDS[stream.weighted(street_type.names)],
-            true => stream.pick(&[NameKind::Local, NameKind::Hamlet, NameKind::Compound]),
+        let kind = if rare {
+            stream.pick(&[NameKind::Local, NameKind::Hamlet, NameKind::Compound])
+        } else {
+            NAME_KINDS[stream.weighted(street_type.names)]
         };
         let rest = self.named_after(kind, stream);
-        match street_type.is_estate {
-            true => without_preposition(&rest),
-            false => rest,
+        if street_type.is_estate {
+            without_preposition(&rest)
+        } else {
+            rest
         }
     }
 
@@ -180,12 +183,11 @@ fn saint(stream: &mut Stream) -> String {
 }
 
 fn person(stream: &mut Stream) -> String {
-    let surname = match stream.chance(0.3) {
-        true => any(&words::SURNAMES, stream).to_owned(),
-        false => {
-            let root = any(&words::SURNAME_ROOTS, stream);
-            format!("{root}{}", any(&words::SURNAME_ENDINGS, stream))
-        }
+    let surname = if stream.chance(0.3) {
+        any(&words::SURNAMES, stream).to_owned()
+    } else {
+        let root = any(&words::SURNAME_ROOTS, stream);
+        format!("{root}{}", any(&words::SURNAME_ENDINGS, stream))
     };
     match stream.below(10) {
         0 => format!("{} {surname}", any(&words::TITLES, stream)),
@@ -197,9 +199,10 @@ fn person(stream: &mut Stream) -> String {
 /// Composes a noun with an adjective, a surname or the name of a hamlet.
 fn compound(region: &Region, stream: &mut Stream) -> String {
     let masculine = stream.chance(0.5);
-    let (article, noun) = match masculine {
-        true => ("du", any(&words::MASCULINE, stream)),
-        false => ("de la", any(&words::FEMININE, stream)),
+    let (article, noun) = if masculine {
+        ("du", any(&words::MASCULINE, stream))
+    } else {
+        ("de la", any(&words::FEMININE, stream))
     };
     let form = |pair: (&'static str, &'static str)| if masculine { pair.0 } else { pair.1 };
     match stream.below(5) {
@@ -214,9 +217,10 @@ fn compound(region: &Region, stream: &mut Stream) -> String {
 fn hamlet(region: &Region, stream: &mut Stream) -> String {
     let masculine = stream.chance(0.5);
     let form = |pair: (&'static str, &'static str)| if masculine { pair.0 } else { pair.1 };
-    let (article, noun) = match masculine {
-        true => ("Le", any(&words::MASCULINE, stream)),
-        false => ("La", any(&words::FEMININE, stream)),
+    let (article, noun) = if masculine {
+        ("Le", any(&words::MASCULINE, stream))
+    } else {
+        ("La", any(&words::FEMININE, stream))
     };
     match stream.below(12) {
         0 => format!("{article} {noun}"),
@@ -231,9 +235,10 @@ fn hamlet(region: &Region, stream: &mut Stream) -> String {
         }
         6 | 7 => {
             let place = region.place(stream);
-            match starts_with_vowel(&place) {
-                true => format!("L'{place}"),
-                false => format!("{article} {place}"),
+            if starts_with_vowel(&place) {
+                format!("L'{place}")
+            } else {
+                format!("{article} {place}")
             }
         }
         _ => region.place(stream),

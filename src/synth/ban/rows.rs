@@ -47,9 +47,10 @@ pub fn street(commune: &BanCommune, rows: &CommuneRows, street: &BanStreet, out:
         out.extend_from_slice(&about);
         push_position(out, commune, house.position);
         out.push(b';');
-        let own = match stream.chance(USUAL_POSITION) {
-            true => usual,
-            false => position_type(stream),
+        let own = if stream.chance(USUAL_POSITION) {
+            usual
+        } else {
+            position_type(stream)
         };
         out.extend_from_slice(own.as_bytes());
         out.extend_from_slice(named.as_bytes());
@@ -133,12 +134,11 @@ fn push_position(out: &mut Vec<u8>, commune: &BanCommune, (lat, lon): (f64, f64)
 
 /// Appends the sources of position and name, and whether the commune certifies the address.
 fn push_sources(out: &mut Vec<u8>, rows: &CommuneRows, stream: &mut Stream) {
-    let (source, certified) = match rows.is_maintained {
-        true => ("commune", stream.chance(0.96)),
-        false => {
-            let other = stream.weighted(&[84.0, 8.0, 8.0]);
-            (OTHER_SOURCES[other], false)
-        }
+    let (source, certified) = if rows.is_maintained {
+        ("commune", stream.chance(0.96))
+    } else {
+        let other = stream.weighted(&[84.0, 8.0, 8.0]);
+        (OTHER_SOURCES[other], false)
     };
     for cell in [source, source, if certified { "1" } else { "0" }, ""] {
         out.push(b';');
@@ -168,9 +168,10 @@ fn push_parcels(
         }
         out.extend_from_slice(commune.place.code.as_bytes());
         out.extend_from_slice(own.unwrap_or("000").as_bytes());
-        match section < 26 {
-            true => out.extend_from_slice(&[b'0', letter(section)]),
-            false => out.extend_from_slice(&[letter(section / 26), letter(section)]),
+        if section < 26 {
+            out.extend_from_slice(&[b'0', letter(section)])
+        } else {
+            out.extend_from_slice(&[letter(section / 26), letter(section)])
         }
         push_digits(out, first + parcel, 4);
     }

@@ -115,9 +115,10 @@ pub fn draw(commune: &BanCommune, seed: u64) -> CommuneRows {
             2 => Spelling::LowerType,
             _ => Spelling::Capitals,
         },
-        metric_share: match stream.chance([0.5, 0.2, 0.02][size]) {
-            true => 0.7,
-            false => 0.01,
+        metric_share: if stream.chance([0.5, 0.2, 0.02][size]) {
+            0.7
+        } else {
+            0.01
         },
         fantoir_share: if stream.chance(0.6) { 0.92 } else { 0.05 },
         in_hamlets: [0.35, 0.06, 0.0][size],
@@ -216,9 +217,10 @@ impl Drawing<'_> {
             part,
             name: self.spell(name),
             afnor: afnor::street(name),
-            id: match has_fantoir {
-                true => format!("{insee}_{}", self.next_code()),
-                false => format!("{insee}_{}", random_code(&mut self.stream)),
+            id: if has_fantoir {
+                format!("{insee}_{}", self.next_code())
+            } else {
+                format!("{insee}_{}", random_code(&mut self.stream))
             },
             has_fantoir,
             postal_code: postal_code(about, bearing),

@@ -24,11 +24,7 @@ const CALLS: Metric<Counter> = Metric::counter(
 );
 const REFUSALS: Metric<Counter> = Metric::counter(
     "toise_refusals_total",
-    "Requests refused for their number, by reason: rate, quota, concurrency, overload, connections, keys or unkeyed.",
-);
-const UNKEYED_WAITS: Metric<Counter> = Metric::counter(
-    "toise_unkeyed_waits_total",
-    "Answers without a valid key, or past a key's limits, that waited because their address had many.",
+    "Requests refused for their number, by reason: rate, quota, concurrency, overload, connections or unkeyed.",
 );
 pub(super) const CONNECTIONS: Metric<Gauge> =
     Metric::gauge("toise_connections", "Connections open.");
@@ -52,9 +48,7 @@ pub enum Refusal {
     Overload,
     /// The open connections of one address.
     Connections,
-    /// The texts without a valid key that one address may send as keys.
-    Keys,
-    /// The unkeyed answers that one address may wait for.
+    /// The requests of one address without a valid key.
     Unkeyed,
 }
 
@@ -66,7 +60,6 @@ impl Refusal {
             Refusal::Concurrency => "concurrency",
             Refusal::Overload => "overload",
             Refusal::Connections => "connections",
-            Refusal::Keys => "keys",
             Refusal::Unkeyed => "unkeyed",
         }
     }
@@ -136,11 +129,6 @@ impl Metrics {
     pub fn record_refusal(&self, refusal: Refusal) {
         let pairs = [("reason", refusal.as_str())];
         self.series(REFUSALS, &pairs).increment(1);
-    }
-
-    /// Counts an answer that waited because its address had many that no key paid for.
-    pub fn record_unkeyed_wait(&self) {
-        self.series(UNKEYED_WAITS, &[]).increment(1);
     }
 
     /// Counts a connection as open until the returned value is dropped.

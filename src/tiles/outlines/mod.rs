@@ -105,9 +105,10 @@ static OUTLINES: LazyLock<Outlines> = LazyLock::new(Outlines::read);
 
 /// Returns the areas that tiles of a zoom show: departments below [`COMMUNES_ZOOM`], else communes.
 pub fn areas(zoom: u8) -> &'static [Area] {
-    match zoom < COMMUNES_ZOOM {
-        true => &OUTLINES.departments,
-        false => &OUTLINES.communes,
+    if zoom < COMMUNES_ZOOM {
+        &OUTLINES.departments
+    } else {
+        &OUTLINES.communes
     }
 }
 

@@ -112,9 +112,10 @@ fn distance(point: Point, from: Point, to: Point) -> f32 {
     let (px, py) = (f64::from(point.0 - from.0), f64::from(point.1 - from.1));
     let (dx, dy) = (f64::from(to.0 - from.0), f64::from(to.1 - from.1));
     let length = dx * dx + dy * dy;
-    let share = match length > 0.0 {
-        true => ((px * dx + py * dy) / length).clamp(0.0, 1.0),
-        false => 0.0,
+    let share = if length > 0.0 {
+        ((px * dx + py * dy) / length).clamp(0.0, 1.0)
+    } else {
+        0.0
     };
     (px - share * dx).hypot(py - share * dy) as f32
 }

@@ -121,12 +121,11 @@ impl Sampled<'_> {
             .flatten()
             .filter_map(code);
         let highest = codes.max().unwrap_or_default().saturating_sub(75_000);
-        match highest > MARSEILLE_ARRONDISSEMENTS {
-            true => draft.reason = format!("Only Paris has {highest} arrondissements."),
-            false => {
-                draft.confidence = 0.5;
-                draft.reason = "The town is not said: these are the codes of Paris.".into();
-            }
+        if highest > MARSEILLE_ARRONDISSEMENTS {
+            draft.reason = format!("Only Paris has {highest} arrondissements.")
+        } else {
+            draft.confidence = 0.5;
+            draft.reason = "The town is not said: these are the codes of Paris.".into();
         }
         Some(draft).filter(|draft| draft.read > 0)
     }

@@ -125,9 +125,10 @@ fn number(text: &str) -> (f64, String, usize) {
         }
     }
     let rest = &text[taken..];
-    let decimals = match rest.starts_with([',', '.']) {
-        true => digits(&rest[1..]),
-        false => 0,
+    let decimals = if rest.starts_with([',', '.']) {
+        digits(&rest[1..])
+    } else {
+        0
     };
     let fraction = match decimals {
         1 | 2 => {

@@ -44,9 +44,10 @@ impl Spool {
     pub fn push(&mut self, key: RecordKey, document: Vec<u8>) -> io::Result<()> {
         self.bytes += document.len();
         self.gathered.push((key, document));
-        match self.bytes >= self.run_bytes_max {
-            true => self.write_run(),
-            false => Ok(()),
+        if self.bytes >= self.run_bytes_max {
+            self.write_run()
+        } else {
+            Ok(())
         }
     }
 

@@ -231,9 +231,10 @@ impl Tallies {
 
     /// Returns the share of pairs of one home that agree in the field, and whether it was measured in this store.
     fn usual(&self, field: HiddenField) -> (f64, bool) {
-        match self.identified.pairs >= IDENTIFIED_MIN {
-            true => (self.identified.share(), true),
-            false => (field.usual_agreement(), false),
+        if self.identified.pairs >= IDENTIFIED_MIN {
+            (self.identified.share(), true)
+        } else {
+            (field.usual_agreement(), false)
         }
     }
 }

@@ -57,12 +57,13 @@ pub(super) fn apply(
     let (merges, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(Change::only_merges);
     for (changes, is_told) in [(merges, true), (others, false)] {
         for group in changes.chunks(CHANGES_PER_GROUP) {
-            let written = match is_dry_run {
-                true => listings.store.read_with(|connection| {
+            let written = if is_dry_run {
+                listings.store.read_with(|connection| {
                     let planned = group.iter().map(|change| change.planned(connection));
                     planned.collect::<Result<Vec<_>>>()
-                })?,
-                false => write(listings, group.to_vec(), is_told)?,
+                })?
+            } else {
+                write(listings, group.to_vec(), is_told)?
             };
             for one in written {
                 report.add(one);
@@ -71,9 +72,10 @@ pub(super) fn apply(
         }
     }
     bar.finish_and_clear();
-    report.properties_after = match is_dry_run {
-        true => grouping.groups().count() as u64,
-        false => count(listings)?,
+    report.properties_after = if is_dry_run {
+        grouping.groups().count() as u64
+    } else {
+        count(listings)?
     };
     if !is_dry_run {
         replace_likely_pairs(listings, grouping)?;
@@ -93,9 +95,10 @@ fn write(
     let written = listings
         .store
         .write_with(move |transaction| -> Result<Vec<_>> {
-            let percolation = match is_told {
-                true => PercolationBuffer::begin(&percolator, transaction, None, now_ms)?,
-                false => PercolationBuffer::none(),
+            let percolation = if is_told {
+                PercolationBuffer::begin(&percolator, transaction, None, now_ms)?
+            } else {
+                PercolationBuffer::none()
             };
             let mut tables = ListingsWriter::begin(transaction, percolation)?;
             let written = changes.iter().map(|change| change.write(&mut tables));
@@ -276,9 +279,10 @@ impl Change {
                 tables.redirect(*property, home)?;
             }
         }
-        let trigger = match self.only_merges() {
-            true => PropertyTrigger::AdvertJoined,
-            false => PropertyTrigger::AdvertChanged,
+        let trigger = if self.only_merges() {
+            PropertyTrigger::AdvertJoined
+        } else {
+            PropertyTrigger::AdvertChanged
         };
         for home in homes.into_iter().flatten() {
             tables.rebuild(home, trigger)?;

@@ -113,13 +113,14 @@ pub(super) fn reaches(
     through: Option<i64>,
 ) -> Result<i64> {
     let (table, store) = (through.unwrap_or(0), listings.last_sequence()?);
-    match table > store {
-        true => Err(Error::Ahead {
+    if table > store {
+        Err(Error::Ahead {
             name: listing.table(),
             table,
             store,
-        }),
-        false => Ok(table),
+        })
+    } else {
+        Ok(table)
     }
 }
 

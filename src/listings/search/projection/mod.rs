@@ -369,9 +369,10 @@ impl Projection {
         if self.compaction == Compaction::OnWriter {
             return Ok(());
         }
-        match compaction::is_due(&self.listings, &self.lake, listing, COMPACTION_ROWS_MIN)? {
-            true => self.write_table(listing),
-            false => Ok(()),
+        if compaction::is_due(&self.listings, &self.lake, listing, COMPACTION_ROWS_MIN)? {
+            self.write_table(listing)
+        } else {
+            Ok(())
         }
     }
 
@@ -403,9 +404,10 @@ impl Projection {
                 result
             });
             projection.evict_idle_adverts();
-            match results.iter().all(Result::is_ok) {
-                true => COMPACTION_CHECK_EVERY,
-                false => RETRY_AFTER_FAILURE,
+            if results.iter().all(Result::is_ok) {
+                COMPACTION_CHECK_EVERY
+            } else {
+                RETRY_AFTER_FAILURE
             }
         };
         Ok(ProjectionWorkers {

@@ -123,9 +123,10 @@ impl ProjectionView {
                 selected,
                 source: ChunkSource::File(visited),
             };
-            match rows.selected.runs.is_empty() {
-                true => Ok(()),
-                false => visit(state, rows),
+            if rows.selected.runs.is_empty() {
+                Ok(())
+            } else {
+                visit(state, rows)
             }
         };
         let mut states = engine.scan(&self.base, predicate, interrupt, &start, in_file)?;

@@ -273,9 +273,10 @@ impl TextIndex {
             interrupt,
         };
         let query = parse_query(search);
-        Ok(Some(match is_compared {
-            true => query.scored(&context)?,
-            false => query.found(&context)?,
+        Ok(Some(if is_compared {
+            query.scored(&context)?
+        } else {
+            query.found(&context)?
         }))
     }
 }
