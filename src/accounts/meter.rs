@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Datelike, NaiveDate, TimeZone, Utc};
@@ -123,6 +124,8 @@ pub struct KeyMeter {
     allowance: Allowance,
     limiter: Limiter,
     rate: Mutex<RateState>,
+    /// When the last call was made, as monotonic time in milliseconds.
+    last_call_ms: AtomicU64,
     month: Arc<Mutex<MonthlyUsage>>,
     estimates: Arc<Semaphore>,
     estimates_admitted: Arc<Semaphore>,
@@ -191,10 +194,19 @@ impl KeyMeter {
                 remaining: rate.get(),
                 reset_s: 0,
             }),
+            last_call_ms: AtomicU64::new(clock.monotonic().as_millis() as u64),
             month,
             estimates: Arc::new(Semaphore::new(running)),
             estimates_admitted: Arc::new(Semaphore::new(running + ESTIMATES_WAITING_MAX)),
         }
+    }
+
+    /// Returns whether nobody uses the meter, and its last call was long ago.
+    fn is_idle(self: &Arc<Self>, now: Duration) -> bool {
+        let last_call = Duration::from_millis(self.last_call_ms.load(Ordering::Relaxed));
+        Arc::strong_count(self) == 1
+            && Arc::strong_count(&self.month) == 1
+            && now.saturating_sub(last_call) > METER_IDLE
     }
 
     /// Returns the state of the rate limit after the last call.
@@ -208,6 +220,9 @@ impl KeyMeter {
     ///
     /// The rate is exceeded.
     pub fn admit(&self) -> Result<RateState, LimitExceeded> {
+        let now = self.limiter.clock().0.monotonic();
+        self.last_call_ms
+            .store(now.as_millis() as u64, Ordering::Relaxed);
         let limit = self.allowance.rate_per_s.max(1);
         match self.limiter.check() {
             Ok(snapshot) => {
@@ -309,12 +324,17 @@ impl KeyMeter {
     }
 }
 
-/// The meters of all keys. Cheap to clone.
+/// The meters of all keys. Cheap to clone. A meter is forgotten some time after its last call.
 #[derive(Clone, Debug)]
 pub struct KeyMeters {
     clock: Clock,
     meters: Arc<RwLock<HashMap<Uuid, Arc<KeyMeter>>>>,
 }
+
+/// Number of meters above which idle ones are removed when one is added.
+const METERS_BEFORE_CLEANUP: usize = 1_024;
+/// Time without a call after which a meter is idle: its rate limit is full again, and its month is read from the store.
+const METER_IDLE: Duration = Duration::from_secs(60);
 
 impl KeyMeters {
     /// Creates meters without any usage.
@@ -345,6 +365,10 @@ impl KeyMeters {
             .map(|meter| Arc::clone(&meter.month))
             .unwrap_or_default();
         let meter = Arc::new(KeyMeter::new(key_id, allowance, &self.clock, month));
+        if meters.len() >= METERS_BEFORE_CLEANUP {
+            let now = self.clock.monotonic();
+            meters.retain(|_, meter| !meter.is_idle(now));
+        }
         meters.insert(key_id, Arc::clone(&meter));
         meter
     }
@@ -389,6 +413,25 @@ mod tests {
         assert!(meter.admit().is_err());
         clock.advance_ms(10_000);
         assert_eq!(meter.admit().unwrap().remaining, 4);
+    }
+
+    #[test]
+    fn meters_without_calls_are_forgotten() {
+        let clock = Clock::steered(Utc::now());
+        let meters = KeyMeters::new(clock.clone());
+        let used = Uuid::now_v7();
+        let held = meters.of(Uuid::now_v7(), allowance(5, None));
+        meters.of(used, allowance(5, None)).admit().unwrap();
+        for _ in 0..METERS_BEFORE_CLEANUP {
+            meters.of(Uuid::now_v7(), allowance(5, None));
+        }
+        clock.advance_ms(50_000);
+        meters.of(used, allowance(5, None)).admit().unwrap();
+        clock.advance_ms(20_000);
+        meters.of(Uuid::now_v7(), allowance(5, None));
+        let left = meters.meters.read();
+        assert_eq!(left.len(), 3);
+        assert!(left.contains_key(&used) && left.contains_key(&held.key_id));
     }
 
     #[tokio::test]

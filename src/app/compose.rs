@@ -388,8 +388,10 @@ pub(crate) fn register_gauges(app: &App, store: Store, open_data: OpenData) {
         if let Ok(free) = free_bytes(store.folder()) {
             gauges.set(DISK_FREE_BYTES, &[], free as f64);
         }
-        // Alerts change in other processes too. What cannot be read now is told as it was last.
-        let _ = properties.listings().load_alerts();
+        // Alerts change in other processes too. If they cannot be read now, the numbers are those of the last load.
+        if let Err(error) = properties.listings().load_alerts() {
+            tracing::warn!(%error, "cannot read the alerts for their metrics");
+        }
         let active = properties.listings().active_alerts();
         for (about, count) in [
             ("properties", active.on_properties),

@@ -10,6 +10,7 @@ pub mod disk;
 pub mod items;
 pub mod leader;
 pub mod networks;
+pub mod parallel;
 pub mod progress;
 pub mod reports;
 pub mod splitmix;

@@ -2,7 +2,7 @@
 //!
 //! [`server`] passes each request to the warp filters of [`filters`], whose groups all end in [`pipeline`]: it finds the
 //! [`endpoint::Endpoint`], admits the call ([`toise_service::admission`]), calls the handler, writes the ledger and finishes
-//! the response. Within a group, paths are looked up in a tree ([`endpoint::router`]) instead of trying one filter after
+//! the response. Within a group, paths are looked up in a tree (`pipeline/router.rs`) instead of trying one filter after
 //! another: a 405 response must list the methods of a path, and policy tests visit every endpoint.
 
 #![forbid(unsafe_code)]
@@ -11,7 +11,7 @@ pub mod endpoint;
 pub mod error;
 mod files;
 pub mod filters;
-mod input;
+pub mod input;
 pub mod openapi;
 pub mod pipeline;
 mod reports;

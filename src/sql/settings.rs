@@ -31,7 +31,7 @@ impl Default for SqlSettings {
             answer_mib: 8_192,
             memory_mib: 256,
             spill_mib: 4_096,
-            time_s: 120,
+            time_s: 30,
             concurrent_max: 2,
             threads: 0,
             audit_days: 90,

@@ -230,8 +230,14 @@ async fn only_keys_with_the_scope_ask_and_every_query_is_in_the_audit_log() {
     let refused = ask(&service, &service.key, json!({"query": "select 1"})).await;
     assert_eq!(error_of(refused).await.0, 403);
     assert_eq!(latest(&service.store, 10).unwrap(), []);
-    rows(&service, &key, "select 7 as seven").await;
+    let answered = ask(&service, &key, json!({"query": "select 7 as seven"})).await;
+    let request_id = answered.headers()["x-request-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(answered.status(), 200);
     let entry = audited(&service).await;
+    assert_eq!(entry.request_id.to_string(), request_id);
     let ending = entry.ending.unwrap();
     assert_eq!(
         (entry.door.as_str(), entry.query.as_str()),

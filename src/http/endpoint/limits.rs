@@ -6,3 +6,5 @@ pub(crate) const COMPARABLES: usize = 5;
 pub(crate) const CHECKED_MAX: usize = 10;
 /// Maximum requests of a geocoding batch.
 pub const BATCH_MAX: usize = 100;
+/// Maximum length of an idempotency key, in characters.
+pub(crate) const KEY_CHARS_MAX: usize = 255;

@@ -4,19 +4,19 @@
 //! is a struct literal, so no field can be forgotten; [`crate::resources`] lists them all.
 
 pub mod audience;
+pub mod call;
 pub(crate) mod limits;
 pub mod operation;
 pub mod response;
-pub mod router;
 
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use warp::http::Method;
 
+use crate::endpoint::call::Call;
 use crate::endpoint::operation::Operation;
 use crate::endpoint::response::ApiResponse;
-use crate::pipeline::call::Call;
 use toise_accounts::scopes::Scope;
 use toise_service::App;
 pub use toise_service::admission::{Access, Counting};

@@ -15,8 +15,8 @@ use multer::{Field, Multipart};
 use tokio::io::AsyncWriteExt;
 use warp::http::header::CONTENT_TYPE;
 
+use crate::endpoint::call::Call;
 use crate::input::upload::{PIECE_BYTES, UploadPieces};
-use crate::pipeline::call::Call;
 use toise_contract::Fault;
 use toise_service::error::ApiError;
 

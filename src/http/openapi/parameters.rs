@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::admin::id_parameter;
-use crate::pipeline::idempotency::KEY_CHARS_MAX;
+use crate::endpoint::limits::KEY_CHARS_MAX;
 
 /// A parameter for each `{name}` in a path.
 pub fn path_parameters(path: &str) -> Vec<Value> {

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use warp::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use warp::http::{HeaderMap, Method, Response, StatusCode};
 
+use crate::endpoint::limits::KEY_CHARS_MAX;
 use crate::endpoint::response::ApiResponse;
 use toise_accounts::holds::CallHold;
 use toise_accounts::ledger::{Ledger, StoredResponse};
@@ -29,8 +30,6 @@ pub const RECOMPUTED_HEADER: HeaderName = HeaderName::from_static("idempotent-re
 const SEAL_PURPOSE: &str = "toise responses with secrets under idempotency keys";
 /// Before the media type of a sealed response.
 const SEALED_PREFIX: &str = "sealed:";
-/// Maximum length of a key, in characters.
-pub const KEY_CHARS_MAX: usize = 255;
 
 /// The idempotency key of a request, if any.
 pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
@@ -75,7 +74,7 @@ pub(super) enum IdempotencyOutcome {
 }
 
 impl IdempotencyOutcome {
-    /// What tells the call from all others, if it has a key; see [`crate::pipeline::call::Call::new_id`].
+    /// What tells the call from all others, if it has a key; see [`crate::endpoint::call::Call::new_id`].
     pub(super) fn call_digest(&self) -> Option<[u8; 32]> {
         match self {
             Self::First(claim) => Some(claim.call_digest()),

@@ -3,12 +3,10 @@
 
 pub(crate) mod acts;
 pub mod answer_headers;
-pub mod call;
-pub mod credentials;
 pub mod head;
 pub mod idempotency;
+pub(crate) mod router;
 mod trace;
-pub mod unfolding;
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -20,13 +18,14 @@ use tokio::sync::Mutex;
 use warp::Reply;
 use warp::http::Response;
 
+use crate::endpoint::call::{Call, Params};
 use crate::endpoint::response::{ApiResponse, streamed};
-use crate::endpoint::router::ROUTER;
 use crate::endpoint::{BodyRule, Effect, Endpoint};
 use crate::error::error_response;
-use call::{Call, Params};
+use crate::input::{credentials, unfolding};
 use head::Head;
 use idempotency::{IdempotencyClaim, IdempotencyOutcome};
+use router::ROUTER;
 use toise_accounts::ledger::CallRecord;
 use toise_accounts::meter::Reservation;
 use toise_service::admission::{self, Admitted, CallRules, Caller, Counting};

@@ -4,10 +4,10 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 use warp::http::Method;
 
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::openapi::{Operation, enveloped, reference};
-use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::enums::{EnumStudiedData, WireEnum};

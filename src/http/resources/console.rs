@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use warp::http::header::{CONTENT_ENCODING, HOST, LOCATION, ORIGIN, SET_COOKIE};
 use warp::http::{HeaderMap, Method, Response, StatusCode};
 
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Handler, Time};
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
-use crate::pipeline::call::{Call, read_json};
-use crate::pipeline::credentials;
+use crate::input::credentials;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::scopes::Scope;
 use toise_contract::fault::Fault;

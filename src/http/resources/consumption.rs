@@ -3,11 +3,11 @@
 use futures::FutureExt;
 use warp::http::Method;
 
+use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of, period_parameters};
-use crate::pipeline::call::Call;
 use toise_accounts::answers::{consumption_answer, daily_answer};
 use toise_accounts::requests::parse_period;
 use toise_accounts::usage::{UsageScope, by_day, by_key, by_type};

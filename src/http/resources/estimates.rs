@@ -15,12 +15,12 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 use serde_json::{Value, json};
 use warp::http::Method;
 
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::limits::COMPARABLES;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
 use crate::openapi::estimate;
 use crate::openapi::{Failure, Operation, enveloped, reference};
-use crate::pipeline::call::{Call, read_json};
 use toise_accounts::meter::EstimatePermit;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use warp::http::Method;
 
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::limits::BATCH_MAX;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
@@ -20,7 +21,6 @@ use crate::openapi::geocoding::{
     batch_request, reverse_parameters, search_parameters, with_collection,
 };
 use crate::openapi::{Operation as Documented, enveloped, reference};
-use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;

@@ -14,12 +14,12 @@ use uuid::Uuid;
 use warp::http::Method;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName};
 
+use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, Time};
 use crate::input::form::{ReceivedForm, receive};
 use crate::openapi::Operation as Documented;
 use crate::openapi::geocoding::file_fields;
-use crate::pipeline::call::Call;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;

@@ -11,12 +11,12 @@ use warp::http::Method;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 
 use super::geocoding_files::{answer_name, place_of};
+use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::input::upload::UploadPieces;
 use crate::openapi::geocoding::{asked, file_fields};
 use crate::openapi::{Failure, Operation as Documented, enveloped};
-use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
@@ -226,7 +226,8 @@ async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 }
 
 async fn set_pipeline(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let request = FileRequest::parse(&read_json(&call.body)?)?;
+    let read = |body| Ok(FileRequest::parse(&body)?);
+    let request = call.read_on_pool(read).await?;
     on_project(call, move |app, account, id| {
         app.data.projects.set_request(account, id, &request)
     })

@@ -9,11 +9,11 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::{Value, json};
 use warp::http::Method;
 
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time};
 use crate::openapi::schemas::match_many_request;
 use crate::openapi::{Operation, enveloped, reference, type_name};
-use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;

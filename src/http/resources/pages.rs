@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use warp::http::{Method, StatusCode};
 
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::limits::CHECKED_MAX;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::openapi::admin::data_of;
 use crate::openapi::{Operation, collect as schemas, enveloped, reference};
-use crate::pipeline::call::{Call, read_json};
 use toise_accounts::key::KeyKind;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;

@@ -6,11 +6,11 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 use warp::http::Method;
 
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::{ApiResponse, list};
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Failure, Operation, enveloped, reference};
-use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::listings::codes::FlxId;

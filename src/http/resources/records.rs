@@ -3,11 +3,11 @@
 use futures::FutureExt;
 use warp::http::Method;
 
+use crate::endpoint::call::Call;
 use crate::endpoint::response::{ApiResponse, list};
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, MANY_JSON_BODY, Time};
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
-use crate::pipeline::call::Call;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::listings::codes::FlxId;

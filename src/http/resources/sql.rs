@@ -9,14 +9,13 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use futures::FutureExt;
 use serde_json::{Value, json};
-use uuid::Uuid;
 use warp::http::header::{ACCEPT, CONTENT_ENCODING, HeaderName};
 use warp::http::{HeaderMap, Method};
 
+use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::openapi::Operation;
-use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_accounts::sql_limits::{SQL_LIMIT_MAX, SqlLimits};
@@ -147,15 +146,16 @@ fn documented() -> Operation {
 }
 
 async fn query(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let body = read_json(&call.body)?;
     let key = call.key()?;
     let caller = Caller {
-        request_id: Uuid::now_v7(),
+        request_id: call.request_id,
         account_id: key.account_id,
         key_id: key.key_id,
         door: call.door,
     };
-    let mut request = parse(&body, call.headers, caller)?;
+    let headers = call.headers.clone();
+    let read = move |body| parse(&body, &headers, caller);
+    let mut request = call.read_on_pool(read).await?;
     request.key_limits = key.allowance.sql;
     let output = request.output;
     let mut running = call.app.data.sql.run(request).await?;

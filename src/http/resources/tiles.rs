@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use warp::http::Method;
 use warp::http::header::CACHE_CONTROL;
 
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, PROTECTED_PREFIX, Time};
 use crate::openapi::Operation;
-use crate::pipeline::call::{Call, read_json};
 use toise_accounts::scopes::Scope;
 use toise_contract::fault::Fault;
 use toise_contract::filter::Filter;

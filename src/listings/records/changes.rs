@@ -3,19 +3,22 @@
 //! Every change of a record takes the next number of one sequence, in commit order. A record that changed more than
 //! once is returned once, with its last sequence.
 
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rusqlite::Connection;
 
 use super::read::append_property;
 use super::rows::{self, flx_id};
 use crate::properties::record_key::RecordKey;
 use crate::{Error, Listings, Result};
+use toise_base::parallel::map_chunks;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingKind;
 use toise_store::document;
 
 /// Maximum changes returned by one call.
 pub const CHANGES_MAX: usize = 10_000;
+
+/// Records that a thread decodes at least, so that few records need no further thread.
+const RECORDS_PER_THREAD_MIN: usize = 1_024;
 
 /// A changed record in its current form.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,9 +43,21 @@ pub struct ListingChanges {
     pub records: Vec<ListingChange>,
     /// The sequence they reach: only later changes remain to be read.
     pub through: i64,
-    /// Descriptions of the damaged records. One bad record must not keep all others out of the searches, and code that
-    /// writes the records elsewhere must not treat it as removed.
+    /// Descriptions of the damaged records. Tables and searches leave such a record out until its adverts are ingested
+    /// again: it must not keep all others out.
     pub damaged: Vec<String>,
+}
+
+impl ListingChanges {
+    /// Logs the damaged records as errors.
+    pub(crate) fn log_damaged(&self, of: ListingKind) {
+        for damaged in &self.damaged {
+            tracing::error!(
+                table = of.table(),
+                "left out of searches: {damaged}; ingest its adverts again, or restore a backup"
+            );
+        }
+    }
 }
 
 impl Listings {
@@ -116,9 +131,14 @@ impl ListingsSnapshot<'_> {
             Some(last) if stored.len() == limit => last.sequence,
             _ => rows::last_sequence(self.connection)?.max(sequence),
         };
-        let read = stored.into_par_iter().map(StoredChange::read);
-        let read: Vec<(ListingChange, Option<String>)> = read.collect::<Result<_>>()?;
-        let (records, damaged): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+        let read = map_chunks(&stored, RECORDS_PER_THREAD_MIN, |changes| {
+            changes
+                .iter()
+                .map(StoredChange::read)
+                .collect::<Result<Vec<_>>>()
+        });
+        let read = read.into_iter().collect::<Result<Vec<_>>>()?;
+        let (records, damaged): (Vec<_>, Vec<_>) = read.into_iter().flatten().unzip();
         Ok(ListingChanges {
             records,
             through,
@@ -140,7 +160,7 @@ struct StoredChange {
 
 impl StoredChange {
     /// Decodes the change, and describes the damage if its record is damaged.
-    fn read(self) -> Result<(ListingChange, Option<String>)> {
+    fn read(&self) -> Result<(ListingChange, Option<String>)> {
         let text = self.document.as_deref().map(document::decode);
         let (mut record, damage) = match text.transpose() {
             Ok(record) => (record, None),

@@ -5,11 +5,11 @@ use serde_json::Value;
 use warp::http::Method;
 
 use super::{on_store, operator};
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
-use crate::pipeline::call::{Call, read_json};
 use toise_accounts::account::{self, Account, SECRET_OVERLAP};
 use toise_accounts::answers::account_answer;
 use toise_accounts::requests::parse_account;

@@ -8,11 +8,11 @@ use futures::FutureExt;
 use warp::http::Method;
 
 use super::operator;
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Operation, reference};
-use crate::pipeline::call::{Call, read_json};
 use toise_collect::mapping::MappedAdvert;
 use toise_collect::request::{INGESTION, parse_mapping};
 use toise_contract::Fault;

@@ -5,11 +5,11 @@ use serde_json::Value;
 use warp::http::Method;
 
 use super::{on_store, operator};
+use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
 use crate::openapi::Operation;
 use crate::openapi::admin::{audit_parameters, data_list_of};
-use crate::pipeline::call::Call;
 use toise_accounts::audit;
 use toise_accounts::requests::parse_audit;
 use toise_contract::query::pairs;

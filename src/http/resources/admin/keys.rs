@@ -6,11 +6,11 @@ use warp::http::Method;
 
 use super::rights::require;
 use super::{on_store, operator};
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
 use crate::openapi::admin::{data_list_of, data_of, key_list_parameters};
 use crate::openapi::{Operation, reference};
-use crate::pipeline::call::{Call, read_json};
 use toise_accounts::account;
 use toise_accounts::answers::key_answer;
 use toise_accounts::grants::Grants;

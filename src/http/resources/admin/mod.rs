@@ -17,8 +17,8 @@ use serde_json::Value;
 use warp::http::header::CACHE_CONTROL;
 
 use crate::endpoint::Access;
+use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::pipeline::call::Call;
 use toise_accounts::scopes::Scope;
 use toise_base::clock::Clock;
 use toise_service::error::ApiError;

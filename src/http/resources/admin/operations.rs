@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use warp::http::Method;
 
 use super::{on_store, operator};
+use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::alerts::page_parameters;
-use crate::pipeline::call::Call;
 use crate::reports;
 use crate::resources::probes::metrics;
 use toise_alerts::request::queries::parse_page;

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use warp::http::Method;
 
 use super::{operator, private};
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Handler, JSON_BODY, Time};
 use crate::openapi::admin::data_of;
 use crate::openapi::{Failure, Operation, reference};
-use crate::pipeline::call::{Call, read_json};
 use toise_contract::Fault;
 use toise_contract::fields::schema;
 use toise_contract::listings::codes::FlxId;

@@ -5,11 +5,11 @@ use serde_json::Value;
 use warp::http::Method;
 
 use super::{on_store, operator};
+use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{BodyRule, Counting, Effect, Endpoint, Time};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, period_parameters};
-use crate::pipeline::call::Call;
 use toise_accounts::account;
 use toise_accounts::answers::account_usage_answer;
 use toise_accounts::requests::parse_period;

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use warp::http::{Method, StatusCode};
 
 use super::{address, operations};
+use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::{ApiResponse, list};
 use crate::endpoint::{Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, Time};
-use crate::pipeline::call::{Call, read_json};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_alerts::deliveries;
@@ -136,7 +136,7 @@ async fn begin_replay(call: &Call<'_>, listing: ListingKind) -> Result<ApiRespon
 }
 
 async fn preview(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
-    call.on_pool(Load::Single, move |app, body, interrupt| {
+    call.on_pool(Load::Batch, move |app, body, interrupt| {
         let request = parse_preview(listing, &read_json(body)?)?;
         let (search, days) = (&request.search, request.days);
         let found = app

@@ -9,7 +9,7 @@ pub mod matches;
 mod operations;
 pub mod saved;
 
-use crate::pipeline::call::Call;
+use crate::endpoint::call::Call;
 use toise_alerts::registry::AlertRef;
 use toise_contract::listings::filters::ListingKind;
 use toise_service::error::ApiError;

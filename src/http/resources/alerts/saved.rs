@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use warp::http::Method;
 
 use super::{address, operations};
+use crate::endpoint::call::Call;
 use crate::endpoint::response::{ApiResponse, list};
 use crate::endpoint::{
     Access, BodyRule, Counting, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY, Time,
 };
-use crate::pipeline::call::Call;
 use toise_accounts::scopes::Scope;
 use toise_alerts::registry::{self, Error};
 use toise_alerts::request::queries::parse_page;

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 
-use super::error::intact;
 use super::rows::{RecordKeyMode, RowDelta, build_rows};
 use super::{Error, Result};
 use crate::Listings;
@@ -155,7 +154,7 @@ fn gather(
     let mut count = 0;
     while after < through {
         let mut changes = listings.changes_since(listing, after, CHANGES_MAX)?;
-        intact(&changes)?;
+        changes.log_damaged(listing);
         after = changes.through;
         changes.records.retain(|change| change.sequence <= through);
         let delta = build_rows(listing, RecordKeyMode::Placed, &changes.records)?;

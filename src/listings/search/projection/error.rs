@@ -1,7 +1,6 @@
 //! Errors of the projection.
 
 use crate::columns;
-use crate::records::changes::ListingChanges;
 use crate::search::preview::ADVERTS_READ_MAX;
 use crate::search::texts;
 
@@ -25,11 +24,6 @@ pub enum Error {
         /// The parse error.
         error: serde_json::Error,
     },
-    /// A record of the store does not match its checksum, and must not be missing from a written table.
-    #[error(
-        "{0}; ingest its adverts again, or restore a backup (`toise check` names all damaged records)"
-    )]
-    Damaged(String),
     /// A record cannot be converted to a row.
     #[error(transparent)]
     Row(#[from] columns::Error),
@@ -64,12 +58,6 @@ pub enum Error {
     /// Too many adverts changed since the last compaction: the next one has to finish first.
     #[error("the table of adverts is being written")]
     Behind,
-    /// The thread that converts changed adverts could not be started.
-    #[error("cannot start a thread for the changed adverts: {0}")]
-    Thread(#[from] std::io::Error),
-    /// The thread that converts changed adverts panicked; the panic itself is logged.
-    #[error("changed adverts could not be converted to rows")]
-    Panicked,
     /// Rows could not be concatenated or filtered.
     #[error(transparent)]
     Arrow(#[from] arrow::error::ArrowError),
@@ -77,14 +65,3 @@ pub enum Error {
 
 /// Result of an operation on the projection.
 pub type Result<T> = std::result::Result<T, Error>;
-
-/// Refuses changes with a damaged record.
-///
-/// # Errors
-/// The first damaged record.
-pub(super) fn intact(changes: &ListingChanges) -> Result<()> {
-    match changes.damaged.first() {
-        Some(damaged) => Err(Error::Damaged(damaged.clone())),
-        None => Ok(()),
-    }
-}

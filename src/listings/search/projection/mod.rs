@@ -177,22 +177,10 @@ impl Projection {
     /// Returns a view of the adverts as of now. Queries on adverts are rare, so changed adverts are converted to rows
     /// on demand: on the first call all since the last compaction, later those since the previous call. Blocks.
     ///
-    /// Rows are converted on all cores under a lock, so never on the caller's rayon pool: a thread of that pool that
-    /// waits for parts of its work may start another such query, which would wait forever for the lock held further
-    /// down the same stack.
-    ///
     /// # Errors
     /// Table or store cannot be read; [`Error::Behind`] while so many changes are pending that the compaction has to
     /// finish first.
     pub fn adverts(&self) -> Result<ProjectionView> {
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().name("adverts".to_owned());
-            let delta = thread.spawn_scoped(scope, || self.build_adverts_view())?;
-            delta.join().unwrap_or(Err(Error::Panicked))
-        })
-    }
-
-    fn build_adverts_view(&self) -> Result<ProjectionView> {
         let of = ListingKind::Advert;
         let base = self.engine.view(adverts())?;
         let mut kept = self.adverts.lock();
@@ -250,7 +238,6 @@ impl Projection {
     }
 
     /// Applies store changes since the last refresh, and switches to a rewritten table or text index. Blocks.
-    /// Computes on all cores under a lock: must not be called from a thread of a rayon pool.
     ///
     /// # Errors
     /// Table or store cannot be read; the previous snapshot stays current.

@@ -3,8 +3,6 @@
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::error::ArrowError;
-use rayon::iter::ParallelIterator;
-use rayon::slice::ParallelSlice;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
@@ -12,10 +10,11 @@ use super::{Error, Result};
 use crate::columns::{self, AdvertRows, PropertyRows, table_of};
 use crate::properties::record_key::RecordKey;
 use crate::records::changes::ListingChange;
+use toise_base::parallel::map_chunks;
 use toise_contract::listings::filters::ListingKind;
 
-/// Records that one core converts at a time.
-const RECORDS_AT_ONCE: usize = 512;
+/// Records that a thread converts at least, so that few records need no further thread.
+const RECORDS_PER_THREAD_MIN: usize = 512;
 
 /// The record keys that the rows of properties contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +44,8 @@ pub(super) fn build_rows(
     keys: RecordKeyMode,
     changes: &[ListingChange],
 ) -> Result<RowDelta> {
-    let batches: Result<Vec<RecordBatch>> = changes
-        .par_chunks(RECORDS_AT_ONCE)
-        .map(|changes| match listing {
+    let batches: Result<Vec<RecordBatch>> =
+        map_chunks(changes, RECORDS_PER_THREAD_MIN, |changes| match listing {
             ListingKind::Property => batch(
                 changes,
                 |rows: &mut PropertyRows, change, property| {
@@ -65,6 +63,7 @@ pub(super) fn build_rows(
                 AdvertRows::finish,
             ),
         })
+        .into_iter()
         .collect();
     let (present, gone): (Vec<&ListingChange>, Vec<&ListingChange>) =
         changes.iter().partition(|change| change.record.is_some());

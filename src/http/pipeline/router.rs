@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use warp::http::Method;
 
 use crate::endpoint::Endpoint;
-use crate::pipeline::call::Params;
+use crate::endpoint::call::Params;
 use crate::resources;
 use toise_service::error::ApiError;
 

@@ -14,7 +14,6 @@ use uuid::Uuid;
 use warp::http::HeaderMap;
 
 use crate::endpoint::response::ApiResponse;
-use crate::pipeline::unfolding::SHORT_BYTES;
 use toise_accounts::holds::CallHold;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::stored::STORED_RESPONSE_TTL;
@@ -27,6 +26,9 @@ use toise_service::error::ApiError;
 use toise_sql::audit::Door;
 use toise_store::new_id::NewId;
 use toise_transport::body::Incoming;
+
+/// Bodies up to this many bytes are parsed on the reactor, and not checked for what they unfold to.
+pub(crate) const SHORT_BODY_BYTES: usize = 64 << 10;
 
 /// Values of the `{name}` segments of a path, in order, percent-decoded.
 pub type Params = Vec<String>;
@@ -114,7 +116,7 @@ impl Call<'_> {
         read: impl FnOnce(Value) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let (body, client) = (self.body.clone(), self.key()?.key_id);
-        let load = if body.len() > SHORT_BYTES {
+        let load = if body.len() > SHORT_BODY_BYTES {
             Load::Batch
         } else {
             Load::Single

@@ -1,18 +1,17 @@
-//! The memory that a JSON body takes once it is parsed: a value takes some 100 bytes, however few it has in the text.
+//! The memory that a JSON body takes once it is parsed: a value takes about 100 bytes, however short its text is.
 //!
-//! Usual bodies take up to eight times their length, which the budget of bodies allows for. One that is nearly all
-//! brackets and commas would take fifty times as much: the rest counts against the budget before it is parsed.
+//! Usual bodies take up to eight times their length, which the budget of bodies allows for. A body that is nearly all
+//! brackets and commas takes fifty times its length: the difference counts against the budget before the body is parsed.
 
 use bytes::Bytes;
 use uuid::Uuid;
 
+use crate::endpoint::call::SHORT_BODY_BYTES;
 use toise_contract::Fault;
 use toise_engine::pool::{Load, QueryPool};
 use toise_service::error::ApiError;
 use toise_transport::body_budget::BodyLease;
 
-/// Bodies up to this length are not looked at, bytes: however they unfold, it is little.
-pub(crate) const SHORT_BYTES: usize = 64 << 10;
 /// Bytes of a parsed value, its part of an array or object included.
 const VALUE_BYTES: usize = 100;
 /// How many times its length a usual body takes when it is parsed.
@@ -31,7 +30,7 @@ pub async fn bounded(
     pool: &QueryPool,
     key: Option<Uuid>,
 ) -> Result<Bytes, ApiError> {
-    if body.len() <= SHORT_BYTES {
+    if body.len() <= SHORT_BODY_BYTES {
         return Ok(body);
     }
     let counting = move |_: &_| {
