@@ -1,6 +1,6 @@
 //! Parameters of searches and reverse searches, parsed in one way for the query string, batches and files.
 //!
-//! As in the public service, the last of a repeated parameter counts, and unknown ones are ignored. An empty text
+//! As in the public service, unknown parameters are ignored. An empty text
 //! counts as absent, but an empty filter is refused: if it counted as absent, the search would silently cover all of
 //! France.
 

@@ -207,6 +207,12 @@ impl EgressGuard {
         if text.chars().count() > URL_CHARS_MAX {
             return Err(UrlRefusal::TooLong);
         }
+        // The parser drops line ends and tabs and reads forms such as `https:host`; what is stored must be what is called.
+        if self.purpose == EgressPurpose::Receivers
+            && let Some(fault) = notation_fault(text)
+        {
+            return Err(UrlRefusal::NotUrl(fault.to_owned()));
+        }
         // The parser accepts every notation of addresses that browsers accept, and letters and digits of every script.
         let url = Url::parse(text).map_err(|error| UrlRefusal::NotUrl(error.to_string()))?;
         let host = url.host().ok_or(UrlRefusal::NotHttps)?;
@@ -303,6 +309,22 @@ fn non_public_name_reason(name: &str) -> Option<&'static str> {
             .is_some_and(|rest| rest.ends_with('.'))
     });
     local.then_some("a name of local networks")
+}
+
+/// Returns why a text is not the usual notation of a URL, although a browser would read it as one.
+fn notation_fault(text: &str) -> Option<&'static str> {
+    let is_separator = |letter: char| letter.is_whitespace() || letter.is_control();
+    if text.chars().any(is_separator) {
+        return Some("contains spaces, line ends or control characters");
+    }
+    if text.contains('\\') {
+        return Some("contains a backslash");
+    }
+    let after_scheme = text.split_once(':').map(|(_, rest)| rest);
+    match after_scheme {
+        Some(rest) if rest.starts_with("//") && !rest.starts_with("///") => None,
+        _ => Some("has no \"//\" after the scheme"),
+    }
 }
 
 #[cfg(test)]

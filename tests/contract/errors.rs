@@ -216,3 +216,16 @@ async fn more_queries_than_the_pool_admits_are_503() {
     let refused = "toise_refusals_total{reason=\"overload\"} 1";
     assert!(numbers.contains(refused), "{numbers}");
 }
+
+#[tokio::test]
+async fn a_query_parameter_where_none_is_read_is_422_with_its_name() {
+    let service = Service::start().await;
+    let path = format!("{SEARCH}?limit=3&page=2");
+    let (status, code, message) = error_of(service.post(&path, "{}").await).await;
+    assert_eq!((status, code), (422, 10002));
+    assert_eq!(message, "limit: unknown parameter; this endpoint has none");
+    let twice = format!("{SEARCH}?a=1&a=1");
+    let (_, _, message) = error_of(service.post(&twice, "{}").await).await;
+    assert_eq!(message, "a: must be given once");
+    assert_eq!(service.post(&format!("{SEARCH}?"), "{}").await.status(), 200);
+}

@@ -310,7 +310,7 @@ type QuotaPlace = Result<Option<Reservation>, ApiError>;
 /// Checks key, rate, scope and quota of a call, and length and type of its body, before the body is read.
 async fn admit(
     app: &App,
-    endpoint: &Endpoint,
+    endpoint: &'static Endpoint,
     head: &Head,
     trace: &mut RequestTrace,
 ) -> Result<QuotaPlace, ApiError> {
@@ -328,6 +328,7 @@ async fn admit(
         counts_against_rate: !head.is_counted,
     };
     let mut admitted = admit_keyed(app, head, rules, trace).await?;
+    router::check_query(endpoint, &head.query)?;
     body::check_headers(endpoint.body, &head.headers)?;
     let reservation = admitted.take_reservation();
     if let Ok(Some(reservation)) = &reservation {

@@ -3,19 +3,51 @@
 //! A literal segment takes precedence over a parameter, whatever the method; a path that exists with other methods
 //! is answered with 405 and their list. Parameters are percent-decoded, and broken encoding is rejected.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use percent_encoding::percent_decode_str;
 use warp::http::Method;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, GEOCODING_PREFIX};
 use crate::endpoint::call::Params;
 use crate::resources;
+use toise_contract::Fault;
+use toise_contract::query::pairs;
 use toise_service::error::ApiError;
 
 /// The routes of every endpoint.
 pub(crate) static ROUTER: LazyLock<Router> = LazyLock::new(|| Router::new(resources::endpoints()));
+
+/// Methods and paths of the endpoints that read no query parameters and refuse them. Geocoding ignores unknown parameters,
+/// as the public service does, and so do pages that are not in the OpenAPI document.
+static WITHOUT_QUERY: LazyLock<HashSet<(&'static Method, &'static str)>> = LazyLock::new(|| {
+    resources::endpoints()
+        .filter(|endpoint| !endpoint.path.starts_with(GEOCODING_PREFIX))
+        .filter(|endpoint| {
+            let operation = endpoint.operation.map(|operation| operation());
+            operation.is_some_and(|operation| operation.query.is_empty())
+        })
+        .map(|endpoint| (&endpoint.method, endpoint.path))
+        .collect()
+});
+
+/// Refuses query parameters where an endpoint reads none.
+///
+/// # Errors
+/// The query string is malformed, or names a parameter.
+pub(crate) fn check_query(endpoint: &'static Endpoint, query: &str) -> Result<(), ApiError> {
+    if query.is_empty() || !WITHOUT_QUERY.contains(&(&endpoint.method, endpoint.path)) {
+        return Ok(());
+    }
+    match pairs(query)?.first() {
+        Some((name, _)) => {
+            let message = "unknown parameter; this endpoint has none";
+            Err(Fault::new(name.as_str(), message).into())
+        }
+        None => Ok(()),
+    }
+}
 
 type Found = (&'static Endpoint, Params);
 

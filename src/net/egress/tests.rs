@@ -254,3 +254,23 @@ fn every_range_is_refused_from_its_first_address_to_its_last() {
         );
     }
 }
+
+#[test]
+fn a_receiver_is_written_in_the_usual_notation() {
+    let guard = EgressGuard::new(AllowedHosts::default());
+    assert!(guard.check_syntax("HTTPS://93.184.216.34/hook").is_ok());
+    for text in [
+        "https:93.184.216.34/",
+        "https:/93.184.216.34/",
+        "https:///93.184.216.34/",
+        "https:\\\\93.184.216.34\\",
+        "https://93.184.216.34/a\nb",
+        "https://93.184\t.216.34/",
+        "https://93.184.216.34/ ",
+        " https://93.184.216.34/",
+        "https://93.184.216.34/a\u{2028}b",
+    ] {
+        let refused = guard.check_syntax(text);
+        assert!(matches!(refused, Err(UrlRefusal::NotUrl(_))), "{text:?}");
+    }
+}
