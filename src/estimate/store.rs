@@ -30,7 +30,7 @@ use super::interval::Interval;
 use super::market::{Market, SaleResiduals};
 use super::model::{Error, Model, ModelMetadata};
 use super::sale::{HomeSale, SaleColumns, id_of, id_text};
-use super::trees::{BoostedTrees, Trees};
+use super::trees::BoostedTrees;
 
 /// Folder of the models in a data folder.
 pub const FOLDER: &str = "models";

@@ -1,12 +1,19 @@
-//! Boosted trees behind a trait of this crate, so that the library can be replaced. The golden predictions in the tests
-//! define what a replacement must reproduce.
+//! Gradient-boosted regression trees for quantiles: training, prediction, attribution, and the XGBoost JSON format.
+//!
+//! [`BoostedTrees::grow`] trains on histograms of binned features (`grow.rs`); [`BoostedTrees::predict`] and
+//! [`BoostedTrees::attribute`] (`attribution.rs`) serve. Everything is deterministic, whatever the number of threads. The
+//! golden predictions in the tests of this crate fail if a prediction changes.
 
-use hessboost::config::{ExtraTrees, Monotone, TreeMethod};
-use hessboost::data::DMatrix;
-use hessboost::model::{BoostedModel, Iterations, ModelFormat};
-use hessboost::objective::{Objective, Quantiles};
+mod attribution;
+mod grow;
+mod json;
+#[cfg(test)]
+mod tests;
 
 use super::error::Error;
+
+/// Maximum depth of a tree.
+const DEPTH_MAX: usize = 16;
 
 /// How a prediction may change with a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +33,7 @@ pub struct TreeSettings {
     pub quantile: f64,
     /// Number of trees.
     pub trees: usize,
-    /// Maximum depth of a tree.
+    /// Maximum depth of a tree, at most 16.
     pub depth: usize,
     /// Learning rate.
     pub rate: f64,
@@ -62,110 +69,108 @@ impl TrainingMatrix {
 }
 
 /// Trees that predict one number per row.
-pub trait Trees: Sized + Send + Sync {
-    /// Grows trees; the result does not depend on the number of threads.
-    ///
-    /// # Errors
-    /// The library rejects the settings or values.
-    fn grow(rows: TrainingMatrix, settings: &TreeSettings) -> Result<Self, Error>;
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoostedTrees {
+    /// Prediction before any tree.
+    base: f32,
+    /// Mean prediction over the training rows.
+    expected: f64,
+    features: usize,
+    quantile: f64,
+    trees: Vec<Tree>,
+}
+
+/// A tree. Node 0 is the root.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Tree {
+    nodes: Vec<Node>,
+}
+
+/// A node of a tree.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Node {
+    /// Left child; the right child is the next node. 0 for a leaf.
+    left: u32,
+    feature: u32,
+    /// Values below it go left. For a leaf: the value that the tree adds.
+    threshold: f32,
+    /// Whether unknown values go left.
+    is_default_left: bool,
+    /// Weight of the training rows that reached the node.
+    cover: f32,
+}
+
+impl Node {
+    fn is_leaf(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Returns the child of a value.
+    fn child(&self, value: f32) -> usize {
+        let is_left = if value.is_nan() {
+            self.is_default_left
+        } else {
+            value < self.threshold
+        };
+        self.left as usize + usize::from(!is_left)
+    }
+}
+
+impl Tree {
+    fn predict(&self, row: &[f32]) -> f32 {
+        let mut node = &self.nodes[0];
+        while !node.is_leaf() {
+            node = &self.nodes[node.child(row[node.feature as usize])];
+        }
+        node.threshold
+    }
+}
+
+impl BoostedTrees {
+    fn new(base: f32, features: usize, quantile: f64, trees: Vec<Tree>) -> Self {
+        let of_trees: f64 = trees.iter().map(attribution::expected).sum();
+        Self {
+            base,
+            expected: f64::from(base) + of_trees,
+            features,
+            quantile,
+            trees,
+        }
+    }
+
     /// Predicts one row.
     ///
     /// # Errors
     /// The row has another number of features, or an infinite value.
-    fn predict(&self, row: &[f32]) -> Result<f64, Error>;
-    /// The contribution of each feature to the prediction of a row, followed by the base value.
+    pub fn predict(&self, row: &[f32]) -> Result<f64, Error> {
+        self.check(row)?;
+        let sum: f32 = self.trees.iter().map(|tree| tree.predict(row)).sum();
+        Ok(f64::from(self.base + sum))
+    }
+
+    /// Returns the contribution of each feature to the prediction of a row, followed by the base value. They add up to the
+    /// prediction.
     ///
     /// # Errors
-    /// As for [`Trees::predict`].
-    fn attribute(&self, row: &[f32]) -> Result<Vec<f64>, Error>;
-    /// Encodes the trees in a format that other tools read.
-    ///
-    /// # Errors
-    /// The library fails to encode them.
-    fn encode(&self) -> Result<Vec<u8>, Error>;
-    /// Decodes trees.
-    ///
-    /// # Errors
-    /// The bytes are not valid trees.
-    fn decode(bytes: &[u8]) -> Result<Self, Error>;
-}
-
-/// Trees of the `hessboost` crate, stored as XGBoost JSON.
-#[derive(Debug)]
-pub struct BoostedTrees(BoostedModel);
-
-fn refused(error: hessboost::error::HessboostError) -> Error {
-    Error::Trees(error.to_string())
-}
-
-/// Share of rows drawn for each tree.
-const ROW_SHARE: f64 = 0.7;
-/// Share of features drawn for each tree.
-const FEATURE_SHARE: f64 = 0.6;
-/// Number of histogram bins per feature.
-const BINS: usize = 256;
-
-impl Trees for BoostedTrees {
-    fn grow(rows: TrainingMatrix, settings: &TreeSettings) -> Result<Self, Error> {
-        let columns = settings.directions.len();
-        let count = rows.labels.len();
-        let matrix = DMatrix::from_dense_vec(rows.values, count, columns)
-            .and_then(|matrix| matrix.with_labels(&rows.labels))
-            .and_then(|matrix| matrix.with_weights(&rows.weights))
-            .map_err(refused)?;
-        let directions = settings.directions.iter().map(|direction| match direction {
-            Direction::Up => Monotone::Increasing,
-            Direction::Down => Monotone::Decreasing,
-            Direction::Free => Monotone::None,
-        });
-        let quantiles = Quantiles::new([settings.quantile]).map_err(refused)?;
-        let mut builder = hessboost::config::TrainingParams::builder();
-        if settings.extra_trees {
-            builder = builder.extra_trees(ExtraTrees::with_seed(settings.seed));
+    /// As for [`BoostedTrees::predict`].
+    pub fn attribute(&self, row: &[f32]) -> Result<Vec<f64>, Error> {
+        self.check(row)?;
+        let mut parts = vec![0.0; self.features + 1];
+        parts[self.features] = self.expected;
+        for tree in &self.trees {
+            attribution::add(tree, row, &mut parts);
         }
-        let parameters = builder
-            .objective(Objective::Quantile(quantiles))
-            .tree_method(TreeMethod::Hist)
-            .max_bin(BINS)
-            .max_depth(settings.depth)
-            .eta(settings.rate)
-            .min_child_weight(settings.leaf_min)
-            .subsample(ROW_SHARE)
-            .colsample_bytree(FEATURE_SHARE)
-            .monotone_constraints(directions.collect::<Vec<_>>())
-            .seed(settings.seed)
-            .build()
-            .map_err(refused)?;
-        let model =
-            hessboost::training::train(&parameters, &matrix, settings.trees).map_err(refused)?;
-        Ok(Self(model))
+        Ok(parts)
     }
 
-    fn predict(&self, row: &[f32]) -> Result<f64, Error> {
-        let margin = self.0.predict_margin_row(row, Iterations::Best);
-        margin.map(f64::from).map_err(refused)
-    }
-
-    fn attribute(&self, row: &[f32]) -> Result<Vec<f64>, Error> {
-        let matrix = DMatrix::from_dense(row, 1, row.len()).map_err(refused)?;
-        let parts = self
-            .0
-            .predict_contribs(&matrix, Iterations::Best)
-            .map_err(refused)?;
-        Ok(parts
-            .as_slice()
-            .iter()
-            .map(|part| f64::from(*part))
-            .collect())
-    }
-
-    fn encode(&self) -> Result<Vec<u8>, Error> {
-        self.0.encode(ModelFormat::XgboostJson).map_err(refused)
-    }
-
-    fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        BoostedModel::decode(bytes, ModelFormat::XgboostJson)
-            .map(Self)
-            .map_err(refused)
+    fn check(&self, row: &[f32]) -> Result<(), Error> {
+        if row.len() != self.features {
+            let message = format!("a row of {} features, not {}", row.len(), self.features);
+            return Err(Error::Trees(message));
+        }
+        match row.iter().position(|value| value.is_infinite()) {
+            Some(feature) => Err(Error::Trees(format!("feature {feature} is infinite"))),
+            None => Ok(()),
+        }
     }
 }
