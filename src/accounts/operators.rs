@@ -54,13 +54,14 @@ pub struct OperatorBounds {
 pub enum BeyondBounds {
     /// The operator's key expires, and the other key would expire later or never.
     #[error(
-        "this key ends at {}, and so must every key of operators that it makes or changes: give expires_at",
+        "this key expires at {}, and so must every operator's key that it creates or changes: give expires_at",
         .0.to_rfc3339_opts(SecondsFormat::Millis, true)
     )]
     Expiry(DateTime<Utc>),
     /// The operator's key is restricted to some networks, and the other key would be usable from more.
     #[error(
-        "this key may be used from {0} only, and so must every key of operators that it makes or changes: give allowed_from"
+        "this key may be used only from {0}, and the same applies to every operator's key that it creates or changes: \
+         give allowed_from"
     )]
     Networks(Networks),
 }

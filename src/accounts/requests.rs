@@ -105,7 +105,8 @@ fn networks(values: &mut Values<'_>) -> Result<Option<Option<Networks>>, Fault> 
         return Ok(None);
     };
     let networks = Networks::parse(&listed.join(",")).map_err(|wrong| {
-        let rule = format!("must be addresses or networks such as 10.0.0.0/8; {wrong:?} is none");
+        let rule =
+            format!("must be addresses or networks such as 10.0.0.0/8; {wrong:?} is neither");
         JsonPath::Key(&JsonPath::Body, "allowed_from").fault(rule)
     })?;
     Ok(Some((!networks.is_empty()).then_some(networks)))

@@ -87,7 +87,7 @@ pub enum VerifyError {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// The blocking read was cancelled by the shutdown of the runtime, or panicked.
-    #[error("verification did not finish: the server shuts down, or a bug made it panic")]
+    #[error("verification did not finish: the server is shutting down, or a bug made it panic")]
     Unfinished,
 }
 

@@ -114,7 +114,7 @@ mod tests {
         let (found, _) = left_out(json!([-0.1278, 51.5074]));
         assert_eq!(
             found.unwrap().warning(),
-            "location.locationCoordinate.location: outside_france: the position lies abroad or at sea; left out: \
+            "location.locationCoordinate.location: outside_france: the position is abroad or at sea; left out: \
             [-0.1278, 51.5074]"
         );
     }

@@ -77,7 +77,7 @@ impl IncomingAdvert {
         if observed_at > latest_at {
             return Err(Fault::new(
                 "lastSeenAt",
-                "must not lie more than a day in the future",
+                "must not be more than a day in the future",
             ));
         }
         let first_seen_at = content
@@ -243,7 +243,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             fault.to_string(),
-            "lastSeenAt: must not lie more than a day in the future"
+            "lastSeenAt: must not be more than a day in the future"
         );
     }
 

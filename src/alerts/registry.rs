@@ -33,15 +33,15 @@ pub enum Error {
     #[error(transparent)]
     Refused(#[from] Fault),
     /// The account has the maximum number of active alerts.
-    #[error("the account has {max} active alerts, as many as it may; delete one first")]
+    #[error("the account has {max} active alerts, the maximum; delete one first")]
     TooMany {
         /// Maximum active alerts per account.
         max: usize,
     },
     /// The account has the maximum number of alerts.
     #[error(
-        "the account has {max} alerts with the ended ones, which keep their history, as many as it may; change an \
-         ended one, which takes it up again"
+        "the account has {max} alerts, the maximum, including ended ones, which keep their history; change an ended \
+         one to reactivate it"
     )]
     TooManyKept {
         /// Maximum alerts per account, including inactive ones.
@@ -51,7 +51,7 @@ pub enum Error {
     #[error("store: {0}")]
     Json(#[from] serde_json::Error),
     /// The requested alerts do not fit into one response.
-    #[error("they exceed {} MiB: ask for a part with skip and take", LIST_BYTES_MAX >> 20)]
+    #[error("they exceed {} MiB: request a part with skip and take", LIST_BYTES_MAX >> 20)]
     TooLong,
 }
 

@@ -34,10 +34,12 @@ pub enum Error {
     #[error("the alert is not active: activate it first")]
     Inactive,
     /// An earlier replay of the alert still has pending notifications.
-    #[error("an earlier replay of this alert still waits for its receiver")]
+    #[error("an earlier replay of this alert is still waiting for its receiver")]
     StillWaits,
     /// The account has the maximum number of replays with pending notifications.
-    #[error("{REPLAYS_MAX} replays of this account still wait for their receivers, as many as may")]
+    #[error(
+        "{REPLAYS_MAX} replays of this account, the maximum, are still waiting for their receivers"
+    )]
     TooMany,
 }
 

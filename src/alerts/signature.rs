@@ -36,11 +36,11 @@ pub enum VerifyError {
     NoTimestamp,
     /// The timestamp is too old, or in the future.
     #[error(
-        "{TIMESTAMP_HEADER} is more than {TOLERANCE_S} s from now: an old delivery sent again, or a clock is wrong"
+        "{TIMESTAMP_HEADER} is more than {TOLERANCE_S} s from now: an old delivery was sent again, or a clock is wrong"
     )]
     Untimely,
     /// No signature matches the secret.
-    #[error("no signature is right: another secret, or the body was changed")]
+    #[error("no signature matches: the secret differs, or the body was changed")]
     Forged,
 }
 

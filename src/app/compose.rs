@@ -62,21 +62,23 @@ const CURSOR_SECRET: &str = "cursor";
 
 const READY: Metric<Gauge> = Metric::gauge(
     "toise_ready",
-    "1 when requests are taken, 0 while starting or draining.",
+    "1 when requests are accepted, 0 while starting or draining.",
 );
 const LOG_LINES_LEFT_OUT: Metric<Counter> = Metric::counter(
     "toise_log_lines_left_out_total",
-    "Log lines that could not be written, or were too many.",
+    "Log lines dropped because they could not be written or were too many.",
 );
 const QUERY_POOL_JOBS: Metric<Gauge> = Metric::gauge(
     "toise_query_pool_jobs",
-    "Questions that run or wait on the query pool.",
+    "Queries running or waiting in the query pool.",
 );
-const SQL_RUNNING: Metric<Gauge> =
-    Metric::gauge("toise_sql_queries_running", "SQL queries that run or wait.");
+const SQL_RUNNING: Metric<Gauge> = Metric::gauge(
+    "toise_sql_queries_running",
+    "SQL queries running or waiting.",
+);
 const SQL_QUERIES: Metric<Counter> = Metric::counter(
     "toise_sql_queries_total",
-    "SQL queries that ended, by the way they came in and by outcome.",
+    "SQL queries that ended, by door and outcome.",
 );
 const SQL_ROWS: Metric<Counter> = Metric::counter(
     "toise_sql_rows_total",
@@ -89,7 +91,7 @@ const SQL_BYTES: Metric<Counter> = Metric::counter(
 #[cfg(feature = "cluster")]
 const SQL_FOR_WORKERS: Metric<Counter> = Metric::counter(
     "toise_sql_queries_for_workers_total",
-    "SQL queries large enough for workers: shared among them, or answered here after all.",
+    "SQL queries large enough for workers: shared among them, or answered by the server itself.",
 );
 const STORE_BYTES: Metric<Gauge> = Metric::gauge(
     "toise_store_bytes",
@@ -97,15 +99,13 @@ const STORE_BYTES: Metric<Gauge> = Metric::gauge(
 );
 const DISK_FREE_BYTES: Metric<Gauge> = Metric::gauge(
     "toise_disk_free_bytes",
-    "Bytes that the disk of the data folder has left.",
+    "Free bytes on the disk of the data folder.",
 );
-const ACTIVE_ALERTS: Metric<Gauge> = Metric::gauge(
-    "toise_active_alerts",
-    "Active alerts, by what they are about.",
-);
+const ACTIVE_ALERTS: Metric<Gauge> =
+    Metric::gauge("toise_active_alerts", "Active alerts, by kind of listing.");
 const PAIRS_WAITING: Metric<Gauge> = Metric::gauge(
     "toise_candidate_pairs_waiting",
-    "Pairs of adverts of two properties that are perhaps one home and wait for a person to decide.",
+    "Pairs of adverts of two properties that may be one home and are waiting for a person to decide.",
 );
 const UNREADABLE_ALERTS: Metric<Gauge> = Metric::gauge(
     "toise_unreadable_alerts",
@@ -121,7 +121,7 @@ const UPSTREAM_BREAKER_OPENED: Metric<Counter> = Metric::counter(
 );
 const UPSTREAM_QUESTIONS: Metric<Counter> = Metric::counter(
     "toise_geocoding_upstream_questions_total",
-    "Questions for the upstream geocoding service, by what became of them.",
+    "Requests to the upstream geocoding service, by outcome.",
 );
 
 /// What a data folder answers from.

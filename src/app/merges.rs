@@ -56,7 +56,7 @@ pub(crate) fn start(
                     *counted.lock().unwrap_or_else(PoisonError::into_inner) = Some(counts);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "merges cannot be counted");
+                    tracing::warn!(%error, "cannot count merges");
                     counter = MergeCounter::default();
                 }
             }

@@ -94,7 +94,7 @@ pub fn start(
             pulse.turn();
             if metered.is_none_or(|at| at.elapsed() >= metering_every) {
                 if let Err(error) = job.take_metering() {
-                    tracing::error!(%error, "cannot add what replicas metered; will retry");
+                    tracing::error!(%error, "cannot add the consumption that replicas metered; will retry");
                 }
                 metered = Some(Instant::now());
             }

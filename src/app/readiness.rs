@@ -33,11 +33,11 @@ pub(crate) const WORK_BOUNDS: &[(&str, Duration)] = &[
 
 const BUSY_SECONDS: Metric<Gauge> = Metric::gauge(
     "toise_worker_busy_seconds",
-    "Seconds that a background worker has been at its present piece of work, 0 while it waits for work.",
+    "Seconds that a background worker has spent on its current piece of work, 0 while it waits for work.",
 );
 const HUNG: Metric<Gauge> = Metric::gauge(
     "toise_worker_hung",
-    "1 for a background worker at one piece of work for longer than it may.",
+    "1 for a background worker that has spent longer on one piece of work than allowed.",
 );
 
 /// Registers the gauges of the workers.

@@ -34,11 +34,11 @@ use toise_telemetry::{Gauge, Metric, Metrics};
 
 const SNAPSHOT: Metric<Gauge> = Metric::gauge(
     "toise_replica_snapshot",
-    "Number of the snapshot that a replica shows.",
+    "Number of the snapshot that a replica serves.",
 );
 const AGE: Metric<Gauge> = Metric::gauge(
     "toise_replica_age_seconds",
-    "Time since the snapshot that a replica shows was captured.",
+    "Time since the snapshot that a replica serves was captured.",
 );
 
 /// The data that switch to a snapshot when it is installed.
@@ -147,7 +147,7 @@ impl User for Shown {
             return;
         }
         if let Err(error) = ship(replica, store, runtime) {
-            tracing::error!(%error, "cannot ship what was metered; will retry");
+            tracing::error!(%error, "cannot ship the metered consumption; will retry");
         }
         self.metered = Instant::now();
     }

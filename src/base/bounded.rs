@@ -55,7 +55,7 @@ impl<R: Read> Read for Unpacked<R> {
         let packed = self.packed.load(Ordering::Relaxed);
         if self.unpacked > UNPACKED_BYTES_LEAST.max(packed.saturating_mul(RATIO_MAX)) {
             let reason =
-                format!("becomes more than {RATIO_MAX} times as long when it is decompressed");
+                format!("expands to more than {RATIO_MAX} times its size when decompressed");
             return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
         }
         Ok(count)
@@ -209,7 +209,7 @@ impl<R: Read> Read for RecordBound<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.since.load(Ordering::Relaxed) > RECORD_BYTES_MAX {
             let reason = format!(
-                "a row is longer than {RECORD_BYTES_MAX} bytes: a quotation mark without its end, or not a table"
+                "a row is longer than {RECORD_BYTES_MAX} bytes: an unclosed quotation mark, or not a table"
             );
             return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
         }
@@ -236,7 +236,7 @@ mod tests {
     fn a_compressed_file_may_become_long_but_not_endless() {
         let bomb = packed(io::repeat(b'a').take(2 * UNPACKED_BYTES_LEAST));
         let refused = io::copy(&mut gunzip(&bomb[..]), &mut io::sink()).unwrap_err();
-        assert!(refused.to_string().contains("times as long"), "{refused}");
+        assert!(refused.to_string().contains("times its size"), "{refused}");
         let short = packed(io::repeat(b'a').take(UNPACKED_BYTES_LEAST));
         let read = io::copy(&mut gunzip(&short[..]), &mut io::sink()).unwrap();
         assert_eq!(read, UNPACKED_BYTES_LEAST);

@@ -82,7 +82,7 @@ pub fn check_count(items: usize) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!(
-            "more than {ITEMS_MAX} items; write one object a line instead (ndjson)"
+            "more than {ITEMS_MAX} items; write one object per line instead (ndjson)"
         ))
     }
 }

@@ -235,7 +235,7 @@ impl<D: Duty> Leading<D> {
                     tracing::info!(worker, "another process holds the lock; waiting");
                 }
                 TryLockError::Error(error) if !is_logged => {
-                    tracing::error!(worker, %error, lock_file, "the lock cannot be taken; retrying");
+                    tracing::error!(worker, %error, lock_file, "cannot take the lock; retrying");
                 }
                 _ => {}
             }

@@ -253,7 +253,7 @@ fn print_whole(common: &Common, account: &Account, signing: &[ActiveSecret]) {
     for (secret, until) in former {
         let until = until.format("%Y-%m-%d %H:%M UTC");
         table.add_row([
-            format!("former secret, signs until {until}"),
+            format!("previous secret, signs until {until}"),
             secret.reveal(),
         ]);
     }

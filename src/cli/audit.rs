@@ -12,11 +12,11 @@ use toise_store::Store;
 /// Arguments of `audit`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Every change of accounts, keys, alerts and deliveries by an operator, over HTTP or at the command line, is two entries: one
-before it, `begun`, and one with how it ended; so are backups, restores, secrets that were shown, reports and properties that
-were put right, and changes of the master key. Each has a digest of itself and of the entry before it. The whole log is
-verified each time; if an entry was changed or removed, the command says after which one and ends with exit code 1. Note the digest of the last entry elsewhere to notice a log that was
-replaced.
+Every change of accounts, keys, alerts and deliveries by an operator, over HTTP or at the command line, is two entries:
+one before it, `begun`, and one with how it ended; so are backups, restores, secrets that were shown, reports and
+properties that were corrected, and changes of the master key. Each has a digest of itself and of the entry before it.
+The whole log is verified each time; if an entry was changed or removed, the command says after which one and ends with
+exit code 1. Note the digest of the last entry elsewhere to notice a log that was replaced.
 
 Examples:
   toise audit

@@ -83,7 +83,7 @@ impl Workers {
         let files = JobFiles::open(input, output, &question);
         let files = self.runtime.block_on(files)?;
         if let Some(report) = self.runtime.block_on(files.done())? {
-            eprintln!("nothing is missing: this job is done, and its output is there");
+            eprintln!("nothing to do: this job is done, and its output exists");
             return Ok(serde_json::from_value(report)?);
         }
         let dispatch = |work| {
@@ -94,7 +94,8 @@ impl Workers {
             Dispatch::new(&self.cluster, &files, self.runtime.handle().clone(), job)
         };
         let (report, cluster) = run(&files, &dispatch).map_err(|error| {
-            let kept = "what is answered is kept beside the output: run the command again to go on";
+            let kept =
+                "answered parts are kept next to the output: run the command again to continue";
             Failure::from(format!("{error}; {kept}"))
         })?;
         let report = SharedReport { report, cluster };

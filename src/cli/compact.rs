@@ -34,7 +34,7 @@ damaged or deleted. Each old table keeps answering until its new one is complete
 running server switches to the new table within a second. It does not compact during a rebuild: recent changes stay in
 its memory until the rebuild ends.
 
-With --delta, the folder lake/TABLE that other programs open and its Delta Lake log are made anew from the versions
+With --delta, the folder lake/TABLE that other programs open and its Delta Lake log are rebuilt from the versions
 that are kept (lake.keep_versions): use it when something else wrote there. The rows stay as they are.
 
 Examples:

@@ -17,7 +17,7 @@ Example: match 5,000 diagnostics of the lake as rows of a portfolio
 
   toise evaluate match dpe --sample 5000
 
-Example: measure the merges of the data folder's adverts, of which nobody says which are one home
+Example: measure the merges of the data folder's adverts, which have no labels
 
   toise evaluate dedup
 

@@ -31,7 +31,7 @@ use toise_store::Store;
 /// Arguments of `evaluate dedup`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Without options, measures the adverts of the data folder, of which nobody says which are one home: properties by number of
+Without options, measures the adverts of the data folder, which have no labels: properties by number of
 adverts, merged pairs that contradict each other, probabilities checked against a field that the comparison did not see,
 an estimate of wrong merges, and a page of merges to read.
 

@@ -25,7 +25,7 @@ const REPORTS: &str = "reports";
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Without options the estimator is trained at several origins, the first days of months, and judged on the twelve months
-after each; the table tells bias, error and the share held by the interval by months after the last known sale. Every
+after each; the table shows bias, error and the share held by the interval by months after the last known sale. Every
 origin costs a training. The report card is that of the last full year.
 
 Examples:

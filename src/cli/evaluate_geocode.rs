@@ -128,7 +128,7 @@ fn print(report: &GeocodeReport) {
     show(table, 2);
     println!(
         "{} addresses of {}, seed {}; {} streets searched. 99 % of the right answers score at least {:.3}; other town: \
-         the first result does too, and lies elsewhere; if absent: the same for withheld addresses.\n",
+         the first result does too, and is elsewhere; if absent: the same for withheld addresses.\n",
         report.sample,
         report.departments.join(", "),
         report.seed,

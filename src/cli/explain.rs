@@ -113,7 +113,7 @@ fn print(explanation: &Explanation) {
     }
     let comparison = &explanation.comparison;
     let mut table = crate::table();
-    table.set_header(["field", "found", "bits", "of it rarity"]);
+    table.set_header(["field", "found", "bits", "of which rarity"]);
     for evidence in comparison.evidence.iter() {
         let bits = format!("{:+.1}", evidence.bits);
         let rarity = evidence.rarity_bits.map(|bits| format!("{bits:+.1}"));
@@ -134,7 +134,7 @@ fn print(explanation: &Explanation) {
     );
     if explanation.portal_bits != 0.0 {
         println!(
-            "of it for how often these portals show one home: {:+.1} bits",
+            "of these, {:+.1} bits for how often these portals show one home",
             explanation.portal_bits
         );
     }

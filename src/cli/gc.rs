@@ -17,7 +17,7 @@ const HOURS_MAX: u64 = 876_000;
 /// Arguments of `gc`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Nothing younger than the grace time is deleted: a publication that runs, and replicas that download a snapshot, need it.
+Nothing younger than the grace time is deleted: running publications, and replicas that download a snapshot, need it.
 
 Examples:
 

@@ -20,7 +20,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 #[command(after_help = "\
 The result is the file as it was, with columns after its own: latitude, longitude, result_score (the probability that
 the address is right), result_label, result_type, result_citycode, result_status (ok, not-found, skipped, error) and
-more. CSV keeps its delimiter, encoding, order and quoting, byte for byte, as over HTTP. Rows that ask the same are
+more. CSV keeps its delimiter, encoding, order and quoting, byte for byte, as over HTTP. Rows with the same query are
 answered once; a row that cannot be read never stops the file. Import addresses first: toise import ban --departments 48
 
 Examples:

@@ -140,7 +140,9 @@ fn networks(text: &str) -> Result<Origins, String> {
         return Ok(Origins(None));
     }
     let networks = Networks::parse(text).map_err(|wrong| {
-        format!("must be addresses or networks such as 10.0.0.0/8, or any; {wrong:?} is none")
+        format!(
+            "must be addresses or networks such as 10.0.0.0/8, or any; {wrong:?} is none of these"
+        )
     })?;
     if networks.is_empty() {
         Err("must name at least one address or network, or any".into())

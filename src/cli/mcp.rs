@@ -26,8 +26,8 @@ const KEY_NAME: &str = "mcp";
 #[derive(Args, Debug)]
 #[command(after_help = "\
 An agent starts this command and speaks to it in lines of JSON; log lines go to standard error. Without --url, it works on
-the data folder, also beside a server, with all scopes but admin; calls are recorded for the account. A server offers the
-same tools at /mcp, with its API keys as bearer tokens.
+the data folder, also while a server is running, with all scopes but admin; calls are recorded for the account. A server
+offers the same tools at /mcp, with its API keys as bearer tokens.
 
 Examples:
 

@@ -14,8 +14,8 @@ use toise_publish::retry::RetryPolicy;
 /// Arguments of `publish`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Sends what is new, then makes it current in one step: readers see the former snapshot or this one. Interrupted, it goes
-on where it was when it is run again. Of two publishers one wins, and the other is told by whom it was overtaken.
+Sends what is new, then makes it current in one step: readers see the former snapshot or this one. If it is
+interrupted, run it again to continue. If two publish at once, one wins, and the error of the other names the winner.
 Credentials and endpoints come from the usual environment: AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_…, AZURE_….
 
 Examples:

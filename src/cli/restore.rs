@@ -46,7 +46,7 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
     bar.finish_and_clear();
     if let Err(error) = note(&common.data, &arguments.from) {
         // This is no error: the folder is complete, and the store may not open because its master key is elsewhere.
-        eprintln!("the audit log of the restored folder does not tell of the restore: {error}");
+        eprintln!("the restore is not recorded in the audit log of the restored folder: {error}");
     }
     report(common, "data", &common.data, &manifest);
     Ok(())

@@ -30,9 +30,10 @@ const SPILL_MIB: u64 = 100 << 10;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A worker has the data of a folder, or of a writer's publications, which it follows. It answers commands whose snapshots,
-model, address index and version are the same, and refuses others by name. Beyond loopback it serves over TLS alone
-(cluster.certificate, cluster.key), to whoever shows the token (cluster.token, TOISE_CLUSTER__TOKEN) or, without one, a
-certificate that cluster.ca signed. Workers of one command also talk to each other, at the addresses the command names.
+model, address index and version are the same, and refuses others by name. Beyond loopback it serves only over TLS
+(cluster.certificate, cluster.key), to callers that send the token (cluster.token, TOISE_CLUSTER__TOKEN) or, without
+one, have a certificate that cluster.ca signed. Workers of one command also talk to each other, at the addresses that
+the command names.
 
 Examples:
 

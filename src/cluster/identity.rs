@@ -162,7 +162,9 @@ impl Identity {
             }
         };
         let (own, wanted) = (shown(own), shown(wanted));
-        Some(format!("its {name} is {own}, that of the command {wanted}"))
+        Some(format!(
+            "its {name} is {own}, that of the command is {wanted}"
+        ))
     }
 }
 

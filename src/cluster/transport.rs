@@ -188,7 +188,7 @@ impl Access {
         match url.scheme() {
             "http" if is_loopback(url) => Ok(endpoint),
             "http" => Err(refused(
-                "beyond loopback workers are reached over https:// alone".into(),
+                "beyond loopback, workers are reached only over https://".into(),
             )),
             "https" => endpoint
                 .tls_config(self.client_tls(url)?)
@@ -235,11 +235,11 @@ impl Access {
             reason: reason.to_owned(),
         };
         let authority = authority.as_ref().ok_or_else(|| {
-            refused("set cluster.ca to the certificate of who signed those of workers")
+            refused("set cluster.ca to the certificate of the authority that signed those of the workers")
         })?;
         if token.is_none() && own.is_none() {
             return Err(refused(
-                "a worker asks who calls: set cluster.token, or cluster.certificate and cluster.key",
+                "a worker authenticates its callers: set cluster.token, or cluster.certificate and cluster.key",
             ));
         }
         let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority));
@@ -308,7 +308,7 @@ mod tests {
         assert!(channel("http://127.0.0.1:9000").is_ok());
         assert!(channel("http://[::1]:9000").is_ok());
         for (url, reason) in [
-            ("http://10.0.0.1:9000", "over https:// alone"),
+            ("http://10.0.0.1:9000", "only over https://"),
             ("https://10.0.0.1:9000", "cluster.ca"),
             ("ftp://127.0.0.1", "write http://HOST:PORT"),
         ] {

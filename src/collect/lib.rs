@@ -283,7 +283,7 @@ impl Collector {
     ) -> Result<CollectOutcome> {
         let url = self.portals.canonical(url);
         let Some(listing) = self.listings.listing_url(&url) else {
-            let why = "the address is none of a page";
+            let why = "the address is not that of a page";
             return Ok(CollectOutcome::rejected(RejectionCode::NotPublic, why));
         };
         let digest = listing.digest();
@@ -299,7 +299,7 @@ impl Collector {
         };
         let host = checked.host_str().unwrap_or_default().to_owned();
         if self.settings.portals_only() && self.portals.find_by_host(&host).is_none() {
-            let why = format!("{host} is none of the portals covered");
+            let why = format!("{host} is not one of the portals covered");
             return Ok(CollectOutcome::rejected(RejectionCode::NotCovered, why));
         }
         let job = NewJob {

@@ -223,7 +223,7 @@ impl Portals {
                     .insert(bare_host(host).to_owned(), place)
                     .filter(|other| *other != place)
                 {
-                    let fault = format!("hosts: {host:?} is one of {} already", all[other].file);
+                    let fault = format!("hosts: {host:?} already belongs to {}", all[other].file);
                     return Err(Error {
                         file: portal.file.clone(),
                         fault,

@@ -86,7 +86,7 @@ impl PageWorker {
     pub async fn attempt(&self, job: &Job) -> CompletedAttempt {
         if job.attempts >= ATTEMPTS_MAX {
             return CompletedAttempt {
-                attempt: self.retry(job, "no attempt came to an end".into()),
+                attempt: self.retry(job, "no attempt finished".into()),
                 crawl_delay: None,
                 cool_down: None,
             };
@@ -126,7 +126,7 @@ impl PageWorker {
                 portal.is_gone_redirect(page.url.path()) && job.what.url != final_url
             })
         {
-            return self.gone(job, "the portal sends it to another page", now);
+            return self.gone(job, "the portal redirects it to another page", now);
         }
         let page = extract::PageInput {
             url: &final_url,
@@ -136,7 +136,7 @@ impl PageWorker {
         let extraction = extract::extract(&page, portal);
         match &extraction.verdict {
             PageVerdict::Listing => self.ingest(job, &final_url, &extraction, now),
-            PageVerdict::Offline => self.gone(job, "the page says that it is off line", now),
+            PageVerdict::Offline => self.gone(job, "the page says that it is offline", now),
             PageVerdict::Rejected(rejection) => self.reject(rejection.into(), self.rejected_for),
         }
     }
@@ -159,14 +159,14 @@ impl PageWorker {
             .and_then(|asked| Ok((asked, moved_to.as_ref().map_or(Ok(false), is_known)?)));
         let address = match known {
             Ok((true, true)) => {
-                return self.gone(job, "the portal sends it to another listing", now);
+                return self.gone(job, "the portal redirects it to another listing", now);
             }
             Ok((true, false)) => &job.what.url,
             Ok((false, _)) => final_url,
             Err(error) => return self.not_kept(job, &error),
         };
         let Some(url) = self.listings.listing_url(address) else {
-            let why = "its address is none of a listing";
+            let why = "its address is not that of a listing";
             return self.reject(
                 Rejected::new(RejectionCode::NotAListing, why),
                 self.rejected_for,
@@ -195,7 +195,7 @@ impl PageWorker {
                 Rejected::new(RejectionCode::NotAListing, fault),
                 self.rejected_for,
             ),
-            None => self.retry(job, "the store took nothing".into()),
+            None => self.retry(job, "the store accepted nothing".into()),
         }
     }
 

@@ -26,7 +26,7 @@ pub struct QueryDigest([u8; 32]);
 
 /// The error for a cursor that is invalid or belongs to another query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be the cursor of a previous answer to this very question")]
+#[error("must be the cursor of a previous response to the same query")]
 pub struct CursorFault;
 
 /// Signs and verifies cursors.

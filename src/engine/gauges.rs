@@ -15,12 +15,12 @@ const CACHE_BYTES: Metric<Gauge> = Metric::gauge(
 );
 const CACHE_CAPACITY_BYTES: Metric<Gauge> = Metric::gauge(
     "toise_column_cache_capacity_bytes",
-    "Most bytes of decoded columns kept in memory.",
+    "Maximum bytes of decoded columns kept in memory.",
 );
 const CACHE_LOOKUPS: Metric<Counter> = Metric::counter(
     "toise_column_cache_lookups_total",
-    "Decoded columns asked of the shared cache, by outcome: hit or miss. A thread that used a column lately asks only \
-     every 32nd time.",
+    "Lookups of decoded columns in the shared cache, by outcome: hit or miss. A thread that used a column recently \
+     looks it up only every 32nd time.",
 );
 
 impl Engine {

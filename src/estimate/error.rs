@@ -11,7 +11,7 @@ pub enum Error {
     },
     /// No recorded sale has been imported yet.
     #[error(
-        "{folder}: no recorded sales; import them: toise import dvf, or look at invented ones: toise demo"
+        "{folder}: no recorded sales; import them: toise import dvf, or try synthetic ones: toise demo"
     )]
     NoSales {
         /// The data folder.

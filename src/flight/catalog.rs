@@ -1,4 +1,4 @@
-//! What there is: one catalog, one schema, the tables of the service, and what the server can do.
+//! The metadata of the server: one catalog, one schema, the tables of the service, and the server's capabilities.
 
 use std::sync::LazyLock;
 
@@ -39,7 +39,7 @@ static INFO: LazyLock<Option<SqlInfoData>> = LazyLock::new(|| {
     info.build().ok()
 });
 
-/// What the server can do.
+/// Returns the capabilities of the server.
 pub(super) fn info() -> Result<&'static SqlInfoData, Status> {
     INFO.as_ref()
         .ok_or_else(|| Status::internal("the description of the server cannot be built"))
@@ -74,12 +74,12 @@ pub(super) fn table_types(query: CommandGetTableTypes) -> Result<RecordBatch, Fl
     types.build()
 }
 
-/// A failure of Arrow as a status.
+/// Converts a failure of Arrow to a status.
 pub(super) fn failed(error: impl Into<FlightError>) -> Status {
     Status::from(error.into())
 }
 
-/// A failure to describe columns.
+/// Converts a failure to describe columns to a status.
 pub(super) fn undescribed(error: ArrowError) -> Status {
     Status::internal(error.to_string())
 }

@@ -17,7 +17,7 @@ use toise_sql::SqlError;
 use toise_sql::audit::{Caller as SqlCaller, Door};
 use toise_transport::client_address::{PeerAddress, client_address};
 
-/// Who may call: the same keys as for SQL over HTTP.
+/// The keys that may call: the same as for SQL over HTTP.
 const ACCESS: Access = Access::scoped(Scope::Sql, "sql.query");
 /// The coding of credentials; some clients leave out the padding.
 const CREDENTIALS: GeneralPurpose = GeneralPurpose::new(
@@ -63,7 +63,7 @@ async fn admit_text<T>(
     admitted.map_err(|refused| status(refused.error))
 }
 
-/// Returns the caller of an admitted query, for the audit log. Each query has an identifier of its own.
+/// Returns the caller of an admitted query, for the audit log. Each query has its own identifier.
 pub(super) fn sql_caller(admitted: &Admitted) -> SqlCaller {
     SqlCaller {
         request_id: Uuid::now_v7(),
@@ -98,7 +98,7 @@ fn key_text(metadata: &MetadataMap) -> String {
     }
 }
 
-/// The password of basic authentication, or its user if it has no password.
+/// Returns the password of basic authentication, or the user if the password is empty.
 fn password(encoded: &str) -> Option<String> {
     let decoded = CREDENTIALS.decode(encoded).ok()?;
     let decoded = String::from_utf8(decoded).ok()?;
@@ -107,7 +107,7 @@ fn password(encoded: &str) -> Option<String> {
     Some(key.to_owned())
 }
 
-/// The status of an error of the service.
+/// Converts an error of the service to a status, and logs it if it is internal.
 pub(super) fn status(error: ApiError) -> Status {
     let code = match error.status_and_code().0.as_u16() {
         401 => Code::Unauthenticated,
@@ -124,7 +124,7 @@ pub(super) fn status(error: ApiError) -> Status {
     Status::new(code, error.to_string())
 }
 
-/// The status of an error of a query.
+/// Converts an error of a query to a status.
 pub(super) fn query_status(error: SqlError) -> Status {
     match error {
         SqlError::Limit(limit) => Status::resource_exhausted(limit.to_string()),

@@ -1,12 +1,13 @@
 //! Arrow Flight SQL on its own port: the same queries, limits, scope, price and audit log as SQL over HTTP.
 //!
-//! A client authenticates every call with its API key (`gate`): as a bearer token, in the header `x-api-key`, or as
-//! the password of a handshake, which answers with the bearer token. A statement is planned when its information is
-//! asked for, and runs when its ticket is redeemed (`service`); its ticket is the statement itself, so that nothing
-//! has to be remembered in between. Prepared statements are remembered with the parameters bound to them
-//! (`prepared`), once they were looked at ([`parameters`]). Catalogs, schemas and tables are answered from the tables of the service (`catalog`).
+//! A client authenticates every call with its API key (`gate`): as a bearer token, in the header `x-api-key`, or as the
+//! password of a handshake, which answers with the bearer token. A statement is planned when a client asks for its
+//! information, and runs when the client redeems its ticket (`service`). The ticket is the statement itself, so the
+//! server keeps no state in between. Prepared statements are kept with the parameters bound to them (`prepared`), after
+//! these are checked ([`parameters`]). Catalogs, schemas and tables are answered from the tables of the service
+//! (`catalog`).
 //!
-//! Everything here runs on the threads of queries, which are of low priority: encoding rows never delays HTTP.
+//! Everything here runs on the query threads, which have low priority, so encoding rows never delays HTTP.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! The parameters of a prepared statement, as clients send them: one row, in Arrow's messages.
+//! The parameters of a prepared statement, as clients send them: one row, in Arrow messages.
 //!
-//! The decoder of these messages believes what they say of themselves. A compressed buffer announces its length, which is
-//! allocated before a byte is decompressed; a header of some kilobytes can name one text a million times; and types that
-//! do not fit make it panic. So every message is looked at before it is decoded: clients send parameters plainly, and
-//! they are few and short.
+//! The decoder trusts these messages. A compressed buffer announces its length, which is allocated before a byte is
+//! decompressed; a header of a few kilobytes can refer to one text a million times; and mismatched types make the
+//! decoder panic. So every message is checked before it is decoded: clients send parameters uncompressed, and
+//! parameters are few and short.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,11 +22,11 @@ use tonic::Status;
 
 use toise_sql::parameters::{self, PARAMETERS_BYTES_MAX, PARAMETERS_MAX};
 
-/// Maximum messages: columns, some batches without rows, and the row.
+/// Maximum messages: the columns, some batches without rows, and the row.
 const MESSAGES_MAX: usize = 16;
 /// Maximum bytes of all messages: the values, with what Arrow needs around each.
 const MESSAGES_BYTES_MAX: usize = PARAMETERS_BYTES_MAX + 512 * PARAMETERS_MAX;
-/// What a header may contain: some parts for each parameter, and their names.
+/// Limits of a header: some parts for each parameter, and their names.
 const HEADER: VerifierOptions = VerifierOptions {
     max_depth: 16,
     max_tables: 8 * PARAMETERS_MAX,
@@ -34,10 +34,11 @@ const HEADER: VerifierOptions = VerifierOptions {
     ignore_missing_null_terminator: true,
 };
 
-/// Reads the only row.
+/// Reads the parameters from the only row.
 ///
 /// # Errors
-/// There is none or more than one, or it is not sent plainly, too long, or of types that are no parameters.
+/// There is no row or more than one; or the row is compressed, has dictionaries, is too long, or has types that
+/// parameters cannot have.
 pub async fn read(
     data: impl Stream<Item = Result<FlightData, Status>> + Send,
 ) -> Result<ParamValues, Status> {
@@ -45,7 +46,7 @@ pub async fn read(
     let (mut messages, mut bytes) = (Vec::new(), 0);
     while let Some(message) = data.next().await {
         let message = message?;
-        // Empty ones count too: they come to an end.
+        // Empty messages count too, so that they cannot go on forever.
         bytes += message.data_header.len() + message.data_body.len() + 1;
         if bytes > MESSAGES_BYTES_MAX {
             let bound = format!("parameters have at most {PARAMETERS_BYTES_MAX} bytes together");
@@ -58,7 +59,7 @@ pub async fn read(
             messages.push(message);
         }
     }
-    // The decoder panics on what it does not expect.
+    // The decoder panics on input that it does not expect.
     let decoded = catch_unwind(AssertUnwindSafe(|| decoded(messages)));
     decoded.unwrap_or_else(|_| Err(Status::invalid_argument("the parameters cannot be read")))
 }
@@ -67,10 +68,10 @@ fn one_row() -> Status {
     Status::invalid_argument("bind one row of parameters: a query runs once")
 }
 
-/// Whether a message has columns or rows.
+/// Returns whether a message has columns or rows.
 ///
 /// # Errors
-/// It is not one that parameters are sent in.
+/// Parameters may not be sent in such a message.
 fn is_content(message: &FlightData) -> Result<bool, Status> {
     if message.data_header.is_empty() {
         return Ok(false);
@@ -101,12 +102,12 @@ fn is_content(message: &FlightData) -> Result<bool, Status> {
     }
 }
 
-/// The row of messages that were looked at.
+/// Decodes the row of messages that were checked.
 fn decoded(messages: Vec<FlightData>) -> Result<ParamValues, Status> {
     let messages = stream::iter(messages.into_iter().map(Ok));
     let mut batches = FlightRecordBatchStream::new_from_flight_data(messages);
     let mut row: Option<RecordBatch> = None;
-    // All messages are there: nothing is waited for.
+    // All messages are in memory, so the stream never waits.
     while let Some(batch) = batches.next().now_or_never().flatten() {
         let batch = batch.map_err(|error: FlightError| {
             Status::invalid_argument(format!("the parameters cannot be read: {error}"))
@@ -120,7 +121,7 @@ fn decoded(messages: Vec<FlightData>) -> Result<ParamValues, Status> {
     values(&row.ok_or_else(one_row)?)
 }
 
-/// The values of a row, in order.
+/// Returns the values of a row, in order.
 fn values(row: &RecordBatch) -> Result<ParamValues, Status> {
     if row.num_columns() > PARAMETERS_MAX {
         let message = format!("at most {PARAMETERS_MAX} parameters");
@@ -142,7 +143,7 @@ fn values(row: &RecordBatch) -> Result<ParamValues, Status> {
     checked.map_err(|error| Status::invalid_argument(error.to_string()))
 }
 
-/// Whether a parameter can be of a type: a plain value, or a list of plain values.
+/// Returns whether a parameter may have a type: a plain value, or a list of plain values.
 fn is_parameter(data_type: &DataType) -> bool {
     match data_type {
         DataType::Null => true,

@@ -1,4 +1,4 @@
-//! What clients send as parameters, and what only an attacker does.
+//! Tests with parameters as clients send them, and with messages that only an attacker sends.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns).unwrap()
 }
 
-/// The messages of batches, as a client with these options writes them.
+/// Returns the messages of batches, as a client with these options writes them.
 fn messages(batches: Vec<RecordBatch>, options: IpcWriteOptions) -> Vec<FlightData> {
     let batches = stream::iter(batches.into_iter().map(Ok));
     let encoder = FlightDataEncoderBuilder::new().with_options(options);
@@ -48,7 +48,7 @@ fn text(text: &str) -> RecordBatch {
     batch(vec![("1", column(StringArray::from(vec![text])))])
 }
 
-/// The messages of a text that the codec compresses well.
+/// Returns the messages of a text that the codec compresses well.
 fn compressed(codec: CompressionType) -> Vec<FlightData> {
     let options = IpcWriteOptions::default();
     let options = options.try_with_compression(Some(codec)).unwrap();
@@ -94,7 +94,7 @@ fn compressed_rows_are_refused_whatever_length_they_announce() {
                 .unwrap_err()
                 .contains("without compression")
         );
-        // The length of the text, announced before it.
+        // The length of the text, which comes before it.
         let mut lying = honest;
         let body = lying[1].data_body.to_vec();
         let announced = 100_000_u64.to_le_bytes();
@@ -134,7 +134,7 @@ fn long_parameters_and_other_types_are_refused() {
     assert!(read_all(messages).unwrap_err().contains("dictionaries"));
 }
 
-/// Columns that all have one name, which the message has once.
+/// Returns a message with columns that all share one name, which the message contains once.
 fn sharing_a_name(columns: usize, name_bytes: usize) -> FlightData {
     let mut written = FlatBufferBuilder::new();
     let name = written.create_string(&"n".repeat(name_bytes));
@@ -165,7 +165,7 @@ fn sharing_a_name(columns: usize, name_bytes: usize) -> FlightData {
 fn a_header_that_names_a_long_text_many_times_is_refused() {
     let few = read_all(vec![sharing_a_name(3, 10)]).unwrap_err();
     assert!(few.contains("one row"), "{few}");
-    // 0.3 MB that become 0.5 GB.
+    // 0.3 MB that would become 0.5 GB.
     let many = read_all(vec![sharing_a_name(5_000, 100_000)]).unwrap_err();
     assert!(many.contains("cannot be read"), "{many}");
 }

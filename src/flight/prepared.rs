@@ -1,6 +1,6 @@
-//! Prepared statements: remembered for a while under an identifier, with the parameters bound to them.
+//! Prepared statements, kept under an identifier with the parameters bound to them, for an hour after their last use.
 //!
-//! A client that never closes its statements loses those that it used least recently, and no other client loses one by it.
+//! A client that never closes its statements loses its least recently used ones; other clients lose none because of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use uuid::Uuid;
 
 use toise_sql::parameters;
 
-/// Keys whose statements are remembered; those used least recently go first.
+/// Maximum keys whose statements are kept; the least recently used keys are dropped first.
 const KEYS_MAX: u64 = 64;
 /// Maximum bytes of the prepared statements of a key, with the values bound to them.
 const KEY_BYTES_MAX: u64 = 1 << 20;
-/// Bytes of a statement without its text and values, about.
+/// Approximate bytes of a statement without its text and values.
 const STATEMENT_BYTES: usize = 512;
-/// How long a statement is remembered after its last use.
+/// How long a statement is kept after its last use.
 const IDLE_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// A prepared statement.
@@ -55,7 +55,7 @@ impl Default for PreparedStatements {
 }
 
 impl PreparedStatements {
-    /// The statements of a key. No other key can use them.
+    /// Returns the statements of a key. No other key can use them.
     fn of(&self, key_id: Uuid) -> KeyStatements {
         let statements = self.0.get_with(key_id, || {
             Cache::builder()
@@ -69,7 +69,7 @@ impl PreparedStatements {
         statements
     }
 
-    /// Remembers a statement and returns its identifier.
+    /// Stores a statement and returns its identifier.
     pub fn insert(&self, key_id: Uuid, statement: PreparedStatement) -> Uuid {
         let id = Uuid::now_v7();
         self.put(key_id, id, statement);
@@ -79,11 +79,11 @@ impl PreparedStatements {
     fn put(&self, key_id: Uuid, id: Uuid, statement: PreparedStatement) {
         let statements = self.of(key_id);
         statements.insert(id, statement);
-        // Those beyond the bound are dropped at once, not when the cache gets round to it.
+        // Drops statements beyond the bound at once, instead of at the next maintenance of the cache.
         statements.run_pending_tasks();
     }
 
-    /// The statement that a key has prepared.
+    /// Returns a statement that a key has prepared.
     pub fn get(&self, handle: &[u8], key_id: Uuid) -> Result<(Uuid, PreparedStatement), Status> {
         let unknown = || Status::not_found("no such prepared statement");
         let id = Uuid::from_slice(handle).map_err(|_| unknown())?;
@@ -105,7 +105,7 @@ impl PreparedStatements {
         Ok(())
     }
 
-    /// Forgets a statement.
+    /// Removes a statement.
     pub fn remove(&self, handle: &[u8], key_id: Uuid) -> Result<(), Status> {
         let (id, _) = self.get(handle, key_id)?;
         self.of(key_id).invalidate(&id);

@@ -1,4 +1,4 @@
-//! The calls of Flight SQL, each checked by the gate and answered by the service that HTTP uses.
+//! The calls of Flight SQL. The gate admits each call, and the SQL service that HTTP also uses answers it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ const SNAPSHOTS: &str = "x-toise-snapshots";
 
 type Answer = Response<<FlightSql as FlightService>::DoGetStream>;
 
-/// The service.
+/// The Flight SQL service.
 pub(super) struct FlightSql {
     app: App,
     prepared: PreparedStatements,
@@ -70,7 +70,7 @@ impl FlightSql {
         gate::admit(&self.app, request, Counting::As(Consumption::Sql)).await
     }
 
-    /// Runs a query and sends its rows as they come. The call is charged when the first of them are there.
+    /// Runs a query and sends its rows as they arrive. The call is charged once the first rows are available.
     async fn run(
         &self,
         mut admitted: Admitted,
@@ -101,7 +101,7 @@ impl FlightSql {
         Ok(answer)
     }
 
-    /// The columns and placeholders of a statement.
+    /// Returns the columns and placeholders of a statement.
     async fn shape(&self, admitted: &Admitted, sql: &str) -> Result<QueryShape, Status> {
         let concurrent_max = admitted.key.allowance.sql.concurrent;
         let sql_service = &self.app.data.sql;
@@ -109,7 +109,7 @@ impl FlightSql {
         shape.await.map_err(query_status)
     }
 
-    /// Describes a statement and gives the ticket that runs it.
+    /// Describes a statement and returns the ticket that runs it.
     async fn describe(
         &self,
         admitted: &Admitted,
@@ -122,7 +122,7 @@ impl FlightSql {
     }
 }
 
-/// The information of an answer: its columns and the ticket for it.
+/// Returns the information of an answer: its columns and the ticket for it.
 fn info(
     schema: &Schema,
     ticket: impl ProstMessageExt,
@@ -137,7 +137,7 @@ fn info(
     Ok(Response::new(info))
 }
 
-/// The rows of a query; dropping the stream stops it.
+/// Returns the rows of a query as a stream; dropping the stream stops the query.
 fn batches(running: RunningQuery) -> impl Stream<Item = Result<RecordBatch, FlightError>> + Send {
     stream::unfold(Some(running), |state| async move {
         let mut running = state?;
@@ -159,21 +159,21 @@ fn encoded(
     Response::new(data.map_err(Status::from).boxed())
 }
 
-/// An answer of one batch that is there already.
+/// Returns an answer of one batch that is already in memory.
 fn single(batch: Result<RecordBatch, FlightError>) -> Result<Answer, Status> {
     let batch = batch.map_err(failed)?;
     let schema = batch.schema();
     Ok(encoded(schema, stream::iter([Ok(batch)])))
 }
 
-/// Columns in the form of an action's answer.
+/// Encodes columns for the answer of an action.
 fn schema_bytes(schema: &Schema) -> Result<bytes::Bytes, Status> {
     let options = IpcWriteOptions::default();
     let message: Result<IpcMessage, _> = SchemaAsIpc::new(schema, &options).try_into();
     Ok(message.map_err(undescribed)?.0)
 }
 
-/// The text of a statement in a ticket.
+/// Returns the text of the statement in a ticket.
 fn text_of(bytes: &[u8]) -> Result<String, Status> {
     if bytes.len() > TEXT_BYTES_MAX {
         let message = format!("the query has more than {TEXT_BYTES_MAX} bytes");
@@ -275,7 +275,7 @@ impl FlightSqlService for FlightSql {
         let admitted = self.admit(&request).await?;
         let handle = query.prepared_statement_handle;
         let key_id = admitted.key.key_id;
-        // Before anything is read for it.
+        // Refuses an unknown statement before its parameters are read.
         self.prepared.get(&handle, key_id)?;
         let values = parameters::read(request.into_inner()).await?;
         self.prepared.bind(&handle, key_id, values)?;
@@ -407,6 +407,6 @@ impl FlightSqlService for FlightSql {
         single(query.into_builder(catalog::info()?).build())
     }
 
-    /// What the server can do is built once, for all.
+    /// Does nothing, because the capabilities of the server are built once, for all calls.
     async fn register_sql_info(&self, _id: i32, _value: &SqlInfo) {}
 }

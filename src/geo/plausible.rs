@@ -56,11 +56,11 @@ static COLLECTIVITY_CENTRES: LazyLock<Vec<((f64, f64), f64)>> = LazyLock::new(||
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum PositionFault {
     /// The position is abroad or at sea.
-    #[error("outside_france: the position lies abroad or at sea")]
+    #[error("outside_france: the position is abroad or at sea")]
     OutsideFrance,
     /// The position is abroad or at sea, but in France if its two numbers are swapped.
     #[error(
-        "coordinates_swapped?: the position lies outside France, but inside it with latitude and longitude swapped"
+        "coordinates_swapped?: the position is outside France, but inside it if latitude and longitude are swapped"
     )]
     CoordinatesSwapped,
 }

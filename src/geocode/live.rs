@@ -83,7 +83,7 @@ impl LiveGeocoder {
             }
             Err(error) => tracing::error!(
                 %error,
-                "cannot open the new address index; the former one stays in use"
+                "cannot open the new address index; the previous one stays in use"
             ),
         }
         *seen = named;

@@ -148,7 +148,7 @@ pub fn parse_search(parameters: &Parameters) -> Result<SearchCall, Fault> {
         {
             return Err(Fault::new(
                 other,
-                "stands instead of q; give either q or street, housenumber, postcode and city",
+                "cannot be combined with q; give either q or street, housenumber, postcode and city",
             ));
         }
         request.text = checked_text("q", text)?;
@@ -160,7 +160,10 @@ pub fn parse_search(parameters: &Parameters) -> Result<SearchCall, Fault> {
         request.text = structured_text([number, street, postal_code, city])?;
     }
     if city.is_some() && request.insee_code.is_some() {
-        return Err(Fault::new("city", "must not be given beside citycode"));
+        return Err(Fault::new(
+            "city",
+            "must not be given together with citycode",
+        ));
     }
     Ok(SearchCall {
         request,
@@ -217,7 +220,7 @@ pub fn structured_text(parts: [Option<&str>; 4]) -> Result<String, Fault> {
         Err(Fault::new(
             "street",
             format!(
-                "must be at most {} characters with the other parts",
+                "must be at most {} characters together with the other parts",
                 TEXT_CHARS.end()
             ),
         ))
@@ -424,7 +427,7 @@ mod tests {
         assert_eq!(call.request.postal_code, None);
         assert!(!call.request.autocomplete);
         let refused = search(&[("q", "rue Droite"), ("street", "rue Droite")]).unwrap_err();
-        assert!(refused.starts_with("street: stands instead of q"));
+        assert!(refused.starts_with("street: cannot be combined with q"));
     }
 
     #[test]

@@ -265,7 +265,7 @@ impl LazyIris {
         }
         let Some(path) = &self.path else {
             let reason =
-                "iris is not there: import sales or diagnostics with --iris CONTOURS first";
+                "iris is not available: import sales or diagnostics with --iris CONTOURS first";
             return Err(Fault::new("with", reason).into());
         };
         // Two first requests at once may both read the file; one of the results is kept.

@@ -14,8 +14,8 @@ const OVERLOAD_RETRY_AFTER_S: u32 = 1;
 /// Seconds after which a call blocked by another one may be retried.
 const BUSY_RETRY_AFTER_S: u32 = 10;
 
-/// Returns the response to an error. An internal failure is logged, and its response contains the request id for the client
-/// to quote.
+/// Returns the response to an error. An internal failure is logged, and its response contains the request id for the
+/// client to quote.
 pub fn error_response(error: &ApiError, request_id: Uuid) -> Response<Bytes> {
     let (status, code) = error.status_and_code();
     let mut message = error.to_string();

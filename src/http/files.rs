@@ -10,7 +10,7 @@ use warp::http::{HeaderMap, Response, StatusCode};
 
 use toise_transport::coding::Unchanging;
 
-/// What a page may load: files of the service, and inline styles and images.
+/// The content security policy: a page may load files of the service, and inline styles and images.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
@@ -34,7 +34,7 @@ pub struct DocsFile {
 }
 
 impl DocsFile {
-    /// A file with a media type; `None` if the media type is not a valid header value.
+    /// Returns a file with a media type; `None` if the media type is not a valid header value.
     pub fn new(
         name: &'static str,
         media_type: &str,
@@ -56,12 +56,12 @@ impl DocsFile {
         })
     }
 
-    /// The response with the file, or 304 if the client already has it.
+    /// Returns the response with the file, or 304 if the client already has it.
     pub fn send(&self, headers: &HeaderMap) -> Response<Bytes> {
         self.send_under(&HeaderValue::from_static(POLICY), headers)
     }
 
-    /// As [`Self::send`], under a content security policy of its own.
+    /// Like [`Self::send`], under another content security policy.
     pub fn send_under(&self, policy: &HeaderValue, headers: &HeaderMap) -> Response<Bytes> {
         let unchanged = headers
             .get_all(IF_NONE_MATCH)

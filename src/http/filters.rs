@@ -22,9 +22,9 @@ use toise_transport::body::{self, Incoming};
 use toise_transport::client_address::PeerAddress;
 use toise_transport::malformed::Malformed;
 
-/// The whole service as one filter that accepts every request and rejects none.
+/// Returns the whole service as one filter that accepts every request and rejects none.
 pub fn service(app: App) -> BoxedFilter<(warp::reply::Response,)> {
-    // A filter clones what it holds for every request.
+    // A filter clones its captured values for every request.
     let app = Arc::new(app);
     groups(move |head: Head, body: Incoming| {
         let app = app.clone();
@@ -32,7 +32,7 @@ pub fn service(app: App) -> BoxedFilter<(warp::reply::Response,)> {
     })
 }
 
-/// The groups, around any handler.
+/// Combines the groups around a handler.
 fn groups<F, A>(answer: F) -> BoxedFilter<(warp::reply::Response,)>
 where
     F: Fn(Head, Incoming) -> A + Clone + Send + Sync + 'static,
@@ -99,7 +99,7 @@ mod tests {
     use warp::http::Response;
     use warp::test::request;
 
-    /// Returns the head and the length of the body it received.
+    /// Returns filters that answer with the head and the length of the body they received.
     fn echo() -> BoxedFilter<(warp::reply::Response,)> {
         groups(|head: Head, mut body: Incoming| async move {
             let mut lease = BodyBudget::new(100).lease(None, None);

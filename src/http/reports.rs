@@ -1,6 +1,6 @@
 //! Reads the reports that commands left in the data folder: one JSON file each, named `<what>-<moment>.json`.
 //!
-//! Blocks. A file that is too large or no JSON is passed over: reports are for looking at, not to rely on.
+//! Blocks. A file that is too large or not JSON is skipped: reports are to look at, not to rely on.
 
 use std::fs::{self, DirEntry};
 use std::io::{self, ErrorKind};
@@ -10,16 +10,16 @@ use serde_json::Value;
 
 /// Maximum length of a report that is read, bytes.
 const REPORT_BYTES_MAX: u64 = 4 << 20;
-/// Maximum number of files of a folder that are looked at.
+/// Maximum number of files of a folder that are considered.
 const FILES_MAX: usize = 10_000;
-/// Ending of reports.
+/// Suffix of the file names of reports.
 const ENDING: &str = ".json";
 
-/// Reports of a folder with their names, newest first, `skip` of them left out, at most `take`. The moment at the end of
-/// the name tells their age.
+/// Returns the reports of a folder with their names, newest first: at most `take`, after the first `skip`. The moment
+/// at the end of the name says how old a report is.
 ///
 /// # Errors
-/// The folder cannot be read. One that does not exist holds no reports.
+/// The folder cannot be read. A folder that does not exist holds no reports.
 pub fn list(folder: &Path, skip: usize, take: usize) -> io::Result<Vec<(String, Value)>> {
     let mut names: Vec<String> = files(folder)?
         .into_iter()
@@ -33,10 +33,11 @@ pub fn list(folder: &Path, skip: usize, take: usize) -> io::Result<Vec<(String, 
     Ok(reports.skip(skip).take(take).collect())
 }
 
-/// The report of a folder that was written last, of those whose name has a beginning and whose content is as asked.
+/// Returns the last written report of a folder whose name starts with `beginning` and whose content `is_wanted`
+/// accepts.
 ///
 /// # Errors
-/// The folder cannot be read. One that does not exist holds no reports.
+/// The folder cannot be read. A folder that does not exist holds no reports.
 pub fn last_written(
     folder: &Path,
     beginning: &str,
@@ -68,7 +69,7 @@ fn name_of(file: &DirEntry) -> Option<String> {
     Some(name.strip_suffix(ENDING)?.to_owned())
 }
 
-/// The moment in the name of a report.
+/// Returns the moment in the name of a report.
 fn moment(name: &str) -> &str {
     name.rsplit('-').next().unwrap_or_default()
 }

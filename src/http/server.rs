@@ -70,7 +70,7 @@ pub async fn run(
     write_key_uses(uses, store).await;
 }
 
-/// Serves operators on a listener of their own until `stop` resolves; see [`Audience::Operators`].
+/// Serves operators on a separate listener until `stop` resolves; see [`Audience::Operators`].
 pub async fn run_for_operators(
     listener: TcpListener,
     tls: Option<Tls>,

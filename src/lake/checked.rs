@@ -175,7 +175,7 @@ impl CheckedFile {
         let name = self.name_of(span);
         let reason = if self.source.is_none() && self.may_have_holes() {
             format!(
-                "{name} is not on this disk, which has a replica of some departments: ask its server"
+                "{name} is not on this disk, which replicates only some departments: ask its server"
             )
         } else {
             format!("{name} does not match its checksum")

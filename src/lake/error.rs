@@ -15,8 +15,8 @@ pub enum Error {
     },
     /// A file is not what the snapshot says it is.
     #[error(
-        "{path}: damaged: {reason}; restore it from a backup, import the table again, or make \
-         properties and adverts anew: toise compact --rebuild"
+        "{path}: damaged: {reason}; restore it from a backup, import the table again, or rebuild properties and \
+         adverts: toise compact --rebuild"
     )]
     Damaged {
         /// Which file.
@@ -55,7 +55,7 @@ pub enum Error {
     /// A version of a table that is not kept.
     #[error(
         "{table}: no version {version}; {}",
-        if known.is_empty() { "nothing was imported yet".to_owned() } else { format!("kept are {known} (lake.keep_versions)") }
+        if known.is_empty() { "nothing was imported yet".to_owned() } else { format!("kept: {known} (lake.keep_versions)") }
     )]
     UnknownVersion {
         /// Name of the table.
@@ -67,8 +67,8 @@ pub enum Error {
     },
     /// An earlier version of toise wrote a table after a later one did.
     #[error(
-        "{former}: written by an earlier version of toise although {own} has the table; delete the one of the two \
-         that you do not need"
+        "{former}: written by an earlier version of toise although {own} has the table; delete the one that you do not \
+         need"
     )]
     TwoLayouts {
         /// Folder in the former layout.

@@ -87,7 +87,7 @@ impl RunWriter {
         Err(self
             .join()
             .err()
-            .unwrap_or(Error::Worker("the file writer hung up")))
+            .unwrap_or(Error::Worker("the file writer stopped")))
     }
 
     /// Ends the run; returns once all its files are on disk.

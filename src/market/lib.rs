@@ -149,14 +149,14 @@ impl Market {
                 interrupt,
             )?),
             None => {
-                notes.push("what adverts tell is null: there are none".to_owned());
+                notes.push("figures from adverts are null: there are no adverts".to_owned());
                 None
             }
         };
         let rows = sales.len().max(asking.as_ref().map_or(0, HashMap::len));
         if rows > ROWS_MAX {
             let message = format!(
-                "gives {rows} rows; must give at most {ROWS_MAX}: ask for longer periods, fewer places or fewer days"
+                "gives {rows} rows; must give at most {ROWS_MAX}: request longer periods, fewer places or fewer days"
             );
             return Err(Fault::new("level", message).into());
         }

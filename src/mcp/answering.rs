@@ -1,4 +1,4 @@
-//! Where the requests of tools are answered: by the filters of this process, or by a server.
+//! Answers the requests of tools, either with the filters of this process or through a server.
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use reqwest::Method;
@@ -20,19 +20,19 @@ use toise_sql::audit::Door;
 use toise_transport::body::BodyError;
 use toise_transport::client_address::PeerAddress;
 
-/// Maximum bytes of the answer to a tool.
+/// Maximum bytes of the answer to a tool call.
 pub const ANSWER_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// What answers requests. Cheap to clone.
+/// The backend that answers the requests of tools. Cheap to clone.
 #[derive(Clone)]
 pub enum Answering {
     /// The filters of this process.
     Here(BoxedFilter<(warp::reply::Response,)>),
-    /// A server, which is given the key of its client.
+    /// A server, called with the key of this client.
     Server(ApiClient),
 }
 
-/// Who calls a tool.
+/// The caller of a tool.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caller<'c> {
     /// Its key.
@@ -46,13 +46,13 @@ pub(crate) struct Caller<'c> {
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
-    /// Whether the status is one of success.
+    /// Whether the status is 2xx.
     pub is_success: bool,
     /// The body.
     pub body: Value,
 }
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 #[derive(Debug, thiserror::Error)]
 enum NoAnswer {
     /// The answer is longer than [`ANSWER_BYTES_MAX`].
@@ -61,26 +61,26 @@ enum NoAnswer {
         ANSWER_BYTES_MAX >> 20
     )]
     TooLong,
-    /// The answer broke off, as that of a query does that reaches a limit on its way.
+    /// The answer broke off, for example because a query reached a limit while it ran.
     #[error(
         "the answer was not finished; a query that reaches a limit on its way ends so: ask for fewer rows"
     )]
     Unfinished,
-    /// The answer is no JSON.
+    /// The answer is not JSON.
     #[error("the answer is not JSON: {0}")]
     NotJson(serde_json::Error),
-    /// The key cannot be a header, or the target no address.
+    /// The key is not a valid header value, or the target is not a valid address.
     #[error("the request cannot be sent: {0}")]
     Unsendable(warp::http::Error),
-    /// The server is not reached.
+    /// The server cannot be reached.
     #[error(transparent)]
     Unreached(Error),
 }
 
 impl Answering {
-    /// Answers a request with the key of a caller; what fails is an answer too.
+    /// Answers a request with the key of a caller. A failure becomes an answer too.
     pub(crate) async fn answer(&self, request: ToolRequest, caller: Caller<'_>) -> Answer {
-        // A server drops the connection of a client that sends much too much, instead of answering.
+        // Checked here, because a server drops the connection of a client that sends far too much instead of answering.
         if request
             .body
             .as_ref()
@@ -105,7 +105,7 @@ impl Answer {
         })
     }
 
-    /// The answer to what makes no request, as the service gives it.
+    /// Returns the service's error as the answer to a call that makes no request.
     pub(crate) fn refused(error: ApiError) -> Self {
         let response = error_response(&error, Uuid::now_v7());
         Self {
@@ -134,7 +134,7 @@ async fn answer_here(
         .uri(request.target)
         .header(CONTENT_TYPE, "application/json")
         .header(CONTENT_LENGTH, body.len())
-        // The audit log tells queries of tools from others.
+        // Lets the audit log distinguish queries of tools from others.
         .extension(Door::Mcp);
     if let Some(key) = caller.key {
         builder = builder.header(KEY_HEADER, key);
@@ -174,10 +174,10 @@ async fn ask(client: &ApiClient, request: ToolRequest) -> Result<Answer, NoAnswe
     Answer::of(status, &body)
 }
 
-/// Whether a server at the other end answers at all, and takes the key.
+/// Checks that the server answers and accepts the key.
 ///
 /// # Errors
-/// It cannot be reached, or does not take the key.
+/// The server cannot be reached, or does not accept the key.
 pub(crate) async fn check(client: &ApiClient) -> Result<(), String> {
     let asked = client
         .send(Method::GET, CHECKED_PATH, None, ANSWER_BYTES_MAX)

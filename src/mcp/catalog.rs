@@ -13,7 +13,7 @@ use toise_http::{openapi, resources};
 /// Maximum characters of the name of a table.
 const TABLE_NAME_CHARS_MAX: usize = 100;
 
-/// The tools, in the order of lists.
+/// The tools, in the order in which they are listed.
 pub(crate) static CATALOG: LazyLock<Vec<ServedTool>> = LazyLock::new(|| {
     let document = openapi::document(resources::endpoints());
     // A unit test checks that every tool has its operation.
@@ -25,7 +25,7 @@ pub(crate) static CATALOG: LazyLock<Vec<ServedTool>> = LazyLock::new(|| {
 
 /// A tool and how its calls are turned into requests.
 pub(crate) struct ServedTool {
-    /// What clients are told.
+    /// The tool as clients see it.
     pub tool: Tool,
     /// Method of the operation.
     pub method: Method,
@@ -37,13 +37,13 @@ pub(crate) struct ServedTool {
     pub has_body: bool,
     /// Where the arguments come from.
     pub arguments: Arguments,
-    /// Arguments that may be left out.
+    /// Default values of arguments.
     pub defaults: Map<String, Value>,
     /// Parts of the body that are always the same.
     pub fixed: Map<String, Value>,
 }
 
-/// The tool with a name.
+/// Returns the tool with a name.
 pub(crate) fn find(name: &str) -> Option<&'static ServedTool> {
     CATALOG.iter().find(|served| served.tool.name == name)
 }
@@ -84,7 +84,7 @@ impl ServedTool {
     }
 }
 
-/// Path, method and description of an operation.
+/// Returns path, method and description of an operation.
 fn operation<'d>(document: &'d Value, id: &str) -> Option<(&'d str, Method, &'d Value)> {
     let paths = document["paths"].as_object()?;
     paths.iter().find_map(|(path, methods)| {
@@ -96,7 +96,7 @@ fn operation<'d>(document: &'d Value, id: &str) -> Option<(&'d str, Method, &'d 
 }
 
 fn object_of(text: &str) -> Map<String, Value> {
-    // A unit test parses what the table of tools presets.
+    // A unit test checks that the presets of all tools parse.
     serde_json::from_str(text).unwrap_or_default()
 }
 
@@ -104,7 +104,7 @@ fn description(definition: &ToolDefinition, operation: &Value) -> String {
     let of = |name: &str| operation[name].as_str().unwrap_or_default();
     let parts = match (definition.arguments, definition.fixed) {
         (Arguments::OfTables, _) => ["", definition.note, ""],
-        // The operation describes formats that are not on offer.
+        // The operation describes formats that tools do not offer.
         (_, Fixed::Rows) => [of("summary"), definition.note, ""],
         (_, Fixed::Nothing) => [of("summary"), definition.note, of("description")],
     };
@@ -127,7 +127,8 @@ fn annotations(definition: &ToolDefinition) -> ToolAnnotations {
         .open_world(!reads)
 }
 
-/// The schema of the parameters of a path and a query, as one object. Headers are left out: no argument of a tool.
+/// Returns the schema of path and query parameters as one object. Headers are left out, because they are not arguments
+/// of tools.
 fn parameter_arguments(parameters: &[Value]) -> Map<String, Value> {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -169,7 +170,7 @@ fn table_arguments() -> Map<String, Value> {
     arguments
 }
 
-/// Takes what is fixed out of a schema, and what has a default out of what is required.
+/// Removes fixed parts from a schema, adds default values, and makes arguments with a default optional.
 fn preset(
     input: &mut Map<String, Value>,
     defaults: &Map<String, Value>,
@@ -205,7 +206,7 @@ fn path_parameters(parameters: &[Value]) -> Vec<(String, bool)> {
 mod tests {
     use super::*;
 
-    /// Maximum bytes of the description and the schemas of all tools together: they fill the context of a model.
+    /// Maximum bytes of the descriptions and schemas of all tools together, because they fill the context of a model.
     const LIST_BYTES_MAX: usize = 100_000;
 
     #[test]

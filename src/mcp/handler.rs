@@ -1,4 +1,4 @@
-//! The protocol: lists the tools and calls them. Keeps no state of its own between two messages.
+//! Implements the protocol: lists the tools and calls them. Keeps no state between two messages.
 
 use std::future::Future;
 
@@ -16,17 +16,17 @@ use crate::catalog::{self, CATALOG};
 use crate::request::request_of;
 use toise_service::admission::KEY_HEADER;
 
-/// What an agent is told first.
+/// The instructions that an agent receives first.
 const INSTRUCTIONS: &str = "French property data: homes for sale and to rent, recorded sales (DVF), energy diagnostics \
 (DPE), addresses, estimates and market indicators. Prices are in EUR, surfaces in m2, positions in degrees (WGS 84). Most \
 calls cost credits of the API key. Geocode an address first where a position or an INSEE code is asked for. An error names \
 the argument by its path and says what is allowed there: correct it and call again.";
 
-/// Answers the messages of one client.
+/// The handler of the messages of one client.
 #[derive(Clone)]
 pub(crate) struct ToolHandler {
     answering: Answering,
-    /// The key of callers that send none with their messages.
+    /// The key for messages that carry none.
     key: Option<HeaderValue>,
 }
 
@@ -59,7 +59,7 @@ impl ToolHandler {
         let answering = self.answering.answer(request, caller);
         tokio::select! {
             answer = answering => Ok(answer),
-            // Dropping the answer on its way stops its query, as a client does that hangs up.
+            // Dropping the pending answer stops its query, as when a client hangs up.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
         }
     }

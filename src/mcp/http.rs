@@ -1,12 +1,12 @@
-//! Streamable HTTP at `/mcp`, beside the service and on the same port.
+//! Streamable HTTP at `/mcp`, on the port of the service.
 //!
-//! There are no sessions: every message is a request of its own that carries the key, so any server behind a balancer
-//! may answer it. A message is checked for key, size and media type here, with the errors of the service. Each counts once
-//! against the rate of its key: a short call of a tool as the request that it stands for, so that an agent is told as a
-//! result that it is too fast, everything else here.
+//! There are no sessions: every message is a separate request that carries the key, so any server behind a balancer may
+//! answer it. This module checks key, size and media type of a message, with the errors of the service. Each message
+//! counts once against the rate of its key. A short tool call counts as the request that it makes, so that an agent
+//! above its rate gets a tool result that says so. All other messages are counted here.
 //!
-//! Web pages are refused (`Origin`), so that none can use the service of a machine that it only reaches through the
-//! browser of its visitor. Which host a request names does not matter: nothing is answered without a key.
+//! Requests of web pages (`Origin`) are refused, so that no page can use its visitor's browser to reach a service that
+//! it cannot reach itself. The host that a request names is not checked, because nothing is answered without a key.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,14 +44,14 @@ use toise_transport::request_line::{self, RequestLine};
 
 /// Path at which messages are taken.
 pub const PATH: &str = "/mcp";
-/// The message that calls a tool.
+/// The method of messages that call a tool.
 const CALL: &str = "tools/call";
-/// Messages up to this length are looked into before they are counted, bytes.
+/// Maximum bytes of a message that is parsed before it is counted.
 const SHORT_BYTES: usize = 16 << 10;
 
 type Reception = StreamableHttpService<ToolHandler, NeverSessionManager>;
 
-/// The service with `/mcp` beside it.
+/// Returns the filters of the service, with `/mcp` added.
 pub fn beside(app: &App) -> BoxedFilter<(warp::reply::Response,)> {
     let service = filters::service(app.clone());
     let handler = ToolHandler::new(Answering::Here(service.clone()), None);
@@ -62,7 +62,7 @@ pub fn beside(app: &App) -> BoxedFilter<(warp::reply::Response,)> {
         .enforce_origin_validation();
     let sessions = Arc::new(NeverSessionManager::default());
     let reception = Reception::new(move || Ok(handler.clone()), sessions, config);
-    // A filter clones what it holds for every request.
+    // A filter clones its captured values for every request.
     let (app, reception) = (Arc::new(app.clone()), Arc::new(reception));
     warp::path!("mcp")
         .and(filters::head())
@@ -155,7 +155,7 @@ fn log<B>(
         path: PATH,
         status,
         key_id: key.map(|key| key.key_id),
-        // Those of a tool are in the line of its own request.
+        // The log line of the tool's own request has its credits.
         credits: 0,
         duration,
     });
@@ -230,7 +230,7 @@ fn take_bearer(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether a message calls a tool in such a way that a request is made.
+/// Returns whether a message is a tool call that makes a request.
 fn stands_for_request(message: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Message {

@@ -1,7 +1,8 @@
-//! What the library of the protocol refuses by itself: it answers with a plain text, and every error of the service has
-//! one form, `{"error": {"message", "code"}}`.
+//! Converts refusals of the protocol's library from plain text to the error form of the service:
+//! `{"error": {"message", "code"}}`.
 //!
-//! Errors of JSON-RPC have `error` with a message and a code too, and the identifier of their message: they stay.
+//! JSON-RPC errors are left unchanged: they also have `error` with a message and a code, and the identifier of their
+//! message.
 
 use std::convert::Infallible;
 
@@ -18,19 +19,19 @@ use toise_service::error::ApiError;
 
 /// The methods of [`super::http::PATH`].
 const METHODS: &str = "POST";
-/// What a client must be ready to read.
+/// The error message for an `Accept` header that lacks a media type.
 const ACCEPT_RULE: &str = "accept: must name application/json and text/event-stream";
 /// Media type of errors.
 const JSON: &str = "application/json";
 
-/// Whether a response is a refusal in plain text.
+/// Returns whether a response is a refusal in plain text.
 pub(crate) fn is_in_text<B>(response: &Response<B>) -> bool {
     let media_type = response.headers().get(CONTENT_TYPE);
     let is_json = media_type.is_some_and(|media_type| media_type.as_bytes() == JSON.as_bytes());
     !is_json && (response.status().is_client_error() || response.status().is_server_error())
 }
 
-/// The refusal in the form of the service's errors.
+/// Converts a refusal to the error form of the service.
 pub(crate) async fn in_json(
     refusal: Response<BoxBody<Bytes, Infallible>>,
     request_id: Uuid,
@@ -49,7 +50,7 @@ pub(crate) async fn in_json(
             return error_response(&ApiError::internal(text), request_id);
         }
         StatusCode::NOT_ACCEPTABLE => (StatusCode::NOT_ACCEPTABLE, 10007, ACCEPT_RULE.to_owned()),
-        // The media type was checked before: what the library cannot read is the message.
+        // The media type was checked before, so the library could not read the message itself.
         StatusCode::UNSUPPORTED_MEDIA_TYPE => {
             let message = format!("body: must be a message of the protocol: {text}");
             (StatusCode::BAD_REQUEST, 10002, message)

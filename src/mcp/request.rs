@@ -1,7 +1,7 @@
-//! From the arguments of a tool to the request of its operation.
+//! Turns the arguments of a tool into the request of its operation.
 //!
-//! What the operation checks itself is left to it; here is only checked what would lead elsewhere: an argument the tool
-//! does not have, and a value that cannot be part of a path or a query.
+//! The operation validates its arguments itself. This module refuses only what would make a different request: an
+//! argument that the tool does not have, and a value that cannot be part of a path or a query.
 
 use bytes::Bytes;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -24,16 +24,16 @@ pub struct ToolRequest {
     pub body: Option<Bytes>,
 }
 
-/// The request that a call stands for.
+/// Returns the request that a call stands for.
 ///
 /// # Errors
-/// An argument that the tool does not have, that is missing in the path, or cannot be written there.
+/// An argument is unknown to the tool, is missing in the path, or cannot be written in the path or query.
 pub(crate) fn request_of(
     served: &ServedTool,
     mut arguments: Map<String, Value>,
 ) -> Result<ToolRequest, Fault> {
     refuse_unknown(served, &arguments)?;
-    // Models write a null for what they do not give.
+    // Models send null for arguments that they do not give.
     arguments.retain(|_, value| !value.is_null());
     for (name, value) in &served.defaults {
         arguments
@@ -45,7 +45,7 @@ pub(crate) fn request_of(
         let value = arguments.shift_remove(name);
         let value = value.ok_or_else(|| Fault::new(name, "is required"))?;
         let text = value.as_str().unwrap_or_default();
-        // Anything else could be the name of another path.
+        // Any other text could name a different endpoint.
         if text.is_empty() || (*is_uuid && Uuid::try_parse(text).is_err()) {
             return Err(Fault::new(name, "must be a UUID"));
         }
@@ -93,7 +93,7 @@ fn refuse_unknown(served: &ServedTool, arguments: &Map<String, Value>) -> Result
     }
 }
 
-/// The body of a query that describes one table, or all.
+/// Returns the body of a query that describes one table, or all.
 fn tables_body(arguments: &Map<String, Value>) -> Result<Map<String, Value>, Fault> {
     let table = match arguments.get("table") {
         None => "",
@@ -107,7 +107,7 @@ fn tables_body(arguments: &Map<String, Value>) -> Result<Map<String, Value>, Fau
     Ok(body)
 }
 
-/// A value of a query as text.
+/// Returns a value of a query as text.
 fn scalar(name: &str, value: &Value) -> Result<String, Fault> {
     match value {
         Value::String(text) => Ok(text.clone()),

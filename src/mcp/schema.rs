@@ -1,25 +1,25 @@
-//! JSON schemas of arguments and results, cut from the OpenAPI document so that each stands on its own.
+//! JSON schemas of arguments and results, cut from the OpenAPI document so that each is self-contained.
 //!
-//! Clients hand the schemas of all tools to a model at once, so their length counts: a component that another tool
-//! already describes is named instead of repeated, and what is deep inside a result is left open.
+//! Clients pass the schemas of all tools to a model at once, so their length matters. A component that another tool
+//! already describes is named instead of repeated, and deep parts of a result are left open.
 
 use serde_json::{Map, Value, json};
 
 /// Maximum bytes of the schema of a result; deeper parts are left open until it fits.
 pub(crate) const OUTPUT_BYTES_MAX: usize = 8 * 1024;
-/// How deep references within a result are followed at most.
+/// Maximum depth to which references within a result are followed.
 const DEPTH_MAX: usize = 6;
 /// Prefix of references in the document.
 const COMPONENTS: &str = "#/components/schemas/";
 
-/// The component of the filter of properties, the longest of all, and the tool that describes it.
+/// The component of the property filter, the longest of all, and the tool that describes it.
 const FILTER: (&str, &str) = ("FilterProperty", "search_properties");
 
 /// The component schemas of the document.
 pub(crate) struct Components<'d>(pub &'d Map<String, Value>);
 
 impl Components<'_> {
-    /// A schema with the components it refers to, under `$defs`.
+    /// Returns a schema with the components it refers to, under `$defs`.
     pub fn complete(&self, schema: &Value, tool: &str) -> Map<String, Value> {
         let mut definitions = Map::new();
         let mut whole = self.adopt(self.target(schema), tool, &mut definitions);
@@ -29,8 +29,8 @@ impl Components<'_> {
         into_object(whole)
     }
 
-    /// A schema of at most [`OUTPUT_BYTES_MAX`] bytes; what is too deep is left open. `None` unless it describes an
-    /// object, as the protocol demands.
+    /// Returns a schema cut to at most [`OUTPUT_BYTES_MAX`] bytes; parts that are too deep are left open. `None` if it
+    /// does not describe an object, as the protocol demands, or cannot be cut that short.
     pub fn bounded(&self, schema: &Value) -> Option<Map<String, Value>> {
         let schema = self.target(schema);
         if schema["type"] != "object" {
@@ -43,19 +43,19 @@ impl Components<'_> {
             .map(into_object)
     }
 
-    /// The schema itself, or the component that it refers to.
+    /// Returns the schema itself, or the component that it refers to.
     fn target<'s>(&'s self, schema: &'s Value) -> &'s Value {
         self.referred(schema)
             .map_or(schema, |(_, component)| component)
     }
 
-    /// Name and schema of the component that a reference names.
+    /// Returns name and schema of the component that a reference names.
     fn referred<'s>(&'s self, schema: &'s Value) -> Option<(&'s str, &'s Value)> {
         let name = schema.get("$ref")?.as_str()?.strip_prefix(COMPONENTS)?;
         Some((name, self.0.get(name)?))
     }
 
-    /// Copies a schema, and each component on the way once into the definitions.
+    /// Copies a schema, and copies each component that it refers to once into the definitions.
     fn adopt(&self, schema: &Value, tool: &str, definitions: &mut Map<String, Value>) -> Value {
         if let Some((name, component)) = self.referred(schema) {
             if name == FILTER.0 && tool != FILTER.1 {
@@ -66,7 +66,7 @@ impl Components<'_> {
                 return json!({"type": "object", "description": place});
             }
             if !definitions.contains_key(name) {
-                // Entered before its own references, which may lead back to it.
+                // Inserted before its own references are followed, because they may lead back to it.
                 definitions.insert(name.to_owned(), Value::Null);
                 let adopted = self.adopt(component, tool, definitions);
                 definitions.insert(name.to_owned(), adopted);
@@ -78,7 +78,7 @@ impl Components<'_> {
         map_parts(schema, |part| self.adopt(part, tool, definitions))
     }
 
-    /// Copies a schema with its components in place, down to a depth.
+    /// Copies a schema with its components inlined, down to a depth.
     fn cut(&self, schema: &Value, depth: usize) -> Value {
         match self.referred(schema) {
             Some((_, component)) if depth == 0 => match component.get("type") {
@@ -91,7 +91,7 @@ impl Components<'_> {
     }
 }
 
-/// Copies a value, with its parts changed.
+/// Copies a value and applies `change` to each of its parts.
 fn map_parts(value: &Value, mut change: impl FnMut(&Value) -> Value) -> Value {
     match value {
         Value::Object(parts) => parts

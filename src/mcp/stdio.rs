@@ -1,4 +1,4 @@
-//! Standard input and output: one agent, which started this process and may do what its operator may.
+//! The protocol over standard input and output, for one agent that started this process and has its operator's rights.
 //!
 //! Messages are lines of JSON. Standard output carries nothing else; log lines go to standard error.
 
@@ -13,7 +13,8 @@ use toise_http::filters;
 use toise_net::api_client::{ApiClient, Error};
 use toise_service::App;
 
-/// Maximum bytes of a message; a longer one is dropped with a log line, since its identifier is not read.
+/// Maximum bytes of a message. A longer one is dropped with a log line and not answered, since its identifier is not
+/// read.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Errors of the exchange with an agent.
@@ -22,10 +23,10 @@ pub enum StdioError {
     /// The key of this process cannot be sent.
     #[error("the key is not visible ASCII")]
     Key,
-    /// The server cannot be reached, or does not take the key.
+    /// The server cannot be reached, or does not accept the key.
     #[error("{0}")]
     Server(String),
-    /// The agent did not begin as the protocol says.
+    /// The agent did not initialize as the protocol demands.
     #[error("the agent did not initialize: {0}")]
     Initialize(#[from] Box<ServerInitializeError>),
     /// A bug made the exchange panic.
@@ -33,20 +34,20 @@ pub enum StdioError {
     Ended(#[from] tokio::task::JoinError),
 }
 
-/// Serves an agent from the service of this process, with a key of its own, until the agent closes standard input.
+/// Serves an agent from the service of this process, with this key, until the agent closes standard input.
 ///
 /// # Errors
-/// The agent does not speak the protocol.
+/// The key is not visible ASCII, or the agent does not speak the protocol.
 pub async fn serve_here(app: &App, key: &str) -> Result<(), StdioError> {
     let key = HeaderValue::from_str(key).map_err(|_| StdioError::Key)?;
     let answering = Answering::Here(filters::service(app.clone()));
     exchange(ToolHandler::new(answering, Some(key))).await
 }
 
-/// Serves an agent from a server, with the key of a client, until the agent closes standard input.
+/// Serves an agent through a server, with this key, until the agent closes standard input.
 ///
 /// # Errors
-/// The server cannot be reached or does not take the key, or the agent does not speak the protocol.
+/// The server cannot be reached or does not accept the key, or the agent does not speak the protocol.
 pub async fn serve_remote(url: &str, key: &str) -> Result<(), StdioError> {
     let client = ApiClient::new(url, key);
     let client = client.map_err(|error: Error| StdioError::Server(error.to_string()))?;
@@ -62,7 +63,7 @@ async fn exchange(handler: ToolHandler) -> Result<(), StdioError> {
         AsyncRwTransport::new_server(input, output).with_max_line_length(MESSAGE_BYTES_MAX);
     let running = match handler.serve(transport).await {
         Ok(running) => running,
-        // Closed before the first message: an agent that only looked whether the command runs.
+        // Closed before the first message: the agent only checked that the command runs.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(Box::new(error).into()),
     };

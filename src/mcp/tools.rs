@@ -10,7 +10,7 @@ pub(crate) const SQL_ROWS_MAX: usize = 1_000;
 /// Maximum bytes of the answer to a query.
 const SQL_BYTES_MAX: usize = 1024 * 1024;
 
-/// What a call changes.
+/// The effect of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Nothing.
@@ -19,7 +19,7 @@ pub(crate) enum Effect {
     Creates,
 }
 
-/// Where the arguments come from.
+/// The source of a tool's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arguments {
     /// The parameters and the body of the operation.
@@ -28,7 +28,7 @@ pub(crate) enum Arguments {
     OfTables,
 }
 
-/// Parts of the body that are always the same and cannot be given.
+/// Parts of the body that are always the same and cannot be set by arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fixed {
     /// None.
@@ -38,7 +38,7 @@ pub(crate) enum Fixed {
 }
 
 impl Fixed {
-    /// The parts, by name.
+    /// Returns the parts, by name.
     pub fn parts(self) -> Map<String, Value> {
         let mut parts = Map::new();
         if self == Self::Rows {
@@ -51,7 +51,7 @@ impl Fixed {
     }
 }
 
-/// A tool.
+/// The definition of a tool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ToolDefinition {
     /// Its name.
@@ -62,17 +62,17 @@ pub(crate) struct ToolDefinition {
     pub operation: &'static str,
     /// What an agent should know, in addition to summary and description of the operation.
     pub note: &'static str,
-    /// What a call changes.
+    /// The effect of a call.
     pub effect: Effect,
     /// Where its arguments come from.
     pub arguments: Arguments,
-    /// Arguments that may be left out, with their values: a JSON object.
+    /// Default values of arguments: a JSON object.
     pub defaults: &'static str,
     /// Parts of the body that are always the same.
     pub fixed: Fixed,
 }
 
-/// Most tools: what reads, with the arguments of its operation and nothing preset.
+/// The base of most tools: it reads, takes the arguments of its operation, and presets nothing.
 const READING: ToolDefinition = ToolDefinition {
     name: "",
     title: "",
@@ -84,7 +84,7 @@ const READING: ToolDefinition = ToolDefinition {
     fixed: Fixed::Nothing,
 };
 
-/// All tools, in the order of lists.
+/// All tools, in the order in which they are listed.
 pub(crate) const TOOLS: [ToolDefinition; 14] = [
     ToolDefinition {
         name: "search_properties",

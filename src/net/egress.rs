@@ -51,7 +51,7 @@ pub enum UrlRefusal {
     #[error("must begin with https://")]
     NotHttps,
     /// It contains a user name or a password.
-    #[error("must not carry a user name or password")]
+    #[error("must not contain a user name or password")]
     Credentials,
     /// Its port is 0.
     #[error("must not name port 0")]

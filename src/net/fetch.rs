@@ -406,7 +406,7 @@ async fn read_body(
     while let Some(chunk) = body.next().await {
         let chunk = chunk.map_err(|error| {
             FetchFailure::transient(format!(
-                "the connection broke off while reading the page: {}",
+                "the connection was lost while reading the page: {}",
                 causes(&error)
             ))
         })?;

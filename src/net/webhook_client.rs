@@ -53,13 +53,13 @@ pub enum PostFailure {
     #[error("no connection within {} s", CONNECT_TIMEOUT.as_secs())]
     ConnectTimeout,
     /// The request could not be sent within the time limit.
-    #[error("the request was not taken within {} s", UPLOAD_TIMEOUT.as_secs())]
+    #[error("the request was not accepted within {} s", UPLOAD_TIMEOUT.as_secs())]
     UploadTimeout,
     /// The request was sent and no response came within the time limit.
     #[error("no answer within {} s", ANSWER_TIMEOUT.as_secs())]
     AnswerTimeout,
     /// The connection broke off.
-    #[error("the connection broke off: {0}")]
+    #[error("the connection was lost: {0}")]
     Broken(String),
 }
 
@@ -212,7 +212,7 @@ fn send_failure(error: Option<reqwest::Error>) -> PostFailure {
             Some(refused) => PostFailure::Refused(refused),
             None => PostFailure::Connect(causes(&error)),
         },
-        None => PostFailure::Broken("answered before the request went out".into()),
+        None => PostFailure::Broken("answered before the request was sent".into()),
     }
 }
 

@@ -72,7 +72,7 @@ impl MatchScore {
         let request = parse_match(self.dataset, &body).map_err(|found| fault(found.to_string()))?;
         if request.address.is_some() {
             return Err(fault(format!(
-                "{ADDRESS_PATH}: is not taken here; give location"
+                "{ADDRESS_PATH}: is not accepted here; give location"
             )));
         }
         Ok(Scorer::new(self.dataset, &request))

@@ -259,8 +259,8 @@ impl ImportReport {
                 "import addresses of {names} first (toise import ban --departments {codes}), then these files again"
             ),
             _ => format!(
-                "the others have no address that is certain among those imported; if addresses of {names} are not all \
-                 imported, import them and then these files again"
+                "the others match no imported address with certainty; if addresses of {names} are not all imported, \
+                 import them and then these files again"
             ),
         };
         Some(format!(
@@ -289,9 +289,9 @@ impl ImportReport {
         line("files", self.files.len().to_string());
         line("rows read", self.rows_read.to_string());
         line("rows kept", self.rows_kept.to_string());
-        line("rows not asked for", self.rows_not_asked_for.to_string());
+        line("rows not selected", self.rows_not_asked_for.to_string());
         line("rows rejected", self.rows_rejected().to_string());
-        line("records made", self.records.to_string());
+        line("records created", self.records.to_string());
         if self.placed > 0 {
             line("placed by their address", self.placed.to_string());
         }

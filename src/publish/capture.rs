@@ -174,7 +174,7 @@ fn link_named(
     settled(&from, &to, CURRENT, |text| {
         let files = named(&from, text).ok_or_else(|| Error::Damaged {
             path: from.join(CURRENT),
-            reason: "it names nothing that is there".into(),
+            reason: "it names nothing that exists".into(),
         })?;
         link_all(&from, &to, files)?;
         write(&to.join(CURRENT), text)
@@ -221,7 +221,7 @@ fn link_texts(data: &Path, root: &Path) -> Result<()> {
     settled(&from, &to, TEXT_LISTS[0], |text| {
         let segments = text_segments(text).ok_or_else(|| Error::Damaged {
             path: from.join(TEXT_LISTS[0]),
-            reason: "it is no list of segments".into(),
+            reason: "it is not a list of segments".into(),
         })?;
         let is_named = |name: &String| {
             let stem = name.split('.').next().unwrap_or_default();

@@ -77,7 +77,7 @@ pub fn follow(
             pause = match turn(&mut replica, &store, &mut user, &runtime) {
                 Ok(()) => POLL_EVERY,
                 Err(error) => {
-                    tracing::error!(%error, "cannot go over to the newest snapshot; the former one stays");
+                    tracing::error!(%error, "cannot switch to the newest snapshot; keeping the previous one");
                     (pause * 2).min(POLL_MAX)
                 }
             };
@@ -104,7 +104,7 @@ fn turn(
         && !user.uses(installed)
     {
         user.go_over(installed)?;
-        tracing::info!(number = installed.number, "gone over to the snapshot");
+        tracing::info!(number = installed.number, "switched to the snapshot");
     }
     Ok(())
 }

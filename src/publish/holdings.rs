@@ -179,7 +179,7 @@ impl RemoteSpans {
                 return;
             };
             if let Err(error) = partial::punch(path) {
-                tracing::warn!(file = %path.display(), %error, "cannot give back the space of a file");
+                tracing::warn!(file = %path.display(), %error, "cannot free the space of a file");
             }
             total -= *bytes;
             *bytes = 0;

@@ -138,7 +138,7 @@ impl Manifest {
             }
         }
         if let Some(content) = manifest.contents().find(|content| !is_digest(content)) {
-            let reason = format!("names {:?}, which is no digest", content.blake3);
+            let reason = format!("names {:?}, which is not a digest", content.blake3);
             return Err(unreadable(reason));
         }
         Ok(manifest)
@@ -202,7 +202,7 @@ impl Pointer {
         if is_digest(&pointer.manifest) && pointer.manifest.bytes <= MANIFEST_BYTES_MAX {
             Ok(pointer)
         } else {
-            Err(unreadable("names no manifest".into()))
+            Err(unreadable("does not name a manifest".into()))
         }
     }
 }

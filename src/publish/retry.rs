@@ -62,7 +62,7 @@ impl RetryPolicy {
             if attempts >= self.attempts_max {
                 return Err(error);
             }
-            tracing::debug!(%error, attempts, "request to the object store is repeated");
+            tracing::debug!(%error, attempts, "retrying a request to the object store");
             tokio::time::sleep(self.backoff(attempts)).await;
             attempts += 1;
         }

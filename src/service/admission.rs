@@ -1,7 +1,8 @@
-//! The gate of every call, whatever its way in: authenticates the key, checks network and scope, applies rate and quota.
+//! Admits every call, over HTTP, Flight SQL or MCP: authenticates the key, checks network and scope, applies rate and
+//! quota.
 //!
-//! A call without a valid key counts against the rate of its client address ([`super::address_rates`]); a call with a valid
-//! key counts against the rate of the key.
+//! A call without a valid key counts against the rate of its client address ([`super::address_rates`]); a call with a
+//! valid key counts against the rate of the key.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ const NO_KEY: &str = "is required, or the same key as bearer token in authorizat
 /// The message for a call with an invalid key.
 const INVALID_KEY: &str = "must be a key that is known, not revoked and not expired";
 
-/// Who may call an endpoint.
+/// The callers that an endpoint accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Anyone, without a key.
@@ -35,7 +36,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// A key granted the scope, or the endpoint by name.
+    /// Returns the access for keys granted the scope, or the endpoint by name.
     ///
     /// In a constant, a name that cannot be granted ([`toise_accounts::grants::ENDPOINTS`]) is a compile error.
     pub const fn scoped(scope: Scope, grant: &'static str) -> Self {
@@ -56,7 +57,7 @@ pub enum Counting {
     As(Consumption),
 }
 
-/// The caller, as the way in sees it.
+/// The key and address of a caller, as found by HTTP, Flight SQL or MCP.
 #[derive(Clone, Copy, Debug)]
 pub struct Caller<'c> {
     /// The text of the key; `None` if the call has none.
@@ -65,14 +66,15 @@ pub struct Caller<'c> {
     pub address: Option<IpAddr>,
 }
 
-/// The rules that a call is admitted by.
+/// The rules for admitting a call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallRules {
     /// Who may make it.
     pub access: Access,
     /// Its consumption type; a counted call reserves a place in the quota of its key.
     pub counting: Counting,
-    /// Whether it counts against the rate of its key now. A message of MCP counts as the request that it makes.
+    /// Whether admission counts the call against the rate of its key. MCP does not count its messages here but later: a
+    /// tool call as the request that it makes.
     pub counts_against_rate: bool,
 }
 
@@ -85,7 +87,7 @@ impl CallRules {
     };
 }
 
-/// A call that may be made.
+/// An admitted call.
 #[derive(Debug)]
 pub struct Admitted {
     /// The key.
@@ -98,11 +100,11 @@ pub struct Admitted {
 /// A call that was refused.
 #[derive(Debug)]
 pub struct Refused {
-    /// Why.
+    /// The reason.
     pub error: ApiError,
     /// The key, if it is valid.
     pub key: Option<Arc<KeyRecord>>,
-    /// The rate of the key, or else of the client address.
+    /// The rate of the key, or of the client address if there is no valid key.
     pub rate: Option<RateState>,
 }
 
@@ -145,8 +147,8 @@ impl Admitted {
 /// Admits a call with a key.
 ///
 /// # Errors
-/// The call has no valid key; the key may not be used from this address, or lacks the scope, or has exceeded its rate. An
-/// exceeded quota is an error of [`Admitted::take_reservation`].
+/// The call has no valid key; the key may not be used from this address, or lacks the scope, or has exceeded its rate.
+/// An exceeded quota is an error of [`Admitted::take_reservation`].
 pub async fn admit(app: &App, caller: Caller<'_>, rules: CallRules) -> Result<Admitted, Refused> {
     let key = authenticate(app, caller).await?;
     let meter = app.access.meters.of(key.key_id, key.allowance);
@@ -156,7 +158,7 @@ pub async fn admit(app: &App, caller: Caller<'_>, rules: CallRules) -> Result<Ad
         rate: Some(meter.rate()),
     };
     if !key.may_come_from(caller.address) {
-        // Counts against the address: whoever has stolen a key must not use up the rate of its owner.
+        // Counts against the address, because a stolen key must not use up the rate of its owner.
         count_against_address(app, caller.address)
             .map_err(|by_address| refused(by_address.error))?;
         return Err(refused(ApiError::WrongAddress));
@@ -188,7 +190,7 @@ pub fn admit_public(app: &App, address: Option<IpAddr>) -> Result<(), Refused> {
     count_against_address(app, address).map(drop)
 }
 
-/// Returns the valid key with this text, if there is one.
+/// Returns the valid key of a caller.
 ///
 /// # Errors
 /// The text is not a valid key; the store cannot be read. The attempt counts against the rate of the client address.

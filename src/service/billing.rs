@@ -1,4 +1,4 @@
-//! What calls cost: the one place that reserves quota and spends credits, for every way in.
+//! Billing of calls: the only place that reserves quota and spends credits, for HTTP, Flight SQL and MCP.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(crate) async fn reserve(
     })
 }
 
-/// Returns the ledger entry of a call that counts.
+/// Returns the ledger entry of a counted call.
 pub fn ledger_entry(
     app: &App,
     key: &KeyRecord,

@@ -1,17 +1,19 @@
-//! How the console's page is served: its content security policy, its base map, and whether its cookie is `Secure`.
+//! Settings for serving the console's page: its content security policy, its base map, and whether its cookie is
+//! `Secure`.
 
 use url::Url;
 use warp::http::header::HeaderValue;
 
 use crate::settings::{ConsoleSettings, ServerSettings};
 
-/// What the page may load: its own files, the tiles, and images that the map makes. No script and no style in the page
-/// itself; MapLibre and uPlot place what they draw by styles of elements, which scripts may set.
+/// The content security policy. The page may load its own files, the tiles, and images that the map creates. Inline
+/// scripts and styles are forbidden; MapLibre and uPlot position what they draw by the styles of elements, which
+/// scripts may set.
 const POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; \
     img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// Sources of the policy that the origin of a base map is added to.
+/// Directives of the policy to which the origin of a base map is added.
 const MAP_SOURCES: [&str; 2] = ["img-src 'self'", "connect-src 'self'"];
-/// What an address of raster tiles has, and one of a style has not.
+/// Placeholders that an address of raster tiles has, and the address of a style does not have.
 const TILE_PARTS: [&str; 3] = ["{z}", "{x}", "{y}"];
 
 /// A base map of another service.
@@ -19,17 +21,17 @@ const TILE_PARTS: [&str; 3] = ["{z}", "{x}", "{y}"];
 pub struct BaseMap {
     /// Address of raster tiles, with `{z}`, `{x}` and `{y}`, or of a style.
     pub address: String,
-    /// Whose map it is.
+    /// Attribution of the map.
     pub attribution: String,
     /// Scheme, host and port of the address.
     origin: String,
 }
 
 impl BaseMap {
-    /// Reads an address; `None` if no map can be there.
+    /// Parses an address; `None` if it cannot be the address of a map.
     pub fn parse(address: &str, attribution: &str) -> Option<Self> {
         let url = Url::parse(address).ok()?;
-        // What a policy would take for a pattern or the end of its rule, such as * and ;, is no part of a host's name.
+        // Refuses hosts with characters that a policy reads as a pattern or as the end of a directive, such as * and ;.
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._:[]".contains(letter);
         let is_host = url
             .host_str()
@@ -49,10 +51,10 @@ impl BaseMap {
     }
 }
 
-/// How the page is served.
+/// The settings with which the page is served.
 #[derive(Clone, Debug)]
 pub struct ConsolePage {
-    /// Its base map, if it has one of another service.
+    /// Its base map, if another service provides one.
     pub base_map: Option<BaseMap>,
     /// Its content security policy.
     pub policy: HeaderValue,
@@ -61,7 +63,7 @@ pub struct ConsolePage {
 }
 
 impl ConsolePage {
-    /// The page of a configuration.
+    /// Returns the page settings of a configuration.
     pub fn new(console: &ConsoleSettings, server: &ServerSettings) -> Self {
         let base_map = BaseMap::parse(&console.base_map, &console.attribution);
         let mut policy = POLICY.to_owned();
@@ -73,7 +75,7 @@ impl ConsolePage {
         let policy = HeaderValue::from_str(&policy);
         Self {
             base_map,
-            // The serialised origin of an address has visible ASCII characters only.
+            // The serialised origin of an address consists of visible ASCII characters.
             policy: policy.unwrap_or(HeaderValue::from_static(POLICY)),
             has_secure_cookie: console.behind_tls || server.tls_files().is_some(),
         }

@@ -1,8 +1,8 @@
-//! The state of the running service and the one gate that admits calls, for every way in: HTTP, Flight SQL and MCP.
+//! The state of the running service and the one gate that admits calls, over HTTP, Flight SQL and MCP.
 //!
-//! [`App`] is what all calls share, in a few groups. [`admission::admit`] authenticates a call, checks network, scope, rate
-//! and quota, and returns an [`admission::Admitted`]. [`billing`] spends the credits of a call. [`error::ApiError`] is every
-//! error that a client can receive.
+//! [`App`] holds the state that all calls share, in a few groups. [`admission::admit`] authenticates a call, checks
+//! network, scope, rate and quota, and returns an [`admission::Admitted`]. [`billing`] spends the credits of a call.
+//! [`error::ApiError`] is every error that a client can receive.
 
 #![forbid(unsafe_code)]
 

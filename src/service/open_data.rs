@@ -1,4 +1,4 @@
-//! The open-data tables as the service sees them.
+//! The interface through which the service queries the open-data tables.
 
 use std::error::Error;
 
@@ -7,7 +7,7 @@ use toise_opendata::{
     Dataset, DatasetSearchRequest, MatchAnswer, MatchRequest, OpenData, SearchAnswer,
 };
 
-/// Why a query failed: always an internal failure, since requests are valid when they arrive.
+/// The error of a query. It is always an internal failure, since requests are validated before.
 pub type AnswerError = Box<dyn Error + Send + Sync>;
 
 /// Runs open-data queries: on the tables of the lake, or on rows in memory in tests.

@@ -1,6 +1,6 @@
 //! Whether the service accepts requests: its phase, its workers, and what keeps it from working.
 //!
-//! Asking costs an uncontended lock and a look at each of some twenty workers.
+//! A check costs an uncontended lock and a look at each of about twenty workers.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 
 use toise_base::supervise::Supervisor;
 
-/// Whether the service accepts requests, as reported by `/healthz`. It begins as starting. A service with a dead
-/// worker is never ready; one with a worker that hangs or with an obstacle is not ready while that lasts. Cheap to clone.
+/// The readiness of the service, as reported by `/healthz`. It begins as starting. A service with a dead worker
+/// is never ready; one with a worker that hangs or with an obstacle is not ready while that lasts. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     phase: Arc<AtomicU8>,
@@ -20,14 +20,14 @@ pub struct Readiness {
     supervisor: Supervisor,
 }
 
-/// Why a service is not ready that has no obstacle.
+/// The reason why a service without an obstacle is not ready.
 pub(crate) const STARTING_OR_DRAINING: &str = "starting or draining";
 
 const READY: u8 = 1;
 const DRAINING: u8 = 2;
 
 impl Readiness {
-    /// The readiness of a service with these workers.
+    /// Returns the readiness of a service with these workers.
     pub fn of(supervisor: &Supervisor) -> Self {
         Self {
             phase: Arc::default(),
@@ -36,7 +36,7 @@ impl Readiness {
         }
     }
 
-    /// The workers it depends on.
+    /// Returns the workers that the service depends on.
     pub fn supervisor(&self) -> &Supervisor {
         &self.supervisor
     }
@@ -52,17 +52,18 @@ impl Readiness {
         self.phase.store(DRAINING, Ordering::Release);
     }
 
-    /// Sets what keeps the service from working, until it is set to `None`.
+    /// Sets what keeps the service from working; `None` removes it.
     pub fn set_obstacle(&self, obstacle: Option<String>) {
         *self.obstacle.lock() = obstacle;
     }
 
-    /// Whether it is neither starting nor draining, all workers are alive, none hangs and nothing keeps it from working.
+    /// Returns whether the service is neither starting nor draining, all workers are alive, none hangs and nothing
+    /// keeps it from working.
     pub fn is_ready(&self) -> bool {
         self.refusal().is_none()
     }
 
-    /// Why it is not ready; `None` if it is.
+    /// Returns why the service is not ready; `None` if it is.
     pub fn refusal(&self) -> Option<Cow<'static, str>> {
         if self.phase.load(Ordering::Acquire) != READY || !self.supervisor.is_well() {
             return Some(STARTING_OR_DRAINING.into());
@@ -70,7 +71,7 @@ impl Readiness {
         self.obstacle().map(Cow::Owned)
     }
 
-    /// What keeps a service that lives from working: workers that hang, or what was set.
+    /// Returns the obstacle of a service that is alive: workers that hang, or else the one that was set.
     pub fn obstacle(&self) -> Option<String> {
         let hung = self.supervisor.hung();
         if !hung.is_empty() {

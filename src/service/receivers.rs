@@ -15,7 +15,8 @@ use toise_net::resolver::CHECKS_MAX;
 
 /// Maximum concurrent look-ups of one call: half of the maximum of all calls together.
 const LOOKUPS_PER_CALL_MAX: usize = CHECKS_MAX / 2;
-/// Maximum time for all look-ups of a call; an address not resolved by then counts as a name that does not resolve.
+/// Maximum time for all look-ups of a call; an address that is not resolved in time counts as one that does not
+/// resolve.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Checks addresses of receivers. Cheap to clone.
@@ -25,17 +26,17 @@ pub struct ReceiverChecker {
 }
 
 impl ReceiverChecker {
-    /// A checker that allows what an egress guard allows.
+    /// Returns a checker that allows what an egress guard allows.
     pub fn new(gate: EgressGuard) -> Self {
         Self { gate }
     }
 
-    /// The egress guard, for code that calls the address.
+    /// Returns the egress guard, for code that calls the address.
     pub fn gate(&self) -> &EgressGuard {
         &self.gate
     }
 
-    /// The addresses that may not be called, with the reason.
+    /// Returns the addresses that may not be called, with the reason.
     pub async fn refused(&self, urls: HashSet<String>) -> HashMap<String, UrlRefusal> {
         self.refused_by(urls, Instant::now() + CALL_TIMEOUT).await
     }
@@ -78,7 +79,7 @@ mod tests {
         let held = Arc::new(Mutex::new(held));
         let gate = EgressGuard::asking(AllowedHosts::default(), move |name| {
             if name.starts_with("silent") {
-                // Until the other end is dropped.
+                // Blocks until the other end is dropped.
                 let _ = held.lock().unwrap().recv();
             }
             Ok(vec![[93, 184, 216, 34].into()])

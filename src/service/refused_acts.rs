@@ -1,5 +1,5 @@
-//! What valid keys tried on operators' endpoints and may not do: how much of it is in the audit log, so that no key floods it.
-//! Attempts past a bound are counted, and their number is told with the key's next entry.
+//! Limits how many refused attempts of valid keys on operators' endpoints enter the audit log, so that no key floods
+//! it. Further attempts are counted, and the next entry of the key states their number.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,28 +8,29 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-/// Refused attempts of a key that are entries, per [`REFUSALS_EVERY`]; the others are only counted.
+/// Maximum refused attempts of a key that become entries in [`REFUSALS_EVERY`]; the others are only counted.
 const REFUSALS_MAX: u32 = 20;
-/// Time after which a key's refused attempts are entries again.
+/// Time after which refused attempts of a key become entries again.
 const REFUSALS_EVERY: Duration = Duration::from_secs(3_600);
-/// Maximum keys whose refused attempts are counted apart; those of all others are counted as one key's.
+/// Maximum keys that are counted separately; the attempts of all other keys are counted as those of one key.
 const KEYS_MAX: usize = 10_000;
 
-/// Refused attempts of keys. Cheap to clone.
+/// The counts of refused attempts, by key. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct RefusedActs(Arc<Mutex<HashMap<Uuid, Refusals>>>);
 
-/// Those of a key.
+/// The refused attempts of one key.
 #[derive(Clone, Copy, Debug)]
 struct Refusals {
-    /// Since when they are counted, monotonic time.
+    /// When the current period began, monotonic time.
     since: Duration,
     listed: u32,
     unlisted: u64,
 }
 
 impl RefusedActs {
-    /// Counts an attempt at `now`, a monotonic time. If it is to be an entry, returns how many before it are none.
+    /// Counts an attempt at `now`, a monotonic time. If the attempt becomes an entry, returns how many before it did
+    /// not.
     pub fn count(&self, key_id: Uuid, now: Duration) -> Option<u64> {
         let mut keys = self.0.lock();
         let is_full = keys.len() >= KEYS_MAX && !keys.contains_key(&key_id);

@@ -1,9 +1,9 @@
-//! Sessions of the console: a browser that showed a key once is known by a cookie, for a while.
+//! Sessions of the console: a browser that sent a key once is identified by a cookie for 8 hours.
 //!
-//! A session holds the text of its key in memory only, and the key is verified with every request: a revoked key ends its
-//! sessions at once. The cookie cannot be read by scripts and is never sent from another site; besides, a call that
-//! changes something must carry the session's token in a header, which no other site can know. Sessions end with the
-//! process. Their time is monotonic, so that a clock that is set forward ends none.
+//! A session holds the text of its key in memory only. The key is verified with every request, so a revoked key ends
+//! its sessions at once. Scripts cannot read the cookie, and it is never sent from another site. In addition, a call
+//! that changes something must carry the session's token in a header, which no other site can know. Sessions end with
+//! the process. Their time is monotonic, so setting the clock forward ends no session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ pub const TOKEN_HEADER: &str = "x-console-token";
 pub const SESSION_LASTS: Duration = Duration::from_secs(8 * 3_600);
 /// How long a code can be exchanged for a session.
 const CODE_LASTS: Duration = Duration::from_secs(15 * 60);
-/// Maximum number of sessions; the one that ends first makes room.
+/// Maximum number of sessions; a new one replaces the one that ends first.
 const SESSIONS_MAX: usize = 10_000;
-/// Maximum number of sessions of a key; its own that ends first makes room.
+/// Maximum number of sessions of a key; a new one replaces the one of the key that ends first.
 const SESSIONS_OF_KEY_MAX: usize = 20;
-/// Maximum number of codes that wait.
+/// Maximum number of codes that can be redeemed at a time.
 const CODES_MAX: usize = 100;
 /// Random characters of cookies, tokens and codes.
 const SECRET_CHARS: usize = 43;
@@ -47,7 +47,7 @@ pub struct Sessions {
 #[derive(Default)]
 struct State {
     sessions: HashMap<String, Session>,
-    /// The key of each, and until when it can be exchanged, monotonic time.
+    /// The key of each code, and until when the code can be exchanged, monotonic time.
     codes: HashMap<String, (String, Duration)>,
 }
 
@@ -57,12 +57,12 @@ struct Session {
     token: String,
     /// When it ends, monotonic time.
     until: Duration,
-    /// When it ends, as was told.
+    /// When it ends, by the wall clock, as reported to the client.
     ends_at: DateTime<Utc>,
 }
 
 impl State {
-    /// Ends the session that ends first, of those of a key or of all.
+    /// Removes the session that ends first, among those of a key or among all.
     fn end_first(&mut self, key_id: Option<Uuid>) {
         let sessions = self.sessions.iter();
         let sessions = sessions.filter(|(_, of)| key_id.is_none_or(|key_id| of.key_id == key_id));
@@ -78,14 +78,14 @@ impl State {
 pub struct NewSession {
     /// Value of the cookie.
     pub cookie: String,
-    /// What calls that change something must carry in [`TOKEN_HEADER`].
+    /// The token that calls which change something must carry in [`TOKEN_HEADER`].
     pub token: String,
     /// When it ends.
     pub ends_at: DateTime<Utc>,
 }
 
 impl Sessions {
-    /// No sessions yet.
+    /// Creates an empty set of sessions.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -93,7 +93,8 @@ impl Sessions {
         }
     }
 
-    /// Makes a code that [`Self::redeem`] exchanges once for the key.
+    /// Creates a code that [`Self::redeem`] exchanges once for the key. If `CODES_MAX` codes are open, it cannot be
+    /// exchanged.
     pub fn code_for(&self, key: &str) -> String {
         let code = random_text();
         let now = self.clock.monotonic();
@@ -107,13 +108,13 @@ impl Sessions {
         code
     }
 
-    /// The key of a code, which is then used up.
+    /// Returns the key of a code and uses the code up; `None` if the code is unknown or expired.
     pub fn redeem(&self, code: &str) -> Option<String> {
         let (key, until) = self.state.lock().codes.remove(code)?;
         (until > self.clock.monotonic()).then_some(key)
     }
 
-    /// Begins a session of a key that was verified.
+    /// Begins a session for a key that was verified.
     pub fn begin(&self, key_id: Uuid, key: String) -> NewSession {
         let (cookie, token) = (random_text(), random_text());
         let now = self.clock.monotonic();
@@ -149,7 +150,7 @@ impl Sessions {
         }
     }
 
-    /// The token and the end of the session of a request.
+    /// Returns the token and the end of the session of a request, if it has one.
     pub fn of(&self, headers: &HeaderMap) -> Option<(String, DateTime<Utc>)> {
         let state = self.state.lock();
         let session = state.sessions.get(cookie(headers)?)?;
@@ -157,7 +158,7 @@ impl Sessions {
         lasts.then(|| (session.token.clone(), session.ends_at))
     }
 
-    /// The key behind the cookie of a request; `None` without a session.
+    /// Returns the key of the session of a request; `None` without a session.
     ///
     /// # Errors
     /// The call changes something and does not carry the token.
@@ -183,12 +184,12 @@ impl Sessions {
     }
 }
 
-/// As many random bits as a key has, from the same generator.
+/// Returns random text with as many random bits as a key has, from the same generator.
 fn random_text() -> String {
     Alphanumeric.sample_string(&mut rand::rng(), SECRET_CHARS)
 }
 
-/// The session's part of the cookies of a request.
+/// Returns the session cookie of a request.
 fn cookie(headers: &HeaderMap) -> Option<&str> {
     let lists = headers.get_all(COOKIE).iter();
     lists

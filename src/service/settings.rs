@@ -93,7 +93,7 @@ impl From<&ServerSettings> for ServerLimits {
 }
 
 impl ServerSettings {
-    /// Certificate and key, if the service uses TLS.
+    /// Returns certificate and key, if the service uses TLS.
     pub fn tls_files(&self) -> Option<(PathBuf, PathBuf)> {
         let both = !self.tls_certificate.is_empty() && !self.tls_key.is_empty();
         both.then(|| {
@@ -104,22 +104,22 @@ impl ServerSettings {
         })
     }
 
-    /// The proxies in front of the service. The settings were checked, so that none is left out.
+    /// Returns the proxies in front of the service. The settings were checked before, so none is left out.
     pub fn proxies(&self) -> Networks {
         Networks::parse(&self.trusted_proxies).unwrap_or_default()
     }
 
-    /// The origins whose pages may call. The settings were checked, so that none is left out.
+    /// Returns the origins whose pages may call. The settings were checked before, so none is left out.
     pub fn origins(&self) -> AllowedOrigins {
         AllowedOrigins::parse(&self.cors_origins).unwrap_or_default()
     }
 
-    /// Maximum open connections, as far as the process may open files for them.
+    /// Returns the maximum of open connections, lowered to what the limit on open files allows.
     pub fn connections_allowed(&self) -> usize {
         descriptors::connections_allowed(self.connections_max)
     }
 
-    /// Maximum duration of a request, including its body.
+    /// Returns the maximum duration of a request, including its body.
     pub fn request_timeout(&self) -> Duration {
         Duration::from_secs(self.request_timeout_s)
     }
@@ -131,7 +131,7 @@ impl ServerSettings {
 pub struct ConsoleSettings {
     /// Address of raster tiles with `{z}`, `{x}` and `{y}`, or of a style; empty for outlines alone.
     pub base_map: String,
-    /// Whose map that is, shown on it.
+    /// Attribution of that map, shown on it.
     pub attribution: String,
     /// Whether the session's cookie is `Secure` although this service does not serve TLS itself.
     pub behind_tls: bool,

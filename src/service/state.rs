@@ -41,15 +41,15 @@ use toise_transport::cors::AllowedOrigins;
 /// State shared by all calls. Cheap to clone.
 #[derive(Clone)]
 pub struct App {
-    /// What the service answers from.
+    /// The data that the service answers from.
     pub data: Data,
-    /// Who may call.
+    /// Control of who may call.
     pub access: AccessControl,
-    /// What calls cost.
+    /// Prices and ledger.
     pub billing: Billing,
-    /// How much runs and is held at once.
+    /// Limits on concurrent work and memory.
     pub capacity: Capacity,
-    /// What browsers need.
+    /// Settings for browsers.
     pub web: Web,
     /// Accounts, keys, ledger, adverts, alerts.
     pub store: Store,
@@ -65,7 +65,7 @@ pub struct App {
     pub replica: Option<ReplicaStatus>,
 }
 
-/// What the service answers from.
+/// The data that the service answers from.
 #[derive(Clone)]
 pub struct Data {
     /// The open-data tables.
@@ -82,7 +82,7 @@ pub struct Data {
     pub models: LiveModel,
     /// Market indicators.
     pub market: Market,
-    /// Addresses to positions and back.
+    /// Geocoding and reverse geocoding.
     pub geocoding: GeocodingService,
     /// Files of addresses that are geocoded in the background.
     pub projects: Projects,
@@ -92,7 +92,7 @@ pub struct Data {
     pub sql: SqlService,
 }
 
-/// Who may call.
+/// Control of who may call.
 #[derive(Clone)]
 pub struct AccessControl {
     /// Verifies keys.
@@ -105,7 +105,7 @@ pub struct AccessControl {
     pub addresses: AddressRates,
     /// When keys were last used.
     pub key_uses: KeyUses,
-    /// Attempts of keys on operators' endpoints that they may not call.
+    /// Refused attempts of keys on operators' endpoints.
     pub refusals: RefusedActs,
     /// Sessions of the console.
     pub sessions: Sessions,
@@ -113,7 +113,7 @@ pub struct AccessControl {
     pub proxies: Arc<Networks>,
 }
 
-/// What calls cost.
+/// Prices, the ledger and the running calls that will be billed.
 #[derive(Clone)]
 pub struct Billing {
     /// The price list.
@@ -124,7 +124,7 @@ pub struct Billing {
     pub holds: CallHolds,
 }
 
-/// How much runs and is held at once.
+/// Limits on concurrent work and memory.
 #[derive(Clone)]
 pub struct Capacity {
     /// The pool on which queries run.
@@ -133,13 +133,13 @@ pub struct Capacity {
     pub bodies: BodyBudget,
     /// Permits of calls that ingest adverts.
     pub ingesting: Arc<Semaphore>,
-    /// Calls that send files of addresses: one of its units is a call.
+    /// Budget of concurrent calls that send files of addresses; one unit is one call.
     pub geocoding_files: BodyBudget,
     /// Maximum duration of a request, including its body.
     pub request_timeout: Duration,
 }
 
-/// What browsers need.
+/// Settings for browsers.
 #[derive(Clone)]
 pub struct Web {
     /// How the console's page is served.

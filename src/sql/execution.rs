@@ -230,7 +230,7 @@ fn check_windows(windows: &[Arc<dyn WindowExpr>], constant_bytes: usize) -> Resu
     for function in COLLECTING {
         if windows.iter().any(|window| called(window, function)) {
             return plan_err!(
-                "{function} over a window would collect rows anew for each of them: group instead"
+                "{function} over a window would collect the rows again for each row: use group by instead"
             );
         }
     }

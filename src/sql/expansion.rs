@@ -88,17 +88,17 @@ impl Expansion {
     fn check(self) -> Result<(), Limit> {
         for (what, count, count_max) in [
             (
-                "relations, after names are replaced by what they stand for",
+                "relations, after names are expanded",
                 self.relations,
                 RELATIONS_MAX,
             ),
             (
-                "expressions, after names are replaced by what they stand for",
+                "expressions, after names are expanded",
                 self.expressions,
                 EXPRESSIONS_MAX,
             ),
             (
-                "literals, after names are replaced by what they stand for",
+                "literals, after names are expanded",
                 self.literals,
                 LITERALS_MAX,
             ),

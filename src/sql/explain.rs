@@ -107,7 +107,7 @@ fn unknown_column(error: &SchemaError, sql: &str, position: Option<Position>) ->
         SchemaError::DuplicateQualifiedField { name, .. }
         | SchemaError::DuplicateUnqualifiedField { name } => (
             name.clone(),
-            format!("{name:?} is there twice: name one otherwise"),
+            format!("{name:?} occurs twice: rename one of them"),
         ),
     };
     SqlError::Invalid {

@@ -126,7 +126,7 @@ impl PhysicalExpr for TimedExpression {
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         if Instant::now() > self.deadline {
-            return exec_err!("the query took more time than it is allowed");
+            return exec_err!("the query took longer than allowed");
         }
         self.inner.evaluate(batch)
     }

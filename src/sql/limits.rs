@@ -134,7 +134,7 @@ impl fmt::Display for Limit {
             Limit::Rows(max) => write!(formatter, "the answer has more than {max} rows"),
             Limit::Bytes(max) => write!(formatter, "the answer has more than {max} bytes"),
             Limit::Memory => formatter.write_str(
-                "the query needs more memory and disk space than it is allowed: read fewer columns or rows",
+                "the query needs more memory and disk space than allowed: read fewer columns or rows",
             ),
             Limit::Time(max) => write!(formatter, "the query took more than {} s", max.as_secs_f64()),
             Limit::Text(what, max) => write!(formatter, "the query has more than {max} {what}"),

@@ -41,7 +41,7 @@ impl CallLocks {
             Err(error) => {
                 tracing::warn!(
                     %error,
-                    "the data folder has no locks of calls; no second server should run on it"
+                    "the data folder has no call locks; do not run a second server on it"
                 );
                 Ok(None)
             }
@@ -67,7 +67,7 @@ impl CallLocks {
 impl Drop for CallLock {
     fn drop(&mut self) {
         if let Err(error) = set(&self.file, self.place, Wanted::Free) {
-            tracing::error!(%error, "the lock of a call cannot be freed; it is held until this process ends");
+            tracing::error!(%error, "cannot release the lock of a call; it is held until this process ends");
         }
     }
 }

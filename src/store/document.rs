@@ -127,7 +127,7 @@ fn split(document: &[u8]) -> Result<(u32, &[u8]), Error> {
                 .split_at_checked(CHECKSUM_BYTES)
                 .ok_or_else(|| damaged("truncated"))?;
             if checksum([&length, compressed]) != expected {
-                return Err(damaged("its checksum does not fit"));
+                return Err(damaged("its checksum does not match"));
             }
             compressed
         }

@@ -45,7 +45,7 @@ pub enum Error {
         reason: String,
     },
     /// A file does not hold rows of a table known here.
-    #[error("{path}: holds no rows that this version knows", path = .0.display())]
+    #[error("{path}: contains no rows that this version can read", path = .0.display())]
     NotABlock(PathBuf),
     /// Another process, or another part of this one, has the file open.
     #[error(
@@ -63,8 +63,8 @@ pub enum Error {
     Replaced(#[from] ReplacedFile),
     /// The checksum of a log's header is wrong, so that SQLite would read nothing of the log.
     #[error(
-        "{path} is damaged: what it holds was acknowledged and may not be in the database yet. Restore a backup, or move the \
-         log away to go on without it"
+        "{path} is damaged: its contents were acknowledged and may not be in the database yet. Restore a backup, or \
+         move the log away to continue without it"
     )]
     DamagedLog {
         /// The path of the log.
@@ -72,7 +72,8 @@ pub enum Error {
     },
     /// One of the two files exists, and the other is empty or missing.
     #[error(
-        "{path} is {found}, though {other} holds calls or keys: restore a backup, or move {other} away, too, to begin anew"
+        "{path} is {found}, though {other} holds calls or keys: restore a backup, or move {other} away, too, to start \
+         over"
     )]
     Emptied {
         /// The path of the file.

@@ -396,7 +396,7 @@ fn warn_if_readable(path: &Path) -> io::Result<()> {
     let mode = std::fs::metadata(path)?.permissions().mode();
     if mode & OTHERS_MODE != 0 {
         let path = path.display();
-        tracing::warn!(%path, "holds secrets, and others than its owner may open it; chmod 600 it");
+        tracing::warn!(%path, "holds secrets, and users other than its owner can open it; chmod 600 it");
     }
     Ok(())
 }

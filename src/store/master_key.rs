@@ -121,7 +121,7 @@ fn key_of(text: &str, place: &str) -> Result<SealingKey> {
     let bytes = from_hex(text.trim()).map(Zeroizing::new);
     let bytes = bytes.filter(|bytes| bytes.len() == KEY_BYTES);
     let key = bytes.and_then(|bytes| SealingKey::derived(PURPOSE, &[&bytes]));
-    let rule = "must be 64 hexadecimal digits, as of `openssl rand -hex 32`";
+    let rule = "must be 64 hexadecimal digits, as from `openssl rand -hex 32`";
     key.ok_or_else(|| unusable(format!("{place}: {rule}")))
 }
 
@@ -199,7 +199,7 @@ pub(super) fn unlock(
             let opened = previous.and_then(|key| key.open(&wrapped, WRAPPED).ok());
             let opened = opened.ok_or_else(|| {
                 unusable(format!(
-                    "the master key is not that of this store; a former one goes into {VARIABLE}{PREVIOUS}"
+                    "the master key is not that of this store; give the previous one in {VARIABLE}{PREVIOUS}"
                 ))
             })?;
             (opened, true)

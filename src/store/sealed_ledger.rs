@@ -54,7 +54,7 @@ pub(super) fn seal(connection: &mut Connection) -> Result<()> {
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
     if connection.query_row(sql, [], |row| row.get(0))? {
         tracing::warn!(
-            "readers of the ledger keep its log from being emptied; the next start tries again"
+            "readers of the ledger prevent its log from being truncated; the next start retries"
         );
         return Ok(());
     }

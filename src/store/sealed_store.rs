@@ -89,9 +89,9 @@ fn turn(data: &Path) -> Result<File> {
 
 fn in_use(path: &Path) -> Error {
     Error::MasterKey(format!(
-        "the secrets of this store are not encrypted yet, and another process has {path} open: without the master key it \
-         would go on storing secrets in clear. Stop the server and every other program that has the store open, run this \
-         again, then start them with the master key",
+        "the secrets of this store are not encrypted yet, and another process has {path} open: without the master key \
+         it would keep storing secrets unencrypted. Stop the server and every other program that has the store open, \
+         run this again, then start them with the master key",
         path = path.display()
     ))
 }
@@ -132,14 +132,14 @@ pub(super) fn seal_rest(connection: &mut Connection) -> Result<()> {
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
     if connection.query_row(sql, [], |row| row.get(0))? {
         tracing::warn!(
-            "another process reads the store and keeps its log, which shows secrets that were stored in clear; it goes \
-             when the last process ends"
+            "another process is reading the store and keeps its log, which contains secrets that were stored \
+             unencrypted; the log is deleted when the last process ends"
         );
     }
     tracing::warn!(
         secrets = sealed,
-        "secrets that a process without the master key had stored in clear are encrypted now; replace them if the folder \
-         or a backup may have been read"
+        "secrets that a process without the master key had stored unencrypted are encrypted now; replace them if the \
+         folder or a backup may have been read"
     );
     Ok(())
 }

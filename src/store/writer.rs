@@ -245,8 +245,8 @@ impl WriterConnection {
             .query_row(sql, [], |row| row.get::<_, bool>(0));
         match is_busy {
             Ok(false) => tracing::warn!(%path, "the deleted log was copied into the file"),
-            Ok(true) => tracing::error!(%path, "readers keep the deleted log from being copied"),
-            Err(error) => tracing::error!(%path, %error, "the deleted log cannot be copied"),
+            Ok(true) => tracing::error!(%path, "readers prevent the deleted log from being copied"),
+            Err(error) => tracing::error!(%path, %error, "cannot copy the deleted log"),
         }
     }
 }

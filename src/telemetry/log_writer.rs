@@ -201,7 +201,7 @@ fn write_all(
 
 /// Returns the log line that says how many lines are missing.
 fn gap(lines: u64, format: LogFormat) -> Vec<u8> {
-    let message = "log lines were left out";
+    let message = "log lines were dropped";
     match format {
         LogFormat::Text => format!("WARN toise_telemetry: {message} lines={lines}\n"),
         LogFormat::Json => {

@@ -36,8 +36,8 @@ const LATENCY_BOUNDS_S: [f64; 15] = [
 const BUILD_INFO: Metric<Gauge> =
     Metric::gauge("toise_build_info", "Always 1; the version is a label.");
 const RESIDENT_BYTES: Metric<Gauge> =
-    Metric::gauge("process_resident_memory_bytes", "Memory resident.");
-const OPEN_FDS: Metric<Gauge> = Metric::gauge("process_open_fds", "File descriptors open.");
+    Metric::gauge("process_resident_memory_bytes", "Resident memory.");
+const OPEN_FDS: Metric<Gauge> = Metric::gauge("process_open_fds", "Open file descriptors.");
 const THREADS: Metric<Gauge> = Metric::gauge("process_threads", "Threads.");
 
 /// The metrics of one service. Cheap to clone.

@@ -1,7 +1,7 @@
 //! Request bodies: checks headers, reads a body up to its limit, and discards the rest of a rejected one.
 //!
-//! The filter [`incoming`] passes the body on unread, so that a call which is rejected by its headers, key or quota needs no
-//! memory for the body it announces.
+//! The filter [`incoming`] passes the body on unread, so that a call which is rejected by its headers, key or quota
+//! needs no memory for the body it announces.
 //!
 //! A response sent while the client is still writing its body is often lost: the connection is reset before the
 //! client reads. The rest of a rejected body is therefore read and discarded, up to [`DRAIN_BYTES_MAX`].
@@ -64,7 +64,7 @@ pub enum BodyRule {
 }
 
 impl BodyRule {
-    /// Maximum length in bytes; `None` if a body is ignored.
+    /// Returns the maximum length in bytes; `None` if a body is ignored.
     pub fn bytes_max(self) -> Option<usize> {
         match self {
             BodyRule::None => None,
@@ -83,17 +83,17 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum wait for the next bytes of a body.
 const STALL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The length of a body that its headers declare.
+/// Returns the length that the headers of a body declare.
 pub fn declared(headers: &HeaderMap) -> Option<u64> {
     let length = headers.get(CONTENT_LENGTH)?;
     length.to_str().ok()?.parse().ok()
 }
 
-/// Checks what the headers say of a body: length, media type and content coding. They may say nothing or be wrong about
-/// the length, so [`Incoming::read`] counts the bytes too.
+/// Checks the length, media type and content coding that the headers declare. The length may be missing or wrong, so
+/// [`Incoming::read`] counts the bytes too.
 ///
 /// # Errors
-/// The announced length exceeds the limit, the body is not of the media type, or it is compressed.
+/// The declared length exceeds the limit, the media type is not the accepted one, or the body is compressed.
 pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), BodyError> {
     let Some(bytes_max) = rule.bytes_max() else {
         return Ok(());
@@ -128,10 +128,10 @@ pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), BodyErro
     }
 }
 
-/// A request body that is not read yet.
+/// A request body that has not been read yet.
 pub struct Incoming(BoxStream<'static, Result<Bytes, warp::Error>>);
 
-/// The filter that takes the body of a request without reading it.
+/// Returns the filter that takes the body of a request without reading it.
 pub fn incoming() -> impl Filter<Extract = (Incoming,), Error = Rejection> + Copy {
     warp::body::stream().map(Incoming::new)
 }
@@ -145,18 +145,19 @@ impl Incoming {
         Self(chunks.boxed())
     }
 
-    /// Reads the body, of at most `bytes_max` bytes and of the declared length, into memory of a lease.
+    /// Reads a body of at most `bytes_max` bytes into memory that the lease is charged for as it arrives. The declared
+    /// length only bounds how much is reserved ahead.
     ///
     /// # Errors
-    /// The body is longer, in which case its rest is left to be drained; the connection broke off or nothing came for
-    /// `STALL_TIMEOUT`; too much memory is taken by bodies already.
+    /// The body is longer, and its rest is left for [`Self::drain`]; the connection broke off, or nothing arrived for
+    /// `STALL_TIMEOUT`; or the budget has no memory for the body.
     pub async fn read(
         &mut self,
         bytes_max: usize,
         declared: Option<u64>,
         lease: &mut BodyLease,
     ) -> Result<Bytes, BodyError> {
-        // What it may need in the end; a client that declared less sends no more.
+        // Upper bound of the memory that is needed: a client sends no more than it declared.
         let declared = declared.and_then(|declared| usize::try_from(declared).ok());
         let expected = declared.map_or(bytes_max, |declared| declared.min(bytes_max));
         let (mut bytes, mut room) = (BytesMut::new(), 0);
@@ -176,10 +177,10 @@ impl Incoming {
         Ok(bytes.freeze())
     }
 
-    /// The next piece of the body; `None` at its end.
+    /// Returns the next piece of the body; `None` at its end.
     ///
     /// # Errors
-    /// The connection broke off, or nothing came for `STALL_TIMEOUT`.
+    /// The connection broke off, or nothing arrived for `STALL_TIMEOUT`.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
         self.chunk_within(STALL_TIMEOUT).await
     }
@@ -214,7 +215,7 @@ impl Incoming {
     }
 }
 
-/// Why a body cannot be read: the library gives these kinds to chunks whose sizes or ends are none.
+/// Returns why a body could not be read. hyper reports invalid chunk sizes or ends with these kinds of I/O error.
 fn interruption(mut error: &(dyn std::error::Error + 'static)) -> BodyError {
     while let Some(cause) = error.source() {
         error = cause;
@@ -255,7 +256,7 @@ mod tests {
         assert_eq!(budget.held(), 0);
     }
 
-    /// A body of which these bytes come, and then nothing.
+    /// Returns a body that sends these bytes and then stalls.
     fn stalled(bytes: &'static [u8]) -> Incoming {
         let begin = futures::stream::iter([Ok(Bytes::from_static(bytes))]);
         Incoming::new(begin.chain(futures::stream::pending()))

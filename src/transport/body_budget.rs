@@ -1,8 +1,9 @@
-//! The memory that request and response bodies may take: one budget, of which a key and a client address each have a share.
+//! The memory budget of request and response bodies. A key and a client address may each hold a share of it.
 //!
-//! A request body takes its memory from the budget as it arrives, before the memory itself, so that half-sent bodies of many
-//! clients hold a bounded amount, whatever length they announce. The lease of a request body ends with the call. The lease
-//! of a long response ends with its last byte, so that responses which nobody reads hold a bounded amount too.
+//! A request body is charged to the budget as it arrives, before its memory is allocated. So the half-sent bodies of
+//! many clients hold a bounded amount, whatever length they declare. The lease of a request body ends with the call.
+//! The lease of a long response ends with its last byte, so that responses which nobody reads hold a bounded amount
+//! too.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -21,13 +22,13 @@ const LONG_RESPONSE_BYTES: usize = 32 << 10;
 /// A key and a client address may each hold the budget divided by this.
 const SHARE: usize = 4;
 
-/// A body that the budget has no memory for.
+/// The reason why the budget has no memory for a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetError {
     /// The key or the address already holds its share.
     #[error("too many bytes of requests and responses in progress for this client")]
     ShareUsed,
-    /// All bodies together hold the budget.
+    /// All bodies together already hold the whole budget.
     #[error("the memory of request and response bodies is used up")]
     Full,
 }
@@ -51,7 +52,7 @@ enum Holder {
     Address(IpAddr),
 }
 
-/// Memory of one body; given back when this is dropped.
+/// The memory that one body holds; returned to the budget on drop.
 #[derive(Debug)]
 pub struct BodyLease {
     budget: BodyBudget,
@@ -68,7 +69,7 @@ impl BodyBudget {
         }
     }
 
-    /// A lease of nothing yet, for a body that a key sends from an address.
+    /// Returns an empty lease for a body that a key sends from an address.
     pub fn lease(&self, key: Option<Uuid>, address: Option<IpAddr>) -> BodyLease {
         let address = address.map(|address| Holder::Address(counted_as(address)));
         BodyLease {
@@ -78,7 +79,7 @@ impl BodyBudget {
         }
     }
 
-    /// Bytes held now.
+    /// Returns the number of bytes held now.
     pub fn held(&self) -> usize {
         self.state.lock().total
     }
@@ -91,7 +92,7 @@ impl BodyLease {
     /// All bodies together would hold more than the budget, or the key or the address more than its share.
     pub fn grow(&mut self, bytes: usize) -> Result<(), BudgetError> {
         let mut state = self.budget.state.lock();
-        // One body may always be as long as its endpoint allows, while its holder has no other.
+        // A single body may be as long as its endpoint allows, while its holder has no other.
         let share = self.budget.bytes_max / SHARE;
         for holder in self.holders.iter().flatten() {
             let held = state.by_holder.get(holder).copied().unwrap_or(0);
@@ -112,7 +113,7 @@ impl BodyLease {
 }
 
 impl BodyLease {
-    /// Extends the lease by a response until it is sent; `None` if the response is short or permanently in memory.
+    /// Extends the lease to hold a response until it is sent; `None` if the response is short or permanently in memory.
     ///
     /// # Errors
     /// As for [`Self::grow`]: a client that does not read its responses gets no more.
@@ -125,7 +126,7 @@ impl BodyLease {
         Ok(Some(self))
     }
 
-    /// A body that keeps the lease for as long as it exists.
+    /// Wraps a body so that it keeps the lease for as long as it exists.
     pub fn holding(self, body: Bytes) -> Bytes {
         Bytes::from_owner(LeasedBody { body, _lease: self })
     }

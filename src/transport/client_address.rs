@@ -1,8 +1,8 @@
-//! The address of a client: the other end of its connection, or what a trusted proxy says of it.
+//! The address of a client: the peer of its connection, or the address that a trusted proxy reports.
 //!
-//! The server puts [`PeerAddress`] on every request. Behind a proxy all connections come from one address, so a proxy
-//! that the operator names (`server.trusted_proxies`) is believed about the client, and nobody else: the last address of
-//! `X-Forwarded-For` that is not a trusted proxy itself is the client.
+//! The server adds [`PeerAddress`] to every request. Behind a proxy all connections come from one address, so
+//! `X-Forwarded-For` names the client. It is believed only if the peer is a proxy that the operator names
+//! (`server.trusted_proxies`). The client is the last address of the header that is not a trusted proxy itself.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -10,18 +10,18 @@ use warp::http::HeaderMap;
 
 pub use toise_base::networks::Networks;
 
-/// Header in which proxies name the client, each after the ones before.
+/// Header to which each proxy appends the address of its own client.
 const FORWARDED_FOR: &str = "x-forwarded-for";
-/// Maximum addresses of the header that are looked at, from its end.
+/// Maximum addresses of the header that are read, counted from its end.
 const FORWARDED_MAX: usize = 16;
 /// Bits of an IPv6 address that a client does not choose itself.
 const V6_PREFIX_BITS: u32 = 64;
 
-/// The other end of a connection. An extension of requests, which no client can set.
+/// The address of the peer of a connection. An extension of requests, which no client can set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress(pub IpAddr);
 
-/// The client of a request that came over a connection from `peer`.
+/// Returns the address of the client of a request that came over a connection from `peer`.
 pub fn client_address(peer: IpAddr, headers: &HeaderMap, proxies: &Networks) -> IpAddr {
     let peer = peer.to_canonical();
     if !proxies.contain(peer) {
@@ -34,7 +34,7 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, proxies: &Networks) -> 
         .take(FORWARDED_MAX);
     let mut nearest = peer;
     for one in named {
-        // What is behind something illegible is hearsay.
+        // An address cannot be trusted if an unreadable entry comes after it.
         let Ok(address) = one.trim().parse::<IpAddr>() else {
             break;
         };
@@ -46,8 +46,8 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, proxies: &Networks) -> 
     nearest
 }
 
-/// What stands for one client in a count: an IPv4 address, or the network of an IPv6 address, within which a client may
-/// take any.
+/// Returns the address under which a client is counted: its IPv4 address, or the network of its IPv6 address, because a
+/// client may use any address of its network.
 pub fn counted_as(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -76,7 +76,7 @@ mod tests {
         let given = ["203.0.113.9, 198.51.100.7"];
         assert_eq!(client("10.0.0.1", &given, ""), "10.0.0.1");
         assert_eq!(client("10.0.0.1", &given, "10.0.0.0/8"), "198.51.100.7");
-        // What the client itself wrote stands before what the proxy added.
+        // The entries that the client wrote itself come before those that the proxies add.
         let chain = ["203.0.113.9", "198.51.100.7, 10.0.0.2"];
         assert_eq!(client("10.0.0.1", &chain, "10.0.0.0/8"), "198.51.100.7");
         assert_eq!(

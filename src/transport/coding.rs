@@ -1,7 +1,7 @@
-//! Compressed answers, for clients that accept them: zstd or gzip.
+//! Compression of responses with zstd or gzip, for clients that accept it.
 //!
-//! Short bodies, streamed ones and those that are compressed already stay as they are. Long ones are compressed on a
-//! blocking thread, since the reactor must not compute; those that never change only once.
+//! Short bodies, streamed bodies and bodies that are already compressed are sent unchanged. Long bodies are compressed
+//! on a blocking thread, since the reactor must not compute. Bodies that never change are compressed only once.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -16,24 +16,25 @@ use warp::http::header::{
 };
 use warp::http::{HeaderMap, Response};
 
-/// Bodies from this length on are compressed, bytes: shorter ones fit into one packet.
+/// Minimum length of a body that is compressed, in bytes: shorter ones fit into one packet.
 const COMPRESSED_BYTES_LEAST: usize = 1_400;
-/// Bodies from this length on are compressed on a blocking thread, bytes; the others take a fraction of a millisecond.
+/// Minimum length of a body that is compressed on a blocking thread, in bytes; shorter ones take a fraction of a
+/// millisecond.
 const BLOCKING_BYTES_LEAST: usize = 32 << 10;
 /// zstd level: higher ones save little on JSON and cost much.
 const ZSTD_LEVEL: i32 = 1;
 
-/// An extension of responses whose body is the same bytes for as long as the process lives.
+/// An extension of responses whose body never changes while the process lives.
 #[derive(Clone, Copy, Debug)]
 pub struct Unchanging;
 
-/// Whether the body of a response is in memory for good.
+/// Returns whether the body of a response is permanently in memory.
 pub fn is_unchanging(response: &Response<Bytes>) -> bool {
     response.extensions().get::<Unchanging>().is_some()
 }
 
-/// Unchanging bodies as they were compressed, by their place in memory, which is theirs for good; `None` for those that
-/// become no shorter. There are as many as files compiled in.
+/// Compressed unchanging bodies, by their permanent address in memory; `None` if compression does not make the body
+/// shorter. There is at most one per compiled-in file and coding.
 static PACKED: LazyLock<Mutex<PackedBodies>> = LazyLock::new(Mutex::default);
 
 type PackedBodies = HashMap<(usize, Coding), Option<Bytes>>;
@@ -67,7 +68,7 @@ impl Coding {
         }
     }
 
-    /// The coding that a client prefers, of those it accepts; zstd if it does not say.
+    /// Returns the coding that a client prefers, zstd on a tie; `None` if it accepts neither.
     fn preferred(headers: &HeaderMap) -> Option<Self> {
         let weights = Self::ALL.map(|coding| (coding, weight(headers, coding.name())));
         let [zstd, gzip] = weights;
@@ -76,7 +77,7 @@ impl Coding {
     }
 }
 
-/// The weight of a coding in `Accept-Encoding`, 0 to 1.
+/// Returns the weight of a coding in `Accept-Encoding`, 0 to 1.
 fn weight(headers: &HeaderMap, name: &str) -> f32 {
     let lists = headers.get_all(ACCEPT_ENCODING).iter();
     let codings = lists
@@ -96,7 +97,7 @@ fn weight(headers: &HeaderMap, name: &str) -> f32 {
     of_all
 }
 
-/// Whether a body of a media type becomes shorter.
+/// Returns whether bodies of a media type compress well.
 fn is_text(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     essence.starts_with("text/")
@@ -128,7 +129,7 @@ pub async fn compressed(response: &mut Response<Bytes>, request: &HeaderMap) {
     } else {
         packed(coding, body).await
     };
-    // What cannot be compressed is sent as it is.
+    // A body that cannot be compressed is sent unchanged.
     let Some(packed) = packed else {
         return;
     };
@@ -138,7 +139,7 @@ pub async fn compressed(response: &mut Response<Bytes>, request: &HeaderMap) {
     weaken(headers);
 }
 
-/// A body compressed; `None` if that fails or does not make it shorter.
+/// Compresses a body; `None` if that fails or does not make it shorter.
 async fn packed(coding: Coding, body: Bytes) -> Option<Bytes> {
     let length = body.len();
     let packed = if length < BLOCKING_BYTES_LEAST {
@@ -152,7 +153,7 @@ async fn packed(coding: Coding, body: Bytes) -> Option<Bytes> {
         .map(Bytes::from)
 }
 
-/// As [`packed`], for a body that never changes.
+/// Like [`packed`], for a body that never changes. The result is kept.
 async fn packed_once(coding: Coding, body: Bytes) -> Option<Bytes> {
     let place = (body.as_ptr().addr(), coding);
     let known = PACKED.lock().get(&place).cloned();
@@ -164,7 +165,7 @@ async fn packed_once(coding: Coding, body: Bytes) -> Option<Bytes> {
     packed
 }
 
-/// The tag of a compressed body must not promise the bytes of the other.
+/// Makes the `ETag` weak, because the bytes differ from those of the uncompressed body.
 fn weaken(headers: &mut HeaderMap) {
     let tag = headers.get(ETAG).and_then(|tag| tag.to_str().ok());
     let strong = tag.filter(|tag| !tag.starts_with("W/"));

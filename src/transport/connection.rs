@@ -51,7 +51,7 @@ enum ConnectionPhase {
 }
 
 impl Activity {
-    /// A connection that was just accepted.
+    /// Returns the state of a connection that was just accepted.
     pub(super) fn begin(now: Instant) -> Self {
         let state = ActivityState {
             running: 0,
@@ -70,7 +70,7 @@ impl Activity {
         RunningRequest(self.clone())
     }
 
-    /// Resolves when the connection has exceeded its time. It does not while a request runs.
+    /// Resolves when the connection has exceeded its time; never while a request runs.
     pub(super) async fn over(&self, timeouts: Timeouts) {
         loop {
             let now = Instant::now();
@@ -84,7 +84,7 @@ impl Activity {
         }
     }
 
-    /// The end of the current phase's time, or a later time while a request runs.
+    /// Returns the end of the current phase's time, or a time after `now` while a request runs.
     fn deadline(&self, timeouts: Timeouts, now: Instant) -> Instant {
         let state = self.state();
         match state.phase {
@@ -102,7 +102,7 @@ impl Activity {
         }
     }
 
-    /// A long response on a slow line does not count as idle.
+    /// Restarts the idle time, so that a long response on a slow line does not count as idle.
     fn bytes_written(&self, bytes: usize, now: Instant) {
         let mut state = self.state();
         if state.phase == ConnectionPhase::Idle && bytes > UPKEEP_BYTES_MAX {
@@ -118,7 +118,7 @@ impl Activity {
     }
 
     fn state(&self) -> MutexGuard<'_, ActivityState> {
-        // Nothing panics while the state is held, so a poisoned one is still sound.
+        // Nothing panics while the lock is held, so the state is valid even if the lock is poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -208,7 +208,7 @@ mod tests {
         idle: Duration::from_secs(75),
     };
 
-    /// Seconds from `start` until the connection times out in its current state.
+    /// Returns the seconds from `start` until the connection times out in its current state.
     fn until_s(activity: &Activity, start: Instant) -> u64 {
         (activity.deadline(TIMEOUTS, start) - start).as_secs()
     }

@@ -1,4 +1,4 @@
-//! Open connections of each client address, so that one client cannot take all of them.
+//! Counts the open connections of each client address, so that one client cannot take all of them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use super::client_address::counted_as;
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionsByAddress(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
-/// An open connection of an address; dropping it ends the count.
+/// An open connection of an address; it is counted until it is dropped.
 #[derive(Debug)]
 pub struct AddressConnection {
     all: ConnectionsByAddress,
@@ -20,7 +20,8 @@ pub struct AddressConnection {
 }
 
 impl ConnectionsByAddress {
-    /// Counts a connection of an address for as long as the value lives; `None` if the address already has `connections_max`.
+    /// Counts a connection of an address for as long as the value lives; `None` if the address already has
+    /// `connections_max`.
     pub fn open(&self, address: IpAddr, connections_max: usize) -> Option<AddressConnection> {
         let address = counted_as(address);
         let mut all = self.0.lock();

@@ -1,7 +1,7 @@
 //! Cross-origin requests: pages of the origins that the operator names may call the service from a browser.
 //!
-//! Keys are sent in a header, so cookies are never allowed: a page can only use a key that it knows. The Model Context
-//! Protocol refuses every page, whatever is set here.
+//! Keys are sent in a header, so cookies are never allowed: a page can only use a key that it knows. The endpoint of
+//! the Model Context Protocol refuses every page, whatever is configured here.
 
 use bytes::Bytes;
 use warp::http::header::{
@@ -24,7 +24,7 @@ const RESPONSE_HEADERS: HeaderValue = HeaderValue::from_static(
      ratelimit-reset, retry-after, www-authenticate, x-credits, x-quota-used-percent, x-request-id, x-rows-count, \
      x-toise-as-of, x-toise-snapshots",
 );
-/// How long a browser may remember what is allowed, in seconds: two hours, the most that any takes.
+/// How long a browser may cache the answer to a preflight, in seconds: two hours, the maximum that Chromium honours.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");
 
 /// The origins whose pages may call the service.
@@ -35,7 +35,7 @@ impl AllowedOrigins {
     /// Parses origins (`https://app.example.com`) separated by commas, or `*`.
     ///
     /// # Errors
-    /// The first that is none.
+    /// The first entry that is not an origin.
     pub fn parse(text: &str) -> Result<Self, String> {
         let parts = text.split(',').map(str::trim).filter(|one| !one.is_empty());
         let origins = parts.map(|one| {
@@ -48,7 +48,7 @@ impl AllowedOrigins {
         origins.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The origin of a request, if its pages may call.
+    /// Returns the origin of a request, if its pages may call the service.
     fn allowed(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         let origin = headers.get(ORIGIN)?;
         let text = origin.to_str().ok()?.to_ascii_lowercase();
@@ -56,7 +56,7 @@ impl AllowedOrigins {
         is_allowed.then(|| origin.clone())
     }
 
-    /// The answer to a browser that asks whether a page may call; `None` for other requests.
+    /// Returns the answer to a preflight from an allowed origin; `None` for other requests.
     pub fn preflight(&self, method: &Method, headers: &HeaderMap) -> Option<Response<Bytes>> {
         let asks =
             *method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
@@ -72,7 +72,7 @@ impl AllowedOrigins {
         Some(response)
     }
 
-    /// Lets the page that made a request read the response, if it may.
+    /// Lets the page that made a request read the response, if its origin is allowed.
     pub fn expose(&self, request: &HeaderMap, response: &mut HeaderMap) {
         if self.0.is_empty() {
             return;
@@ -85,7 +85,7 @@ impl AllowedOrigins {
     }
 }
 
-/// Whether a text is a scheme and a host, with or without a port.
+/// Returns whether a text is a scheme and a host, with or without a port.
 fn is_origin(text: &str) -> bool {
     let host = text
         .strip_prefix("https://")

@@ -1,8 +1,9 @@
 //! The HTTP transport that all listeners share: accepting connections, timeouts, TLS, request bodies, compression.
 //!
 //! [`server`] accepts connections from a [`listener`], counts them by address and serves them until the service stops.
-//! [`client_address`] finds the address of a request's client behind proxies. [`body`] reads request bodies into memory of
-//! [`body_budget`]. [`mod@coding`] compresses responses, and [`pieces`] streams them. Nothing here knows the contract.
+//! [`client_address`] finds the address of a request's client behind proxies. [`body`] reads request bodies within the
+//! limits of [`body_budget`]. [`mod@coding`] compresses responses, and [`pieces`] streams them. Nothing here knows the
+//! contract.
 
 #![forbid(unsafe_code)]
 

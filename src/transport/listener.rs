@@ -1,25 +1,25 @@
-//! The sockets that the service listens on, with bounds on what the kernel holds of each connection.
+//! The sockets that the service listens on, with bounds on the bytes that the kernel buffers for each connection.
 //!
-//! Without bounds the kernel takes what its own limits allow, some MiB of what a client sends and the service does not read,
-//! and some MiB of what it sends and the client does not read: gigabytes for some hundred connections, which count against
-//! the memory of a container like the service's own.
+//! Without bounds the kernel buffers as much as its own limits allow: some MiB that a client sends and the service does
+//! not read, and some MiB that the service sends and the client does not read. With some hundred connections these are
+//! gigabytes, which count against the memory limit of a container like the memory of the service itself.
 
 use std::io;
 use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket};
 
-/// Bytes of a connection that were received and are not read yet; as many as a client sends ahead over HTTP/2.
+/// Maximum bytes of a connection that were received and not read yet; as many as a client may send ahead over HTTP/2.
 const RECEIVED_BYTES_MAX: u32 = 256 << 10;
-/// Bytes of a connection that are to be sent: 20 MB/s at a round trip of 50 ms.
+/// Maximum bytes of a connection that wait to be sent: enough for 20 MB/s at a round trip of 50 ms.
 const TO_SEND_BYTES_MAX: u32 = 1 << 20;
-/// Connections that wait to be accepted.
+/// Maximum connections that wait to be accepted.
 const BACKLOG: u32 = 1_024;
 
-/// Listens on an address, `host:port`. Of a name with several addresses, on the first that can be listened on.
+/// Listens on an address, `host:port`. If a name has several addresses, uses the first that can be listened on.
 ///
 /// # Errors
-/// There is no such name, or none of its addresses can be listened on.
+/// The name cannot be resolved, or none of its addresses can be listened on.
 pub async fn listen(wanted: &str) -> io::Result<TcpListener> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in tokio::net::lookup_host(wanted).await? {
@@ -36,10 +36,10 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A service that is started again need not wait for connections of the one before to be forgotten.
+    // A restarted service need not wait until the kernel forgets the connections of the previous process.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
-    // Its connections have the same. Linux holds twice as much: of what it receives, half is room for its own overhead.
+    // Accepted connections inherit these sizes. Linux doubles both; half of the receive buffer is for its own overhead.
     socket.set_recv_buffer_size(RECEIVED_BYTES_MAX)?;
     socket.set_send_buffer_size(TO_SEND_BYTES_MAX / 2)?;
     socket.bind(address)?;
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes that can be sent to somebody who reads none.
+    /// Returns how many bytes can be sent to a peer that reads none.
     async fn sent_unread(stream: &mut TcpStream) -> usize {
         let (mut sent, piece) = (0, [0; 64 << 10]);
         let sending = async {
@@ -71,7 +71,7 @@ mod tests {
     async fn the_kernel_holds_little_of_what_nobody_reads() {
         let listener = listen("127.0.0.1:0").await.unwrap();
         let socket = TcpSocket::new_v4().unwrap();
-        // The client's own part is not what is measured.
+        // Keeps the buffers of the client small, because they are not what is measured.
         socket.set_send_buffer_size(64 << 10).unwrap();
         socket.set_recv_buffer_size(64 << 10).unwrap();
         let connected = socket.connect(listener.local_addr().unwrap());

@@ -1,18 +1,19 @@
 //! Detects requests that HTTP forbids and hyper accepts.
 //!
-//! If a proxy and this server read such a request differently, one client can be made to receive the response of another
-//! (request smuggling). So the request is refused with 400 and not interpreted.
+//! If a proxy and this server read such a request differently, one client can be made to receive the response of
+//! another (request smuggling). So the request is refused with 400 and not interpreted.
 
 use hyper::{Request, Version};
 use warp::http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use warp::http::{HeaderMap, Uri};
 
-/// The reason why a request is malformed. The accept loop adds it to the extensions of the request; clients cannot set it.
+/// The reason why a request is malformed. The accept loop adds it to the extensions of the request; clients cannot set
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(&'static str);
 
 impl Malformed {
-    /// The message for the client.
+    /// Returns the message for the client.
     pub fn message(self) -> &'static str {
         self.0
     }

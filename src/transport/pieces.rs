@@ -1,4 +1,5 @@
-//! Bodies that are made while they are sent: a few pieces wait for the client, no more are made meanwhile.
+//! Bodies that are produced while they are sent. A few pieces wait for the client; the producer pauses until it reads
+//! them.
 
 use std::io;
 use std::sync::Arc;
@@ -9,13 +10,13 @@ use bytes::Bytes;
 use futures::Stream;
 use tokio::sync::mpsc;
 
-/// Pieces that wait for the client.
+/// Maximum pieces that wait for the client.
 const WAITING_MAX: usize = 2;
 /// How long a piece waits for a client that does not read.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The reading end of a body. A body that was not finished ends with an error, which cuts the connection: the client sees
-/// that it is not whole.
+/// The reading end of a body. A body that was not finished ends with an error, which cuts the connection, so that the
+/// client sees that the body is incomplete.
 #[derive(Debug)]
 pub struct BodyPieces {
     pieces: mpsc::Receiver<Bytes>,
@@ -29,7 +30,7 @@ pub struct BodyWriter {
     is_whole: Arc<AtomicBool>,
 }
 
-/// A body and what writes it.
+/// Returns the two ends of a new body.
 pub fn body() -> (BodyWriter, BodyPieces) {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
     let is_whole = Arc::new(AtomicBool::new(false));
@@ -45,7 +46,7 @@ pub fn body() -> (BodyWriter, BodyPieces) {
 }
 
 impl BodyWriter {
-    /// Writes a piece once the client has taken enough of the former; `false` if it went away or reads no more.
+    /// Writes a piece once the client has read enough of the previous ones; `false` if it went away or stopped reading.
     pub async fn write(&self, piece: Bytes) -> bool {
         let sent = tokio::time::timeout(CLIENT_TIMEOUT, self.pieces.send(piece)).await;
         matches!(sent, Ok(Ok(())))
@@ -56,14 +57,14 @@ impl BodyWriter {
         self.pieces.closed().await;
     }
 
-    /// Ends the body: it is whole.
+    /// Ends the body and marks it as complete.
     pub fn finish(self) {
         self.is_whole.store(true, Ordering::Release);
     }
 }
 
 impl BodyPieces {
-    /// The pieces, after those of `begin`.
+    /// Returns the pieces as a stream that starts with `begin`.
     pub fn after(self, begin: Bytes) -> impl Stream<Item = io::Result<Bytes>> + Send + Sync {
         futures::stream::unfold(Some((Some(begin), self)), |state| async move {
             let (begin, mut body) = state?;

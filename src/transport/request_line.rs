@@ -1,7 +1,7 @@
 //! The log line of a request.
 //!
-//! What a client chose is cut, and the lines of requests without a valid key have a smaller part of the log, because
-//! anybody may send any number of them ([`toise_telemetry::log_writer`]).
+//! Text that a client chose is truncated. The lines of requests without a valid key have a smaller part of the log,
+//! because anybody can send any number of them ([`toise_telemetry::log_writer`]).
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ const METHOD_BYTES_MAX: usize = 16;
 pub struct RequestLine<'r> {
     /// Its identifier.
     pub request_id: Uuid,
-    /// Address of the client; `None` for this process itself.
+    /// Address of the client; `None` for a call of this process.
     pub client: Option<IpAddr>,
     /// Method.
     pub method: &'r str,
@@ -37,7 +37,7 @@ pub struct RequestLine<'r> {
     pub duration: Duration,
 }
 
-/// Writes the line.
+/// Writes the log line of a request.
 pub fn write(line: &RequestLine<'_>) {
     macro_rules! line {
         ($target:expr) => {
@@ -61,7 +61,7 @@ pub fn write(line: &RequestLine<'_>) {
     }
 }
 
-/// The beginning of a text that a client chose.
+/// Truncates a text that a client chose, and appends its length if it was longer.
 fn shown(text: &str, bytes_max: usize) -> Cow<'_, str> {
     if text.len() <= bytes_max {
         return Cow::Borrowed(text);
@@ -79,7 +79,7 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Metadata, Subscriber};
 
-    /// Remembers the targets of lines.
+    /// A subscriber that remembers the targets of lines.
     #[derive(Clone, Default)]
     struct Targets(Arc<Mutex<Vec<String>>>);
 

@@ -1,8 +1,8 @@
 //! Accepts connections up to a maximum, with timeouts and optional TLS, and drains them when the service stops.
 //!
-//! warp's own server has none of these, so this loop accepts connections and serves each with hyper. Connections above the
-//! maximum wait in the kernel's backlog; a connection in its TLS handshake counts. Connections of one address above its
-//! share are closed. `connection.rs` implements the timeouts. HTTP, Flight SQL and the cluster use this loop.
+//! warp's own server has none of these, so this loop accepts connections and serves each with hyper. Connections above
+//! the maximum wait in the kernel's backlog; a connection in its TLS handshake counts. Connections of one address above
+//! its share are closed. `connection.rs` implements the timeouts. HTTP, Flight SQL and the cluster use this loop.
 
 use std::error::Error;
 use std::future::Future;
@@ -56,12 +56,13 @@ pub struct ServerLimits {
     pub keep_alive_idle: Duration,
     /// Maximum wait for running requests when the service stops.
     pub drain_timeout: Duration,
-    /// Addresses of proxies: their connections carry many clients, so the maximum of one address does not apply to them.
+    /// Addresses of proxies: their connections carry many clients, so the maximum of one address does not apply to
+    /// them.
     pub proxies: Arc<Networks>,
 }
 
 impl Default for ServerLimits {
-    /// The limits of the default configuration.
+    /// Returns the limits of the default configuration.
     fn default() -> Self {
         Self {
             connections_max: 4_096,
@@ -75,7 +76,8 @@ impl Default for ServerLimits {
     }
 }
 
-/// Serves any service, over TLS if given, until `stop` resolves, then finishes running requests within the drain timeout.
+/// Serves any service, over TLS if given, until `stop` resolves, then finishes running requests within the drain
+/// timeout.
 ///
 /// Each request gets the extension [`PeerAddress`], and [`malformed::Malformed`] if HTTP forbids it.
 pub async fn accept<S, B>(
@@ -160,7 +162,7 @@ async fn drain(graceful: GracefulShutdown, limits: &ServerLimits) {
 
 fn builder(limits: &ServerLimits) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    // The connection's activity limits heads and idle time.
+    // `Activity` limits heads and idle time instead.
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -219,7 +221,7 @@ async fn serve<T, S, B>(
             let running = activity.request(request.version());
             insert_extensions(&mut request, peer);
             let response = service.call(request);
-            // Boxed, so that a task which waits is small.
+            // Boxed, so that the task of a waiting connection is small.
             Box::pin(async move {
                 let response = response.await;
                 drop(running);

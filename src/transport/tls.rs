@@ -1,5 +1,5 @@
-//! TLS from two PEM files, and a third where callers show certificates too. They can be reloaded, so a renewed certificate
-//! needs no restart.
+//! TLS from PEM files: a certificate chain, its key and, if callers must show certificates, the authority that signs
+//! them. The files can be reloaded, so a renewed certificate needs no restart.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 /// Protocols offered, preferred first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// Why a certificate and key were rejected.
+/// The reason why a certificate and key were rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read, or contains no PEM of the expected kind.
@@ -24,7 +24,7 @@ pub enum TlsError {
     Pem {
         /// The file.
         path: String,
-        /// Why.
+        /// The error.
         source: pem::Error,
     },
     /// The file contains no certificate.
@@ -38,7 +38,7 @@ pub enum TlsError {
     Refused {
         /// The certificate's file.
         certificate: String,
-        /// Why.
+        /// The error.
         source: rustls::Error,
     },
 }
@@ -51,7 +51,7 @@ pub struct Tls(Arc<TlsInner>);
 struct TlsInner {
     certificate: PathBuf,
     key: PathBuf,
-    /// The authority that signs the certificates of callers; `None` if they show none.
+    /// The authority that signs the certificates of callers; `None` if callers show no certificate.
     authority: Option<PathBuf>,
     current: ArcSwap<ServerConfig>,
 }
@@ -65,7 +65,7 @@ impl Tls {
         Self::load_asking(certificate, key, None)
     }
 
-    /// Like [`Tls::load`]; with the certificates of an authority, callers must show one that it signed.
+    /// Like [`Tls::load`]. If an authority is given, callers must show a certificate that it signed.
     ///
     /// # Errors
     /// As for [`Tls::load`].
@@ -93,7 +93,7 @@ impl Tls {
         Ok(())
     }
 
-    /// The acceptor for the next connection.
+    /// Returns the acceptor for the next connection.
     pub fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(self.0.current.load_full())
     }
@@ -106,7 +106,7 @@ fn unreadable(path: &Path) -> impl Fn(pem::Error) -> TlsError + '_ {
     }
 }
 
-/// The certificates of a file, at least one.
+/// Reads the certificates of a file, at least one.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect)
@@ -120,7 +120,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     }
 }
 
-/// Refuses callers without a certificate that the authority signed.
+/// Returns a verifier that refuses callers without a certificate signed by the authority.
 fn asking(authority: &Path) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
     let refused = |source| TlsError::Refused {
         certificate: authority.display().to_string(),

@@ -241,7 +241,7 @@ fn a_listener_turns_down_what_it_cannot_verify() {
         came["problem"]
             .as_str()
             .unwrap()
-            .starts_with("no signature is right")
+            .starts_with("no signature matches")
     );
     assert!(listening.wait().unwrap().success());
 }

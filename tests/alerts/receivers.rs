@@ -105,7 +105,7 @@ async fn every_kind_of_answer_has_its_outcome_and_the_log_says_why() {
             Act::Close,
             DeliveryStatus::Failed,
             None,
-            "the connection broke off",
+            "the connection was lost",
         ),
     ];
     for (act, status, last_status, error) in tempers {

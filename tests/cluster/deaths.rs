@@ -188,7 +188,7 @@ fn a_job_without_workers_ends_with_an_error_and_its_repetition_does_what_is_miss
         !output.status.success() && said.contains("no worker is left"),
         "{said}"
     );
-    assert!(said.contains("run the command again to go on"), "{said}");
+    assert!(said.contains("run the command again to continue"), "{said}");
     assert!(!Path::new(&job.shared).exists());
     let two = worker(data());
     // The command itself dies too.
@@ -204,7 +204,7 @@ fn a_job_without_workers_ends_with_an_error_and_its_repetition_does_what_is_miss
     assert!(shares["parts_found"].as_u64().unwrap() >= found, "{shares}");
     assert_eq!(shares["parts"], 12);
     let again = outcome(data(), &job.arguments(&two.address));
-    assert!(errors(&again).contains("nothing is missing"));
+    assert!(errors(&again).contains("nothing to do"));
     assert_eq!(
         serde_json::from_slice::<Value>(&again.stdout).unwrap(),
         last

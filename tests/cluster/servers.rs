@@ -149,5 +149,5 @@ fn a_server_answers_by_itself_when_its_workers_are_behind_or_dead() {
     served.compare();
     assert_eq!(served.said("does not answer and is left out"), 2);
     let later = QUERIES.len() - 1;
-    assert_eq!(served.said("no worker answered lately"), later);
+    assert_eq!(served.said("no worker answered recently"), later);
 }

@@ -135,7 +135,7 @@ async fn a_page_that_is_not_a_listing_is_rejected_free_of_charge_and_remembered(
         (portal.url("/absent"), "gone: the portal answered 404"),
         (portal.url("/gone"), "gone: the portal answered 410"),
         (portal.url("/ended"), "gone: the page says"),
-        (portal.url("/home"), "gone: the portal sends it"),
+        (portal.url("/home"), "gone: the portal redirects it"),
         (
             portal.url("/private/1"),
             "robots: robots.txt of 127.0.0.1 forbids it",
@@ -177,7 +177,7 @@ async fn a_page_that_is_not_a_listing_is_rejected_free_of_charge_and_remembered(
         ),
         (
             portal.url("/none"),
-            "not_a_listing: the page does not tell a class of asset, ",
+            "not_a_listing: the page does not state a class of asset, ",
         ),
     ] {
         for _ in 0..2 {
@@ -321,7 +321,7 @@ async fn a_listing_that_redirects_to_another_is_gone_and_the_other_is_unchanged(
     let (_, data) = told(get(&service, "adverts", &portal.url("/1")).await, 422).await;
     assert_eq!(
         data["reason"],
-        "gone: the portal sends it to another listing"
+        "gone: the portal redirects it to another listing"
     );
     let one = record(&service, "adverts", &one["flxId"]).await;
     assert_eq!(
@@ -362,7 +362,7 @@ async fn a_malformed_call_gets_an_ordinary_error() {
     .await;
     assert_eq!(
         data["reason"],
-        "not_covered: autre.example is none of the portals covered"
+        "not_covered: autre.example is not one of the portals covered"
     );
     let portals: Value = service
         .ask(Method::GET, "/portals")

@@ -52,7 +52,7 @@ async fn temporary_failures_are_retried_a_limited_number_of_times() {
     let (_, data) = told(get(&service, "adverts", &portal.url("/cut")).await, 422).await;
     let reason = data["reason"].as_str().unwrap();
     assert!(
-        reason.starts_with("unreachable: the connection broke off"),
+        reason.starts_with("unreachable: the connection was lost"),
         "{reason}"
     );
 }

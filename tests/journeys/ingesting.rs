@@ -192,7 +192,7 @@ fn every_command_names_a_compressed_file_that_would_become_endless_and_the_bound
     run(data, &["synth", "--lake", "--dpe", "50"]);
     let empty_lines = [&" ".repeat((64 << 10) - 1), "\n"].concat();
     let output = data.join("candidates.csv");
-    let ratio = "becomes more than 150 times as long";
+    let ratio = "expands to more than 150 times its size";
     let row = "a row is longer than 16777216 bytes";
     let cases = [
         (

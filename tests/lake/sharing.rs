@@ -211,7 +211,7 @@ fn as_many_versions_as_wanted_are_kept_with_their_files() {
     let data_files = data_files.iter().filter(|name| name.ends_with(".parquet"));
     assert_eq!(data_files.count(), 3);
     let gone = lake.snapshot_at(schema, 3).unwrap_err().to_string();
-    assert!(gone.contains("no version 3; kept are 4, 5, 6"), "{gone}");
+    assert!(gone.contains("no version 3; kept: 4, 5, 6"), "{gone}");
     // Fewer are wanted: the next publication deletes the others.
     let lake = Lake::open(folder.path()).unwrap().keeping(1);
     publish(&lake, &records, 7);
@@ -300,7 +300,7 @@ async fn sql_reads_a_former_version_by_clause_or_for_the_whole_session() {
     let gone = ask(&session, "select 1 from dvf for version as of 9")
         .await
         .unwrap_err();
-    assert!(gone.contains("no version 9; kept are 1, 2"), "{gone}");
+    assert!(gone.contains("no version 9; kept: 1, 2"), "{gone}");
     let odd = ask(&session, "select 1 from (select 1) for version as of 1")
         .await
         .unwrap_err();

@@ -131,7 +131,7 @@ const NOTIFICATIONS: Metric<Gauge> = Metric::gauge(
 );
 const NOTIFICATIONS_MAX: Metric<Gauge> = Metric::gauge(
     "toise_outbox_notifications_max",
-    "Notifications past which the oldest leave.",
+    "Number of notifications past which the oldest are evicted.",
 );
 const WAITING: Metric<Gauge> = Metric::gauge(
     "toise_outbox_waiting",
@@ -143,7 +143,7 @@ const AGE: Metric<Gauge> = Metric::gauge(
 );
 const AGE_MAX: Metric<Gauge> = Metric::gauge(
     "toise_outbox_age_max_seconds",
-    "Age past which notifications leave.",
+    "Age past which notifications are evicted.",
 );
 const DELIVERIES: Metric<Gauge> = Metric::gauge(
     "toise_deliveries",
@@ -151,11 +151,11 @@ const DELIVERIES: Metric<Gauge> = Metric::gauge(
 );
 const UNDER_WAY: Metric<Gauge> = Metric::gauge(
     "toise_deliveries_under_way",
-    "Requests to receivers under way.",
+    "Requests to receivers in flight.",
 );
 const ENDPOINTS_OPEN: Metric<Gauge> = Metric::gauge(
     "toise_endpoints_open",
-    "Receivers that fail and are only tried now and then.",
+    "Failing receivers that are only probed from time to time.",
 );
 
 /// Registers the gauges of the outbox.

@@ -30,7 +30,7 @@ const DEAD_LETTERS_MAX: usize = 16;
 /// Reason for not sending a delivery of an inactive alert.
 pub(super) const INACTIVE: &str = "not sent: the alert is not active";
 /// Reason for not sending a delivery without items or without an account.
-const NOTHING: &str = "not sent: its items or its account are not there any more";
+const NOTHING: &str = "not sent: its items or its account no longer exist";
 
 /// A delivery about to be sent.
 pub(super) struct DeliveryBatch {

@@ -188,7 +188,7 @@ impl DispatchWorker {
         if let Some(jump_ms) = self.jumps.since_last() {
             tracing::warn!(
                 jump_ms,
-                "the clock was set; deliveries wait as long as before"
+                "the clock was changed; deliveries wait as long as before"
             );
             let shift = move |transaction: &Transaction<'_>| shift_waits(transaction, jump_ms);
             self.setup.store.write(shift)?;

@@ -218,7 +218,7 @@ impl EffectiveConfig {
         let console = &config.console;
         if console.base_map.is_empty() != console.attribution.is_empty() {
             return Err(Error::Contradiction(
-                "console.base_map and console.attribution go together: the map of another service names it",
+                "console.base_map and console.attribution go together: a map of another service must name that service",
             ));
         }
         if config.dedup.thresholds().is_none() {

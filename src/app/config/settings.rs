@@ -124,7 +124,7 @@ pub const SECTIONS: [(&str, &str); 18] = [
     ("collect", "Pages of listings, collected on demand"),
     ("geocoding", "Addresses to positions and back"),
     ("sql", "SQL over the network, for keys with the scope sql"),
-    ("flight", "Arrow Flight SQL, beside HTTP"),
+    ("flight", "Arrow Flight SQL, next to HTTP"),
     (
         "cluster",
         "Workers, for executables built with the feature cluster",
@@ -150,8 +150,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 82] = [
         "Maximum open connections of one client address, or one /64 of IPv6; further ones are closed. Trusted proxies \
          have server.connections_max"),
     ("server", "unkeyed_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
-        "Requests a second without a valid key that one client address, or one /64 network of IPv6, may send; further ones \
-         are answered 429"),
+        "Requests per second without a valid key that one client address, or one /64 network of IPv6, may send; \
+         further ones are answered 429"),
     ("server", "trusted_proxies", SettingKind::Networks,
         "Addresses and networks of proxies, separated by commas, whose X-Forwarded-For names the client; empty for none"),
     ("server", "cors_origins", SettingKind::Origins,
@@ -171,7 +171,7 @@ const ROWS: [(&str, &str, SettingKind, &str); 82] = [
     ("server", "drain_timeout_s", SettingKind::Whole(0, SECONDS_MAX),
         "Maximum wait for running requests when the service stops, in seconds"),
     ("admin", "listen", SettingKind::AddressOrNone,
-        "Address for metrics and administration, HOST:PORT, which are then answered nowhere else; empty to answer \
+        "Address for metrics and administration, HOST:PORT, which are then served nowhere else; empty to serve \
          administration with everything else, and metrics to clients on this machine"),
     ("log", "format", SettingKind::OneOf(&["text", "json"]),
         "text for people, json for one object per line"),
@@ -190,18 +190,20 @@ const ROWS: [(&str, &str, SettingKind, &str); 82] = [
     ("lake", "publish", SettingKind::Header,
         "Object store to publish the data folder to (s3://bucket/prefix, gs://, az://, file://); empty for none"),
     ("lake", "publish_every_s", SettingKind::Whole(1, SECONDS_MAX),
-        "Pause between two looks for something to publish, in seconds"),
+        "Pause between two checks for something to publish, in seconds"),
     ("lake", "metering_every_s", SettingKind::Whole(1, SECONDS_MAX),
-        "Pause between two shipments of the consumption that a replica metered, and between two looks for them, in seconds"),
+        "Pause between two shipments of the consumption that a replica metered, and between two checks for them, in \
+         seconds"),
     ("lake", "writer_address", SettingKind::BaseAddress,
-        "Address of this server that its replicas name for what only it does; empty if they do not say"),
+        "Address of this server, to which its replicas refer requests that only it can answer; empty to name none"),
     ("lake", "replica", SettingKind::Header,
         "Object store whose publications to serve as a replica, with a data folder of its own; empty for none"),
     ("lake", "replica_departments", SettingKind::Departments,
-        "Departments whose data files a replica holds on its disk, such as 13,2A,75; what it reads of others it fetches from \
-          the object store; empty for all"),
+        "Departments whose data files a replica holds on its disk, such as 13,2A,75; what it reads of other \
+         departments is fetched from the object store; empty for all"),
     ("lake", "replica_fetched_mib", SettingKind::Whole(16, MEBIBYTES_MAX),
-        "Space for what a replica of some departments fetched of others, in MiB; past it, what was fetched longest ago goes"),
+        "Maximum disk space for data of other departments that a replica of some departments fetched, in MiB; past it, \
+         the data fetched longest ago is deleted"),
     ("limits", "test_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
         "Requests per second of a test key"),
     ("limits", "test_monthly_quota", SettingKind::Whole(0, MONTHLY_QUOTA_MAX),
@@ -262,13 +264,14 @@ const ROWS: [(&str, &str, SettingKind, &str); 82] = [
     ("collect", "contact", SettingKind::Header,
         "Web or email address for portals, added to the user agent; empty for none"),
     ("geocoding", "upstream", SettingKind::BaseAddress,
-        "Base address of a geocoding service of the same contract, such as https://data.geopf.fr/geocodage, asked as \
+        "Base address of a geocoding service of the same contract, such as https://data.geopf.fr/geocodage, queried as \
          upstream_mode says; empty for none"),
     ("geocoding", "upstream_mode", SettingKind::OneOf(&["fallback", "only"]),
-        "fallback to ask it where the index finds nothing better than of low confidence, only to ask it always \
-         and the index never"),
+        "fallback to query it where the index finds nothing better than low confidence, only to query it always and \
+         the index never"),
     ("geocoding", "upstream_cache_days", SettingKind::Whole(0, RETENTION_DAYS_MAX),
-        "Retention of its answers in the store, in days; 0 keeps none. That nothing was found is kept for a day at most"),
+        "Retention of its answers in the store, in days; 0 keeps none. An answer that nothing was found is kept for a \
+         day at most"),
     ("geocoding", "upstream_rate_per_s", SettingKind::Whole(1, UPSTREAM_RATE_PER_S_MAX),
         "Maximum requests to it per second; its Retry-After may demand less"),
     ("sql", "rows_max", SettingKind::Whole(1, SQL_ROWS_MAX),
@@ -290,7 +293,7 @@ const ROWS: [(&str, &str, SettingKind, &str); 82] = [
     ("flight", "listen", SettingKind::AddressOrNone,
         "Address of Arrow Flight SQL, HOST:PORT, with the certificate of the server; empty for off"),
     ("cluster", "token", SettingKind::Header,
-        "What callers show to workers, over TLS or on loopback; empty for certificates of both sides instead"),
+        "Token that callers send to workers, over TLS or on loopback; empty to use certificates on both sides instead"),
     ("cluster", "certificate", SettingKind::Path,
         "PEM file with the certificate of this worker or caller, leaf first; empty for none"),
     ("cluster", "key", SettingKind::Path,
@@ -298,21 +301,22 @@ const ROWS: [(&str, &str, SettingKind, &str); 82] = [
     ("cluster", "ca", SettingKind::Path,
         "PEM file with the certificate of the authority that signed those of workers and callers; empty for none"),
     ("cluster", "part_rows", SettingKind::Whole(1, 1_000_000),
-        "Rows after which a part of a bulk job ends: what is answered again at most when a worker dies"),
+        "Rows after which a part of a bulk job ends: at most these are answered again when a worker dies"),
     ("cluster", "workers", SettingKind::BaseAddresses,
         "Workers that run large SQL queries of the server, such as https://a.example:9101,https://b.example:9101; empty \
          for none"),
     ("cluster", "sql_scan_mib", SettingKind::Whole(0, MEBIBYTES_MAX),
-        "A query is for the workers if the data files that it scans have at least so many MiB"),
+        "A query goes to the workers if the data files that it scans have at least this many MiB"),
     ("mcp", "enabled", SettingKind::Flag,
         "Whether the server answers agents at /mcp, with the keys, limits and credits of HTTP"),
     ("console", "base_map", SettingKind::MapAddress,
         "Base map of another service: address of raster tiles with {z}, {x} and {y}, or of a MapLibre style; browsers then \
          load from that origin. Empty for the outlines of departments and communes, which need no network"),
     ("console", "attribution", SettingKind::Text,
-        "Whose base map that is, shown on it, such as © IGN; goes with base_map"),
+        "Attribution shown on the base map, such as © IGN; required with base_map"),
     ("console", "behind_tls", SettingKind::Flag,
-        "Whether a proxy ends TLS before the server: the cookie of a session is then Secure, as it is under TLS of its own"),
+        "Whether a proxy in front of the server terminates TLS: the session cookie is then Secure, as it is under the \
+         server's own TLS"),
 ];
 
 /// All settings, section by section.

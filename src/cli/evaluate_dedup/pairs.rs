@@ -262,7 +262,7 @@ impl PairReport {
     pub(super) fn print(&self, wrong: usize) {
         println!("{}", self.table());
         println!(
-            "{} pairs that a reader could not tell; {} with an advert that is not in this data folder",
+            "{} pairs that a reader could not decide; {} with an advert that is not in this data folder",
             self.undecided, self.missing
         );
         let wrongly = self

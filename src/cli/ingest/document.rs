@@ -43,7 +43,7 @@ impl JsonRecords {
             .map_err(|error| error.to_string())?;
         if text.len() as u64 > DOCUMENT_BYTES_MAX {
             return Err(format!(
-                "must not exceed {DOCUMENT_BYTES_MAX} bytes; write one object a line instead (ndjson)"
+                "must not exceed {DOCUMENT_BYTES_MAX} bytes; write one object per line instead (ndjson)"
             ));
         }
         let document = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);

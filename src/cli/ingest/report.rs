@@ -144,8 +144,8 @@ impl IngestReport {
         let counts = self.merges.as_ref()?;
         if counts.is_unusual() {
             return Some(format!(
-                "warning: {} of {} merged pairs of adverts contradict each other ({:.1} %), more than usual. Is a column mapped \
-                 wrongly? `toise evaluate dedup` shows in what they differ",
+                "warning: {} of {} merged pairs of adverts contradict each other ({:.1} %), more than usual. Is a \
+                 column mapped wrongly? `toise evaluate dedup` shows how they differ",
                 counts.contradicting_pairs,
                 counts.merged_pairs,
                 100.0 * counts.contradicting_share()

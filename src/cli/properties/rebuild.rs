@@ -59,10 +59,7 @@ fn print(report: &RebuildReport) {
     let mut table = crate::table();
     let counts = [
         ("adverts", report.adverts),
-        (
-            "adverts with other data to compare than stored",
-            report.refreshed,
-        ),
+        ("adverts whose comparison data changed", report.refreshed),
         ("properties before", report.properties_before),
         ("properties after", report.properties_after),
         ("properties split", report.properties_split),

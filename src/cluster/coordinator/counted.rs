@@ -35,7 +35,7 @@ impl ChannelResolver for CountedChannels {
         let inner = self.access.get_worker_client_for_url(url).await?;
         let link = self.links.iter().find(|link| link.url == *url).cloned();
         let link = link.ok_or_else(|| {
-            DataFusionError::Execution(format!("{url} is no worker of this query"))
+            DataFusionError::Execution(format!("{url} is not a worker of this query"))
         })?;
         Ok(Box::new(Counted { inner, link }))
     }

@@ -273,7 +273,7 @@ impl Cluster {
         }
         let left = self.left().len();
         (self.tell)(&format!(
-            "the worker {} failed and is dropped ({reason}); its work goes to the {left} left",
+            "the worker {} failed and is dropped ({reason}); its work goes to the remaining {left}",
             link.url
         ));
         self.changed.notify_waiters();
@@ -319,7 +319,7 @@ impl Cluster {
         loop {
             let Some(place) = self.place().await else {
                 return Err(Error::NoWorkers(format!(
-                    "no worker is left, and part {number} is not answered"
+                    "no worker is left, and part {number} was not answered"
                 )));
             };
             let link = &self.links[place];
@@ -349,7 +349,7 @@ impl Cluster {
         let mut any = false;
         for (link, said) in left.iter().zip(said) {
             let reason = match said {
-                Ok(said) if said.process != link.process => "it was started anew".to_owned(),
+                Ok(said) if said.process != link.process => "it was restarted".to_owned(),
                 Ok(said) => match said.identity.difference(&self.identity) {
                     Some(reason) => reason,
                     None => continue,

@@ -170,7 +170,7 @@ impl Cluster {
             Shared::Answered(rows) => return Ok(rows),
             Shared::Impossible(reason) => reason,
         };
-        (self.tell)(&format!("answered here alone: {reason}"));
+        (self.tell)(&format!("answered here, without workers: {reason}"));
         let rows = frame.execute_stream().await?;
         Ok(as_they_come(session, rows))
     }
@@ -215,7 +215,7 @@ impl Cluster {
                 }
             };
             if plan.downcast_ref::<DistributedExec>().is_none() {
-                let reason = "the engine does not cut this plan";
+                let reason = "the engine does not split this plan";
                 return Ok(Shared::Impossible(reason.to_owned()));
             }
             let error = match answered(state.task_ctx(), plan, limits).await {

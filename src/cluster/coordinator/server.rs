@@ -124,7 +124,7 @@ impl ServerWorkers {
         };
         let urls = self.awake();
         if urls.is_empty() {
-            return Ok(Shared::Impossible("no worker answered lately".into()));
+            return Ok(Shared::Impossible("no worker answered recently".into()));
         }
         let tell: Tell = Arc::new(|line| tracing::info!("{line}"));
         let (access, identity) = (self.access.clone(), terms.identity.clone());

@@ -50,7 +50,7 @@ pub async fn serve(
         if access.admits(request.metadata()) {
             Ok(request)
         } else {
-            Err(Status::unauthenticated("the token is another"))
+            Err(Status::unauthenticated("the token does not match"))
         }
     });
     accept(

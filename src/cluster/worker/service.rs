@@ -99,7 +99,10 @@ impl FlightService for WorkService {
 
     async fn list_actions(&self, _: Request<Empty>) -> Answer<Self::ListActionsStream> {
         let actions = [
-            (IDENTIFY, "what this worker answers from"),
+            (
+                IDENTIFY,
+                "the data and version that this worker answers from",
+            ),
             (PART, "the answer to a part of a bulk job"),
         ];
         let actions = actions.map(|(name, description)| {

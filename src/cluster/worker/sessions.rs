@@ -109,7 +109,7 @@ impl Sessions {
 
 fn terms_of(headers: &HeaderMap) -> Result<QueryTerms> {
     let terms = headers.get(TERMS).and_then(|terms| terms.to_str().ok());
-    let terms = terms.ok_or_else(|| Error::Query("the plan does not say what it is of".into()))?;
+    let terms = terms.ok_or_else(|| Error::Query("the plan does not name its query".into()))?;
     Ok(serde_json::from_str(terms)?)
 }
 

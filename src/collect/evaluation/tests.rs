@@ -91,7 +91,7 @@ fn a_faulty_truth_names_its_line() {
         ),
         (
             json!({"file": "../x.html", "url": "", "site": "", "truth": {}}),
-            "must lie below",
+            "must be below",
         ),
         (json!({"file": "x.html"}), "line 2: missing field"),
     ] {

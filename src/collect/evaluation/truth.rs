@@ -55,7 +55,7 @@ fn parse(line: &str) -> Result<TruthPage, String> {
     let is_below = |component: Component<'_>| matches!(component, Component::Normal(_));
     if !page.file.components().all(is_below) {
         return Err(format!(
-            "file: {:?} must lie below the folder of pages",
+            "file: {:?} must be below the folder of pages",
             page.file
         ));
     }

@@ -54,10 +54,10 @@ pub enum Rejection {
     #[error("unparsable: {0}")]
     Unparsable(String),
     /// The page requires a login.
-    #[error("login_required: the page is for those who log in")]
+    #[error("login_required: the page requires a login")]
     LoginRequired,
     /// The page is behind a bot wall.
-    #[error("refused: the page is kept from programs")]
+    #[error("refused: the page blocks programs")]
     BotWall,
     /// The page contains no listing, or several.
     #[error("not_a_listing: {0}")]
@@ -294,7 +294,7 @@ fn verdict(
     let what = if are_many {
         "the page holds several listings".into()
     } else {
-        format!("the page does not tell {}", missing.join(", "))
+        format!("the page does not state {}", missing.join(", "))
     };
     PageVerdict::Rejected(Rejection::NotAListing(what))
 }

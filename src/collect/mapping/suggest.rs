@@ -151,7 +151,7 @@ impl SampledFile {
         };
         let mut unread = columns.iter().filter(|column| !is_read(column)).peekable();
         if unread.peek().is_some() {
-            text.push_str("# Columns that no rule reads, with values of theirs:\n");
+            text.push_str("# Columns that no rule reads, with sample values:\n");
         }
         for column in unread {
             let ColumnProfile {
@@ -184,13 +184,14 @@ fn missing(is_sure: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> 
     if !is_sure("offer.type") {
         missing.push((
             "offer.type",
-            "nothing says whether these are sales or rents: --set offer.type=OFFER_BUY (or OFFER_RENT)",
+            "nothing says whether these are sales or rentals: --set offer.type=OFFER_BUY (or OFFER_RENT)",
         ));
     }
     if !is_sure("currentPrice.value") {
         missing.push((
             "currentPrice.value",
-            "no column is surely the price: all adverts would have a price on request. Name it: --map currentPrice.value=COLUMN",
+            "no column is certain to be the price: all adverts would have a price on request. Name it: --map \
+             currentPrice.value=COLUMN",
         ));
     }
     let places = [

@@ -133,7 +133,7 @@ fn an_invalid_file_is_rejected_with_name_and_position() {
         Portal::parse("deux.toml", PORTAL).unwrap(),
     ]);
     let error = twice.unwrap_err().to_string();
-    assert!(error.contains("is one of un.toml already"), "{error}");
+    assert!(error.contains("already belongs to un.toml"), "{error}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub enum Error {
         columns: String,
     },
     /// A column has a name that the format reserves.
-    #[error("the column {0} has a name that the format uses itself; give it another: {0} as other")]
+    #[error("the format reserves the column name {0}; rename the column: {0} as other")]
     NameTaken(String),
     /// More rows than fit into the index of a FlatGeobuf file.
     #[error("more than {0} rows; write GeoParquet or GeoJSON instead")]

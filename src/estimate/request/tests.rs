@@ -389,7 +389,7 @@ fn a_row_abroad_at_sea_or_swapped_has_a_status_and_no_home() {
     let fault = read("-6", "46").unwrap_err().to_string();
     assert_eq!(
         fault,
-        "longitude, latitude: outside_france: the position lies abroad or at sea"
+        "longitude, latitude: outside_france: the position is abroad or at sea"
     );
     assert!(read("55.45", "-20.88").is_ok());
 }

@@ -54,7 +54,7 @@ fn a_compressed_file_that_becomes_endless_is_refused_by_name() {
         packed.finish().unwrap();
         let refused = geocoded(&path, &request(&["town"])).unwrap_err();
         assert!(
-            refused.contains(name) && refused.contains("times as long"),
+            refused.contains(name) && refused.contains("times its size"),
             "{refused}"
         );
         assert!(!path.with_extension("out.part").exists());

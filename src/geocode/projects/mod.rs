@@ -135,7 +135,7 @@ pub enum Error {
     #[error(transparent)]
     Request(#[from] Fault),
     /// The account is already sending the maximum number of files.
-    #[error("the account is sending {DRAFTS_PER_ACCOUNT_MAX} files already")]
+    #[error("the account is already sending {DRAFTS_PER_ACCOUNT_MAX} files")]
     TooManyDrafts,
     /// The disk of the data folder has too little free space.
     #[error("the disk of the data folder is nearly full")]
@@ -305,7 +305,7 @@ impl Projects {
         }
         if project.status != ProjectStatus::Completed {
             return Err(Error::WrongState(format!(
-                "the project is {}; its result is there once it is completed",
+                "the project is {}; its result is available once it is completed",
                 project.status.name()
             )));
         }

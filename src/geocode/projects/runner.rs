@@ -50,7 +50,8 @@ impl Projects {
         addresses: LiveGeocoder,
     ) -> io::Result<ProjectRunner> {
         let inbox = self.inbox.lock().take();
-        let inbox = inbox.ok_or_else(|| io::Error::other("projects are worked off already"))?;
+        let inbox =
+            inbox.ok_or_else(|| io::Error::other("projects are already being processed"))?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let pool = ThreadPoolBuilder::new()
             .num_threads(cores.div_ceil(2))
@@ -168,9 +169,9 @@ impl RunnerLoop {
         let is_full = self.projects.room.is_nearly_full();
         if is_full != self.is_paused {
             if is_full {
-                tracing::warn!("geocoding projects pause: the disk is nearly full")
+                tracing::warn!("geocoding projects paused: the disk is nearly full")
             } else {
-                tracing::info!("geocoding projects go on")
+                tracing::info!("geocoding projects resumed")
             }
         }
         self.is_paused = is_full;
@@ -271,7 +272,7 @@ impl OpenProject {
         if let Some(block) = block {
             if self.output_at + block.text.len() as u64 > self.output_bytes_max {
                 return Err(Error::WrongState(format!(
-                    "the result becomes longer than {} bytes; split the file, or delete other projects",
+                    "the result exceeds {} bytes; split the file, or delete other projects",
                     self.output_bytes_max
                 )));
             }

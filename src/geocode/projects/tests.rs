@@ -80,10 +80,7 @@ fn a_result_stays_within_the_room_of_its_account() {
     let failed = ended(&projects, account, wide);
     assert_eq!(failed.status, ProjectStatus::Failed);
     let reason = failed.error.unwrap();
-    assert!(
-        reason.contains("the result becomes longer than"),
-        "{reason}"
-    );
+    assert!(reason.contains("the result exceeds"), "{reason}");
     // Its output is deleted when it fails, and takes no space from the other projects.
     let completed = ended(&projects, account, small);
     assert_eq!(completed.status, ProjectStatus::Completed);

@@ -55,7 +55,7 @@ impl Cache {
             row.optional()
         });
         let (answer, answered_at_ms) = kept.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot read kept answers of the upstream geocoding service");
+            tracing::warn!(%error, "cannot read cached answers of the upstream geocoding service");
             None
         })?;
         let text = document::decode(&answer).ok()?;
@@ -96,7 +96,7 @@ impl Cache {
             Ok(())
         });
         if let Err(error) = kept {
-            tracing::warn!(%error, "cannot keep an answer of the upstream geocoding service");
+            tracing::warn!(%error, "cannot cache an answer of the upstream geocoding service");
         }
     }
 

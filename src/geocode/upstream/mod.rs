@@ -299,7 +299,7 @@ impl UpstreamInner {
 
     fn too_many(&self, wait: Duration) -> Unavailable {
         count(&self.counts.not_asked);
-        Unavailable::new("too many questions wait for it", wait)
+        Unavailable::new("too many requests are waiting for it", wait)
     }
 }
 
@@ -379,7 +379,7 @@ impl Failure {
             },
             Error::RetriesExhausted { reason, .. } => without_url(&reason).as_str().into(),
             Error::TooLarge { .. } => "its answer is too large".into(),
-            Error::Setup(_) | Error::File { .. } => "it cannot be asked".into(),
+            Error::Setup(_) | Error::File { .. } => "the request cannot be made".into(),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Who a listener is for: everyone, customers, or operators.
+//! The audience of a listener: everyone, customers, or operators.
 //!
-//! Without `admin.listen` one listener serves everyone, and metrics only clients on the same machine. With it, metrics and
-//! administration are answered there and nowhere else, so that no key opens them from outside, and nothing that customers
-//! pay for is answered there.
+//! Without `admin.listen` one listener serves everyone, and metrics only to clients on the same machine. With it, only
+//! the listener of operators serves metrics and administration, so that no key reaches them from outside, and it serves
+//! nothing that customers pay for.
 
 use std::net::IpAddr;
 
@@ -14,25 +14,25 @@ use toise_accounts::scopes::Scope;
 
 /// Path of the metrics.
 pub(super) const METRICS: &str = "/metrics";
-/// Paths that say how the service is, answered everywhere.
+/// Paths of probes, which every listener serves.
 pub(super) const PROBES: [&str; 3] = ["/healthz", "/livez", "/version"];
-/// Header in which a proxy says that it passes a request on.
+/// Header that a proxy adds to the requests that it forwards.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// Who a listener is for. An extension of requests, which no client can set.
+/// The audience of a listener. An extension of requests, which no client can set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
     /// The only listener.
     #[default]
     Everyone,
-    /// Operators have a listener of their own.
+    /// The listener of customers, if operators have a separate one.
     Customers,
     /// The listener of operators.
     Operators,
 }
 
 impl Audience {
-    /// Whether an endpoint is answered to a request; `peer` is `None` for one of this process.
+    /// Returns whether the listener serves an endpoint to a request; `peer` is `None` for a request of this process.
     pub fn reaches(self, endpoint: &Endpoint, peer: Option<IpAddr>, headers: &HeaderMap) -> bool {
         let is_for_operators =
             endpoint.path == METRICS || matches!(endpoint.access, Access::Scoped(Scope::Admin, _));
@@ -44,7 +44,8 @@ impl Audience {
     }
 }
 
-/// Whether a request was made on this machine. A proxy on this machine says that it passes requests of others on.
+/// Returns whether a request was made on this machine. A request that a proxy forwarded was not, even if the proxy runs
+/// on this machine.
 fn is_local(peer: Option<IpAddr>, headers: &HeaderMap) -> bool {
     let is_passed_on = headers.contains_key(FORWARDED_FOR) || headers.contains_key(FORWARDED);
     peer.is_none_or(|peer| peer.to_canonical().is_loopback() && !is_passed_on)
@@ -73,7 +74,7 @@ mod tests {
         }
         let properties = "/v2/protected/properties/search";
         assert!(customers.contains(&properties) && !operators.contains(&properties));
-        // What an account uses is the account's own business.
+        // The consumption of an account is for the customer.
         assert!(customers.contains(&"/v2/protected/admin/consumption"));
         for probe in PROBES {
             assert!(operators.contains(&probe) && customers.contains(&probe));

@@ -1,4 +1,5 @@
-//! A call that handlers answer: they read its body and path, and run work on the query pool or a blocking thread.
+//! The call that a handler answers: its body and path, and methods that run work on the query pool or a blocking
+//! thread.
 //!
 //! CPU work runs on the pool ([`Call::on_pool`]), work that waits for the store on a blocking thread
 //! ([`Call::blocking`]); neither runs on the reactor.
@@ -27,7 +28,8 @@ use toise_sql::audit::Door;
 use toise_store::new_id::NewId;
 use toise_transport::body::Incoming;
 
-/// Bodies up to this many bytes are parsed on the reactor, and not checked for what they unfold to.
+/// Maximum bytes of a short body. It is not checked for the memory that it takes once parsed, and reading it is not a
+/// batch job.
 pub(crate) const SHORT_BODY_BYTES: usize = 64 << 10;
 
 /// Values of the `{name}` segments of a path, in order, percent-decoded.
@@ -47,7 +49,7 @@ pub struct Call<'a> {
     pub query: &'a str,
     /// The headers.
     pub headers: &'a HeaderMap,
-    /// The way in.
+    /// How the call came in.
     pub door: Door,
     /// The client's address; `None` if this process calls itself.
     pub(crate) client: Option<IpAddr>,
@@ -56,7 +58,7 @@ pub struct Call<'a> {
     /// The body that the handler reads piece by piece.
     pub(crate) upload: Mutex<&'a mut Incoming>,
     pub(crate) key: Option<Arc<KeyRecord>>,
-    /// Tells the call from all others, if it may be repeated under its idempotency key.
+    /// Identifies the call, if it may be repeated under its idempotency key.
     pub(crate) repeatable_as: Option<[u8; 32]>,
     /// Keeps the call from being made again under its idempotency key.
     pub(crate) hold: Option<Arc<CallHold>>,
@@ -65,22 +67,22 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// A path parameter, by its position.
+    /// Returns a path parameter by its position; empty if there is none.
     pub fn param(&self, place: usize) -> &str {
         self.params.get(place).map_or("", String::as_str)
     }
 
-    /// The identifier of a listing or an alert in the path; an invalid one is answered with 404.
+    /// Returns the identifier of a listing or an alert in the path; an invalid one is answered with 404.
     pub fn flx_id(&self, what: &'static str) -> Result<FlxId, ApiError> {
         FlxId::parse(self.param(0)).ok_or(ApiError::NotFound(what))
     }
 
-    /// A UUID in the path; an invalid one is answered with 404.
+    /// Returns a UUID in the path; an invalid one is answered with 404.
     pub fn uuid(&self) -> Result<Uuid, ApiError> {
         Uuid::try_parse(self.param(0)).map_err(|_| ApiError::NotFound("record"))
     }
 
-    /// The key of a protected endpoint's call.
+    /// Returns the key of a call to a protected endpoint.
     pub fn key(&self) -> Result<&KeyRecord, ApiError> {
         // Only an endpoint without a key could fail here; the policy tests call every endpoint.
         self.key
@@ -88,7 +90,7 @@ impl Call<'_> {
             .ok_or_else(|| ApiError::internal("a public endpoint asked for the key"))
     }
 
-    /// The identifier of what the call makes: the same again when it is repeated under its idempotency key.
+    /// Returns the identifier of what the call creates: the same one if it is repeated under its idempotency key.
     pub fn new_id(&self) -> NewId {
         match &self.repeatable_as {
             None => NewId::Random,
@@ -96,7 +98,7 @@ impl Call<'_> {
         }
     }
 
-    /// Runs a query as one job on the query pool; it returns the JSON text of the response.
+    /// Runs a query as one job on the query pool; the job returns the JSON text of the response.
     pub async fn on_pool(
         &self,
         load: Load,
@@ -110,7 +112,7 @@ impl Call<'_> {
         ))
     }
 
-    /// Reads the body on the query pool, where a long one delays nobody else.
+    /// Parses and reads the body on the query pool, where a long one delays no other call.
     pub async fn read_on_pool<T: Send + 'static>(
         &self,
         read: impl FnOnce(Value) -> Result<T, ApiError> + Send + 'static,
@@ -125,8 +127,8 @@ impl Call<'_> {
         self.app.capacity.pool.run(client, load, job).await?
     }
 
-    /// Runs a job that waits for the store on a blocking thread. It runs to its end even if the call is cut off, and until
-    /// then the call is not made again.
+    /// Runs a job that waits for the store on a blocking thread. The job runs to its end even if the call is cut off;
+    /// until then the call is not made again.
     pub async fn blocking<T: Send + 'static>(
         &self,
         job: impl FnOnce(&App) -> Result<T, ApiError> + Send + 'static,

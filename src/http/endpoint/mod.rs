@@ -1,4 +1,4 @@
-//! Endpoints: one value states everything about each of them.
+//! Endpoints. One value declares everything about an endpoint.
 //!
 //! The router, the pipeline, the OpenAPI document and the policy tests read these values and nothing else. A value
 //! is a struct literal, so no field can be forgotten; [`crate::resources`] lists them all.
@@ -28,9 +28,9 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum body length of a `_many` request, in bytes.
 pub const MANY_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Beginning of the paths of what works on records; all need a key.
+/// Prefix of the paths that work on records; all need a key.
 pub const PROTECTED_PREFIX: &str = "/v2/protected/";
-/// Beginning of the paths of geocoding; all need a key.
+/// Prefix of the geocoding paths; all need a key.
 pub const GEOCODING_PREFIX: &str = "/geocoding/";
 
 /// A JSON body of ordinary length.
@@ -42,14 +42,14 @@ pub const MANY_JSON_BODY: BodyRule = BodyRule::Json {
     bytes_max: MANY_BODY_BYTES_MAX,
 };
 
-/// What a call does to what is stored.
+/// The effect of a call on stored data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Reads what replicas have too.
+    /// Reads data that replicas also have.
     Reads,
-    /// Reads what only the writer has: accounts, alerts, consumption, jobs.
+    /// Reads data that only the writer has: accounts, alerts, consumption, jobs.
     ReadsOnWriter,
-    /// Changes something. Ingestion counts as this, too: operators' keys do it all day.
+    /// Changes something. Ingestion also counts as this, because operators' keys do it all day.
     Writes,
     /// Changes keys, accounts, deliveries or merges as an operator; it is audited.
     Administers,
@@ -65,7 +65,8 @@ pub enum Time {
     Collection,
     /// The limit of every request, plus the time to receive a file.
     Upload,
-    /// The limit of every request, plus what a SQL query may take and wait. Its answer goes on after the call.
+    /// The limit of every request, plus the maximum time of a SQL query with its waiting. The answer continues after
+    /// the call.
     Query,
 }
 
@@ -73,7 +74,7 @@ pub enum Time {
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(600);
 
 impl Time {
-    /// Maximum duration of a call, including its body.
+    /// Returns the maximum duration of a call, including its body.
     pub fn limit(self, app: &App) -> Duration {
         match self {
             Time::Request => app.capacity.request_timeout,
@@ -84,7 +85,7 @@ impl Time {
     }
 }
 
-/// Handles a call.
+/// A function that handles a call.
 pub type Handler = for<'a> fn(&'a Call<'a>) -> BoxFuture<'a, Result<ApiResponse, ApiError>>;
 
 /// An endpoint: a method on a path, with its rules and documentation.
@@ -98,20 +99,20 @@ pub struct Endpoint {
     pub access: Access,
     /// The consumption type of an answered call.
     pub counting: Counting,
-    /// What a call does to what is stored. Idempotency, audit and what replicas refuse follow from it.
+    /// The effect of a call on stored data. It determines idempotency, audit and what replicas refuse.
     pub effect: Effect,
     /// The body it accepts.
     pub body: BodyRule,
     /// Its time limit.
     pub time: Time,
-    /// Handles a call.
+    /// The function that handles a call.
     pub handler: Handler,
     /// Its documentation in the OpenAPI document; `None` leaves it out.
     pub operation: Option<fn() -> Operation>,
 }
 
 impl Endpoint {
-    /// A page or file that anybody may read.
+    /// Returns the endpoint of a page or file that anybody may read.
     pub const fn page(
         path: &'static str,
         handler: Handler,
@@ -130,46 +131,46 @@ impl Endpoint {
         }
     }
 
-    /// Whether it needs a key.
+    /// Returns whether it needs a key.
     pub fn is_protected(&self) -> bool {
         self.access != Access::Public
     }
 
-    /// Whether it reports the health of the service. Such calls are exempt from the rate of addresses.
+    /// Returns whether it reports the health of the service. Such calls are exempt from the rate of addresses.
     pub fn is_probe(&self) -> bool {
         self.path == audience::METRICS || audience::PROBES.contains(&self.path)
     }
 
-    /// Whether only operators may call it.
+    /// Returns whether only operators may call it.
     pub fn is_operators(&self) -> bool {
         matches!(self.access, Access::Scoped(Scope::Admin, _))
     }
 
-    /// Whether a call changes nothing that is stored.
+    /// Returns whether a call changes nothing that is stored.
     pub fn only_reads(&self) -> bool {
         matches!(self.effect, Effect::Reads | Effect::ReadsOnWriter)
     }
 
-    /// Whether only the writer answers it, not its replicas.
+    /// Returns whether only the writer answers it, not its replicas.
     pub fn is_for_writer(&self) -> bool {
         self.effect != Effect::Reads
     }
 
-    /// Whether the path answers HEAD. A HEAD request must not change or cost anything.
+    /// Returns whether the path answers HEAD. A HEAD request must not change or cost anything.
     pub fn serves_head(&self) -> bool {
         self.method == Method::GET && self.only_reads() && self.counting == Counting::Free
     }
 
-    /// Whether a client may send an `Idempotency-Key`: if the call changes something or may cost something. Not with a
-    /// file, which is read as it arrives.
+    /// Returns whether a client may send an `Idempotency-Key`: if the call changes something or may cost something.
+    /// Calls with a file do not take one, because the file is read as it arrives.
     pub fn takes_idempotency_key(&self) -> bool {
         let is_file = matches!(self.body, BodyRule::Upload { .. } | BodyRule::Form { .. });
         let counts = self.counting != Counting::Free;
         self.is_protected() && !is_file && (counts || !self.only_reads())
     }
 
-    /// Whether the answer under an `Idempotency-Key` is kept, if it is not too long. The rows of a query are not kept: the
-    /// call is only remembered, and runs again.
+    /// Returns whether the answer under an `Idempotency-Key` is kept, if it is not too long. The rows of a query are
+    /// not kept: the call is only remembered, and a repeated call runs again.
     pub fn keeps_answers(&self) -> bool {
         self.time != Time::Query
     }

@@ -46,7 +46,7 @@ pub enum Failure {
 }
 
 impl Operation {
-    /// An operation that succeeds with 200.
+    /// Returns an operation that succeeds with 200.
     pub fn new(id: impl Into<String>, summary: impl Into<String>) -> Self {
         Self {
             id: id.into(),

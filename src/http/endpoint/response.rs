@@ -23,24 +23,24 @@ pub struct ApiResponse {
     pub counts: bool,
     /// Pieces that follow the body.
     pub rest: Option<BodyPieces>,
-    /// Whether a repeated call may get another response, because what it asks for is still being done.
+    /// Whether a repeated call may get another response, because the work that it asks for is still in progress.
     pub is_pending: bool,
     /// What an administrative act was about, for the audit log, where its answer does not name a key or an account.
     pub about: Option<String>,
 }
 
 impl ApiResponse {
-    /// A 200 response with a JSON text, one unit.
+    /// Returns a 200 response with a JSON text, one unit.
     pub fn json(body: impl Into<Bytes>) -> Self {
         Self::typed("application/json", body)
     }
 
-    /// A 200 response `{"data": …}`.
+    /// Returns a 200 response `{"data": …}`.
     pub fn data(data: Value) -> Self {
         Self::json(json!({ "data": data }).to_string())
     }
 
-    /// A 200 response `{"data": …}` with a stored record; 404 if there is none.
+    /// Returns a 200 response `{"data": …}` with a stored record; 404 if there is none.
     pub fn record(record: Option<Vec<u8>>, what: &'static str) -> Result<Self, ApiError> {
         let record = record.ok_or(ApiError::NotFound(what))?;
         let mut bytes = BytesMut::with_capacity(record.len() + ENVELOPE_BYTES);
@@ -56,7 +56,7 @@ impl ApiResponse {
         self
     }
 
-    /// A 200 response of another media type, one unit.
+    /// Returns a 200 response of another media type, one unit.
     pub fn typed(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         let mut response = Response::new(body.into());
         response
@@ -71,13 +71,13 @@ impl ApiResponse {
         self
     }
 
-    /// Lets the body go on with pieces that are made while it is sent.
+    /// Continues the body with pieces that are produced while it is sent.
     pub fn with_rest(mut self, rest: BodyPieces) -> Self {
         self.rest = Some(rest);
         self
     }
 
-    /// Sets a header; a value that cannot be one is left out.
+    /// Sets a header; leaves it out if the value is not a valid header value.
     pub fn with_header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.response.headers_mut().insert(name, value);
@@ -85,7 +85,7 @@ impl ApiResponse {
         self
     }
 
-    /// Says what an administrative act was about.
+    /// Sets what an administrative act was about.
     pub fn about(mut self, subject: String) -> Self {
         self.about = Some(subject);
         self
@@ -97,14 +97,14 @@ impl ApiResponse {
         self
     }
 
-    /// Says that what the call asks for is still being done, so that it is not the last response to it.
+    /// Marks the response as 202, not final: the work that the call asks for is still in progress.
     pub fn pending(mut self) -> Self {
         self.is_pending = true;
         self.with_status(StatusCode::ACCEPTED)
     }
 }
 
-/// `{"data": […]}` with stored records.
+/// Returns `{"data": […]}` with stored records.
 pub fn list(records: &[Vec<u8>]) -> Bytes {
     let length: usize = records.iter().map(|record| record.len() + 1).sum();
     let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);
@@ -131,7 +131,7 @@ impl From<Response<Bytes>> for ApiResponse {
         }
     }
 }
-/// A response whose body goes on with the pieces of a stream.
+/// Returns a response whose body continues with the pieces of a stream.
 pub(crate) fn streamed(response: Response<Bytes>, rest: BodyPieces) -> warp::reply::Response {
     let (head, begin) = response.into_parts();
     let mut response = warp::reply::stream(rest.after(begin)).into_response();

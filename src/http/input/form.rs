@@ -1,8 +1,8 @@
-//! Forms with a file: read piece by piece, the file into a temporary one, so that memory does not grow with it.
+//! Forms with a file, read piece by piece. The file goes to a temporary file, so that memory does not grow with it.
 //!
-//! The parser of forms keeps what it was given until it finds a boundary or the end of a part's head, and searches all of it
-//! again with each piece. So it is given pieces of a useful length ([`UploadPieces`]), one at a time, and no more than
-//! [`HELD_BYTES_MAX`] before it has found something.
+//! The form parser buffers its input until it finds a boundary or the end of a part's head, and searches the whole
+//! buffer again with each piece. So it receives pieces of a useful length ([`UploadPieces`]), one at a time, and no new
+//! piece once it has received [`HELD_BYTES_MAX`] without finding anything.
 
 use std::fs::File;
 use std::io::{self, Seek};
@@ -24,8 +24,8 @@ use toise_service::error::ApiError;
 const FIELDS_MAX: usize = 300;
 /// Maximum bytes of a field besides the file.
 const FIELD_BYTES_MAX: usize = 4 << 10;
-/// Maximum bytes before the first boundary, or of the head of a part. More than the parser takes before it searches them:
-/// two pieces.
+/// Maximum bytes before the first boundary, or of the head of a part. The parser takes two pieces before it searches
+/// them, so this is more than two.
 const HELD_BYTES_MAX: usize = 4 * PIECE_BYTES;
 
 /// A form as received.
@@ -38,16 +38,16 @@ pub struct ReceivedForm {
 
 /// A file as received.
 pub struct ReceivedFile {
-    /// Its contents, to be read from the beginning. It has no name and is gone when it is closed.
+    /// Its contents, to be read from the beginning. The file has no name and is deleted when it is closed.
     pub file: File,
-    /// The name its sender gave it.
+    /// The name that the sender gave it.
     pub name: String,
 }
 
 /// Receives the form of a call, whose file is the field `file_field`.
 ///
 /// # Errors
-/// The body is no form, too long, or has no file.
+/// The body is not a form, is too long, or has no file.
 pub async fn receive(
     call: &Call<'_>,
     file_field: &str,
@@ -75,8 +75,9 @@ async fn read_form(
     let received = {
         let state = (Box::pin(pieces), held.clone(), &mut failure);
         let pieces = stream::unfold(state, |(mut pieces, held, failure)| async move {
-            // The parser takes pieces as long as there are any, and searches them when it has to wait. It has to wait
-            // for the end too: if that came with the last piece, it would not search that.
+            // The parser takes pieces as long as some are ready, and searches them only when it has to wait. So it must
+            // wait for the end too: if the end came together with the last piece, the parser would not search that
+            // piece.
             tokio::task::yield_now().await;
             let piece = pieces.next().await?;
             let piece = piece.and_then(|piece| held.add(piece)).map_err(|error| {
@@ -89,14 +90,14 @@ async fn read_form(
         let form = Multipart::new(pieces, boundary);
         read_parts(Parts { form, held }, file_field).await
     };
-    // What ended the body says more than what the form lacks for it.
+    // The error that ended the body says more than what the form lacks because of it.
     match failure {
         Some(error) => Err(error),
         None => received,
     }
 }
 
-/// Bytes that the parser was given since it last found something.
+/// The bytes that the parser received since it last found something.
 #[derive(Clone, Default)]
 struct Held(Arc<AtomicUsize>);
 
@@ -123,7 +124,7 @@ struct Parts<'f> {
     held: Held,
 }
 
-/// One of them.
+/// One part of a form.
 struct Part<'f> {
     field: Field<'f>,
     held: Held,

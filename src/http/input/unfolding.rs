@@ -1,7 +1,9 @@
-//! The memory that a JSON body takes once it is parsed: a value takes about 100 bytes, however short its text is.
+//! Bounds the memory that a JSON body takes once it is parsed. A value takes about 100 bytes, however short its text
+//! is.
 //!
 //! Usual bodies take up to eight times their length, which the budget of bodies allows for. A body that is nearly all
-//! brackets and commas takes fifty times its length: the difference counts against the budget before the body is parsed.
+//! brackets and commas takes fifty times its length: the difference counts against the budget before the body is
+//! parsed.
 
 use bytes::Bytes;
 use uuid::Uuid;
@@ -14,13 +16,14 @@ use toise_transport::body_budget::BodyLease;
 
 /// Bytes of a parsed value, its part of an array or object included.
 const VALUE_BYTES: usize = 100;
-/// How many times its length a usual body takes when it is parsed.
+/// Memory that a usual body takes once it is parsed, as a multiple of its length.
 const USUAL_FACTOR: usize = 8;
 /// Maximum values of a body.
 const VALUES_MAX: usize = 1_000_000;
 
-/// A body that may be parsed: what it unfolds to is taken from its lease. A long one is counted on the query pool, as work of
-/// its key, where it delays nobody else.
+/// Returns a body that may be parsed, and charges its lease for the memory that it takes beyond the usual. A short body
+/// is not checked. The values of a long one are counted on the query pool, as work of its key, where they delay no
+/// other call.
 ///
 /// # Errors
 /// It has too many values, its client has too much in memory, or the pool is full.
@@ -51,25 +54,25 @@ pub async fn bounded(
     Ok(body)
 }
 
-/// Bytes that values take beyond what a body of that length usually does.
+/// Returns how many bytes the values take beyond what a body of that length usually takes.
 fn surplus(body: &[u8], values: usize) -> usize {
     (values * VALUE_BYTES).saturating_sub(body.len() * USUAL_FACTOR)
 }
 
-/// Bytes that may begin a value.
+/// Counts the bytes that may begin a value.
 fn marks(body: &[u8]) -> usize {
     let is_mark = |byte: &&u8| matches!(**byte, b',' | b'[' | b'{');
     body.iter().filter(is_mark).count()
 }
 
-/// The values of a body, of which texts are one each and empty arrays and objects two.
+/// Counts the values of a body. A text counts as one, an empty array or object as two.
 fn values(body: &[u8]) -> usize {
     let mut values = 1;
     let mut rest = body;
     while let Some(begin) = memchr::memchr(b'"', rest) {
         values += marks(&rest[..begin]);
         rest = &rest[begin + 1..];
-        // To the end of the text.
+        // Skips to the end of the text.
         while let Some(end) = memchr::memchr2(b'"', b'\\', rest) {
             let is_end = rest[end] == b'"';
             rest = rest.get(end + 1 + usize::from(!is_end)..).unwrap_or(&[]);

@@ -1,8 +1,8 @@
-//! A file as it is received: in pieces of a useful length, at more than a trickle.
+//! Receives a file in pieces of a useful length, and refuses clients that send too slowly.
 //!
-//! What takes the pieces writes them to disk or searches them for the parts of a form, and both cost something for each
-//! piece. A client that sends a byte now and then would make a piece of each, and keep its place among those that send
-//! files for as long as an upload may take.
+//! Pieces are written to disk or searched for the parts of a form, and both cost something for each piece. Without this
+//! module, a client that sends a byte now and then would make each byte a piece, and would hold its place among the
+//! uploads for as long as an upload may take.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ use toise_transport::body::{BodyError, Incoming};
 
 /// Bytes of a piece; the last may be shorter.
 pub const PIECE_BYTES: usize = 64 << 10;
-/// Least bytes a second of a file, on average over the time spent waiting for it.
+/// Minimum bytes of a file per second, on average over the time spent waiting for it.
 const BYTES_PER_S_MIN: u64 = 4 << 10;
-/// Time spent waiting before the pace counts.
+/// Time spent waiting before the minimum applies.
 const PACE_AFTER: Duration = Duration::from_secs(30);
 
 /// The pieces of a body.
 pub struct UploadPieces<'u> {
     chunks: BoxStream<'u, Result<Bytes, ApiError>>,
-    /// What is left of the last chunk.
+    /// The unused rest of the last chunk.
     rest: Bytes,
     bytes_max: usize,
     received: usize,
@@ -33,7 +33,7 @@ pub struct UploadPieces<'u> {
 }
 
 impl<'u> UploadPieces<'u> {
-    /// The pieces of a body of at most `bytes_max` bytes.
+    /// Returns the pieces of a body of at most `bytes_max` bytes.
     pub fn new(upload: &'u mut Incoming, bytes_max: usize) -> Self {
         let chunks = stream::unfold(upload, |upload| async move {
             let chunk = upload.chunk().await.transpose()?;
@@ -55,15 +55,15 @@ impl<'u> UploadPieces<'u> {
         }
     }
 
-    /// Bytes received so far.
+    /// Returns the number of bytes received so far.
     pub fn received(&self) -> usize {
         self.received
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     ///
     /// # Errors
-    /// The body is longer than it may be, broke off, or comes too slowly.
+    /// The body is longer than `bytes_max`, broke off, or arrives too slowly.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let mut piece = BytesMut::new();
         while piece.len() < PIECE_BYTES {
@@ -103,7 +103,7 @@ impl<'u> UploadPieces<'u> {
     }
 }
 
-/// Whether so many bytes are too few for the time spent waiting for them.
+/// Returns whether so many bytes are too few for the time spent waiting for them.
 fn is_trickle(received: usize, waited: Duration) -> bool {
     waited > PACE_AFTER && (received as u64) < waited.as_secs() * BYTES_PER_S_MIN
 }
@@ -112,7 +112,7 @@ fn is_trickle(received: usize, waited: Duration) -> bool {
 mod tests {
     use super::*;
 
-    /// Lengths of the pieces that chunks of some bytes become.
+    /// Returns the lengths of the pieces that chunks of some bytes become.
     async fn lengths(chunks: usize, bytes: usize) -> Result<Vec<usize>, ApiError> {
         let chunk = Bytes::from(vec![b'a'; bytes]);
         let chunks = stream::iter(std::iter::repeat_n(chunk, chunks)).map(Ok);

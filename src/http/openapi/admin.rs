@@ -8,7 +8,7 @@ use toise_accounts::requests;
 use toise_contract::fields::Field;
 use toise_contract::fields::schema::{self, Components, described};
 
-/// Every schema, by its name under `components.schemas`.
+/// Returns every schema, by its name under `components.schemas`.
 pub fn component_schemas() -> Map<String, Value> {
     let schemas = [
         ("AccountRequest", accepted(&requests::ACCOUNT)),
@@ -34,12 +34,12 @@ pub fn component_schemas() -> Map<String, Value> {
         .collect()
 }
 
-/// The response `{data: …}` with one of the schemas.
+/// Returns the schema of the response `{data: …}` with one of the schemas.
 pub fn data_of(name: &str) -> Value {
     envelope(reference(name))
 }
 
-/// The response `{data: […]}` with one of the schemas.
+/// Returns the schema of the response `{data: […]}` with one of the schemas.
 pub fn data_list_of(name: &str) -> Value {
     envelope(json!({"type": "array", "items": reference(name)}))
 }
@@ -48,7 +48,7 @@ fn envelope(data: Value) -> Value {
     json!({"type": "object", "required": ["data"], "properties": {"data": data}})
 }
 
-/// An identifier in a path.
+/// Returns the parameter of an identifier in a path.
 pub fn id_parameter(name: &str) -> Value {
     let schema = match name {
         "dataset" => json!({"type": "string", "enum": ["dvf", "dpe", "properties", "outlines"]}),
@@ -64,12 +64,12 @@ pub fn id_parameter(name: &str) -> Value {
     })
 }
 
-/// The parameters of a consumption report.
+/// Returns the parameters of a consumption report.
 pub fn period_parameters() -> Vec<Value> {
     schema::parameters(&requests::PERIOD)
 }
 
-/// The parameter of the key list.
+/// Returns the parameter of the key list.
 pub fn key_list_parameters() -> Vec<Value> {
     schema::parameters(&requests::KEY_LIST)
 }
@@ -166,7 +166,7 @@ fn audit_entry() -> Value {
     })
 }
 
-/// The parameters of the audit log.
+/// Returns the parameters of the audit log.
 pub fn audit_parameters() -> Vec<Value> {
     schema::parameters(&requests::AUDIT)
 }

@@ -12,7 +12,7 @@ use toise_contract::listings::filters::ListingKind;
 pub(crate) struct AlertOperationNames {
     /// Prefix of operation names.
     pub prefix: &'static str,
-    /// The listings, in a sentence.
+    /// Plural of the listings, for use in sentences.
     pub plural: &'static str,
     pub record: &'static str,
     pub alert: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct AlertOperationNames {
     pub preview: &'static str,
 }
 
-/// The names for alerts on a kind of listing.
+/// Returns the names for alerts on a kind of listing.
 pub(crate) fn names(listing: ListingKind) -> AlertOperationNames {
     match listing {
         ListingKind::Property => AlertOperationNames {
@@ -48,17 +48,17 @@ pub(crate) fn names(listing: ListingKind) -> AlertOperationNames {
     }
 }
 
-/// Query parameters of the operators' alert list.
+/// Returns the query parameters of the operators' alert list.
 pub fn list_parameters() -> Vec<Value> {
     schema::parameters(&queries::ALERT_LIST)
 }
 
-/// Query parameters of a page.
+/// Returns the query parameters of a page.
 pub fn page_parameters() -> Vec<Value> {
     schema::parameters(&queries::PAGE)
 }
 
-/// Query parameters of a page of deliveries.
+/// Returns the query parameters of a page of deliveries.
 pub fn delivery_parameters() -> Vec<Value> {
     schema::parameters(&queries::DELIVERIES)
 }

@@ -9,12 +9,12 @@ use toise_collect::rejected::RejectionCode;
 use toise_collect::request::{PAGE_URL, REASON, REPORT};
 use toise_contract::fields::schema::{self, Components};
 
-/// The query parameters with the URL of a page.
+/// Returns the query parameters with the URL of a page.
 pub fn url_parameters() -> Vec<Value> {
     schema::parameters(&PAGE_URL)
 }
 
-/// The response to a check.
+/// Returns the schema of the response to a check.
 pub fn check() -> Value {
     json!({
         "type": "object",
@@ -28,12 +28,12 @@ pub fn check() -> Value {
     })
 }
 
-/// The body of a report.
+/// Returns the schema of the body of a report.
 pub fn report_request() -> Value {
     schema::object(&REPORT, &mut Components::new())
 }
 
-/// The response to a report.
+/// Returns the schema of the response to a report.
 pub fn report() -> Value {
     json!({
         "type": "object",
@@ -49,7 +49,7 @@ fn reason() -> Value {
     schema::property(&REASON, &mut Components::new())
 }
 
-/// The response to a call whose page is still being collected.
+/// Returns the response to a call whose page is still being collected.
 pub fn pending() -> Value {
     json!({
         "description": "Still being collected; free",
@@ -65,7 +65,7 @@ pub fn pending() -> Value {
     })
 }
 
-/// The response to a call whose page is not a listing, or the ordinary error.
+/// Returns the response to a call whose page is not a listing, or the ordinary error.
 pub fn rejected(error: Value) -> Value {
     let reasons = RejectionCode::ALL.map(|code| format!("`{}` {}", code.as_str(), code.meaning()));
     let mut rejected = enveloped(json!({
@@ -77,7 +77,7 @@ pub fn rejected(error: Value) -> Value {
                 "A word, a colon and what happened: {}", reasons.join("; "))},
         },
     }));
-    // So that no answer is both.
+    // Ensures that no answer matches both schemas.
     rejected["additionalProperties"] = false.into();
     json!({
         "description": "The page is no listing, free; or `url` is missing or malformed, error.code 10002",

@@ -1,4 +1,4 @@
-//! Pairs of properties that are perhaps one home, and decisions about them, in the OpenAPI document.
+//! Pairs of properties that may be one home, and decisions about them, in the OpenAPI document.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use toise_dedup::weights::WEIGHTS;
 use toise_dedup::{Contradiction, Veto};
 use toise_listings::placement::request::{OTHER, SPLIT};
 
-/// Component schemas by name.
+/// Returns the component schemas by name.
 pub fn schemas() -> Map<String, Value> {
     let schemas = [
         ("OtherProperty", schema::object(&OTHER, &mut Map::new())),
@@ -31,7 +31,7 @@ fn typed(kind: &str, about: &str) -> Value {
     json!({"type": kind, "description": about})
 }
 
-/// A value that may be unknown.
+/// Describes a value that may be unknown.
 fn known(kind: &str, about: &str) -> Value {
     json!({"type": [kind, "null"], "description": format!("{about}; null: unknown")})
 }
@@ -48,7 +48,7 @@ fn list(items: Value, about: &str) -> Value {
     json!({"type": "array", "items": items, "description": about})
 }
 
-/// An object of which every property is required.
+/// Describes an object whose properties are all required.
 fn whole(properties: Value) -> Value {
     let required: Vec<&String> = properties
         .as_object()

@@ -6,7 +6,7 @@ use crate::endpoint::limits::COMPARABLES;
 use toise_contract::fields::schema::{self, Components};
 use toise_estimate::request::fields::{ESTIMATE, ESTIMATE_MANY};
 
-/// Component schemas of the request and the response.
+/// Returns the component schemas of the request and the response.
 pub(super) fn schemas() -> Map<String, Value> {
     let mut found = Map::new();
     let request = schema::object(&ESTIMATE, &mut Components::new());
@@ -15,7 +15,7 @@ pub(super) fn schemas() -> Map<String, Value> {
     found
 }
 
-/// The body of a `_many` call.
+/// Returns the schema of the body of a `_many` call.
 pub(crate) fn many_request() -> Value {
     schema::object(&ESTIMATE_MANY, &mut Components::new())
 }

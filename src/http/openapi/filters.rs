@@ -14,8 +14,8 @@ use toise_contract::listings::filters::model::{FieldType, FilterModel, LiteSuppo
 use toise_contract::listings::filters::parse::{ITEMS_MAX, TEXT_CHARS_MAX};
 use toise_contract::listings::filters::{FieldSubset, ListingKind};
 
-/// Component schemas of filters and of the bodies that contain them. Codes and identifiers are shared with the
-/// records.
+/// Returns the component schemas of filters and of the bodies that contain them. Codes and identifiers are shared with
+/// the records.
 pub fn schemas() -> Map<String, Value> {
     let mut found = Map::new();
     let property = ListingKind::Property.filter_model();
@@ -83,7 +83,7 @@ fn model(model: &'static FilterModel, part: FieldSubset, found: &mut Map<String,
     name
 }
 
-/// The schema of the values a field accepts.
+/// Returns the schema of the values that a field accepts.
 fn takes(takes: FieldType, part: FieldSubset, found: &mut Map<String, Value>) -> Value {
     match takes {
         FieldType::Flag => json!({"type": "boolean"}),
@@ -118,7 +118,7 @@ fn text(found: &mut Map<String, Value>) -> Value {
     schema::kind(FieldKind::TextUpTo(TEXT_CHARS_MAX), found)
 }
 
-/// A reference to a schema of this name, which is built once.
+/// Returns a reference to a schema of this name, which is built once.
 fn named(
     name: &str,
     found: &mut Map<String, Value>,
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Fields of a schema, and of nested schemas, without a description.
+    /// Finds the fields of a schema, and of nested schemas, without a description.
     fn silent(path: &str, schema: &Value, found: &mut Vec<String>) {
         for (name, field) in schema["properties"].as_object().into_iter().flatten() {
             let path = format!("{path}.{name}");

@@ -11,23 +11,23 @@ use toise_geocode::request::{
 use toise_geocode::resolve::Precision;
 use toise_geocode::search::{PartMatch, ResultKind};
 
-/// JSON Schema's type of texts.
+/// The JSON Schema type of texts.
 const TEXT: &str = "string";
 
 /// Name, schema and description of a parameter.
 type Parameter = (&'static str, Value, &'static str);
 
-/// The operation with an address collection as its answer.
+/// Sets an address collection as the answer of an operation.
 pub(crate) fn with_collection(operation: Documented) -> Documented {
     operation.with_answer(reference("AddressCollection"))
 }
 
-/// The parameters of a search.
+/// Returns the parameters of a search.
 pub(crate) fn search_parameters() -> Vec<Value> {
     in_query(search_table())
 }
 
-/// The parameters of a reverse search.
+/// Returns the parameters of a reverse search.
 pub(crate) fn reverse_parameters() -> Vec<Value> {
     let mut parameters = in_query(reverse_table());
     for parameter in &mut parameters {
@@ -150,12 +150,12 @@ fn reverse_table() -> Vec<Parameter> {
     table
 }
 
-/// Which operation is asked for.
+/// Returns the schema of the requested operation.
 pub(crate) fn asked() -> Value {
     json!({"type": TEXT, "enum": Operation::ALL.map(Operation::name), "description": "What is asked"})
 }
 
-/// What the request for a file may say beside its operation: [`FileRequest::FIELDS`].
+/// Returns the schemas of the fields of a file request, apart from its operation: [`FileRequest::FIELDS`].
 ///
 /// [`FileRequest::FIELDS`]: toise_geocode::file::request::FileRequest::FIELDS
 pub(crate) fn file_fields() -> Value {
@@ -173,7 +173,7 @@ pub(crate) fn file_fields() -> Value {
     })
 }
 
-/// The body of a batch.
+/// Returns the schema of the body of a batch.
 pub(crate) fn batch_request() -> Value {
     let scalar = json!({"type": ["string", "number", "boolean"]});
     let mut properties = json!({"operation": asked()});
@@ -202,7 +202,7 @@ pub(crate) fn batch_request() -> Value {
     })
 }
 
-/// Component schemas of addresses.
+/// Returns the component schemas of addresses.
 pub(super) fn schemas() -> Map<String, Value> {
     let mut found = Map::new();
     found.insert("Address".into(), address());
@@ -246,7 +246,7 @@ fn collection() -> Value {
     })
 }
 
-/// Schema of how an address was understood, outside geocoding.
+/// Returns the schema of how an address was understood, outside geocoding.
 pub(super) fn understood(about: &str) -> Value {
     json!({
         "type": "object",

@@ -8,7 +8,7 @@ use toise_contract::fields::schema;
 use toise_listings::adverts::prepare::ContentChange;
 use toise_listings::load::request::ADVERTS;
 
-/// Component schemas by name.
+/// Returns the component schemas by name.
 pub fn schemas() -> Map<String, Value> {
     let schemas = [
         ("IncomingAdvert", incoming_advert()),
@@ -21,7 +21,7 @@ pub fn schemas() -> Map<String, Value> {
     named.collect()
 }
 
-/// The advert of responses, with every field but the URL optional.
+/// Returns the schema of the advert of responses, with every field but the URL optional.
 fn incoming_advert() -> Value {
     let mut advert = listings::schemas().remove("Advert").unwrap_or_default();
     advert["required"] = json!(["url"]);

@@ -22,8 +22,8 @@ const RECORDS: [&str; 4] = ["Property", "PropertyAdvert", "LiteProperty", "Adver
 /// Number of records in a sample response.
 const SAMPLE_RECORDS: usize = 10;
 
-/// Component schemas by name: the records, their parts, scalars and enumerations, the bodies of webhooks, and the
-/// responses of the sample endpoints (`SamplePropertiesAnswer`, `SampleAdvertsAnswer`).
+/// Returns the component schemas by name: the records, their parts, scalars and enumerations, the bodies of webhooks,
+/// and the responses of the sample endpoints (`SamplePropertiesAnswer`, `SampleAdvertsAnswer`).
 pub fn schemas() -> Map<String, Value> {
     let mut found = Vec::new();
     collect::<Property>(&mut found);
@@ -57,7 +57,7 @@ pub fn schemas() -> Map<String, Value> {
     schemas
 }
 
-/// An example of each record and delivery, from the samples.
+/// Returns an example of each record and delivery, from the samples.
 fn examples() -> Vec<(&'static str, Value)> {
     let body = |sample: Sample| serde_json::from_str::<Value>(sample.body()).unwrap_or_default();
     let first = |sample| body(sample)["data"][0].take();
@@ -94,7 +94,7 @@ fn sample_answer(record: &str) -> Value {
     })
 }
 
-/// The schema with `null` removed from its types: unset values are left out.
+/// Removes `null` from the types of a schema, because responses leave unset values out.
 fn without_nulls(schema: Value) -> Value {
     match schema {
         Value::Object(fields) => {
@@ -129,7 +129,7 @@ fn without_nulls(schema: Value) -> Value {
     }
 }
 
-/// The document's `webhooks`: the requests that the service sends to the URL of an alert.
+/// Returns the document's `webhooks`: the requests that the service sends to the URL of an alert.
 pub fn webhooks() -> Value {
     json!({
         "propertyMatches": webhook(

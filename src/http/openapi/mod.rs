@@ -46,7 +46,7 @@ static REQUESTS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../../data/examples/requests.json")).unwrap_or_default()
 });
 
-/// The example request of an operation.
+/// Returns the example request of an operation.
 fn example_request(id: &str) -> Option<Value> {
     let measured = EXAMPLES.get(id).map(|example| example["request"].clone());
     measured.or_else(|| REQUESTS.get(id).cloned())
@@ -98,7 +98,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     })
 }
 
-/// Prefix of the names of a dataset's schemas.
+/// Returns the prefix of the names of a dataset's schemas.
 pub(crate) fn type_name(dataset: Dataset) -> &'static str {
     match dataset {
         Dataset::Dpe => "Dpe",
@@ -106,12 +106,12 @@ pub(crate) fn type_name(dataset: Dataset) -> &'static str {
     }
 }
 
-/// A reference to a component schema.
+/// Returns a reference to a component schema.
 pub(crate) fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// A JSON body with a schema.
+/// Returns a JSON body with a schema.
 pub(crate) fn content(schema: Value) -> Value {
     json!({JSON: {"schema": schema}})
 }
@@ -161,7 +161,7 @@ fn operation(endpoint: &Endpoint, described: Operation) -> Value {
     operation
 }
 
-/// The group under which a path is shown.
+/// Returns the group under which a path is shown.
 fn tag(path: &str) -> &str {
     if path.contains("/search/alerts") {
         return "alerts";
@@ -172,7 +172,7 @@ fn tag(path: &str) -> &str {
     under.map_or("service", |rest| rest.split('/').next().unwrap_or(rest))
 }
 
-/// `{"data": …}`.
+/// Returns the schema of `{"data": …}`.
 pub(crate) fn enveloped(data: Value) -> Value {
     json!({"type": "object", "required": ["data"], "properties": {"data": data}})
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::admin::id_parameter;
 use crate::endpoint::limits::KEY_CHARS_MAX;
 
-/// A parameter for each `{name}` in a path.
+/// Returns a parameter for each `{name}` in a path.
 pub fn path_parameters(path: &str) -> Vec<Value> {
     let names = path.split('/').filter_map(|segment| {
         segment
@@ -15,7 +15,7 @@ pub fn path_parameters(path: &str) -> Vec<Value> {
     names.map(id_parameter).collect()
 }
 
-/// The header that makes a call repeatable.
+/// Returns the header that makes a call repeatable.
 pub fn idempotency_parameter() -> Value {
     json!({
         "name": "Idempotency-Key",

@@ -29,7 +29,7 @@ fn response_headers(endpoint: &Endpoint) -> Value {
     headers
 }
 
-/// Every response of an endpoint, by status.
+/// Returns every response of an endpoint, by status.
 pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
     let mut success = json!({"description": "Success", "headers": response_headers(endpoint)});
     if let Some((media_type, schema)) = &described.answer {
@@ -64,7 +64,7 @@ pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
     responses
 }
 
-/// One error for each status and code the endpoint can return.
+/// Returns one error for each status and code the endpoint can return.
 fn faults(endpoint: &Endpoint, described: &Operation) -> Vec<ApiError> {
     if described.fails_as_said_only {
         return Vec::new();

@@ -20,7 +20,7 @@ pub(super) fn match_request(dataset: Dataset) -> Value {
     schema::object(bodies(dataset).matching, &mut Components::new())
 }
 
-/// The body of a `_many` match.
+/// Returns the schema of the body of a `_many` match.
 pub(crate) fn match_many_request(dataset: Dataset) -> Value {
     schema::object(bodies(dataset).matching_many, &mut Components::new())
 }
@@ -70,7 +70,8 @@ pub(super) fn match_answer(dataset: Dataset) -> Value {
     })
 }
 
-/// The record of a table: its columns, the position as one object, and the other fields of the source.
+/// Returns the schema of the record of a table: its columns, the position as one object, and the other fields of the
+/// source.
 pub(super) fn record(dataset: Dataset) -> Value {
     let mut properties = Map::new();
     for column in &dataset.schema().columns {
@@ -115,7 +116,7 @@ pub(super) fn record(dataset: Dataset) -> Value {
     json!({"type": "object", "required": [dataset.schema().id], "properties": properties})
 }
 
-/// Description of a column: the text of its filter, else the text of its source.
+/// Returns the description of a column: the text of its filter, or else the text of its source.
 fn about(dataset: Dataset, name: &str) -> String {
     let filters = bodies(dataset).search_filters;
     if let Some(filter) = filters.iter().find(|filter| filter.name == name) {

@@ -1,7 +1,7 @@
-//! Administrative acts over HTTP, for the audit log: an entry before each, and one with how it ended. If the process ends
-//! in between, the first is left.
+//! Writes administrative acts over HTTP to the audit log: an entry before each act, and one with its outcome. If the
+//! process ends in between, only the first exists.
 //!
-//! What a valid key may not do is in the log too, up to a bound for each key ([`super::refused_acts`]).
+//! Refused attempts of valid keys are logged too, up to a bound for each key ([`toise_service::refused_acts`]).
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ use toise_accounts::key::KeyRecord;
 use toise_service::App;
 use toise_service::error::ApiError;
 
-/// Maximum length of an answer that is looked into for what it is about, in bytes.
+/// Maximum length of an answer that is searched for its subject, in bytes.
 const SUBJECT_BODY_BYTES_MAX: usize = 16 << 10;
 
 /// Appends an act to the log; durable on return.
@@ -31,7 +31,7 @@ async fn append(app: &App, act: Act) -> Result<(), ApiError> {
     Ok(appended.map_err(ApiError::internal)??)
 }
 
-/// The act that a call of a key is about to be.
+/// Returns the act that a call of a key is about to perform.
 pub(super) fn act(method: &Method, path: &str, client: Option<IpAddr>, key: &KeyRecord) -> Act {
     Act {
         actor: format!("key {}", key.key_id),
@@ -42,7 +42,7 @@ pub(super) fn act(method: &Method, path: &str, client: Option<IpAddr>, key: &Key
     }
 }
 
-/// Notes that an administrative act is about to be done. If this fails, it must not be.
+/// Logs that an administrative act is about to be performed. If this fails, the act must not be performed.
 ///
 /// # Errors
 /// As for [`end`].
@@ -51,7 +51,8 @@ pub(super) async fn begin(app: &App, act: Act) -> Result<Act, ApiError> {
     Ok(act)
 }
 
-/// Notes how an act ended. What cannot be noted is answered as a failure, so that its caller looks what became of it.
+/// Logs the outcome of an act. If this fails, the call is answered with a failure, so that its caller checks what
+/// happened.
 ///
 /// # Errors
 /// The store cannot be written, or not in the time that a request has.
@@ -77,8 +78,8 @@ pub(super) async fn end(
     append(app, act).await
 }
 
-/// Notes that a valid key was refused what only operators may do, up to a bound. Nothing was done, so the refusal stands
-/// even if it cannot be noted.
+/// Logs that a valid key was refused what only operators may do, up to a bound. Nothing was done, so the refusal stands
+/// even if it cannot be logged.
 pub(super) async fn refused(
     app: &App,
     act: Act,
@@ -103,7 +104,7 @@ pub(super) async fn refused(
     }
 }
 
-/// The key, or else the account, that an administrative answer is about.
+/// Returns the key, or else the account, that an administrative answer is about.
 fn subject(body: &[u8]) -> Option<String> {
     if body.len() > SUBJECT_BODY_BYTES_MAX {
         return None;

@@ -1,4 +1,4 @@
-//! The head of a request, with what the process itself adds to it.
+//! The head of a request, with the values that the process itself adds to it.
 
 use std::net::IpAddr;
 
@@ -11,8 +11,8 @@ use toise_sql::audit::Door;
 use toise_transport::client_address::{PeerAddress, client_address};
 use toise_transport::malformed::Malformed;
 
-/// The head of a request. Clients cannot set the fields from `door` on: they come from extensions, which only code of this
-/// process adds.
+/// The head of a request. Clients cannot set the fields from `door` on: they come from extensions, which only code of
+/// this process adds.
 #[derive(Debug)]
 pub struct Head {
     /// Method.
@@ -23,9 +23,9 @@ pub struct Head {
     pub query: String,
     /// The headers.
     pub headers: HeaderMap,
-    /// The way in.
+    /// How the request came in.
     pub door: Door,
-    /// The other end of the connection; `None` if this process made the request itself.
+    /// The peer of the connection; `None` if this process made the request itself.
     pub peer: Option<PeerAddress>,
     /// The audience of the listener.
     pub audience: Audience,

@@ -1,9 +1,9 @@
 //! Repeatable calls: the `Idempotency-Key` header, the digest of a request, and the outcome of earlier calls.
 //!
-//! A client that does not know whether its call arrived sends it again under the same key. While the first call
-//! runs, the second waits ([`toise_accounts::holds`]); then it gets the stored response. Responses are stored
-//! with the ledger's row, in one commit. The response of a call that only reads is not stored if it is large: the repeated
-//! call then runs again, free of charge.
+//! A client that does not know whether its call arrived sends it again under the same key. While the first call runs,
+//! the second waits ([`toise_accounts::holds`]); then it gets the stored response. Responses are stored with the
+//! ledger's row, in one commit. The response of a call that only reads is not stored if it is large: the repeated call
+//! then runs again, free of charge.
 
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ use toise_store::sealing::SealingKey;
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 /// Header that marks a replayed response.
 pub const REPLAYED_HEADER: HeaderName = HeaderName::from_static("idempotent-replayed");
-/// Header that marks the response of a repeated call that was answered anew, free of charge.
+/// Header that marks the response of a repeated call that was computed again, free of charge.
 pub const RECOMPUTED_HEADER: HeaderName = HeaderName::from_static("idempotent-recomputed");
-/// What the keys are derived for that seal responses with secrets.
+/// Purpose from which the keys that seal responses with secrets are derived.
 const SEAL_PURPOSE: &str = "toise responses with secrets under idempotency keys";
-/// Before the media type of a sealed response.
+/// Prefix of the media type of a sealed response.
 const SEALED_PREFIX: &str = "sealed:";
 
-/// The idempotency key of a request, if any.
+/// Returns the idempotency key of a request, if any.
 pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get(IDEMPOTENCY_HEADER) else {
         return Ok(None);
@@ -45,7 +45,7 @@ pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     Ok(Some(text.to_owned()))
 }
 
-/// Digest of a request.
+/// Returns the digest of a request.
 pub fn request_digest(method: &Method, path: &str, query: &str, body: &[u8]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     for part in [
@@ -60,7 +60,7 @@ pub fn request_digest(method: &Method, path: &str, query: &str, body: &[u8]) -> 
     *hasher.finalize().as_bytes()
 }
 
-/// How a call is handled, after a look at earlier calls under its idempotency key.
+/// The decision how to handle a call, based on earlier calls under its idempotency key.
 #[derive(Debug)]
 pub(super) enum IdempotencyOutcome {
     /// The call has no key: it runs.
@@ -74,7 +74,8 @@ pub(super) enum IdempotencyOutcome {
 }
 
 impl IdempotencyOutcome {
-    /// What tells the call from all others, if it has a key; see [`crate::endpoint::call::Call::new_id`].
+    /// Returns a digest that identifies the call, if it is the first under its key; see
+    /// [`crate::endpoint::call::Call::new_id`].
     pub(super) fn call_digest(&self) -> Option<[u8; 32]> {
         match self {
             Self::First(claim) => Some(claim.call_digest()),
@@ -82,7 +83,7 @@ impl IdempotencyOutcome {
         }
     }
 
-    /// Returns the hold on the key. Work that must end before the call may be repeated keeps it.
+    /// Returns the hold on the key, for work that must end before the call may be repeated.
     pub(super) fn hold(&self) -> Option<Arc<CallHold>> {
         match self {
             Self::First(claim) => Some(claim.hold()),
@@ -103,7 +104,7 @@ impl IdempotencyOutcome {
     }
 }
 
-/// A key held by one call.
+/// An idempotency key held by one call.
 #[derive(Debug)]
 pub struct IdempotencyClaim {
     hold: Arc<CallHold>,
@@ -117,7 +118,7 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// The claim of a call, by the digest of its request.
+    /// Returns the claim of a call, by the digest of its request.
     pub(super) fn new(hold: CallHold, digest: [u8; 32]) -> Self {
         Self {
             hold: Arc::new(hold),
@@ -128,15 +129,16 @@ impl IdempotencyClaim {
         }
     }
 
-    /// The claim of a call that only reads: it can run again if its response is not stored. With `is_kept` false it never is.
+    /// Marks the call as one that only reads: it can run again if its response is not stored. If `is_kept` is false,
+    /// the response is never stored.
     pub fn repeatable(mut self, is_kept: bool) -> Self {
         self.is_repeatable = true;
         self.is_kept = is_kept;
         self
     }
 
-    /// Seals stored responses with secrets, such as a new key, with the text of the caller's API key. That text is stored
-    /// nowhere, so only a caller who sends the same key can read them.
+    /// Seals stored responses with secrets, such as a new key, with the text of the caller's API key. That text is
+    /// stored nowhere, so only a caller who sends the same key can read them.
     pub fn sealing_with(mut self, api_key: Option<&[u8]>) -> Self {
         let parts = api_key.map(|api_key| [api_key, self.hold.key().as_bytes()]);
         let seal = parts.and_then(|parts| SealingKey::derived(SEAL_PURPOSE, &parts));
@@ -144,12 +146,12 @@ impl IdempotencyClaim {
         self
     }
 
-    /// The hold on the key, for what must end before the call may be made again.
+    /// Returns the hold on the key, for work that must end before the call may be made again.
     pub(super) fn hold(&self) -> Arc<CallHold> {
         Arc::clone(&self.hold)
     }
 
-    /// Digest of account, key and request.
+    /// Returns the digest of account, key and request.
     fn call_digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         let account_id = self.hold.account_id();
@@ -188,7 +190,7 @@ impl IdempotencyClaim {
         }
     }
 
-    /// A stored response as it is given again.
+    /// Returns a stored response, marked as replayed.
     fn replayed(
         &self,
         status: u16,
@@ -202,7 +204,7 @@ impl IdempotencyClaim {
                     .seal
                     .as_ref()
                     .and_then(|seal| seal.open(&body, self.hold.account_id().as_bytes()).ok());
-                // Another key of the account: what the response says is not for it.
+                // Another key of the account made the call, so this caller may not read the response.
                 let opened = opened.ok_or(ApiError::IdempotencyConflict)?;
                 (content_type, opened.into())
             }
@@ -217,7 +219,7 @@ impl IdempotencyClaim {
         Ok(ApiResponse::from(response).free_of_charge())
     }
 
-    /// The response in the form in which it is stored; `None` if it has secrets and cannot be sealed.
+    /// Converts the response to its stored form; `None` if it has secrets and cannot be sealed.
     pub fn to_stored_response(
         &self,
         request_id: Uuid,

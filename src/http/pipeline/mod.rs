@@ -156,8 +156,8 @@ async fn within(
     }
 }
 
-/// Refuses a request that no endpoint serves here. It counts against the rate of its key, or else of its address, and the
-/// response has the state of that rate.
+/// Refuses a request that no endpoint serves here. It counts against the rate of its key, or else of its address, and
+/// the response has the state of that rate.
 async fn refuse(
     app: &App,
     head: &Head,
@@ -177,8 +177,8 @@ async fn refuse(
     }
 }
 
-/// Writes to the audit log how an administrative act ended, or that it was refused. A call that was answered already is
-/// no act.
+/// Writes the outcome of an administrative act to the audit log, or that the act was refused. A replayed call is not an
+/// act.
 async fn audited(
     app: &App,
     head: &Head,
@@ -237,8 +237,8 @@ async fn handle_unbilled(
     } else {
         None
     };
-    // A call under an idempotency key may be replayed although the quota is used up; any other call is refused before its
-    // body is read.
+    // A call under an idempotency key may be replayed although the quota is used up; any other call is refused before
+    // its body is read.
     let reservation = match reservation {
         Err(refused) if claim_key.is_none() => return Err(refused),
         reservation => reservation,
@@ -304,7 +304,7 @@ async fn handle_unbilled(
     })
 }
 
-/// The place of a call in the month's quota; `None` if it is free. The error is the one of an exceeded quota.
+/// The place of a call in the monthly quota; `None` if the call is free. The error is that of taking the place.
 type QuotaPlace = Result<Option<Reservation>, ApiError>;
 
 /// Checks key, rate, scope and quota of a call, and length and type of its body, before the body is read.
@@ -337,7 +337,7 @@ async fn admit(
     Ok(reservation)
 }
 
-/// Admits a call by the key in its headers or by its session of the console, and notes key and rate.
+/// Admits a call by the key in its headers or by its console session, and notes key and rate.
 async fn admit_keyed(
     app: &App,
     head: &Head,
@@ -390,7 +390,7 @@ async fn bill(
             entry,
             answer: stored,
         };
-        // Written to its end even if the call is cut off; until then it is not made again.
+        // The record is written even if the call is cut off; until then the call is not made again.
         let hold = claim.map(|claim| claim.hold());
         app.billing.ledger.record_holding(record, hold).await?;
         trace.credits = credits;

@@ -1,4 +1,4 @@
-//! Routing: from the method and path of a request to its endpoint and parameters.
+//! Finds the endpoint and the parameters of a request by its method and path.
 //!
 //! A literal segment takes precedence over a parameter, whatever the method; a path that exists with other methods
 //! is answered with 405 and their list. Parameters are percent-decoded, and broken encoding is rejected.
@@ -93,7 +93,7 @@ impl Router {
         Ok(router)
     }
 
-    /// The endpoint of a request; 404 if the path has none, 405 if it has none with this method.
+    /// Returns the endpoint of a request; 404 if the path has none, 405 if it has none with this method.
     pub(crate) fn find(&self, method: &Method, path: &str) -> Result<Found, ApiError> {
         if decode(path).is_none() {
             return Err(ApiError::BrokenEncoding);
@@ -154,7 +154,7 @@ fn not_allowed(endpoints: &[&'static Endpoint]) -> ApiError {
 mod tests {
     use super::*;
 
-    /// Path and parameters of the endpoint found, or the error message.
+    /// Returns path and parameters of the endpoint found, or the error message.
     fn found(method: Method, path: &str) -> Result<(&'static str, Params), String> {
         let found = ROUTER
             .find(&method, path)

@@ -30,7 +30,7 @@ pub(super) struct RequestTrace {
     pub rate: Option<RateState>,
     pub quota_percent: Option<u64>,
     pub credits: u64,
-    /// Whether the body is being received: what takes too long then is the client's.
+    /// Whether the body is being received. If this takes too long, the client is the cause.
     pub is_receiving: bool,
     /// The memory of the response.
     pub response_lease: Option<BodyLease>,
@@ -39,7 +39,7 @@ pub(super) struct RequestTrace {
 }
 
 impl RequestTrace {
-    /// Of a request that has just begun.
+    /// Begins the trace of a request.
     pub fn begin(client: Option<IpAddr>, endpoint: Option<&'static Endpoint>) -> Self {
         Self {
             request_id: Uuid::now_v7(),
@@ -103,7 +103,7 @@ impl RequestTrace {
     }
 }
 
-/// Whether a path is one of those that need a key.
+/// Returns whether a path needs a key.
 pub(super) fn is_protected(path: &str) -> bool {
     let mut prefixes = [PROTECTED_PREFIX, GEOCODING_PREFIX].into_iter();
     prefixes.any(|prefix| path.starts_with(prefix))

@@ -107,7 +107,7 @@ async fn market(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// Schema of the statistics.
+/// Returns the schema of the statistics.
 fn figures() -> Value {
     let number = |about: &str| json!({"type": "number", "description": about});
     let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});

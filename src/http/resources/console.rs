@@ -1,7 +1,7 @@
 //! The console at `/console`: a page for people, its files compiled in, and the exchange of a key for a session.
 //!
-//! The page uses the public API alone. It needs no network beyond this service; a base map of another service works where
-//! the settings name it.
+//! The page uses only the public API. It needs no network beyond this service, except for a base map of another service
+//! if the settings name one.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -86,7 +86,7 @@ static OWN: [PageFile; 19] = files![
     "screens/query.js": "text/javascript",
 ];
 
-/// Libraries, compressed as they are sent; `src/console/vendor/README.md` names their versions and digests.
+/// Libraries, compiled in as gzip and sent that way; `src/console/vendor/README.md` names their versions and digests.
 static VENDORED: [PageFile; 6] = packed_files![
     "vendor/maplibre-gl.mjs": "text/javascript",
     "vendor/maplibre-gl-worker.mjs": "text/javascript",
@@ -108,7 +108,7 @@ static FILES: LazyLock<Vec<(DocsFile, bool)>> = LazyLock::new(|| {
     files.collect()
 });
 
-/// The page, its files and its sessions. None is in the OpenAPI document: they are not for programs.
+/// The page, its files and its sessions. They are not in the OpenAPI document, because they are not for programs.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::page("/console", |_| async { Ok(to_page()) }.boxed(), None),
     Endpoint::page(
@@ -204,7 +204,7 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .with_header(SET_COOKIE, &cookie))
 }
 
-/// What the page needs to know of its session; null without one.
+/// Returns what the page needs to know about its session; null without one.
 async fn tell(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let Some((token, ends_at)) = call.app.access.sessions.of(call.headers) else {
         return Ok(ApiResponse::data(Value::Null));
@@ -243,7 +243,7 @@ fn about(app: &App, key: &KeyRecord, token: &str, ends_at: chrono::DateTime<chro
     })
 }
 
-/// The session's cookie: no script reads it and no other site sends it.
+/// Returns the session's cookie. No script can read it and no other site can send it.
 fn set_cookie(app: &App, value: &str, lasts: Duration) -> String {
     let secure = if app.web.console.has_secure_cookie {
         "; Secure"

@@ -16,10 +16,10 @@ use toise_contract::query::pairs;
 use toise_service::App;
 use toise_service::error::ApiError;
 
-/// Maximum days of a report day by day.
+/// Maximum days of a daily report.
 const DAYS_MAX: i64 = 366;
 
-/// The report, under both of its paths.
+/// The report on a period, under both of its paths, and the daily report.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::GET,

@@ -168,8 +168,8 @@ fn many(
     Ok((json!({ "data": data }).to_string().into(), estimates as u64))
 }
 
-/// Parses a body. `NaN` and `Infinity` are not JSON, but many clients send them for unknown values: they are read
-/// as null, which is absent in an optional field, and in a required one an error with its path.
+/// Parses a body. `NaN` and `Infinity` are not JSON, but many clients send them for unknown values. They are read as
+/// null, which means absent for an optional field and is an error with its path for a required one.
 fn read_body(body: &[u8]) -> Result<Value, ApiError> {
     read_json(body).or_else(|fault| match with_nulls(body) {
         Some(body) => read_json(&body),
@@ -177,7 +177,7 @@ fn read_body(body: &[u8]) -> Result<Value, ApiError> {
     })
 }
 
-/// The text with `null` in place of every `NaN` and `Infinity`; `None` if there is none.
+/// Replaces every `NaN` and `Infinity` in a text with `null`; `None` if there is none.
 fn with_nulls(text: &[u8]) -> Option<Vec<u8>> {
     let mut written = Vec::with_capacity(text.len());
     let (mut rest, mut is_text, mut is_changed) = (text, false, false);

@@ -1,7 +1,8 @@
-//! Geocoding: addresses to positions and back, one at a time or a hundred. Files are in [`super::geocoding_files`].
+//! Geocoding: addresses to positions and back, one at a time or up to a hundred. Files are in
+//! [`super::geocoding_files`].
 //!
-//! A search takes a fraction of a millisecond; parsing, searching and writing are one job on the query pool. The upstream
-//! service, if one is set, is asked between two jobs.
+//! A search takes a fraction of a millisecond; parsing, searching and writing are one job on the query pool. The
+//! upstream service, if one is set, is asked between two jobs.
 
 use std::time::Duration;
 
@@ -34,11 +35,11 @@ use toise_geocode::upstream;
 use toise_service::App;
 use toise_service::error::ApiError;
 
-/// How long a single call waits at most until the upstream service can be asked.
+/// Maximum wait of a single call until the upstream service can be asked.
 const SINGLE_WAIT_MAX: Duration = Duration::from_secs(2);
-/// How long a batch waits at most until the upstream service can be asked for its last request.
+/// Maximum wait of a batch until the upstream service can be asked for its last request.
 const BATCH_WAIT_MAX: Duration = Duration::from_secs(12);
-/// Whose data the answers are made of, as its licence asks for.
+/// Attribution of the data in the answers, as its licence requires.
 const ATTRIBUTION: &str = "Base Adresse Nationale, DINUM, IGN, communes";
 /// The licence of the address base.
 const LICENCE: &str = "etalab-2.0";
@@ -221,7 +222,7 @@ async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
                 .run(client, Load::Batch, job)
                 .await??
         }
-        // Only joins what is written already.
+        // Only joins texts that are already written.
         false => batch_text(call.app, replies)?,
     };
     Ok(ApiResponse::json(text).with_units(answered))
@@ -230,17 +231,17 @@ async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// Parameters by name, in order.
 type OwnedParameters = Vec<(String, String)>;
 
-/// What the index says to a call.
+/// The answer of the index to a call.
 struct OwnAnswer {
     asked: GeocodingCall,
     /// `None` where the upstream service is the only source.
     text: Option<Vec<u8>>,
-    /// Whether it holds an address.
+    /// Whether the answer contains an address.
     has_addresses: bool,
     asks_upstream: bool,
 }
 
-/// The answer to a call: written, or addresses of the upstream service that are still to be.
+/// The answer to a call: text that is already written, or addresses of the upstream service that are not written yet.
 enum Reply {
     Text(Vec<u8>),
     Upstream(GeocodingCall, Vec<Address<'static>>),
@@ -271,7 +272,7 @@ fn answer_from_index(
     })
 }
 
-/// Asks the upstream service where the index's answer is not enough. If it gives no answer, the index's stands.
+/// Asks the upstream service if the index's answer is not enough. If it does not answer, the index's answer is used.
 async fn with_upstream(app: &App, own: OwnAnswer, deadline: Instant) -> Result<Reply, ApiError> {
     let OwnAnswer { asked, text, .. } = own;
     let Some(text) = text else {
@@ -295,14 +296,14 @@ async fn with_upstream(app: &App, own: OwnAnswer, deadline: Instant) -> Result<R
     })
 }
 
-/// Writes what the upstream service found, on the query pool.
+/// Writes the addresses that the upstream service found, on the query pool.
 fn upstream_text(
     app: &App,
     asked: &GeocodingCall,
     mut addresses: Vec<Address<'static>>,
 ) -> Result<Vec<u8>, ApiError> {
     app.data.geocoding.complete(asked, &mut addresses)?;
-    // What the index has to explain is not how these came about.
+    // The index's explanation does not apply to these addresses.
     collection_text(asked, &addresses, None)
 }
 
@@ -322,7 +323,7 @@ fn collection_text(
     collection.text()
 }
 
-/// The answers of a batch as one text, and how many there are.
+/// Returns the answers of a batch as one text, and how many are not errors.
 fn batch_text(app: &App, replies: Vec<Result<Reply, ApiError>>) -> Result<(Bytes, u64), ApiError> {
     let mut answered = 0;
     let mut text = br#"{"data":["#.to_vec();
@@ -351,14 +352,14 @@ fn batch_text(app: &App, replies: Vec<Result<Reply, ApiError>>) -> Result<(Bytes
     Ok((text.into(), answered))
 }
 
-/// An error in the place of an answer.
+/// Returns the text of an error in the place of an answer.
 fn error_text(error: &ApiError) -> Vec<u8> {
     let (_, code) = error.status_and_code();
     let error = json!({"error": {"message": error.to_string(), "code": code}});
     error.to_string().into_bytes()
 }
 
-/// Operation and parameters of each request of a batch.
+/// Returns operation and parameters of each request of a batch.
 fn batch_requests(body: &Value) -> Result<Vec<(Operation, OwnedParameters)>, Fault> {
     let Some(requests) = body.get("requests").and_then(Value::as_array) else {
         return Err(Fault::new("requests", "is required and must be a list"));

@@ -1,4 +1,4 @@
-//! Files of addresses, answered at once: CSV in, the same CSV with the results appended out, streamed.
+//! Files of addresses, answered at once: takes a CSV file and streams it back with the results appended.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -40,10 +40,10 @@ use toise_transport::pieces::{self, BodyWriter};
 pub const FILE_BYTES_MAX: usize = 50 << 20;
 /// Maximum bytes of the form around a file.
 const FORM_BYTES_MAX: usize = 64 << 10;
-/// Maximum rows of a file that is answered at once. With the columns that a file may have it bounds the answer, in which rows
-/// that are cut short are filled up: half a gigabyte at worst, made as the client reads it.
+/// Maximum rows of a file that is answered at once. Together with the maximum columns it bounds the answer, in which
+/// short rows are padded: half a gigabyte at worst, produced as the client reads it.
 pub const FILE_ROWS_MAX: u64 = 200_000;
-/// Files that are received or answered at a time; those of a key are at most a quarter.
+/// Maximum files that are received or answered at a time; a key may have at most a quarter of them.
 pub const FILES_AT_ONCE_MAX: usize = 8;
 /// Field of the file.
 const FILE_FIELD: &str = "data";
@@ -51,7 +51,7 @@ const FILE_FIELD: &str = "data";
 const ROWS_HEADER: HeaderName = HeaderName::from_static("x-rows-count");
 /// Pause after the query pool was full.
 const FULL_PAUSE: Duration = Duration::from_millis(100);
-/// How often in a row the pool may be full before a file is given up.
+/// How often in a row the pool may be full before a file is abandoned.
 const FULL_MAX: usize = 600;
 /// Maximum characters of the name of an answer.
 const NAME_CHARS_MAX: usize = 100;
@@ -139,7 +139,7 @@ async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiRespons
         .with_rest(pieces))
 }
 
-/// A place among the files that are received, counted or answered; given back when it is dropped.
+/// Returns a place among the files that are received, counted or answered; released when it is dropped.
 pub(super) fn place_of(call: &Call<'_>) -> Result<BodyLease, ApiError> {
     let key = call.key()?.key_id;
     let mut place = call.app.capacity.geocoding_files.lease(Some(key), None);
@@ -161,7 +161,7 @@ struct FileAnswer {
 }
 
 impl FileAnswer {
-    /// Reads the form, and the file once to see its encoding and count its rows.
+    /// Reads the form, detects the encoding of the file and counts its rows, which are the second value returned.
     fn prepare(
         form: ReceivedForm,
         operation: Operation,
@@ -193,14 +193,14 @@ impl FileAnswer {
     }
 }
 
-/// The request that the fields of a form make.
+/// Builds the request from the fields of a form.
 fn file_request(fields: Vec<(String, String)>, operation: Operation) -> Result<FileRequest, Fault> {
     let mut request = FileRequest {
         operation,
         ..FileRequest::default()
     };
     for (name, value) in fields {
-        // The public service's other indexes are not here.
+        // Accepted for clients of the public service, whose other indexes are not supported.
         let is_index = name == "indexes" && value == "address";
         if !is_index && !request.set(&name, value) {
             let known = FileRequest::FIELDS.join(", ");
@@ -251,7 +251,7 @@ async fn go_on(
     loop {
         match next_piece(&app, client, &answer).await {
             Ok(Some(piece)) => {
-                // A client that went away needs no more.
+                // Stops when the client went away.
                 if !writer.write(Bytes::from(piece)).await {
                     break;
                 }
@@ -269,7 +269,8 @@ async fn go_on(
     drop(place);
 }
 
-/// `addresses.csv` → `addresses-geocoded.csv`; only what is harmless in a header and a file system.
+/// Names an answer: `addresses.csv` → `addresses-geocoded.csv`. Keeps only what is harmless in a header and a file
+/// system.
 pub(super) fn answer_name(given: &str) -> String {
     let stem = Path::new(given).file_stem().unwrap_or_default();
     let is_safe =

@@ -1,4 +1,5 @@
-//! Files of addresses that are geocoded in the background: a project is created, told what to do, sent its file and started.
+//! Files of addresses that are geocoded in the background. A client creates a project, sets its pipeline, sends its
+//! file and starts it.
 
 use std::fs::File;
 use std::io::Read;
@@ -256,7 +257,7 @@ async fn delete(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     Ok(ApiResponse::data(json!({"id": id})))
 }
 
-/// Receives the file: written to disk as it comes, and made the input once it is whole.
+/// Receives the file: writes it to disk as it arrives, and makes it the input once it is complete.
 async fn set_input(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account, id) = (call.key()?.account_id, project_id(call)?);
     let mut draft = call
@@ -290,7 +291,7 @@ async fn set_input(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// Does something with the project of a call, and answers with the project as it is then.
+/// Runs a job on the project of a call, and answers with the project as it is afterwards.
 async fn on_project(
     call: &Call<'_>,
     job: impl FnOnce(&App, uuid::Uuid, uuid::Uuid) -> Result<(), projects::Error> + Send + 'static,
@@ -351,7 +352,7 @@ fn project_id(call: &Call<'_>) -> Result<uuid::Uuid, ApiError> {
     call.uuid().map_err(|_| ApiError::NotFound("project"))
 }
 
-/// The name that the sender gave the file, if it did.
+/// Returns the name that the sender gave the file; empty if it gave none.
 fn file_name(call: &Call<'_>) -> String {
     let disposition = call.headers.get(CONTENT_DISPOSITION);
     let text = disposition.and_then(|value| value.to_str().ok());

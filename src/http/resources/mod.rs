@@ -60,7 +60,7 @@ pub static RESOURCES: &[&[Endpoint]] = &[
     alerts::matches::OF_ADVERTS,
 ];
 
-/// Every endpoint.
+/// Returns every endpoint.
 pub fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
     RESOURCES.iter().copied().flatten()
 }

@@ -216,7 +216,7 @@ async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<ApiRespo
     .await
 }
 
-/// Checks the place of a request, and replaces its address by the condition it stands for.
+/// Checks the place of a request, and replaces its address with the condition it stands for.
 fn locate(
     request: &mut MatchRequest,
     dataset: Dataset,

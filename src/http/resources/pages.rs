@@ -175,7 +175,7 @@ async fn by_url(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, Ap
     .await
 }
 
-/// Who makes a call.
+/// Returns the account that makes a call, and whether its key is a test key.
 fn asker(call: &Call<'_>) -> Result<Asker, ApiError> {
     let key = call.key()?;
     Ok(Asker {
@@ -252,15 +252,15 @@ fn name(listing: ListingKind) -> &'static str {
     }
 }
 
-/// Which adverts of a property are checked.
+/// The adverts of a property that are checked.
 #[derive(Clone, Copy, PartialEq)]
 enum AdvertSelection {
     Online,
     Every,
 }
 
-/// URLs of an advert's page or of a property's adverts. Of online adverts, those seen longest ago come first, so
-/// that repeated checks reach all of them; with all adverts, those seen most recently come first.
+/// Returns the URLs of an advert's page or of a property's adverts. Of online adverts, those seen longest ago come
+/// first, so that repeated checks reach all of them; with all adverts, those seen most recently come first.
 fn addresses(
     listings: &Listings,
     listing: ListingKind,

@@ -28,7 +28,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint {
     }),
 }];
 
-/// Hosts of the portals that have rules.
+/// Returns the hosts of the portals that have rules.
 fn portals(app: &App) -> ApiResponse {
     let portals = app.data.collector.portals();
     let names: Vec<&str> = portals

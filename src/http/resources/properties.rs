@@ -127,7 +127,7 @@ fn search_operation(id: &str, about: &str, payload: &str, record: &str) -> Opera
         .with_answer(enveloped(page_of(record)))
 }
 
-/// A page of records with the total count.
+/// Returns the schema of a page of records with the total count.
 fn page_of(record: &str) -> Value {
     json!({
         "type": "object",

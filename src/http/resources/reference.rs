@@ -40,7 +40,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::page("/", |_| async { Ok(to_page()) }.boxed(), None),
 ];
 
-/// Leads whoever opens the service itself to its documentation.
+/// Redirects from the root of the service to its documentation.
 fn to_page() -> ApiResponse {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
@@ -174,7 +174,7 @@ mod tests {
         String::from_utf8(get(path).into_body().to_vec()).unwrap()
     }
 
-    /// The paths that a browser requests when it loads or follows the links of the page at `path`.
+    /// Returns the paths that a browser requests when it loads or follows the links of the page at `path`.
     fn loaded(path: &str) -> Vec<String> {
         let folder = &path[..=path.rfind('/').unwrap()];
         let page = text(path);

@@ -71,7 +71,7 @@ fn operation(sample: Sample, id: &str, summary: &str) -> Operation {
     Operation::new(id, summary).with_answer(reference(sample.schema()))
 }
 
-/// The response with a sample.
+/// Returns the response with a sample.
 pub fn sample(sample: Sample) -> ApiResponse {
     ApiResponse::json(Bytes::from_static(sample.body().as_bytes()))
 }

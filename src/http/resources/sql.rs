@@ -1,8 +1,8 @@
-//! SQL over HTTP: a query in, its rows out, streamed as fast as the client reads.
+//! SQL over HTTP: runs a query and streams its rows as fast as the client reads.
 //!
-//! The answer begins when the first part of it is there, or all of it if it is short: a query that fails by then is an
-//! ordinary error. One that fails later ends the connection, so that no client takes a part for the whole. A client
-//! that hangs up stops its query.
+//! The answer begins when its first part is ready, or all of it if it is short. A query that fails before that is an
+//! ordinary error. A query that fails later ends the connection, so that no client mistakes a part for the whole. A
+//! client that hangs up stops its query.
 
 use std::sync::LazyLock;
 
@@ -38,7 +38,7 @@ use toise_transport::pieces::{self, BodyWriter};
 const FIRST_BYTES: usize = 256 << 10;
 /// Header with the versions of the tables that a query reads.
 const SNAPSHOTS_HEADER: HeaderName = HeaderName::from_static("x-toise-snapshots");
-/// The compression that can be asked for.
+/// The supported compression.
 const ZSTD: &str = "zstd";
 
 const FORMATS: [&str; 7] = [
@@ -221,7 +221,7 @@ fn parse(body: &Value, headers: &HeaderMap, caller: Caller) -> Result<SqlRequest
     })
 }
 
-/// A fault of the parameters, whose message names them.
+/// Converts an error of the parameters, whose message names them, to a fault.
 fn misplaced(error: SqlError) -> ApiError {
     let message = error.to_string();
     let rule = message.strip_prefix("parameters: ").unwrap_or(&message);
@@ -238,7 +238,7 @@ fn requested(mut limits: Values<'_>) -> RequestedLimits {
     }
 }
 
-/// The format of the first media type in `Accept` that is one; JSON if none is.
+/// Returns the format of the first media type in `Accept` that is supported; JSON if none is.
 fn accepted(headers: &HeaderMap) -> RowFormat {
     static TYPES: LazyLock<Vec<(&str, RowFormat)>> = LazyLock::new(|| {
         let named = RowFormat::NAMES.iter();

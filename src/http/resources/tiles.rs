@@ -1,4 +1,4 @@
-//! Vector tiles of sales, diagnostics and properties, of the base map below them, and the TileJSON that leads maps to them.
+//! Vector tiles of sales, diagnostics and properties, of the base map below them, and the TileJSON that describes them.
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -23,9 +23,9 @@ use toise_service::error::ApiError;
 use toise_tiles::mercator::{TileId, ZOOM_MAX};
 use toise_tiles::{Gathering, MEDIA_TYPE, POINTS_MAX, POINTS_ZOOM, TileSource, areas, outlines};
 
-/// Names of the data that there are tiles of.
+/// Names of the datasets that have tiles.
 const DATASETS: [&str; 3] = ["dvf", "dpe", "properties"];
-/// Version of the outlines: it changes with the executable's contours.
+/// Version of the outlines; it changes with the contours in the executable.
 const OUTLINES_VERSION: u32 = 1;
 /// Query parameter with the gathering at lower zooms, and its values.
 const GATHERING: &str = "by";
@@ -33,11 +33,11 @@ const HEXAGONS: &str = "hexagons";
 const AREAS: &str = "areas";
 /// Query parameter with the filters, as JSON.
 const FILTERS: &str = "filters";
-/// Query parameter with the version that a tile is asked for.
+/// Query parameter with the version of the tile that is requested.
 const VERSION: &str = "version";
-/// A tile of a named version never changes.
+/// Cache rule of a tile of a named version, which never changes.
 const VERSIONED_CACHE: &str = "private, max-age=86400, immutable";
-/// Any other may change with the next import.
+/// Cache rule of any other tile, which may change with the next import.
 const CURRENT_CACHE: &str = "private, max-age=10";
 
 /// The endpoints of tiles.
@@ -152,7 +152,7 @@ fn tile_json_schema() -> Value {
     })
 }
 
-/// The source of a dataset, as it is now.
+/// Returns the current source of a dataset.
 fn source(app: &App, name: &str) -> Result<TileSource, ApiError> {
     match DATASETS.iter().position(|known| *known == name) {
         Some(0) => Ok(TileSource::OpenData(Dataset::Dvf)),
@@ -196,7 +196,7 @@ fn about(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     Ok(ApiResponse::json(answer.to_string()))
 }
 
-/// The TileJSON of the base map.
+/// Returns the TileJSON of the base map.
 fn about_outlines() -> ApiResponse {
     let layers = outlines::LAYERS.map(|layer| {
         let fields = layer.fields.iter();
@@ -220,7 +220,7 @@ fn about_outlines() -> ApiResponse {
     ApiResponse::json(answer.to_string())
 }
 
-/// What the query of a tile asks for.
+/// The query parameters of a tile.
 struct TileQuery {
     filter: Filter,
     gathering: Gathering,
@@ -228,7 +228,7 @@ struct TileQuery {
 }
 
 impl TileQuery {
-    /// Reads the query; of the base map, which has no source, only the version.
+    /// Parses the query. The base map has no source and takes only the version.
     fn read(app: &App, source: Option<&TileSource>, query: &str) -> Result<Self, ApiError> {
         let mut read = Self {
             filter: Filter::new(),
@@ -274,7 +274,7 @@ fn parse_gathering(text: &str) -> Result<Gathering, Fault> {
     }
 }
 
-/// A tile of the base map.
+/// Returns a tile of the base map.
 async fn outlines_tile(call: &Call<'_>, id: TileId) -> Result<ApiResponse, ApiError> {
     let query = TileQuery::read(call.app, None, call.query)?;
     // Not on the query pool: the first tile takes a second, and those that wait for it would hold up queries.

@@ -82,7 +82,7 @@ impl Calibration {
     /// Returns the reliability plot as text: mean probability (`|`) and share of right results (`#`) of each bin.
     pub fn plot(&self) -> String {
         const WIDTH: usize = 50;
-        let mut text = String::from("  score      n       told  right\n");
+        let mut text = String::from("  score        n  stated  right\n");
         for bin in self.bins.iter().filter(|bin| bin.n > 0) {
             let at = |share: f64| ((share * WIDTH as f64).round() as usize).min(WIDTH);
             let mut bar: Vec<char> = vec!['#'; at(bin.right)];

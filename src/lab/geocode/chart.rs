@@ -62,7 +62,7 @@ pub fn draw(calibration: &Calibration, path: &Path) -> DrawResult {
     write(
         (MARGIN, 12),
         format!(
-            "share right by score told: {} first results, expected calibration error {:.3}",
+            "share right by stated score: {} first results, expected calibration error {:.3}",
             calibration.n, calibration.error
         ),
     )?;

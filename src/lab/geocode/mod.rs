@@ -45,7 +45,7 @@ pub enum Error {
     #[error("department {0} is not in the index; it has {1}")]
     UnknownDepartment(String, String),
     /// A department is to be both judged and left out.
-    #[error("department {0} cannot be judged on and left out at once")]
+    #[error("department {0} cannot be both evaluated and left out")]
     LeftOut(String),
     /// The temporary index cannot be written.
     #[error("the index without the withheld streets: {0}")]

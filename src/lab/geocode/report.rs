@@ -63,7 +63,7 @@ impl GeocodeReport {
             ),
             (
                 &self.strict_calibration,
-                "only what was asked for counts, house number and all",
+                "only what was asked for counts, including the house number",
             ),
         ] {
             writeln!(
@@ -118,8 +118,8 @@ impl GeocodeReport {
         }
         writeln!(
             out,
-            "\n{:.0} % of the right first results have a score of at least {:.3}; other town: the first result reaches it \
-             and lies in another; if absent: the same for withheld addresses.",
+            "\n{:.0} % of the right first results have a score of at least {:.3}; other town: the first result reaches \
+             it and is in another; if absent: the same for withheld addresses.",
             100.0 * KEPT,
             self.threshold
         )

@@ -46,7 +46,7 @@ impl ColumnChunk<'_> {
         // A chunk with a dictionary begins with its dictionary page, any other with its first data page.
         let has_data = self.about.data_page_offset() >= 0;
         let range = range.filter(|(_, end)| has_data && *end <= file_bytes);
-        range.ok_or_else(|| self.refused("is said to lie outside the file"))
+        range.ok_or_else(|| self.refused("is recorded as outside the file"))
     }
 }
 
@@ -60,7 +60,7 @@ impl Budget {
         let left = self.left.checked_sub(bytes);
         self.left = left.ok_or_else(|| {
             let reason = format!(
-                "with what is before it, becomes more than {RATIO_MAX} times as long as the file when it is \
+                "together with what precedes it, expands to more than {RATIO_MAX} times the size of the file when \
                  decompressed"
             );
             chunk.refused(reason)
@@ -162,7 +162,7 @@ fn read_header(
             Err(HeaderError::Malformed) => break,
         }
     }
-    Err(chunk.refused("a page without a header that can be read"))
+    Err(chunk.refused("a page without a readable header"))
 }
 
 /// Refuses a gzip page that becomes longer than its header says, because gzip is decompressed to its end. With the
@@ -180,7 +180,7 @@ fn examine_gzip(
     // A page that is not gzip is reported when it is read.
     let bytes = io::copy(&mut unpacked, &mut io::sink()).unwrap_or_default();
     if bytes > page.uncompressed {
-        Err(chunk.refused("a page becomes longer than its header says"))
+        Err(chunk.refused("decompressed, a page is longer than its header says"))
     } else {
         Ok(())
     }

@@ -97,7 +97,7 @@ fn pages_that_become_a_thousand_times_as_long_are_refused_by_place() {
         let message = refused(written(columns, plain().set_compression(compression)));
         assert!(
             message.starts_with("row group 1, column \"text\": ")
-                && message.contains("times as long"),
+                && message.contains("times the size"),
             "{message}"
         );
     }

@@ -237,7 +237,7 @@ fn read_former<R: DeserializeOwned>(former: &FormerRecord) -> Option<R> {
         text.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
     record
         .inspect_err(|error| {
-            tracing::error!(%error, "cannot read what a record was before; alerts count it as new");
+            tracing::error!(%error, "cannot read the previous state of a record; alerts treat it as new");
         })
         .ok()
 }

@@ -35,7 +35,7 @@ impl Remote {
             Some((folder, name)) if !name.is_empty() && folder.contains("://") => {
                 Ok((Self::open(folder, policy)?, name.to_owned()))
             }
-            _ => Err(wrong("it names no object")),
+            _ => Err(wrong("it does not name an object")),
         }
     }
 

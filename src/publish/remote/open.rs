@@ -67,7 +67,7 @@ pub(super) fn open_cloud(
         ),
         other => {
             return Err(RemoteError::NotSupported {
-                source: format!("{other:?} is no place to publish to").into(),
+                source: format!("unsupported object store: {other:?}").into(),
             });
         }
     })

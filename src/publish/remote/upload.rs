@@ -157,7 +157,7 @@ impl Remote {
                 name: "an upload".into(),
                 path: path.to_owned(),
                 reason: format!(
-                    "{} bytes were sent, {} are there",
+                    "{} bytes were sent, {} are stored",
                     content.bytes,
                     found.map_or(0, |found| found.size)
                 ),

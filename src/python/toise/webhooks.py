@@ -100,7 +100,7 @@ class WebhookVerifier:
         # Every pair is compared, so that the time taken tells nothing.
         answers = [_same(one, right) for one in given for right in expected]
         if not any(answers):
-            raise WebhookRefused("no signature is right: another secret, or the body was changed")
+            raise WebhookRefused("no signature matches: the secret differs, or the body was changed")
         return ReceivedDelivery(identifier, int(timestamp), *_read(body))
 
 

@@ -22,7 +22,7 @@ pub enum ApiError {
     /// The body is not JSON.
     #[error("body: must be JSON: {0}")]
     NotJson(String),
-    /// The request is one that HTTP forbids.
+    /// HTTP forbids the request.
     #[error("{0}")]
     Malformed(&'static str),
     /// The path contains a `%` that is not followed by two hexadecimal digits.
@@ -68,7 +68,7 @@ pub enum ApiError {
         "idempotency-key: was used for another request in the last 24 hours; must be a new one"
     )]
     IdempotencyConflict,
-    /// The call under the idempotency key was made, and must not be made again.
+    /// The call under the idempotency key was made and is not made again; its response is not kept.
     #[error(
         "idempotency-key: the call was made and answered with {status}; the answer is not kept any more, and the call is \
          not made again"
@@ -103,19 +103,19 @@ pub enum ApiError {
         "no model to estimate with: train one with `toise train`; the service loads it automatically"
     )]
     NoModel,
-    /// The only source of addresses gives no answer.
+    /// The only source of addresses does not answer.
     #[error("the upstream geocoding service gives no answer; retry after {retry_after_s} s")]
     UpstreamUnavailable {
-        /// Time after which it may be asked again, in seconds.
+        /// Time after which the source may be asked again, in seconds.
         retry_after_s: u32,
     },
     /// The service is starting or draining, or something keeps it from working.
     #[error("not ready: {0}")]
     NotReady(Cow<'static, str>),
-    /// Only the writer does this, and this is a replica.
+    /// Only the writer accepts this request, and this server is a replica.
     #[error("this is a replica, and only the writer does this{}", at_writer(.0.as_deref()))]
     WriterOnly(Option<String>),
-    /// The rows changed since the page that a cursor belongs to, and are not kept as they were.
+    /// The rows have changed since the page of the cursor, and their earlier state is not kept.
     #[error("cursor expired, start the search again")]
     CursorExpired,
     /// The request exceeded its time limit.
@@ -126,14 +126,14 @@ pub enum ApiError {
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Where the writer is, as the end of a sentence.
+/// Returns where the writer is, as the end of a sentence.
 fn at_writer(address: Option<&str>) -> String {
     address.map_or_else(String::new, |address| format!(": send it to {address}"))
 }
 
 impl ApiError {
-    /// Wraps an internal failure. If the files of the store were taken away, the service is about to stop and is not
-    /// ready any more; this is logged here.
+    /// Wraps an internal failure. If a file of the store was replaced or deleted, the service is about to stop, so the
+    /// error is [`ApiError::NotReady`] and is logged here.
     pub fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         let error = error.into();
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
@@ -147,7 +147,7 @@ impl ApiError {
         ApiError::Internal(error)
     }
 
-    /// Status and `error.code` as in the contract's table; 408 shares the code of the transport errors.
+    /// Returns status and `error.code` as in the contract's table; 408 shares the code of the transport errors.
     pub fn status_and_code(&self) -> (StatusCode, u32) {
         match self {
             ApiError::NotJson(_)

@@ -30,7 +30,7 @@ const DEAD: Metric<Counter> = Metric::counter(
 );
 const EXPIRED: Metric<Counter> = Metric::counter(
     "toise_outbox_expired_total",
-    "Notifications that left the outbox before they were delivered, for their age or their number.",
+    "Notifications evicted from the outbox before they were delivered, because of their age or number.",
 );
 
 /// Outcome of a delivery attempt.

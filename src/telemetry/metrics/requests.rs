@@ -24,10 +24,11 @@ const CALLS: Metric<Counter> = Metric::counter(
 );
 const REFUSALS: Metric<Counter> = Metric::counter(
     "toise_refusals_total",
-    "Requests refused for their number, by reason: rate, quota, concurrency, overload, connections or unkeyed.",
+    "Requests refused because there were too many, by reason: rate, quota, concurrency, overload, connections or \
+     unkeyed.",
 );
 pub(super) const CONNECTIONS: Metric<Gauge> =
-    Metric::gauge("toise_connections", "Connections open.");
+    Metric::gauge("toise_connections", "Open connections.");
 
 /// The route label of requests that match no route.
 const UNMATCHED: &str = "unmatched";

@@ -193,8 +193,8 @@ impl Sampled<'_> {
             None => Draft::new("url")
                 .with("template", &format!("https://{host}/{{digest}}"))
                 .because(
-                    "The file has neither addresses nor identifiers: an advert is its row, so one with another price is \
-                     another advert.",
+                    "The file has neither addresses nor identifiers: each row is an advert, so a row with another \
+                     price is another advert.",
                 ),
         };
         drafts.push(draft.tried(self.rows, 0, 1.0));
@@ -211,7 +211,7 @@ impl Sampled<'_> {
         }
         if drafts.iter().any(Draft::is_sure) {
             let other = Draft::new("type").with("value", "CLASS_OTHER");
-            let other = other.because("Rows that say nothing else.");
+            let other = other.because("For rows that give no other class.");
             drafts.push(other.tried(self.rows, 0, 1.0));
         }
         drafts
@@ -277,7 +277,7 @@ impl Sampled<'_> {
             .filter(|_| same as f64 >= DISTINCT_MIN * offers.len() as f64)?;
         let mut draft = Draft::new("offer.type").with("value", offer);
         draft.confidence = 1.0;
-        draft.reason = "Rows that do not say it: nearly all others say this.".into();
+        draft.reason = "For rows that do not say: nearly all others have this value.".into();
         Some(draft)
     }
 

@@ -125,7 +125,7 @@ impl Sampled<'_> {
             draft.reason = format!("Only Paris has {highest} arrondissements.")
         } else {
             draft.confidence = 0.5;
-            draft.reason = "The town is not said: these are the codes of Paris.".into();
+            draft.reason = "The town is not given: these are the codes of Paris.".into();
         }
         Some(draft).filter(|draft| draft.read > 0)
     }

@@ -12,7 +12,7 @@ use toise_contract::fields::schema::{self, described};
 use toise_contract::listings::filters::ListingKind;
 use toise_listings::search::preview;
 
-/// Component schemas by name.
+/// Returns the component schemas by name.
 pub fn schemas() -> Map<String, Value> {
     let mut schemas = Map::new();
     for listing in [ListingKind::Property, ListingKind::Advert] {
@@ -43,7 +43,7 @@ pub fn schemas() -> Map<String, Value> {
     schemas
 }
 
-/// The fields of an alert.
+/// Returns the fields of an alert.
 fn fields(listing: ListingKind) -> Value {
     schema::properties(alert_table(listing), &mut Map::new())
 }
@@ -71,7 +71,7 @@ fn example(listing: ListingKind) -> Value {
     })
 }
 
-/// An alert as stored.
+/// Returns the schema of an alert as stored.
 fn alert(fields: Value) -> Value {
     let mut properties = json!({
         "alert_id": id("Identifier of the alert"),
@@ -104,7 +104,7 @@ fn alert(fields: Value) -> Value {
     json!({"type": "object", "required": required, "properties": properties})
 }
 
-/// An alert on either kind of listing, as operators see it.
+/// Returns the schema of an alert on either kind of listing, as operators see it.
 fn operator_alert() -> Value {
     let either = |part: fn(ListingKind) -> &'static str, about: &str| {
         let parts =
@@ -207,7 +207,7 @@ fn replay() -> Value {
     })
 }
 
-/// The response to a preview.
+/// Returns the schema of the response to a preview.
 pub(crate) fn preview_answer(record: &str) -> Value {
     let count = |about: &str| json!({"type": "integer", "minimum": 0, "description": about});
     let day = json!({

@@ -103,7 +103,7 @@ async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// The outcome of an advert, with warnings of what was left out of it.
+/// Returns the outcome of an advert, with warnings about the values that were left out.
 fn outcome_of(outcome: Option<IngestOutcome>, left_out: &[LeftOut]) -> IngestOutcome {
     // Not reached: every advert has an outcome.
     let outcome = outcome.unwrap_or_else(|| Err(Fault::new("", "has no outcome")));

@@ -1,5 +1,5 @@
-//! The operators' endpoints: ingestion, accounts, secrets, keys, consumption, alerts and dead letters, pairs of properties
-//! that are perhaps one, reports, the model, jobs. The command line offers the same operations.
+//! The operators' endpoints: ingestion, accounts, secrets, keys, consumption, alerts and dead letters, pairs of
+//! properties that may be one home, reports, the model, jobs. The command line offers the same operations.
 //!
 //! Each handler waits for the store on a blocking thread. What a key may do to other keys is in `rights.rs`.
 
@@ -24,7 +24,7 @@ use toise_base::clock::Clock;
 use toise_service::error::ApiError;
 use toise_store::Store;
 
-/// Access for keys with the scope `admin` or this grant.
+/// Returns the access for keys with the scope `admin` or this grant.
 const fn operator(grant: &'static str) -> Access {
     Access::scoped(Scope::Admin, grant)
 }
@@ -41,7 +41,7 @@ async fn on_store(
     Ok(private(data))
 }
 
-/// A response that must not be cached.
+/// Returns a response that must not be cached.
 fn private(data: Value) -> ApiResponse {
     ApiResponse::data(data).with_header(CACHE_CONTROL, "no-store")
 }

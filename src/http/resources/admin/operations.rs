@@ -1,4 +1,5 @@
-//! What an operator looks at: reports of imports and ingestions, the model with its report card, jobs of collection, metrics.
+//! Endpoints for monitoring: reports of imports and ingestions, the model with its report card, collection jobs,
+//! metrics.
 
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -20,12 +21,12 @@ use toise_contract::query::pairs;
 use toise_estimate::store;
 use toise_service::error::ApiError;
 
-/// Folder of the report cards, in that of the models.
+/// Folder of the report cards, inside the folder of the models.
 const REPORT_CARDS: &str = "reports";
-/// Beginning of the names of report cards.
+/// Prefix of the names of report cards.
 const REPORT_CARD: &str = "estimate-";
 
-/// Operators' endpoints for what the service did.
+/// Operators' endpoints for monitoring.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::GET,
@@ -116,7 +117,7 @@ async fn model(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let metadata = valuer.map(|valuer| json!(valuer.model().metadata()));
     on_store(call, move |store, _| {
         let folder = store.folder().join(store::FOLDER).join(REPORT_CARDS);
-        // Cards of places left out have no segments.
+        // The report cards of left-out places have no segments.
         let card =
             reports::last_written(&folder, REPORT_CARD, |card| card.get("segments").is_some());
         let card = card.map_err(ApiError::internal)?;
@@ -125,7 +126,7 @@ async fn model(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `GET /v2/protected/admin/jobs`: jobs of collection, newest first.
+/// `GET /v2/protected/admin/jobs`: collection jobs, newest first.
 async fn list_jobs(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let page = parse_page(&pairs(call.query)?)?;
     on_store(call, move |store, clock| {

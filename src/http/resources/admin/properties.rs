@@ -1,5 +1,5 @@
-//! Pairs of properties that are perhaps one home, and what an operator decides about them: one, two, or adverts that do not
-//! belong. [`toise_listings::placement`] does the work.
+//! Pairs of properties that may be one home, and an operator's decisions about them: merge them, keep them apart, or
+//! split adverts off. [`toise_listings::placement`] does the work.
 
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ use toise_listings::placement::request::{
 use toise_listings::{self as listings, Listings, OrderRefused};
 use toise_service::error::ApiError;
 
-/// The endpoints for what an operator decides about properties.
+/// Operators' endpoints for decisions about properties.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         method: Method::GET,
@@ -123,7 +123,7 @@ async fn candidates(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `POST /v2/protected/admin/properties/{flxId}/merge`: two properties become one.
+/// `POST /v2/protected/admin/properties/{flxId}/merge`: merges two properties.
 async fn merge(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     decide(call, parse_other, |listings, property, other| {
         let kept = listings.merge(property, *other)?;
@@ -133,7 +133,7 @@ async fn merge(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `POST /v2/protected/admin/properties/{flxId}/keep-apart`: two properties stay two.
+/// `POST /v2/protected/admin/properties/{flxId}/keep-apart`: keeps two properties apart.
 async fn keep_apart(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     decide(call, parse_other, |listings, property, other| {
         listings.keep_apart(property, *other)?;
@@ -143,7 +143,7 @@ async fn keep_apart(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// `POST /v2/protected/admin/properties/{flxId}/split`: adverts leave for a property of their own.
+/// `POST /v2/protected/admin/properties/{flxId}/split`: moves adverts to a new property.
 async fn split(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     decide(call, parse_split, |listings, property, adverts| {
         let parted = listings.split(property, adverts)?;
@@ -155,7 +155,7 @@ async fn split(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     .await
 }
 
-/// Does what a body asks of the property in the path; `act` returns the answer, and what the act was about.
+/// Applies the decision in the body to the property in the path; `act` returns the answer, and what the act was about.
 async fn decide<T: 'static>(
     call: &Call<'_>,
     parse: fn(&Value) -> Result<T, Fault>,
@@ -172,7 +172,7 @@ async fn decide<T: 'static>(
     .await
 }
 
-/// The answer to what cannot be decided about the property in the path.
+/// Returns the error for a decision about the property in the path that is refused.
 fn refusal(error: listings::Error, property: FlxId) -> ApiError {
     let listings::Error::Order(refused) = error else {
         return error.into();

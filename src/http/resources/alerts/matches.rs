@@ -88,8 +88,8 @@ pub const OF_PROPERTIES: &[Endpoint] = endpoints!(
 pub const OF_ADVERTS: &[Endpoint] =
     endpoints!("adverts", ListingKind::Advert, AdvertsGetAlertHistory);
 
-/// The listings an alert matched, in their current state. Each record is returned once, even if its property was
-/// merged.
+/// Returns the listings that an alert matched, in their current state. Each record is returned once, even if its
+/// property was merged.
 async fn history(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, ApiError> {
     let address = address(call, listing)?;
     let page = parse_page(&pairs(call.query)?)?;
@@ -156,7 +156,7 @@ async fn preview(call: &Call<'_>, listing: ListingKind) -> Result<ApiResponse, A
     .await
 }
 
-/// The records of listings in order, each once: two properties may have been merged since they were found.
+/// Returns the records of listings in order, each once: two properties may have been merged since they were found.
 fn records(app: &App, listing: ListingKind, ids: &[FlxId]) -> Result<Vec<Vec<u8>>, ApiError> {
     let listings = app.data.properties.listings();
     let found = match listing {

@@ -14,7 +14,7 @@ use toise_alerts::registry::AlertRef;
 use toise_contract::listings::filters::ListingKind;
 use toise_service::error::ApiError;
 
-/// The alert named in the path, of the caller's account.
+/// Returns the alert named in the path, of the caller's account.
 fn address(call: &Call<'_>, listing: ListingKind) -> Result<AlertRef, ApiError> {
     Ok(AlertRef {
         account: call.key()?.account_id,

@@ -1,5 +1,5 @@
 //! Creating, reading, changing and deleting alerts. The receiver's URL is checked before anything is written
-//! ([`crate::addresses`]).
+//! ([`toise_service::receivers`]).
 
 use std::collections::HashSet;
 
@@ -159,7 +159,7 @@ async fn create_many(call: &Call<'_>, listing: ListingKind) -> Result<ApiRespons
     .await
 }
 
-/// The outcome of one of several alerts.
+/// Returns the outcome of one of several alerts.
 fn outcome(place: usize, result: Result<FlxId, Error>) -> Result<Value, ApiError> {
     let refused = match result {
         Ok(id) => return Ok(json!({"success": id})),
@@ -230,7 +230,7 @@ async fn check_address(app: &App, url: &str) -> Result<(), ApiError> {
     }
 }
 
-/// The response with the identifier of an alert, if the operation succeeded.
+/// Returns the response with the identifier of an alert, if the operation succeeded.
 fn named(id: FlxId, result: registry::Result<()>) -> Result<ApiResponse, ApiError> {
     result?;
     Ok(ApiResponse::data(json!({"alert_id": id, "flxId": id})))

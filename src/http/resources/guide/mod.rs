@@ -125,7 +125,7 @@ mod tests {
         String::from_utf8(answer.response.into_body().to_vec()).unwrap()
     }
 
-    /// Targets of the links of a page.
+    /// Returns the targets of the links of a page.
     fn links(page: &str) -> Vec<&str> {
         let links = page.split("href=\"").skip(1);
         links.map(|rest| rest.split('"').next().unwrap()).collect()

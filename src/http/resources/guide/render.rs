@@ -9,7 +9,7 @@ use pulldown_cmark::{BrokenLink, CowStr, Event, Options, Parser, Tag, TagEnd, ht
 
 use super::{PAGES, Page, STYLE_NAME};
 
-/// The whole HTML document of a page.
+/// Returns the whole HTML document of a page.
 pub(super) fn document(page: &Page) -> String {
     let mut events = linked(page);
     let title = name_headings(&mut events);
@@ -24,7 +24,7 @@ pub(super) fn document(page: &Page) -> String {
 }
 
 fn parse(text: &str) -> impl Iterator<Item = Event<'_>> {
-    // References of rustdoc have no address here, so only their text is kept.
+    // References of rustdoc have no target here, so only their text is kept.
     let reference = |link: BrokenLink<'_>| {
         let is_code = link.reference.starts_with('`');
         is_code.then(|| (CowStr::from(""), CowStr::from("")))
@@ -32,7 +32,7 @@ fn parse(text: &str) -> impl Iterator<Item = Event<'_>> {
     Parser::new_with_broken_link_callback(text, Options::ENABLE_TABLES, Some(reference))
 }
 
-/// The Markdown events of a page, with links between pages resolved.
+/// Returns the Markdown events of a page, with links between pages resolved.
 fn linked(page: &Page) -> Vec<Event<'_>> {
     let mut events = Vec::new();
     let mut is_kept = true;
@@ -63,7 +63,7 @@ fn linked(page: &Page) -> Vec<Event<'_>> {
     events
 }
 
-/// The target of a link in the guide; `None` if the file is not a page.
+/// Returns the target of a link in the guide; `None` if the file is not a page.
 fn target(file: &str, link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with('#') {
         return Some(link.to_owned());
@@ -128,7 +128,7 @@ fn text_of<'a>(event: &'a Event<'_>) -> Option<&'a str> {
     }
 }
 
-/// A heading's identifier: lower case, hyphens for spaces, no punctuation.
+/// Returns a heading's identifier: lower case, hyphens for spaces, no punctuation.
 fn slug(text: &str) -> String {
     let kept = text.chars().filter_map(|letter| match letter {
         ' ' => Some('-'),
@@ -139,7 +139,7 @@ fn slug(text: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// The targets of the links of a text, as written.
+/// Returns the targets of the links of a text, as written.
 #[cfg(test)]
 pub(super) fn links(text: &str) -> Vec<String> {
     let links = parse(text).filter_map(|event| match event {

@@ -32,8 +32,8 @@ pub enum Error {
     Texts(#[from] texts::Error),
     /// The table belongs to another store.
     #[error(
-        "lake/{name} holds changes up to {table}, the store only up to {store}: it is of another store; \
-         rebuild it with `toise compact --rebuild`"
+        "lake/{name} holds changes up to {table}, the store only up to {store}: it belongs to another store; rebuild \
+         it with `toise compact --rebuild`"
     )]
     Ahead {
         /// Name of the table.
@@ -48,7 +48,7 @@ pub enum Error {
     TextIndexUnavailable,
     /// The search has words, and its filter finds more adverts than are read for them.
     #[error(
-        "finds more than {} adverts before words are looked at; narrow the filter, or take fewer days",
+        "matches more than {} adverts before its texts are searched; narrow the filter, or select fewer days",
         ADVERTS_READ_MAX
     )]
     TooManyTexts,
