@@ -227,5 +227,8 @@ async fn a_query_parameter_where_none_is_read_is_422_with_its_name() {
     let twice = format!("{SEARCH}?a=1&a=1");
     let (_, _, message) = error_of(service.post(&twice, "{}").await).await;
     assert_eq!(message, "a: must be given once");
-    assert_eq!(service.post(&format!("{SEARCH}?"), "{}").await.status(), 200);
+    assert_eq!(
+        service.post(&format!("{SEARCH}?"), "{}").await.status(),
+        200
+    );
 }

@@ -81,7 +81,9 @@ impl Walk<'_> {
 impl Path {
     fn position(&self, feature: usize) -> Option<usize> {
         let elements = &self.elements[..self.length];
-        elements.iter().position(|element| element.feature == feature)
+        elements
+            .iter()
+            .position(|element| element.feature == feature)
     }
 
     /// Adds a feature.

@@ -140,7 +140,12 @@ impl BoostedTrees {
             let message = format!("{count} rows of {features} features cannot be trained on");
             return Err(Error::Trees(message));
         }
-        let mut all: Vec<(f32, f32)> = rows.labels.iter().copied().zip(rows.weights.iter().copied()).collect();
+        let mut all: Vec<(f32, f32)> = rows
+            .labels
+            .iter()
+            .copied()
+            .zip(rows.weights.iter().copied())
+            .collect();
         let base = weighted_quantile(&mut all, settings.quantile);
         let mut trainer = Trainer {
             binned: Binned::new(&rows.values, features),
@@ -149,7 +154,9 @@ impl BoostedTrees {
             weights: rows.weights,
             settings,
         };
-        let trees = (0..settings.trees).map(|number| trainer.next_tree(number)).collect();
+        let trees = (0..settings.trees)
+            .map(|number| trainer.next_tree(number))
+            .collect();
         Ok(Self::new(base, features, settings.quantile, trees))
     }
 }
@@ -160,7 +167,10 @@ impl Binned {
         let columns = (0..features).into_par_iter().map(|feature| {
             let column = || values.iter().skip(feature).step_by(features).copied();
             let step = count.div_ceil(BINNED_ROWS_MAX);
-            let mut seen: Vec<f32> = column().step_by(step).filter(|value| !value.is_nan()).collect();
+            let mut seen: Vec<f32> = column()
+                .step_by(step)
+                .filter(|value| !value.is_nan())
+                .collect();
             seen.sort_unstable_by(f32::total_cmp);
             let cuts = cuts(&seen);
             let bins = column().map(|value| {
@@ -566,7 +576,8 @@ fn means(tree: &Tree) -> Vec<f32> {
             node.threshold
         } else {
             let left = node.left as usize;
-            let [one, other] = [left, left + 1].map(|child| (means[child], tree.nodes[child].cover));
+            let [one, other] =
+                [left, left + 1].map(|child| (means[child], tree.nodes[child].cover));
             (one.0 * one.1 + other.0 * other.1) / (one.1 + other.1)
         };
     }

@@ -237,7 +237,10 @@ impl TreeDocument {
                 depths[right as usize] = depths[index] + 1;
             }
             if (!is_leaf && !is_sound) || self.sum_hessian[index] <= 0.0 {
-                return Err(invalid(format!("node {index} of tree {} is wrong", self.id)));
+                return Err(invalid(format!(
+                    "node {index} of tree {} is wrong",
+                    self.id
+                )));
             }
             Ok(Node {
                 left: if is_leaf { 0 } else { left as u32 },

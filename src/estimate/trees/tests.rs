@@ -80,7 +80,10 @@ fn a_quantile_has_its_share_of_labels_below() {
     for width in [0.2, 0.5, 0.9_f32] {
         let predicted = trees.predict(&[width, 0.0, 0.0, 0.0]).unwrap();
         let wanted = 0.8 * f64::from(width);
-        assert!((predicted - wanted).abs() < 0.05, "{predicted} for {wanted}");
+        assert!(
+            (predicted - wanted).abs() < 0.05,
+            "{predicted} for {wanted}"
+        );
     }
 }
 
@@ -134,7 +137,10 @@ fn contributions_add_up_and_unused_features_have_none() {
     ] {
         let parts = trees.attribute(&row).unwrap();
         let sum: f64 = parts.iter().sum();
-        assert!((sum - trees.predict(&row).unwrap()).abs() < 1e-4, "{parts:?}");
+        assert!(
+            (sum - trees.predict(&row).unwrap()).abs() < 1e-4,
+            "{parts:?}"
+        );
         assert!(parts[2].abs() < 0.1 && parts[3].abs() < 0.1, "{parts:?}");
     }
     let high = trees.attribute(&[0.9, 0.5, 0.5, 0.5]).unwrap();

@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use percent_encoding::percent_decode_str;
 use warp::http::Method;
 
-use crate::endpoint::{Endpoint, GEOCODING_PREFIX};
 use crate::endpoint::call::Params;
+use crate::endpoint::{Endpoint, GEOCODING_PREFIX};
 use crate::resources;
 use toise_contract::Fault;
 use toise_contract::query::pairs;
