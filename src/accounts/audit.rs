@@ -83,21 +83,21 @@ pub fn append(store: &Store, clock: &Clock, act: Act) -> store::Result<()> {
 ///
 /// # Errors
 /// The act fails, which the log records, or the store cannot be written.
-pub fn accompany<T, E: std::fmt::Display + From<store::Error>>(
+pub fn audited<T, E: std::fmt::Display + From<store::Error>>(
     store: &Store,
     clock: &Clock,
     act: Act,
     doing: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, E> {
     let subject = act.subject.clone();
-    accompany_making(store, clock, act, move |_| subject, doing)
+    audited_with_subject(store, clock, act, move |_| subject, doing)
 }
 
-/// Like [`accompany`], for an act whose subject (account, key or deliveries) is only known from its result.
+/// Like [`audited`], for an act whose subject (account, key or deliveries) is only known from its result.
 ///
 /// # Errors
-/// As [`accompany`].
-pub fn accompany_making<T, E: std::fmt::Display + From<store::Error>>(
+/// As [`audited`].
+pub fn audited_with_subject<T, E: std::fmt::Display + From<store::Error>>(
     store: &Store,
     clock: &Clock,
     begun: Act,
@@ -291,7 +291,7 @@ mod tests {
         };
         let create = || Act::at_command_line("keys create");
         let subject = |id: &u32| Some(format!("key {id}"));
-        let done = accompany_making(&store, &clock, create(), subject, || {
+        let done = audited_with_subject(&store, &clock, create(), subject, || {
             // A process that is killed here leaves only this entry.
             assert_eq!(outcomes(), [("begun".to_owned(), None)]);
             Ok::<u32, store::Error>(7)
@@ -300,11 +300,11 @@ mod tests {
         let of_key = ("done".to_owned(), Some("key 7".to_owned()));
         assert_eq!(outcomes()[0], of_key);
         let failing = || Err::<u32, _>(store::Error::Overloaded);
-        accompany_making(&store, &clock, create(), subject, failing).unwrap_err();
+        audited_with_subject(&store, &clock, create(), subject, failing).unwrap_err();
         assert!(outcomes()[0].0.starts_with("failed: "), "{:?}", outcomes());
         assert_eq!(outcomes().len(), 4);
         let revoke = Act::at_command_line("keys revoke").on("key 7".to_owned());
-        accompany(&store, &clock, revoke, failing).unwrap_err();
+        audited(&store, &clock, revoke, failing).unwrap_err();
         let on_key = outcomes().into_iter().take(2).map(|(_, subject)| subject);
         assert!(on_key.eq([Some("key 7".to_owned()), Some("key 7".to_owned())]));
     }

@@ -143,7 +143,7 @@ impl KeyRecord {
     }
 
     /// Returns whether the key may be used from an address; `None` is this process itself.
-    pub fn may_come_from(&self, address: Option<IpAddr>) -> bool {
+    pub fn is_allowed_from(&self, address: Option<IpAddr>) -> bool {
         match (&self.allowed_from, address) {
             (Some(networks), Some(address)) => networks.contain(address),
             _ => true,

@@ -141,7 +141,9 @@ impl OperatorBounds {
 
     fn require_networks(&self, given: Option<&Networks>) -> Result<(), BeyondBounds> {
         match &self.allowed_from {
-            Some(own) if !given.is_some_and(|given| !given.is_empty() && given.lie_in(own)) => {
+            Some(own)
+                if !given.is_some_and(|given| !given.is_empty() && given.is_subset_of(own)) =>
+            {
                 Err(BeyondBounds::Networks(own.clone()))
             }
             _ => Ok(()),

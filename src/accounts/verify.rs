@@ -56,7 +56,7 @@ struct KnownDigests {
 
 impl KnownDigests {
     /// Returns whether there is no key with this digest; `None` if it must be looked up.
-    fn lack(&self, hash: &KeyHash, changes: i64) -> Option<bool> {
+    fn is_absent(&self, hash: &KeyHash, changes: i64) -> Option<bool> {
         let beginnings = self.beginnings.as_ref()?;
         let found = beginnings.binary_search(&beginning_of(hash)).is_ok();
         (self.changes == changes).then_some(!found)
@@ -246,7 +246,7 @@ impl KeyVerifier {
             return true;
         };
         let changes = self.watch.changes_if_since(moment_us);
-        changes.is_some_and(|changes| self.known.read().lack(&hash, changes) == Some(true))
+        changes.is_some_and(|changes| self.known.read().is_absent(&hash, changes) == Some(true))
     }
 
     /// Returns whether there is certainly no key with this digest at a moment or later. Blocks.
@@ -267,11 +267,11 @@ impl KeyVerifier {
                 known.changes = changes;
             }
         }
-        Ok(self.known.read().lack(hash, changes) == Some(true))
+        Ok(self.known.read().is_absent(hash, changes) == Some(true))
     }
 
     /// Returns the valid key with this text; `None` if it is unknown, revoked or expired. The caller checks
-    /// [`KeyRecord::may_come_from`].
+    /// [`KeyRecord::is_allowed_from`].
     ///
     /// A key that [`Self::recall`] decides on is verified without switching threads. For others, the store is read on a
     /// blocking thread, at most `STORE_READS_MAX` at a time, so that a flood of them cannot occupy every blocking thread.
@@ -449,9 +449,9 @@ mod tests {
         change(&store, &new.key, only).unwrap();
         let verifier = KeyVerifier::new(store, clock).unwrap();
         let key = verifier.verify(&new.key).await.unwrap().unwrap();
-        let comes = |text: &str| key.may_come_from(text.parse().ok());
+        let comes = |text: &str| key.is_allowed_from(text.parse().ok());
         assert!(comes("192.0.2.9") && !comes("198.51.100.1"));
-        assert!(key.may_come_from(None), "a call of this process itself");
+        assert!(key.is_allowed_from(None), "a call of this process itself");
     }
 
     #[tokio::test]

@@ -25,14 +25,14 @@ const TRIAL_BYTES: usize = 4_096;
 
 /// Check of the disk of a data folder.
 #[derive(Clone, Debug)]
-pub(crate) struct DiskLook {
+pub(crate) struct DiskCheck {
     data: PathBuf,
     store: Store,
     free_min_bytes: u64,
     readiness: Readiness,
 }
 
-impl DiskLook {
+impl DiskCheck {
     /// Creates a check of the disk of the store's data folder, which must have at least `free_min_bytes` free.
     pub(crate) fn new(store: &Store, free_min_bytes: u64, readiness: &Readiness) -> Self {
         Self {
@@ -107,11 +107,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let readiness = Readiness::default();
-        let look = DiskLook::new(&store, 0, &readiness);
+        let look = DiskCheck::new(&store, 0, &readiness);
         assert_eq!(look.obstacle(true), None);
         assert!(!folder.path().join(TRIAL_FILE).exists());
 
-        let greedy = DiskLook::new(&store, u64::MAX, &readiness);
+        let greedy = DiskCheck::new(&store, u64::MAX, &readiness);
         let found = greedy.obstacle(false).unwrap();
         assert!(found.contains("server.disk_free_min_mib"), "{found}");
     }

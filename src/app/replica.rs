@@ -42,7 +42,7 @@ const AGE: Metric<Gauge> = Metric::gauge(
 );
 
 /// The data that switch to a snapshot when it is installed.
-pub struct Shown {
+pub struct ReplicaData {
     /// Tables and properties.
     pub properties: Arc<Projection>,
     /// The model.
@@ -128,12 +128,12 @@ pub fn refuse_folder(data: &Path) -> Result<(), Failure> {
     }
 }
 
-impl User for Shown {
+impl User for ReplicaData {
     fn uses(&self, installed: &Manifest) -> bool {
         *self.status.as_of() == as_of(installed)
     }
 
-    fn go_over(&mut self, installed: &Manifest) -> Result<(), follow::Failure> {
+    fn switch_to(&mut self, installed: &Manifest) -> Result<(), follow::Failure> {
         self.properties.engine().switch()?;
         self.properties.refresh()?;
         self.addresses.reload_if_changed();

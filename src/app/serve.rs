@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 
 use crate::compose::{Sources, app, configured_listings, deliveries, register_gauges};
 use crate::config::Config;
-use crate::disk::DiskLook;
-use crate::replica::{self, Shown};
+use crate::disk::DiskCheck;
+use crate::replica::{self, ReplicaData};
 use crate::{Failure, contours, merges, publishing, readiness};
 use toise_alerts::dispatch::Dispatcher;
 use toise_base::clock::Clock;
@@ -141,7 +141,7 @@ pub fn run_service(
         &clock,
         config,
     )?;
-    let disk = DiskLook::new(
+    let disk = DiskCheck::new(
         &store,
         config.server.disk_free_min_mib << 20,
         &app.readiness,
@@ -155,7 +155,7 @@ pub fn run_service(
         Some((replica, status)) => {
             replica::register_gauges(&app.metrics, &status, &clock);
             app.replica = Some(status.clone());
-            let shown = Shown {
+            let shown = ReplicaData {
                 properties: Arc::clone(&app.data.properties),
                 models: app.data.models.clone(),
                 addresses,
@@ -339,7 +339,7 @@ async fn listen(
         drop((stop_flight, stop_admin));
     };
     let filter = if config.mcp.enabled {
-        toise_mcp::http::beside(&app)
+        toise_mcp::http::with_mcp(&app)
     } else {
         filters::service(app.clone())
     };

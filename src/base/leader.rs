@@ -2,7 +2,7 @@
 //!
 //! The leading process holds the lock on a file in the folder, which the system releases when the process dies; the
 //! others retry at an interval. The leader's thread alternates between a turn and waiting for messages until the
-//! next turn is due. Its [`Duty`] defines the turns, its [`Pace`] the intervals. A failed turn is retried after a
+//! next turn is due. Its [`LeaderTask`] defines the turns, its [`Pace`] the intervals. A failed turn is retried after a
 //! pause. Dropping a [`Leader`] stops it: its duty finishes within the stop timeout of its pace.
 
 use std::fmt::{self, Display};
@@ -18,7 +18,7 @@ use crate::supervise::{Pulse, Supervisor, Worker};
 const JOIN_GRACE: Duration = Duration::from_secs(10);
 
 /// The work of a leader.
-pub trait Duty: Send + 'static {
+pub trait LeaderTask: Send + 'static {
     /// The message it receives between turns.
     type Message: Send + 'static;
     /// Why a turn failed.
@@ -89,13 +89,13 @@ pub struct Post<'a> {
     pub pace: Pace,
 }
 
-enum Letter<M> {
+enum LeaderMessage<M> {
     Message(M),
     Stop,
 }
 
 /// Sends messages to a leader. Cheap to clone.
-pub struct Notifier<M>(Sender<Letter<M>>);
+pub struct Notifier<M>(Sender<LeaderMessage<M>>);
 
 impl<M> Clone for Notifier<M> {
     fn clone(&self) -> Self {
@@ -106,12 +106,12 @@ impl<M> Clone for Notifier<M> {
 impl<M> Notifier<M> {
     /// Sends a message. It is dropped if the leader has ended.
     pub fn notify(&self, message: M) {
-        let _ = self.0.send(Letter::Message(message));
+        let _ = self.0.send(LeaderMessage::Message(message));
     }
 }
 
 /// Queue of a leader's messages. It is unbounded: the duty limits what is in progress.
-pub struct Inbox<M>(Receiver<Letter<M>>);
+pub struct Inbox<M>(Receiver<LeaderMessage<M>>);
 
 /// Creates an inbox and its notifier.
 pub fn inbox<M>() -> (Notifier<M>, Inbox<M>) {
@@ -137,7 +137,7 @@ impl<M: Send + 'static> Leader<M> {
     ///
     /// # Errors
     /// The thread cannot be started or the lock file cannot be opened.
-    pub fn start<D: Duty<Message = M>>(
+    pub fn start<D: LeaderTask<Message = M>>(
         supervisor: &Supervisor,
         post: Post<'_>,
         (notifier, inbox): (Notifier<M>, Inbox<M>),
@@ -174,21 +174,21 @@ impl<M> Drop for Leader<M> {
     fn drop(&mut self) {
         self.worker.release();
         // It may have ended already.
-        let _ = self.notifier.0.send(Letter::Stop);
+        let _ = self.notifier.0.send(LeaderMessage::Stop);
         self.worker.join_within(self.longest_stop);
     }
 }
 
-struct Leading<D: Duty> {
+struct Leading<D: LeaderTask> {
     duty: D,
-    inbox: Receiver<Letter<D::Message>>,
+    inbox: Receiver<LeaderMessage<D::Message>>,
     name: &'static str,
     pace: Pace,
     /// Deadline for the duty to finish; set when it is asked to stop.
     stop_by: Option<Instant>,
 }
 
-impl<D: Duty> Leading<D> {
+impl<D: LeaderTask> Leading<D> {
     fn run(mut self, lock: &File, lock_file: &str, pulse: &Pulse) {
         if !self.wait_to_lead(lock, lock_file, pulse) || !self.begin(pulse) {
             return;
@@ -274,17 +274,17 @@ impl<D: Duty> Leading<D> {
             Ok(letter) => self.open(letter),
             Err(RecvTimeoutError::Timeout) => {}
             // No sender is left, so nothing could ask it to stop any more.
-            Err(RecvTimeoutError::Disconnected) => self.open(Letter::Stop),
+            Err(RecvTimeoutError::Disconnected) => self.open(LeaderMessage::Stop),
         }
         while let Ok(letter) = self.inbox.try_recv() {
             self.open(letter);
         }
     }
 
-    fn open(&mut self, letter: Letter<D::Message>) {
+    fn open(&mut self, letter: LeaderMessage<D::Message>) {
         match letter {
-            Letter::Message(message) => self.duty.take(message),
-            Letter::Stop => {
+            LeaderMessage::Message(message) => self.duty.take(message),
+            LeaderMessage::Stop => {
                 self.stop_by
                     .get_or_insert_with(|| Instant::now() + self.pace.stop_timeout);
             }
@@ -314,7 +314,7 @@ mod tests {
         stops: usize,
     }
 
-    impl Duty for Adding {
+    impl LeaderTask for Adding {
         type Message = usize;
         type Error = &'static str;
 

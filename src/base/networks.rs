@@ -31,7 +31,7 @@ impl Networks {
     }
 
     /// Returns whether each network is inside one of `others`.
-    pub fn lie_in(&self, others: &Self) -> bool {
+    pub fn is_subset_of(&self, others: &Self) -> bool {
         let is_inside = |one: &IpNet| others.0.iter().any(|other| other.contains(one));
         self.0.iter().all(is_inside)
     }
@@ -71,8 +71,12 @@ mod tests {
         assert!(!contain("192.0.2.8"));
         assert_eq!(Networks::parse("10.0.0.1, nowhere"), Err("nowhere".into()));
         assert!(Networks::parse(" ").unwrap().is_empty());
-        let lie_in = |text: &str| Networks::parse(text).unwrap().lie_in(&networks);
-        assert!(lie_in("10.0.0.0/8, 192.0.2.7") && lie_in("10.7.0.0/16"));
-        assert!(!lie_in("10.0.0.0/7") && !lie_in("10.0.0.1, 192.0.2.8") && !lie_in("::/0"));
+        let is_subset_of = |text: &str| Networks::parse(text).unwrap().is_subset_of(&networks);
+        assert!(is_subset_of("10.0.0.0/8, 192.0.2.7") && is_subset_of("10.7.0.0/16"));
+        assert!(
+            !is_subset_of("10.0.0.0/7")
+                && !is_subset_of("10.0.0.1, 192.0.2.8")
+                && !is_subset_of("::/0")
+        );
     }
 }

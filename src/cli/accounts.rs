@@ -13,7 +13,7 @@ use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::account::{self, Account, ActiveSecret, SECRET_OVERLAP};
 use toise_accounts::answers::{account_answer, moment};
-use toise_accounts::audit::{Act, accompany, accompany_making};
+use toise_accounts::audit::{Act, audited, audited_with_subject};
 use toise_accounts::signing::SigningSecret;
 use toise_accounts::usage::{Usage, UsageScope, by_key};
 use toise_base::clock::Clock;
@@ -77,7 +77,7 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
     match &arguments.action {
         AccountsAction::Create { name } => {
             let create = || account::create(&store, &clock, name, NewId::Random);
-            let (account, secret) = accompany_making(
+            let (account, secret) = audited_with_subject(
                 &store,
                 &clock,
                 Act::at_command_line("accounts create"),
@@ -95,12 +95,12 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
             let act = act_on(&store, "accounts show", account);
             let seen = |shown: &(Account, Vec<ActiveSecret>)| Some(subject(shown.0.account_id));
             let show = || show(&store, &clock, account);
-            let (account, signing) = accompany_making(&store, &clock, act, seen, show)?;
+            let (account, signing) = audited_with_subject(&store, &clock, act, seen, show)?;
             print_whole(common, &account, &signing);
         }
         AccountsAction::Rotate { account } => {
             let act = act_on(&store, "accounts rotate", account);
-            let (account, secret) = accompany(&store, &clock, act, || -> Result<_, Failure> {
+            let (account, secret) = audited(&store, &clock, act, || -> Result<_, Failure> {
                 let account_id = named(&store, account)?.account_id;
                 Ok(account::rotate_secret(&store, &clock, account_id)?)
             })?;
@@ -112,7 +112,7 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
         AccountsAction::RotateWebhookKey { account, now } => {
             let overlap = if *now { Duration::ZERO } else { SECRET_OVERLAP };
             let act = act_on(&store, "accounts rotate-webhook-key", account);
-            let account = accompany(&store, &clock, act, || -> Result<_, Failure> {
+            let account = audited(&store, &clock, act, || -> Result<_, Failure> {
                 let account_id = named(&store, account)?.account_id;
                 let rotated = account::rotate_webhook_key(&store, &clock, account_id, overlap);
                 Ok(rotated?)

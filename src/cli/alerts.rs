@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
 use super::{CommandResult, Common};
-use toise_accounts::audit::{Act, accompany, accompany_making};
+use toise_accounts::audit::{Act, audited, audited_with_subject};
 use toise_alerts::deliveries::{self, PageParams};
 use toise_alerts::delivery::{Delivery, DeliveryStatus};
 use toise_alerts::replay::{self, ITEMS_MAX, ReplayWindow, replay};
@@ -189,7 +189,7 @@ fn retry_dead_letters(
     for delivery in named {
         let retry = Act::at_command_line("alerts dead-letters --retry");
         let retry = retry.on(format!("delivery {delivery}"));
-        accompany(store, clock, retry, || {
+        audited(store, clock, retry, || {
             let retried = deliveries::retry(store, clock, delivery.0);
             retried.map_err(|error| Failure::from(format!("{delivery}: {error}")))
         })?;
@@ -199,7 +199,7 @@ fn retry_dead_letters(
         let act = Act::at_command_line("alerts dead-letters --retry-all");
         let subject = |retried: &usize| Some(format!("{retried} deliveries"));
         let retry = || deliveries::retry_all(store, clock);
-        retried = accompany_making(store, clock, act, subject, retry)?;
+        retried = audited_with_subject(store, clock, act, subject, retry)?;
     }
     if common.json {
         println!("{}", json!({"retried": retried}))
@@ -219,7 +219,7 @@ fn replay_matches(
     items_max: usize,
 ) -> CommandResult {
     let act = Act::at_command_line("alerts replay").on(format!("alert {alert}"));
-    let begun = accompany(store, clock, act, || {
+    let begun = audited(store, clock, act, || {
         replay(store, clock, alert, window, items_max, NewId::Random).map_err(|error| match error {
             replay::Error::NoAlert => Failure::from(format!("no alert {alert}")),
             error => error.into(),

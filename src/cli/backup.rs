@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::result::Failure;
 use super::{CommandResult, Common};
-use toise_accounts::audit::{Act, accompany};
+use toise_accounts::audit::{Act, audited};
 use toise_app::backup::Manifest;
 use toise_app::backup::stage::StagedBackup;
 use toise_base::clock::Clock;
@@ -45,7 +45,7 @@ pub fn run(common: &Common, arguments: &BackupArgs) -> CommandResult {
         Some(store) => {
             let to = std::path::absolute(&arguments.to)?;
             let act = Act::at_command_line("backup").on(format!("to {}", to.display()));
-            accompany(&store, &clock, act, take)?
+            audited(&store, &clock, act, take)?
         }
         None => take()?,
     };
@@ -65,7 +65,7 @@ fn take(common: &Common, arguments: &BackupArgs, clock: &Clock) -> Result<Manife
 /// Opens every file of the tables of sales and diagnostics, which checks lengths, footers and row counts. Changes
 /// nothing.
 pub(super) fn open_tables(data: &Path) -> Result<(), lake::Error> {
-    let tables = match Lake::open_as_it_is(data) {
+    let tables = match Lake::open_without_changes(data) {
         Err(lake::Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use super::Common;
 use toise_cluster::Access;
 use toise_cluster::coordinator::dispatch::{Dispatch, Shares};
 use toise_cluster::coordinator::files::JobFiles;
-use toise_cluster::coordinator::{Cluster, Refusals, Tell, WorkerReport, addresses};
+use toise_cluster::coordinator::{Cluster, Refusals, UserMessage, WorkerReport, addresses};
 use toise_cluster::identity::Identity;
 use toise_cluster::{Job, Work};
 
@@ -40,7 +40,7 @@ pub struct SharedReport<R> {
 }
 
 /// Returns a function that prints each message as a line on standard error.
-pub fn tell() -> Tell {
+pub fn tell() -> UserMessage {
     Arc::new(|line| eprintln!("{line}"))
 }
 

@@ -11,7 +11,7 @@ use super::serve::ready;
 use super::train::train_lake;
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
-use toise_accounts::audit::{Act, accompany, accompany_making};
+use toise_accounts::audit::{Act, audited, audited_with_subject};
 use toise_accounts::keys::{self, DEMO_NAME, KeyKind, KeyRequest, NewKey, Owner};
 use toise_accounts::limits::KeyLimits;
 use toise_accounts::scopes::{Scope, Scopes};
@@ -116,7 +116,7 @@ fn make_keys(
     let clock = Clock::system();
     let revoke = Act::at_command_line("demo: revoke the keys of earlier demos");
     let revoke = revoke.on(format!("keys named {DEMO_NAME}"));
-    accompany(&store, &clock, revoke, || {
+    audited(&store, &clock, revoke, || {
         keys::revoke_demo_keys(&store, &clock)
     })?;
     let make = |grants: Scopes| {
@@ -132,7 +132,7 @@ fn make_keys(
         let subject = |new: &NewKey| Some(format!("key {}", new.key_id));
         let issue = || keys::issue(&store, &clock, request);
         let create = Act::at_command_line("demo: create a key");
-        accompany_making(&store, &clock, create, subject, issue).map(|new| new.key)
+        audited_with_subject(&store, &clock, create, subject, issue).map(|new| new.key)
     };
     let only = |scope: Scope| [scope].into_iter().collect();
     Ok(DemoKeys {

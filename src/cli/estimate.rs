@@ -126,7 +126,7 @@ fn run_shared(
             ..options
         };
         let mut shares = None;
-        let report = bulk::run_elsewhere(adjustments, &options, |job, blocks, answers| {
+        let report = bulk::run_remote(adjustments, &options, |job, blocks, answers| {
             let mut dispatch = dispatch(Work::Estimate(job.clone()));
             let shared = share(&mut dispatch, blocks, answers);
             shares = Some(dispatch.shares());

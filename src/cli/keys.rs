@@ -9,7 +9,7 @@ use super::usage::{self, PeriodArgs, UsagePart};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::answers::key_answer;
-use toise_accounts::audit::{Act, accompany, accompany_making};
+use toise_accounts::audit::{Act, audited, audited_with_subject};
 use toise_accounts::grants::Grants;
 use toise_accounts::key::{self, ESTIMATES_MAX, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
 use toise_accounts::keys::{
@@ -285,18 +285,18 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
             let issue = || keys::issue(&store, &clock, request);
             let create = Act::at_command_line("keys create");
             let named = |new: &NewKey| Some(named(new.key_id));
-            let new = accompany_making(&store, &clock, create, named, issue)?;
+            let new = audited_with_subject(&store, &clock, create, named, issue)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
         KeysAction::List => print_all(common, &keys::list(&store)?, &clock),
         KeysAction::Rotate { key } => {
             let rotate = || keys::rotate(&store, &clock, key);
-            let new = accompany(&store, &clock, act_on(&store, "keys rotate", key), rotate)?;
+            let new = audited(&store, &clock, act_on(&store, "keys rotate", key), rotate)?;
             print_new(common, &keys::get(&store, &new.key)?, &new.key);
         }
         KeysAction::Revoke { key } => {
             let revoke = || keys::revoke(&store, &clock, key)?.ok_or(keys::Error::NoKey);
-            let key_id = accompany(&store, &clock, act_on(&store, "keys revoke", key), revoke)?;
+            let key_id = audited(&store, &clock, act_on(&store, "keys revoke", key), revoke)?;
             if common.json {
                 println!("{}", json!({"key_id": key_id, "revoked": true}));
             } else {
@@ -362,7 +362,7 @@ fn changed(
     change: KeyChange,
 ) -> keys::Result<KeyRecord> {
     let change = || keys::change(store, key, change);
-    accompany(store, clock, act_on(store, action, key), change)
+    audited(store, clock, act_on(store, action, key), change)
 }
 
 /// Prints the consumption of a key, or of all keys.

@@ -130,7 +130,7 @@ fn run_shared(common: &Common, workers: &str, options: BulkOptions) -> CommandRe
             ..options
         };
         let mut shares = None;
-        let report = bulk::run_elsewhere(&options, |job, blocks, answers| {
+        let report = bulk::run_remote(&options, |job, blocks, answers| {
             let mut dispatch = dispatch(Work::Match(job.clone()));
             let shared = share(&mut dispatch, blocks, answers);
             shares = Some(dispatch.shares());

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
-use toise_accounts::audit::{Act, accompany, accompany_making};
+use toise_accounts::audit::{Act, audited, audited_with_subject};
 use toise_accounts::key::{KeyKind, KeyRequest, NewKey, Owner};
 use toise_accounts::keys;
 use toise_accounts::scopes::{Scope, Scopes};
@@ -86,7 +86,7 @@ fn serve_folder(common: &Common, config: &Config, account: &str) -> CommandResul
             )
         };
         let clock = Clock::system();
-        let new = accompany_making(
+        let new = audited_with_subject(
             &store,
             &clock,
             Act::at_command_line("mcp: create its key"),
@@ -99,7 +99,7 @@ fn serve_folder(common: &Common, config: &Config, account: &str) -> CommandResul
     if let Some((store, key_id)) = made.lock().take() {
         let clock = Clock::system();
         let revoke = Act::at_command_line("mcp: revoke its key").on(format!("key {key_id}"));
-        accompany(&store, &clock, revoke, || {
+        audited(&store, &clock, revoke, || {
             keys::revoke(&store, &clock, &key_id.to_string())
         })?;
     }

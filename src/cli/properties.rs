@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::explain::short;
 use super::result::Failure;
 use super::{CommandResult, Common};
-use toise_accounts::audit::{Act, accompany_making};
+use toise_accounts::audit::{Act, audited_with_subject};
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::FlxId;
 use toise_listings::placement::explain::Explanation;
@@ -118,7 +118,7 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
             let subject =
                 |kept: &FlxId| Some(format!("properties {property} and {other} are {kept}"));
             let merge = || -> Result<FlxId, Failure> { Ok(listings.merge(*property, *other)?) };
-            let kept = accompany_making(&store, &clock, act, subject, merge)?;
+            let kept = audited_with_subject(&store, &clock, act, subject, merge)?;
             if common.json {
                 println!("{}", json!({"propertyFlxId": kept}));
             } else {
@@ -130,7 +130,7 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
                 Act::at_command_line("properties keep-apart").on(format!("property {property}"));
             let subject = |(): &()| Some(format!("properties {property} and {other}"));
             let keep = || -> Result<(), Failure> { Ok(listings.keep_apart(*property, *other)?) };
-            accompany_making(&store, &clock, act, subject, keep)?;
+            audited_with_subject(&store, &clock, act, subject, keep)?;
             if common.json {
                 println!("{}", json!({"keptApart": [property, other]}));
             } else {
@@ -150,7 +150,7 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
                 ))
             };
             let split = || -> Result<FlxId, Failure> { Ok(listings.split(*property, adverts)?) };
-            let parted = accompany_making(&store, &clock, act, subject, split)?;
+            let parted = audited_with_subject(&store, &clock, act, subject, split)?;
             if common.json {
                 println!("{}", json!({"propertyFlxId": parted, "adverts": adverts}));
             } else {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::result::Failure;
 use super::{CommandResult, Common};
-use toise_accounts::audit::{Act, accompany_making};
+use toise_accounts::audit::{Act, audited_with_subject};
 use toise_base::clock::Clock;
 use toise_collect::reports::{self, ListingReport};
 use toise_contract::listings::codes::FlxId;
@@ -85,7 +85,7 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
             let subject = |resolution: &String| Some(format!("report {report}: {resolution}"));
             let clock = Clock::system();
             let listings = common.listings(store.clone(), clock.clone())?;
-            let resolution = accompany_making(&store, &clock, act, subject, || {
+            let resolution = audited_with_subject(&store, &clock, act, subject, || {
                 resolve(&listings, &store, *report, *merge, split, note.as_deref())
             })?;
             if common.json {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::backup::{open_tables, report};
 use super::{CommandResult, Common};
-use toise_accounts::audit::{Act, accompany};
+use toise_accounts::audit::{Act, audited};
 use toise_app::backup::restore::StagedRestore;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
@@ -59,5 +59,5 @@ fn note(data: &Path, from: &Path) -> store::Result<()> {
     };
     let from = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
     let act = Act::at_command_line("restore").on(format!("from {}", from.display()));
-    accompany(&store, &Clock::system(), act, || Ok(()))
+    audited(&store, &Clock::system(), act, || Ok(()))
 }

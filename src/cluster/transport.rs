@@ -134,7 +134,7 @@ impl Access {
         // With a token, the other side needs no certificate.
         let asked = Path::new(&settings.ca);
         let asked = Some(asked).filter(|_| token.is_none());
-        Tls::load_asking(certificate, key, asked)
+        Tls::load_with_client_auth(certificate, key, asked)
             .map(Some)
             .map_err(|error| Error::Credentials(error.to_string()))
     }

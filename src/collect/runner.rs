@@ -14,7 +14,7 @@ use super::queue::{JobQueue, Politeness};
 use super::waiters::{JobWaiters, Postponed};
 use super::work::{CompletedAttempt, PAGES_FOLDER, PageWorker, WAIT_MAX};
 use toise_base::clock::Clock;
-use toise_base::leader::{Duty, Inbox, Leader, Notifier, Pace, Post, Stop};
+use toise_base::leader::{Inbox, Leader, LeaderTask, Notifier, Pace, Post, Stop};
 use toise_base::supervise::Supervisor;
 use toise_net::fetch::{PAGE_TIMEOUT, RedirectTrail};
 use toise_store::{self as store, Store};
@@ -130,7 +130,7 @@ struct RunnerLoop {
     upkeep_at: Duration,
 }
 
-impl Duty for RunnerLoop {
+impl LeaderTask for RunnerLoop {
     type Message = RunnerMessage;
     type Error = store::Error;
 

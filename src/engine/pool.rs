@@ -155,13 +155,13 @@ impl QueryPool {
         load: Load,
         job: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
-        let (is_modest, mut journey) = self.admit(client, load);
-        let (lane, interrupt) = if is_modest {
+        let (is_light, mut journey) = self.admit(client, load);
+        let (lane, interrupt) = if is_light {
             (&self.light, Interrupt::default())
         } else {
             (&self.heavy, Interrupt::yielding(&self.yield_gate))
         };
-        if is_modest {
+        if is_light {
             self.yield_gate.note_light_query();
         }
         let slot = Arc::clone(&lane.slots)
@@ -281,7 +281,7 @@ mod tests {
         let (greedy, modest) = (Uuid::now_v7(), Uuid::now_v7());
         let admit = |client| pool.admit(client, Load::Single);
         let at_once = [admit(greedy), admit(greedy), admit(greedy)];
-        assert_eq!(at_once.map(|(is_modest, _)| is_modest), [true, true, false]);
+        assert_eq!(at_once.map(|(is_light, _)| is_light), [true, true, false]);
         assert_eq!(pool.depth(), 0);
         assert!(!admit(greedy).0);
         assert!(admit(modest).0);

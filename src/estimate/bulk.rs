@@ -160,7 +160,7 @@ pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimat
 /// # Errors
 ///
 /// As for [`run`], and the errors of `answer`.
-pub fn run_elsewhere(
+pub fn run_remote(
     adjustments: Adjustments,
     options: &BulkEstimateOptions,
     answer: impl FnOnce(
@@ -184,7 +184,7 @@ pub fn run_elsewhere(
         has_adjustments: adjustments == Adjustments::On,
         today: options.today,
     };
-    portfolio::run_elsewhere(
+    portfolio::run_remote(
         &portfolio,
         opened,
         output,

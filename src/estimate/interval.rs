@@ -189,7 +189,7 @@ fn drift(horizon_days: f64) -> f64 {
 
 /// The level that replaces local sales.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StandIn {
+pub enum FallbackLevel {
     /// The level of its department.
     Department,
     /// The mean of the known departments.
@@ -340,12 +340,12 @@ impl Interval {
     pub fn for_fallback(
         &self,
         class: HomeClass,
-        stand_in: StandIn,
+        stand_in: FallbackLevel,
         horizon_days: f64,
     ) -> IntervalSides {
         let between = match stand_in {
-            StandIn::Department => 0.0,
-            StandIn::Country => self.regions[class as usize].half_width,
+            FallbackLevel::Department => 0.0,
+            FallbackLevel::Country => self.regions[class as usize].half_width,
         };
         self.departments[class as usize].widened(drift(horizon_days).hypot(between))
     }

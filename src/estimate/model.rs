@@ -14,7 +14,7 @@ use super::features::{OwnFeatures, Topic};
 use super::fit::{FittedEstimator, FittedTrees, RawValuation, Scratch};
 use super::grid::GridPosition;
 use super::home::{Home, HomeClass};
-use super::interval::{Interval, IntervalSides, SegmentFeatures, StandIn, WIDTH_MIN};
+use super::interval::{FallbackLevel, Interval, IntervalSides, SegmentFeatures, WIDTH_MIN};
 use super::market::AsOf;
 use super::price_index::PricePaths;
 pub use super::sale::date;
@@ -186,8 +186,8 @@ impl Model {
         let horizon = valued.around.horizon;
         let stand_in = match fallback(valued) {
             Fallback::None => None,
-            Fallback::Department => Some(StandIn::Department),
-            Fallback::National => Some(StandIn::Country),
+            Fallback::Department => Some(FallbackLevel::Department),
+            Fallback::National => Some(FallbackLevel::Country),
         };
         if let Some(stand_in) = stand_in {
             return Ok(self.interval.for_fallback(own.class, stand_in, horizon));

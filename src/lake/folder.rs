@@ -37,14 +37,14 @@ impl Lake {
 
     /// Opens the lake under a data folder like [`Lake::open`], but fails if it does not exist.
     pub fn open_existing(data: &Path) -> Result<Self, Error> {
-        let lake = Self::open_as_it_is(data)?;
+        let lake = Self::open_without_changes(data)?;
         layout::settle(&lake.root)?;
         Ok(lake)
     }
 
     /// Opens the existing lake under a data folder without creating or moving anything. A table that an earlier version
     /// of toise wrote is empty in it.
-    pub fn open_as_it_is(data: &Path) -> Result<Self, Error> {
+    pub fn open_without_changes(data: &Path) -> Result<Self, Error> {
         let root = data.join(ROOT);
         fs::metadata(&root).map_err(|source| Error::io(&root, source))?;
         Ok(Self::at(root, Clock::system()))

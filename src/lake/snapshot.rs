@@ -51,7 +51,7 @@ impl DataFileEntry {
 
     /// Returns whether the file may hold rows of one of these departments. Rows without a department count for all of
     /// them.
-    pub fn concerns(&self, departments: &[String]) -> bool {
+    pub fn may_have_rows_of(&self, departments: &[String]) -> bool {
         let place = |key: &str| u64::from_str_radix(key.get(..PLACE_DIGITS)?, 16).ok();
         let (first, last) = (place(&self.key_range.0), place(&self.key_range.1));
         let (Some(first), Some(last)) = (first, last) else {
@@ -217,7 +217,7 @@ mod tests {
             key_range: (first, last),
         };
         let south = entry(key(Some("13"), None), key(Some("30"), Some((43.83, 4.36))));
-        let is_of = |entry: &DataFileEntry, code: &str| entry.concerns(&[code.to_owned()]);
+        let is_of = |entry: &DataFileEntry, code: &str| entry.may_have_rows_of(&[code.to_owned()]);
         for (code, expected) in [
             ("12", false),
             ("13", true),

@@ -160,7 +160,7 @@ fn read_chunk(
         };
         let value = price.of(row).unwrap_or_default();
         let price_per_m2 = match (per_m2.of(row), surface.of(row)) {
-            (Some(per_m2), Some(surface)) if tells_a_price(value, per_m2, surface) => per_m2,
+            (Some(per_m2), Some(surface)) if is_plausible_price(value, per_m2, surface) => per_m2,
             _ => f64::NAN,
         };
         sales.push(Sale {
@@ -175,7 +175,7 @@ fn read_chunk(
 }
 
 /// Returns whether a sale is within the bounds that the estimator learns from.
-fn tells_a_price(price: f64, per_m2: f64, surface: f64) -> bool {
+fn is_plausible_price(price: f64, per_m2: f64, surface: f64) -> bool {
     price >= clean::PRICE_MIN
         && clean::SURFACE.contains(&surface)
         && clean::PRICE_PER_M2.contains(&per_m2)

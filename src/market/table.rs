@@ -119,7 +119,7 @@ impl TableProvider for MarketTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let wanted = Wanted::of(filters);
+        let wanted = PushedFilters::of(filters);
         let parts = wanted.parts().into_iter().map(|part| {
             let table = self.clone();
             Arc::new(ReportStream { table, part }) as Arc<dyn PartitionStream>
@@ -138,11 +138,11 @@ impl TableProvider for MarketTable {
 
 /// Values of some columns that the filters of a query allow; `None` if any value is allowed.
 #[derive(Debug, Default)]
-struct Wanted {
-    columns: [Option<BTreeSet<String>>; Wanted::READ.len()],
+struct PushedFilters {
+    columns: [Option<BTreeSet<String>>; PushedFilters::READ.len()],
 }
 
-impl Wanted {
+impl PushedFilters {
     /// The columns whose filters are read.
     const READ: [&'static str; 5] = ["level", "period_type", "department", "place", "type"];
 

@@ -25,7 +25,7 @@ pub const ANSWER_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// The backend that answers the requests of tools. Cheap to clone.
 #[derive(Clone)]
-pub enum Answering {
+pub enum Backend {
     /// The filters of this process.
     Here(BoxedFilter<(warp::reply::Response,)>),
     /// A server, called with the key of this client.
@@ -77,7 +77,7 @@ enum NoAnswer {
     Unreached(Error),
 }
 
-impl Answering {
+impl Backend {
     /// Answers a request with the key of a caller. A failure becomes an answer too.
     pub(crate) async fn answer(&self, request: ToolRequest, caller: Caller<'_>) -> Answer {
         // Checked here, because a server drops the connection of a client that sends far too much instead of answering.

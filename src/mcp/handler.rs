@@ -11,7 +11,7 @@ use rmcp::{RoleServer, ServerHandler};
 use warp::http::HeaderValue;
 use warp::http::request::Parts;
 
-use crate::answering::{Answer, Answering, Caller};
+use crate::answering::{Answer, Backend, Caller};
 use crate::catalog::{self, CATALOG};
 use crate::request::request_of;
 use toise_service::admission::KEY_HEADER;
@@ -25,13 +25,13 @@ the argument by its path and says what is allowed there: correct it and call aga
 /// The handler of the messages of one client.
 #[derive(Clone)]
 pub(crate) struct ToolHandler {
-    answering: Answering,
+    answering: Backend,
     /// The key for messages that carry none.
     key: Option<HeaderValue>,
 }
 
 impl ToolHandler {
-    pub fn new(answering: Answering, key: Option<HeaderValue>) -> Self {
+    pub fn new(answering: Backend, key: Option<HeaderValue>) -> Self {
         Self { answering, key }
     }
 

@@ -23,7 +23,7 @@ use warp::http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use warp::http::{HeaderMap, Method, Request, Response, StatusCode};
 use warp::{Filter, Reply};
 
-use crate::answering::Answering;
+use crate::answering::Backend;
 use crate::catalog;
 use crate::handler::ToolHandler;
 use crate::refusals;
@@ -49,19 +49,19 @@ const CALL: &str = "tools/call";
 /// Maximum bytes of a message that is parsed before it is counted.
 const SHORT_BYTES: usize = 16 << 10;
 
-type Reception = StreamableHttpService<ToolHandler, NeverSessionManager>;
+type McpService = StreamableHttpService<ToolHandler, NeverSessionManager>;
 
 /// Returns the filters of the service, with `/mcp` added.
-pub fn beside(app: &App) -> BoxedFilter<(warp::reply::Response,)> {
+pub fn with_mcp(app: &App) -> BoxedFilter<(warp::reply::Response,)> {
     let service = filters::service(app.clone());
-    let handler = ToolHandler::new(Answering::Here(service.clone()), None);
+    let handler = ToolHandler::new(Backend::Here(service.clone()), None);
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .disable_allowed_hosts()
         .enforce_origin_validation();
     let sessions = Arc::new(NeverSessionManager::default());
-    let reception = Reception::new(move || Ok(handler.clone()), sessions, config);
+    let reception = McpService::new(move || Ok(handler.clone()), sessions, config);
     // A filter clones its captured values for every request.
     let (app, reception) = (Arc::new(app.clone()), Arc::new(reception));
     warp::path!("mcp")
@@ -80,7 +80,7 @@ pub fn beside(app: &App) -> BoxedFilter<(warp::reply::Response,)> {
 /// Answers a message. Every response has a request id, and every message is logged and counted.
 async fn answer(
     app: &App,
-    reception: &Reception,
+    reception: &McpService,
     head: Head,
     mut body: Incoming,
 ) -> warp::reply::Response {
@@ -90,8 +90,8 @@ async fn answer(
     let mut response = match receive(app, &head, &mut body, &mut key).await {
         Ok(message) => {
             let response = reception.handle(message).await;
-            if refusals::is_in_text(&response) {
-                refusals::in_json(response, request_id)
+            if refusals::is_plain_text(&response) {
+                refusals::to_api_error(response, request_id)
                     .await
                     .into_response()
             } else {

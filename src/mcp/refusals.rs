@@ -25,14 +25,14 @@ const ACCEPT_RULE: &str = "accept: must name application/json and text/event-str
 const JSON: &str = "application/json";
 
 /// Returns whether a response is a refusal in plain text.
-pub(crate) fn is_in_text<B>(response: &Response<B>) -> bool {
+pub(crate) fn is_plain_text<B>(response: &Response<B>) -> bool {
     let media_type = response.headers().get(CONTENT_TYPE);
     let is_json = media_type.is_some_and(|media_type| media_type.as_bytes() == JSON.as_bytes());
     !is_json && (response.status().is_client_error() || response.status().is_server_error())
 }
 
 /// Converts a refusal to the error form of the service.
-pub(crate) async fn in_json(
+pub(crate) async fn to_api_error(
     refusal: Response<BoxBody<Bytes, Infallible>>,
     request_id: Uuid,
 ) -> Response<Bytes> {
@@ -108,22 +108,22 @@ mod tests {
             (400, "Bad Request", 400, 10002, "Bad Request"),
         ] {
             let refused = refusal(status, "text/plain; charset=utf-8", text);
-            assert!(is_in_text(&refused));
-            let response = in_json(refused, Uuid::nil()).await;
+            assert!(is_plain_text(&refused));
+            let response = to_api_error(refused, Uuid::nil()).await;
             assert_eq!(response.status(), expected);
             assert_eq!(response.headers()["content-type"], JSON);
             let body: Value = serde_json::from_slice(response.body()).unwrap();
             assert_eq!(body, json!({"error": {"message": message, "code": code}}));
         }
-        let failed = in_json(refusal(500, "", "secret"), Uuid::nil()).await;
+        let failed = to_api_error(refusal(500, "", "secret"), Uuid::nil()).await;
         let body = String::from_utf8_lossy(failed.body()).into_owned();
         assert!(failed.status() == 500 && !body.contains("secret"), "{body}");
     }
 
     #[test]
     fn answers_and_errors_of_the_protocol_stay() {
-        assert!(!is_in_text(&refusal(400, JSON, "{}")));
-        assert!(!is_in_text(&refusal(200, "text/event-stream", "")));
-        assert!(!is_in_text(&refusal(202, "", "")));
+        assert!(!is_plain_text(&refusal(400, JSON, "{}")));
+        assert!(!is_plain_text(&refusal(200, "text/event-stream", "")));
+        assert!(!is_plain_text(&refusal(202, "", "")));
     }
 }

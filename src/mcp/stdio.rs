@@ -7,7 +7,7 @@ use rmcp::service::{QuitReason, ServerInitializeError};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use warp::http::HeaderValue;
 
-use crate::answering::{self, Answering};
+use crate::answering::{self, Backend};
 use crate::handler::ToolHandler;
 use toise_http::filters;
 use toise_net::api_client::{ApiClient, Error};
@@ -40,7 +40,7 @@ pub enum StdioError {
 /// The key is not visible ASCII, or the agent does not speak the protocol.
 pub async fn serve_here(app: &App, key: &str) -> Result<(), StdioError> {
     let key = HeaderValue::from_str(key).map_err(|_| StdioError::Key)?;
-    let answering = Answering::Here(filters::service(app.clone()));
+    let answering = Backend::Here(filters::service(app.clone()));
     exchange(ToolHandler::new(answering, Some(key))).await
 }
 
@@ -54,7 +54,7 @@ pub async fn serve_remote(url: &str, key: &str) -> Result<(), StdioError> {
     answering::check(&client)
         .await
         .map_err(StdioError::Server)?;
-    exchange(ToolHandler::new(Answering::Server(client), None)).await
+    exchange(ToolHandler::new(Backend::Server(client), None)).await
 }
 
 async fn exchange(handler: ToolHandler) -> Result<(), StdioError> {

@@ -102,7 +102,7 @@ impl Default for RobotsCache {
                 bytes.max(FILE_BYTES_MIN)
             })
             .eviction_policy(EvictionPolicy::lru())
-            .expire_after(Lasting);
+            .expire_after(RobotsExpiry);
         Self(cache.build())
     }
 }
@@ -133,9 +133,9 @@ impl RobotsCache {
 }
 
 /// Lifetime of cached files.
-struct Lasting;
+struct RobotsExpiry;
 
-impl Expiry<String, RobotsSlot> for Lasting {
+impl Expiry<String, RobotsSlot> for RobotsExpiry {
     fn expire_after_create(&self, _: &String, slot: &RobotsSlot, _: Instant) -> Option<Duration> {
         Some(lasting(slot))
     }

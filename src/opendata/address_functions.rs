@@ -76,7 +76,7 @@ pub fn live_functions(geocoder: Arc<Geocoder>) -> Vec<ScalarUDF> {
 fn over(source: IndexSource) -> Vec<ScalarUDF> {
     let source = Arc::new(source);
     let function = |asks| ScalarUDF::from(AddressFunction::new(asks, Arc::clone(&source)));
-    [Asks::Address, Asks::Position, Asks::Commune]
+    [Lookup::Address, Lookup::Position, Lookup::Commune]
         .map(function)
         .into()
 }
@@ -111,24 +111,24 @@ impl IndexSource {
 
 /// Kind of lookup that a function makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Asks {
+enum Lookup {
     Address,
     Position,
     Commune,
 }
 
-impl Asks {
+impl Lookup {
     fn arguments(self) -> Vec<DataType> {
         match self {
-            Asks::Address => vec![DataType::Utf8],
-            Asks::Position | Asks::Commune => vec![DataType::Float64; 2],
+            Lookup::Address => vec![DataType::Utf8],
+            Lookup::Position | Lookup::Commune => vec![DataType::Float64; 2],
         }
     }
 }
 
 #[derive(Debug)]
 struct AddressFunction {
-    asks: Asks,
+    asks: Lookup,
     source: Arc<IndexSource>,
     signature: Signature,
 }
@@ -148,11 +148,11 @@ impl std::hash::Hash for AddressFunction {
 }
 
 impl AddressFunction {
-    fn new(asks: Asks, source: Arc<IndexSource>) -> Self {
+    fn new(asks: Lookup, source: Arc<IndexSource>) -> Self {
         Self {
             asks,
             source,
-            // Arguments are converted to the types of `Asks::arguments`, so only their number is checked.
+            // Arguments are converted to the types of `Lookup::arguments`, so only their number is checked.
             signature: Signature::user_defined(Volatility::Stable),
         }
     }
@@ -167,7 +167,7 @@ impl AddressFunction {
             }
         };
         let cells = |row: usize| match self.asks {
-            Asks::Address => {
+            Lookup::Address => {
                 let texts: &StringArray = arguments[0].as_string();
                 let text = texts
                     .is_valid(row)
@@ -177,7 +177,7 @@ impl AddressFunction {
                     ..RowCells::default()
                 }
             }
-            Asks::Position | Asks::Commune => RowCells {
+            Lookup::Position | Lookup::Commune => RowCells {
                 lat: number(0, row),
                 lon: number(1, row),
                 ..RowCells::default()
@@ -190,9 +190,9 @@ impl AddressFunction {
 impl ScalarUDFImpl for AddressFunction {
     fn name(&self) -> &str {
         match self.asks {
-            Asks::Address => "geocode",
-            Asks::Position => "reverse_geocode",
-            Asks::Commune => "commune_at",
+            Lookup::Address => "geocode",
+            Lookup::Position => "reverse_geocode",
+            Lookup::Commune => "commune_at",
         }
     }
 
@@ -206,17 +206,17 @@ impl ScalarUDFImpl for AddressFunction {
             return Ok(wanted);
         }
         let usage = match self.asks {
-            Asks::Address => "geocode(address)",
-            Asks::Position => "reverse_geocode(lat, lon)",
-            Asks::Commune => "commune_at(lat, lon)",
+            Lookup::Address => "geocode(address)",
+            Lookup::Position => "reverse_geocode(lat, lon)",
+            Lookup::Commune => "commune_at(lat, lon)",
         };
         Err(DataFusionError::Plan(format!("use {usage}")))
     }
 
     fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
         Ok(match self.asks {
-            Asks::Address | Asks::Position => DataType::Struct(STRUCT.clone()),
-            Asks::Commune => DataType::Utf8,
+            Lookup::Address | Lookup::Position => DataType::Struct(STRUCT.clone()),
+            Lookup::Commune => DataType::Utf8,
         })
     }
 
@@ -227,9 +227,9 @@ impl ScalarUDFImpl for AddressFunction {
             arguments.push(cast(&value.to_array(rows)?, &kind)?);
         }
         let operation = match self.asks {
-            Asks::Commune => return Ok(ColumnarValue::Array(communes(&arguments, rows))),
-            Asks::Address => Operation::Search,
-            Asks::Position => Operation::Reverse,
+            Lookup::Commune => return Ok(ColumnarValue::Array(communes(&arguments, rows))),
+            Lookup::Address => Operation::Search,
+            Lookup::Position => Operation::Reverse,
         };
         let columns = FIELDS.iter().map(|(_, column)| *column).collect();
         let mut answered = RowGeocoder::new(operation, columns);

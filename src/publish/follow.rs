@@ -35,7 +35,7 @@ pub trait User: Send + 'static {
     ///
     /// # Errors
     /// A part of it cannot be opened; the former snapshot stays in use.
-    fn go_over(&mut self, installed: &Manifest) -> Result<(), Failure>;
+    fn switch_to(&mut self, installed: &Manifest) -> Result<(), Failure>;
 
     /// Called at the end of every turn, with or without a new snapshot.
     fn after_turn(&mut self, _replica: &Replica, _store: &Store, _runtime: &Handle) {}
@@ -103,7 +103,7 @@ fn turn(
     if let Some(installed) = replica.installed()
         && !user.uses(installed)
     {
-        user.go_over(installed)?;
+        user.switch_to(installed)?;
         tracing::info!(number = installed.number, "switched to the snapshot");
     }
     Ok(())

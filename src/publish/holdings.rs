@@ -70,7 +70,7 @@ impl Holdings {
     /// Adds the paths of a table's files that are held only as holes to a set.
     pub(crate) fn add_holes(&self, folder: &str, snapshot: &Snapshot, holes: &mut HashSet<String>) {
         for entry in &snapshot.parts {
-            if !entry.concerns(&self.departments) {
+            if !entry.may_have_rows_of(&self.departments) {
                 holes.extend(files_with_holes(entry).map(|name| format!("{folder}/{name}")));
             }
         }
@@ -136,7 +136,7 @@ impl RemoteSpans {
     }
 
     /// Sets the content of the data files of the installed snapshots, and which of them have holes.
-    pub(crate) fn know<'m>(
+    pub(crate) fn set_known_files<'m>(
         &self,
         data: &Path,
         manifests: impl Iterator<Item = &'m Manifest>,

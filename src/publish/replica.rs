@@ -109,7 +109,7 @@ impl Replica {
             _lock: lock,
         };
         if let Some(manifest) = &replica.installed {
-            replica.know(None, &replica.holes(manifest, &held)?);
+            replica.set_known_files(None, &replica.holes(manifest, &held)?);
         }
         Ok(replica)
     }
@@ -138,10 +138,10 @@ impl Replica {
 
     /// Passes the files of the installed manifest, and of the next one, to the source that fetches bytes that are not
     /// held.
-    fn know(&self, next: Option<&Manifest>, holes: &HashSet<String>) {
+    fn set_known_files(&self, next: Option<&Manifest>, holes: &HashSet<String>) {
         if let Some((spans, _)) = &self.spans {
             let manifests = self.installed.iter().chain(next);
-            spans.know(self.folder.data(), manifests, holes);
+            spans.set_known_files(self.folder.data(), manifests, holes);
         }
     }
 
@@ -434,7 +434,7 @@ impl Replica {
         let text = super::manifest::to_json(&manifest, NEXT)?;
         super::digests::replace(&path, &text)?;
         let holes = self.holes(&manifest, &self.holdings)?;
-        self.know(Some(&manifest), &holes);
+        self.set_known_files(Some(&manifest), &holes);
         install::place_files(&self.folder, &manifest, &holes)?;
         install::mark(&self.folder, &manifest, self.holdings.is_all())?;
         install::exchange_rows(&self.folder, &manifest, store)?;

@@ -13,7 +13,7 @@ use governor::{Quota, RateLimiter};
 
 use toise_accounts::meter::{LimitExceeded, RateClock, RateState};
 use toise_base::clock::Clock;
-use toise_transport::client_address::counted_as;
+use toise_transport::client_address::rate_key;
 
 /// Number of checks after which full buckets are removed, so that the table holds the addresses of about this many
 /// calls.
@@ -54,7 +54,7 @@ impl AddressRates {
         {
             self.limiter.retain_recent();
         }
-        match self.limiter.check_key(&counted_as(address)) {
+        match self.limiter.check_key(&rate_key(address)) {
             Ok(snapshot) => Ok(RateState::allowed(
                 self.per_s,
                 snapshot.remaining_burst_capacity(),

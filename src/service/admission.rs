@@ -157,7 +157,7 @@ pub async fn admit(app: &App, caller: Caller<'_>, rules: CallRules) -> Result<Ad
         key: Some(Arc::clone(&key)),
         rate: Some(meter.rate()),
     };
-    if !key.may_come_from(caller.address) {
+    if !key.is_allowed_from(caller.address) {
         // Counts against the address, because a stolen key must not use up the rate of its owner.
         count_against_address(app, caller.address)
             .map_err(|by_address| refused(by_address.error))?;

@@ -128,7 +128,7 @@ pub(crate) fn measured(
         // Refused by the planner.
         _ => return Ok(Expansion::default()),
     };
-    let mut measuring = Measuring {
+    let mut measuring = ExpansionVisitor {
         open: vec![Expansion::default()],
         bodies: HashMap::new(),
         named: HashMap::new(),
@@ -149,7 +149,7 @@ pub(crate) fn measured(
     Ok(whole)
 }
 
-struct Measuring<'q> {
+struct ExpansionVisitor<'q> {
     /// The queries that are being visited, outermost first, after the statement itself.
     open: Vec<Expansion>,
     /// Queries in a `with` whose visit has not ended: address and name.
@@ -161,7 +161,7 @@ struct Measuring<'q> {
     text_bytes: usize,
 }
 
-impl Measuring<'_> {
+impl ExpansionVisitor<'_> {
     fn add(&mut self, part: Expansion) -> ControlFlow<Limit> {
         let Some(innermost) = self.open.last_mut() else {
             return ControlFlow::Continue(());
@@ -192,7 +192,7 @@ fn address(query: &Query) -> usize {
     std::ptr::from_ref(query) as usize
 }
 
-impl Visitor for Measuring<'_> {
+impl Visitor for ExpansionVisitor<'_> {
     type Break = Limit;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Limit> {

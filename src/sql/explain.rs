@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use crate::error::{Position, SqlError};
 use crate::functions::bounds::TooManyRows;
 use crate::limits::Limit;
-use crate::names::{Known, nearest};
+use crate::names::{KnownNames, nearest};
 use crate::text;
 
 /// Maximum names suggested instead of one that does not exist.
@@ -20,7 +20,7 @@ const MESSAGE_CHARS_MAX: usize = 600;
 const PATTERN_REFUSED: &str = "Regular expression did not compile";
 
 /// Explains an error of planning or execution to the author of the query `sql`.
-pub(crate) fn explain(error: DataFusionError, sql: &str, known: &Known) -> SqlError {
+pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> SqlError {
     let span = error.diagnostic().and_then(|diagnostic| diagnostic.span);
     let position = span.map(|span| Position {
         line: span.start.line,
@@ -126,7 +126,7 @@ fn suggestion(field: &Column, names: impl Iterator<Item = String>) -> String {
 }
 
 /// Explains an error whose text names a table or function that does not exist, and any other error.
-fn named(message: &str, sql: &str, known: &Known, position: Option<Position>) -> SqlError {
+fn named(message: &str, sql: &str, known: &KnownNames, position: Option<Position>) -> SqlError {
     let message = trimmed(message);
     if let Some(name) = between(message, "table '", "' not found") {
         let table = name.rsplit('.').next().unwrap_or(name);

@@ -10,7 +10,7 @@ use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, S
 use glob::Pattern;
 
 use crate::SqlError;
-use crate::names::Known;
+use crate::names::KnownNames;
 use toise_lake::foreign::ForeignParquet;
 use toise_opendata::source::files::expand;
 
@@ -55,7 +55,7 @@ impl std::str::FromStr for FileTable {
 pub async fn register(context: &SessionContext, file: &FileTable) -> Result<(), SqlError> {
     let FileTable { name, path } = file;
     let lower = name.to_lowercase();
-    if Known::of(context).tables.contains(&lower) {
+    if KnownNames::of(context).tables.contains(&lower) {
         return Err(SqlError::invalid(format!(
             "there is a table {lower} already: give the file another name"
         )));

@@ -4,14 +4,14 @@ use datafusion::prelude::SessionContext;
 
 /// The tables and functions of a session.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct KnownNames {
     /// Names of the tables, sorted.
     pub tables: Vec<String>,
     /// Names of all functions.
     pub functions: Vec<String>,
 }
 
-impl Known {
+impl KnownNames {
     /// Returns the names that queries of a session may use.
     pub fn of(context: &SessionContext) -> Self {
         let state = context.state();

@@ -5,7 +5,7 @@ use datafusion::prelude::DataFrame;
 
 use crate::expansion::{Expansion, measured};
 use crate::explain::explain;
-use crate::names::Known;
+use crate::names::KnownNames;
 use crate::read_only::{parsed, planned};
 use crate::{SqlError, fixed_sizes, summarize, text};
 use toise_engine::session::Session;
@@ -55,7 +55,7 @@ pub async fn plan(
         None => frame,
         Some(values) => frame
             .with_param_values(values)
-            .map_err(|error| explain(error, sql, &Known::default()))?,
+            .map_err(|error| explain(error, sql, &KnownNames::default()))?,
     };
     Ok(Planned { frame, size })
 }

@@ -16,7 +16,7 @@ use crate::SqlError;
 use crate::audit::{AuditLog, Caller};
 use crate::explain::explain;
 use crate::limits::{Limit, QueryLimits};
-use crate::names::Known;
+use crate::names::KnownNames;
 use crate::plan::{Planned, plan};
 use crate::request::SqlRequest;
 use crate::running::{AbortOnDrop, RunningQuery, opened_in_time};
@@ -227,7 +227,7 @@ impl SqlService {
             let session = tables.opened(sql.clone(), limits, inner.threads).await?;
             let Planned { frame, size } = plan(&session, &sql, None).await?;
             bound_functions(&session, size);
-            let explained = |error| explain(error, &sql, &Known::default());
+            let explained = |error| explain(error, &sql, &KnownNames::default());
             let types = frame
                 .logical_plan()
                 .get_parameter_types()

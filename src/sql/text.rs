@@ -83,7 +83,7 @@ fn is_operator(token: &Token) -> bool {
 pub fn statements(text: &str) -> Result<Vec<String>, SqlError> {
     let mut statements = Vec::new();
     let (mut start, mut is_blank) = (0, true);
-    let mut places = Places::new(text);
+    let mut places = ByteOffsets::new(text);
     for token in tokens(text)? {
         match token.token {
             Token::SemiColon => {
@@ -109,7 +109,7 @@ pub fn statements(text: &str) -> Result<Vec<String>, SqlError> {
 /// # Errors
 /// A quotation or comment has no end.
 pub fn numbered(sql: &str) -> Result<String, SqlError> {
-    let mut places = Places::new(sql);
+    let mut places = ByteOffsets::new(sql);
     let (mut numbered, mut copied, mut count) = (String::new(), 0, 0);
     for token in tokens(sql)? {
         if !matches!(&token.token, Token::Placeholder(name) if name == "?") {
@@ -179,14 +179,14 @@ fn position(location: Location) -> Position {
 }
 
 /// A converter of positions in a text to byte offsets. It walks the text once, so positions must be requested in order.
-struct Places<'t> {
+struct ByteOffsets<'t> {
     text: &'t str,
     byte: usize,
     line: u64,
     column: u64,
 }
 
-impl<'t> Places<'t> {
+impl<'t> ByteOffsets<'t> {
     fn new(text: &'t str) -> Self {
         Self {
             text,

@@ -17,7 +17,7 @@ use crate::expansion::Expansion;
 use crate::explain::explain;
 use crate::functions::bounds::{Bounds, TooManyRows};
 use crate::limits::{Limit, QueryLimits};
-use crate::names::Known;
+use crate::names::KnownNames;
 use crate::plan::{Planned, plan};
 use crate::request::{Output, SqlRequest};
 use crate::row_sizes::batch_bytes;
@@ -218,14 +218,14 @@ fn parts(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + use<> {
 /// The reason why a query stopped before its last row.
 enum Stopped {
     /// An error that is already explained.
-    Known(SqlError),
+    KnownNames(SqlError),
     /// The engine failed.
     Engine(DataFusionError),
 }
 
 impl From<SqlError> for Stopped {
     fn from(error: SqlError) -> Self {
-        Stopped::Known(error)
+        Stopped::KnownNames(error)
     }
 }
 
@@ -233,15 +233,15 @@ impl Stopped {
     /// Returns the rows per batch that may fit, if a batch of this query had too many.
     fn rows_that_fit(&self) -> Option<usize> {
         match self {
-            Stopped::Known(_) => None,
+            Stopped::KnownNames(_) => None,
             Stopped::Engine(error) => TooManyRows::rows_of(error),
         }
     }
 
     fn explained(self, sql: &str) -> SqlError {
         match self {
-            Stopped::Known(error) => error,
-            Stopped::Engine(error) => explain(error, sql, &Known::default()),
+            Stopped::KnownNames(error) => error,
+            Stopped::Engine(error) => explain(error, sql, &KnownNames::default()),
         }
     }
 }

@@ -37,7 +37,10 @@ impl SecretColumn {
 ///
 /// # Errors
 /// The connection fails.
-pub(super) fn is_on(connection: &Connection, columns: &[SecretColumn]) -> rusqlite::Result<bool> {
+pub(super) fn is_installed(
+    connection: &Connection,
+    columns: &[SecretColumn],
+) -> rusqlite::Result<bool> {
     let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND substr(name, 1, length(?1)) = ?1";
     let found: i64 = connection.query_row(sql, [TRIGGER], |row| row.get(0))?;
     Ok(found == 2 * columns.len() as i64)
@@ -47,7 +50,7 @@ pub(super) fn is_on(connection: &Connection, columns: &[SecretColumn]) -> rusqli
 ///
 /// # Errors
 /// The file cannot be written.
-pub(super) fn put_on(
+pub(super) fn install(
     transaction: &Transaction<'_>,
     columns: &[SecretColumn],
 ) -> rusqlite::Result<()> {

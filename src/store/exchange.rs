@@ -29,7 +29,7 @@ const ROWS_MAX: u64 = 2_048;
 const BYTES_MAX: usize = 16 << 20;
 
 /// A table whose rows are replicated.
-struct TravellingTable {
+struct ReplicatedTable {
     name: &'static str,
     columns: &'static [&'static str],
     keyed: Keyed,
@@ -45,13 +45,13 @@ enum Keyed {
 }
 
 /// The tables, each after those it refers to.
-const TABLES: [TravellingTable; 6] = [
-    TravellingTable {
+const TABLES: [ReplicatedTable; 6] = [
+    ReplicatedTable {
         name: "accounts",
         columns: &["account_id", "name", "created_at_ms"],
         keyed: Keyed::ByText,
     },
-    TravellingTable {
+    ReplicatedTable {
         name: "keys",
         columns: &[
             "key_id",
@@ -72,12 +72,12 @@ const TABLES: [TravellingTable; 6] = [
         ],
         keyed: Keyed::ByText,
     },
-    TravellingTable {
+    ReplicatedTable {
         name: "records",
         columns: &["record", "document"],
         keyed: Keyed::ByNumber,
     },
-    TravellingTable {
+    ReplicatedTable {
         name: "properties",
         columns: &[
             "property",
@@ -88,7 +88,7 @@ const TABLES: [TravellingTable; 6] = [
         ],
         keyed: Keyed::ByNumber,
     },
-    TravellingTable {
+    ReplicatedTable {
         name: "adverts",
         columns: &[
             "advert",
@@ -110,7 +110,7 @@ const TABLES: [TravellingTable; 6] = [
         ],
         keyed: Keyed::ByNumber,
     },
-    TravellingTable {
+    ReplicatedTable {
         name: "advert_events",
         columns: &[
             "event",
@@ -245,14 +245,14 @@ fn begins_block(key: i64) -> bool {
 
 /// A block that is being filled with rows.
 struct BlockWriter<'t> {
-    table: &'t TravellingTable,
+    table: &'t ReplicatedTable,
     keys: Option<(i64, i64)>,
     rows: u64,
     bytes: Vec<u8>,
 }
 
 impl<'t> BlockWriter<'t> {
-    fn new(table: &'t TravellingTable) -> Self {
+    fn new(table: &'t ReplicatedTable) -> Self {
         let mut writer = Self {
             table,
             keys: None,
@@ -297,7 +297,7 @@ impl<'t> BlockWriter<'t> {
 
 fn read_table<E: From<Error>>(
     connection: &Connection,
-    table: &TravellingTable,
+    table: &ReplicatedTable,
     take: &mut impl FnMut(RowBlock, &[u8]) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let columns = table.columns.join(", ");
@@ -329,7 +329,7 @@ fn read_table<E: From<Error>>(
 }
 
 /// Returns the table with a name, if its rows are replicated.
-fn table_named(name: &str) -> Option<&'static TravellingTable> {
+fn table_named(name: &str) -> Option<&'static ReplicatedTable> {
     TABLES.iter().find(|table| table.name == name)
 }
 

@@ -26,7 +26,7 @@ const COLUMNS: [SecretColumn; 1] = [BODY];
 pub(super) fn seal(connection: &mut Connection) -> Result<()> {
     let is_done = "SELECT EXISTS (SELECT 1 FROM answers_sealed)";
     let is_done = |connection: &Connection| connection.query_row(is_done, [], |row| row.get(0));
-    if is_done(connection)? && clear_guard::is_on(connection, &COLUMNS)? {
+    if is_done(connection)? && clear_guard::is_installed(connection, &COLUMNS)? {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -40,7 +40,7 @@ pub(super) fn seal(connection: &mut Connection) -> Result<()> {
     for row in &rows {
         seal_row(&transaction, *row)?;
     }
-    clear_guard::put_on(&transaction, &COLUMNS)?;
+    clear_guard::install(&transaction, &COLUMNS)?;
     let nothing_shows = rows.is_empty() && is_done(&transaction)?;
     if !nothing_shows {
         transaction.execute("DELETE FROM answers_sealed", [])?;

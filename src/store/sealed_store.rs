@@ -121,7 +121,7 @@ fn encrypt_alone(
 /// # Errors
 /// The store cannot be written.
 pub(super) fn seal_rest(connection: &mut Connection) -> Result<()> {
-    if clear_guard::is_on(connection, &COLUMNS)? && !holds_clear(connection)? {
+    if clear_guard::is_installed(connection, &COLUMNS)? && !holds_clear(connection)? {
         return Ok(());
     }
     let sealed = in_transaction(connection, seal)?;
@@ -165,7 +165,7 @@ fn seal(transaction: &Transaction<'_>) -> Result<usize> {
             format!("UPDATE {table} SET {column} = conceal({column}, {place}) WHERE {is_clear}");
         sealed += transaction.execute(&sql, [])?;
     }
-    clear_guard::put_on(transaction, &COLUMNS)?;
+    clear_guard::install(transaction, &COLUMNS)?;
     Ok(sealed)
 }
 
@@ -267,7 +267,7 @@ mod tests {
         let store = open(folder.path(), &MasterKeys::default()).unwrap();
         execute(&store, &[ACCOUNT]).unwrap();
         // As if another process had encrypted it in the meantime.
-        let guard = |transaction: &Transaction<'_>| clear_guard::put_on(transaction, &COLUMNS);
+        let guard = |transaction: &Transaction<'_>| clear_guard::install(transaction, &COLUMNS);
         store.write(guard).unwrap();
         for sql in [&[WEBHOOK_KEY], &[SIGNING_SECRET]] {
             let refused = execute(&store, sql).unwrap_err().to_string();

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 use warp::http::Response;
 
-use super::client_address::counted_as;
+use super::client_address::rate_key;
 use super::coding;
 
 /// Responses of at least this many bytes are counted.
@@ -71,7 +71,7 @@ impl BodyBudget {
 
     /// Returns an empty lease for a body that a key sends from an address.
     pub fn lease(&self, key: Option<Uuid>, address: Option<IpAddr>) -> BodyLease {
-        let address = address.map(|address| Holder::Address(counted_as(address)));
+        let address = address.map(|address| Holder::Address(rate_key(address)));
         BodyLease {
             budget: self.clone(),
             holders: [key.map(Holder::Key), address],

@@ -48,7 +48,7 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, proxies: &Networks) -> 
 
 /// Returns the address under which a client is counted: its IPv4 address, or the network of its IPv6 address, because a
 /// client may use any address of its network.
-pub fn counted_as(address: IpAddr) -> IpAddr {
+pub fn rate_key(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => {
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn an_ipv6_client_counts_as_its_network() {
-        let counted = |text: &str| counted_as(text.parse().unwrap()).to_string();
+        let counted = |text: &str| rate_key(text.parse().unwrap()).to_string();
         assert_eq!(counted("2001:db8:1:2:3::4"), "2001:db8:1:2::");
         assert_eq!(counted("192.0.2.7"), "192.0.2.7");
         assert_eq!(counted("::ffff:192.0.2.7"), "192.0.2.7");

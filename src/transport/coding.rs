@@ -125,7 +125,7 @@ pub async fn compressed(response: &mut Response<Bytes>, request: &HeaderMap) {
     };
     let body = response.body().clone();
     let packed = if is_unchanging(response) {
-        packed_once(coding, body).await
+        compress_cached(coding, body).await
     } else {
         packed(coding, body).await
     };
@@ -154,7 +154,7 @@ async fn packed(coding: Coding, body: Bytes) -> Option<Bytes> {
 }
 
 /// Like [`packed`], for a body that never changes. The result is kept.
-async fn packed_once(coding: Coding, body: Bytes) -> Option<Bytes> {
+async fn compress_cached(coding: Coding, body: Bytes) -> Option<Bytes> {
     let place = (body.as_ptr().addr(), coding);
     let known = PACKED.lock().get(&place).cloned();
     if let Some(known) = known {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::client_address::counted_as;
+use super::client_address::rate_key;
 
 /// Open connections by address. Cheap to clone. It has at most one entry per open connection.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ impl ConnectionsByAddress {
     /// Counts a connection of an address for as long as the value lives; `None` if the address already has
     /// `connections_max`.
     pub fn open(&self, address: IpAddr, connections_max: usize) -> Option<AddressConnection> {
-        let address = counted_as(address);
+        let address = rate_key(address);
         let mut all = self.0.lock();
         let open = all.get(&address).copied().unwrap_or(0);
         if open >= connections_max {

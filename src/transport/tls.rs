@@ -62,14 +62,14 @@ impl Tls {
     /// # Errors
     /// The files cannot be read or do not belong together.
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
-        Self::load_asking(certificate, key, None)
+        Self::load_with_client_auth(certificate, key, None)
     }
 
     /// Like [`Tls::load`]. If an authority is given, callers must show a certificate that it signed.
     ///
     /// # Errors
     /// As for [`Tls::load`].
-    pub fn load_asking(
+    pub fn load_with_client_auth(
         certificate: &Path,
         key: &Path,
         authority: Option<&Path>,
@@ -121,7 +121,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 }
 
 /// Returns a verifier that refuses callers without a certificate signed by the authority.
-fn asking(authority: &Path) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+fn client_verifier(authority: &Path) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
     let refused = |source| TlsError::Refused {
         certificate: authority.display().to_string(),
         source,
@@ -153,7 +153,7 @@ fn read(
         .with_safe_default_protocol_versions()
         .map_err(refused)?;
     let builder = match authority {
-        Some(authority) => builder.with_client_cert_verifier(asking(authority)?),
+        Some(authority) => builder.with_client_cert_verifier(client_verifier(authority)?),
         None => builder.with_no_client_auth(),
     };
     let mut config = builder.with_single_cert(chain, private).map_err(refused)?;

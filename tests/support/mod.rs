@@ -245,7 +245,7 @@ impl Service {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        let filter = toise::mcp::http::beside(&app);
+        let filter = toise::mcp::http::with_mcp(&app);
         let stopped = async {
             let _ = stopped.await;
         };

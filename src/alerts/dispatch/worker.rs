@@ -23,7 +23,7 @@ use super::{DispatcherContext, DispatcherMessage, DispatcherStats, LEASE};
 use crate::retention::{self, PendingEvictions};
 use crate::schedule;
 use toise_base::clock::ClockJumps;
-use toise_base::leader::{Duty, Notifier, Stop};
+use toise_base::leader::{LeaderTask, Notifier, Stop};
 use toise_net::webhook_client::PostOutcome;
 use toise_store as store;
 
@@ -55,7 +55,7 @@ pub(super) struct DispatchWorker {
     stats: Arc<DispatcherStats>,
 }
 
-impl Duty for DispatchWorker {
+impl LeaderTask for DispatchWorker {
     type Message = DispatcherMessage;
     type Error = store::Error;
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::result::Failure;
 use crate::{CommandResult, Common};
-use toise_accounts::audit::{Act, accompany_making};
+use toise_accounts::audit::{Act, audited_with_subject};
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_base::reports;
@@ -39,7 +39,7 @@ pub(super) fn run(
             ))
         };
         let act = Act::at_command_line("properties rebuild");
-        accompany_making(store, &clock, act, subject, rebuild)?
+        audited_with_subject(store, &clock, act, subject, rebuild)?
     };
     let path = reports::write(&common.data, "rebuild", &moment, &report)?;
     if common.json {

@@ -102,7 +102,7 @@ impl Link {
     }
 
     /// Resets the counts.
-    pub(super) fn count_anew(&self) {
+    pub(super) fn reset_counts(&self) {
         for count in [&self.rows, &self.parts, &self.busy_ms] {
             count.store(0, Ordering::Relaxed);
         }

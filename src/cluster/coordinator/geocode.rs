@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::dispatch::Dispatch;
 use crate::{Error, Result};
-use toise_geocode::file::rows::{RowAnswer, RowAnswers, RowCells, RowQuestion};
+use toise_geocode::file::rows::{RowAnswer, RowAnswers, RowCells, RowParameters};
 
 /// Maximum rows of a part, so that several workers share a block of a file.
 const PART_ROWS_MAX: usize = 1_024;
@@ -28,7 +28,7 @@ impl SharedRows {
 }
 
 impl RowAnswers for SharedRows {
-    fn answer(&self, _: &RowQuestion, rows: &[&RowCells]) -> io::Result<Vec<Arc<RowAnswer>>> {
+    fn answer(&self, _: &RowParameters, rows: &[&RowCells]) -> io::Result<Vec<Arc<RowAnswer>>> {
         answer(&mut self.0.lock(), rows).map_err(io::Error::other)
     }
 }

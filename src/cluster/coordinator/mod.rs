@@ -42,7 +42,7 @@ const PART_TIMEOUT: Duration = Duration::from_secs(600);
 const PARTS_PER_WORKER: usize = 2;
 
 /// Function that shows the user a line of text.
-pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+pub type UserMessage = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How to treat a worker that has other data or does not admit the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ pub struct Cluster {
     places: Mutex<VecDeque<usize>>,
     /// Signals that a place is free or a worker is lost.
     changed: Notify,
-    tell: Tell,
+    tell: UserMessage,
 }
 
 /// Parses a list of addresses separated by commas.
@@ -166,7 +166,7 @@ impl Cluster {
         urls: &[Url],
         identity: Identity,
         refusals: Refusals,
-        tell: Tell,
+        tell: UserMessage,
     ) -> Result<Arc<Self>> {
         let mut asked = Vec::with_capacity(urls.len());
         for url in urls {

@@ -200,7 +200,7 @@ impl Cluster {
             if links.is_empty() {
                 return Err(Error::NoWorkers("no worker is left to run the query".into()).into());
             }
-            links.iter().for_each(|link| link.count_anew());
+            links.iter().for_each(|link| link.reset_counts());
             let (state, logical) = frame.clone().into_parts();
             let state = self.distributing(state, &links, &headers)?;
             let plan = match state.create_physical_plan(&logical).await {

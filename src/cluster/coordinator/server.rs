@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::query::{Failure, Shared, SpoolLimits, scanned_bytes};
-use super::{Cluster, Refusals, Tell, addresses};
+use super::{Cluster, Refusals, UserMessage, addresses};
 use crate::identity::Identity;
 use crate::protocol::QueryTerms;
 use crate::{Access, Result};
@@ -126,7 +126,7 @@ impl ServerWorkers {
         if urls.is_empty() {
             return Ok(Shared::Impossible("no worker answered recently".into()));
         }
-        let tell: Tell = Arc::new(|line| tracing::info!("{line}"));
+        let tell: UserMessage = Arc::new(|line| tracing::info!("{line}"));
         let (access, identity) = (self.access.clone(), terms.identity.clone());
         let cluster = Cluster::connect(access, &urls, identity, Refusals::LeaveOut, tell).await?;
         let limits = SpoolLimits {

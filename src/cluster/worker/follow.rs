@@ -28,7 +28,7 @@ impl User for HeldReplica {
         self.number == Some(installed.number)
     }
 
-    fn go_over(&mut self, installed: &Manifest) -> Result<(), Failure> {
+    fn switch_to(&mut self, installed: &Manifest) -> Result<(), Failure> {
         self.held.engine().switch()?;
         self.number = Some(installed.number);
         Ok(())

@@ -14,7 +14,7 @@ use crate::protocol::{AboutPart, Job, Work, decode, encode, pack};
 use crate::{Error, Result};
 use toise_estimate::bulk::EstimateRun;
 use toise_geocode::file::request::FileRequest;
-use toise_geocode::file::rows::{RowAnswer, RowAnswers, RowCells, RowQuestion};
+use toise_geocode::file::rows::{RowAnswer, RowAnswers, RowCells, RowParameters};
 use toise_geocode::resolve::LazyGeocoder;
 use toise_geocode::{Geocoder, folder};
 use toise_opendata::bulk::MatchRun;
@@ -28,7 +28,7 @@ pub(super) enum OpenJob {
     /// Candidates of matches.
     Match(Box<MatchRun>, Arc<Header>),
     /// Addresses or positions.
-    Geocode(RowQuestion, Box<Geocoder>),
+    Geocode(RowParameters, Box<Geocoder>),
 }
 
 fn wrong(error: impl ToString) -> Error {
@@ -63,7 +63,7 @@ impl OpenJob {
                     result_columns: result_columns.clone(),
                     ..FileRequest::default()
                 };
-                let question = RowQuestion {
+                let question = RowParameters {
                     operation: *operation,
                     appended: request.appended().map_err(wrong)?,
                 };

@@ -30,7 +30,7 @@ const STYLES: [&str; 14] = [
     "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
 ];
 /// Elements removed with their content.
-const LEAVING: [&str; 9] = [
+const REMOVED_WITH_CONTENT: [&str; 9] = [
     "script", "style", "svg", "math", "iframe", "select", "textarea", "noembed", "object",
 ];
 /// Elements whose tags are removed and whose content is kept.
@@ -231,7 +231,7 @@ impl<'h> Tidier<'h> {
         if BARE.contains(&name) {
             return;
         }
-        if LEAVING.contains(&name) {
+        if REMOVED_WITH_CONTENT.contains(&name) {
             self.leave(tag);
             return;
         }

@@ -68,7 +68,7 @@ fn an_interval_widens_with_every_month_and_every_kilometre() {
         kilometres.windows(2).all(|pair| pair[0] < pair[1]),
         "{kilometres:?}"
     );
-    for stand_in in [StandIn::Department, StandIn::Country] {
+    for stand_in in [FallbackLevel::Department, FallbackLevel::Country] {
         let at = |days: f64| widths(interval.for_fallback(HomeClass::Flat, stand_in, days));
         assert!(at(0.0) < at(180.0) && at(180.0) < at(365.0));
     }

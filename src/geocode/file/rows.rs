@@ -117,7 +117,7 @@ impl RowAnswer {
 
 /// The parameters that all rows of a file share.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowQuestion {
+pub struct RowParameters {
     /// Operation on each row.
     pub operation: Operation,
     /// The columns to append.
@@ -130,15 +130,18 @@ pub trait RowAnswers {
     ///
     /// # Errors
     /// The workers that answer cannot be reached.
-    fn answer(&self, question: &RowQuestion, rows: &[&RowCells])
-    -> io::Result<Vec<Arc<RowAnswer>>>;
+    fn answer(
+        &self,
+        question: &RowParameters,
+        rows: &[&RowCells],
+    ) -> io::Result<Vec<Arc<RowAnswer>>>;
 }
 
 impl RowAnswers for Geocoder {
     /// Computes on the global rayon pool; never fails.
     fn answer(
         &self,
-        question: &RowQuestion,
+        question: &RowParameters,
         rows: &[&RowCells],
     ) -> io::Result<Vec<Arc<RowAnswer>>> {
         let rows = rows.par_iter();
@@ -150,7 +153,7 @@ impl RowAnswers for Geocoder {
 
 /// Geocoder of rows that remembers its answers.
 pub struct RowGeocoder {
-    question: RowQuestion,
+    question: RowParameters,
     answers: HashMap<RowCells, Arc<RowAnswer>>,
     /// Bytes of `answers`.
     bytes: usize,
@@ -159,7 +162,7 @@ pub struct RowGeocoder {
 impl RowGeocoder {
     /// Creates a geocoder that appends these columns.
     pub fn new(operation: Operation, appended: Vec<ResultColumn>) -> Self {
-        let question = RowQuestion {
+        let question = RowParameters {
             operation,
             appended,
         };
@@ -212,7 +215,7 @@ impl RowGeocoder {
     }
 }
 
-impl RowQuestion {
+impl RowParameters {
     fn answer_one(&self, geocoder: &Geocoder, cells: &RowCells) -> RowAnswer {
         let addresses = match self.operation {
             Operation::Search if cells.text.is_empty() => {

@@ -18,7 +18,7 @@ use crate::file::records::RecordReader;
 use crate::file::rows::RowGeocoder;
 use crate::live::LiveGeocoder;
 use crate::search::Geocoder;
-use toise_base::leader::{Duty, Leader, Pace, Post, Stop};
+use toise_base::leader::{Leader, LeaderTask, Pace, Post, Stop};
 use toise_base::supervise::Supervisor;
 
 /// File in the data folder that the working process locks.
@@ -105,7 +105,7 @@ struct OpenProject {
     geocoder: Arc<Geocoder>,
 }
 
-impl Duty for RunnerLoop {
+impl LeaderTask for RunnerLoop {
     type Message = ();
     type Error = Error;
 

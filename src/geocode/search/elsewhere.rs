@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::align::StreetQuery;
 use super::likenesses::Likenesses;
-use super::query::{Agreement, Narrowing, Query, Reading, is_within};
+use super::query::{Agreement, Query, QueryContext, Reading, is_within};
 use super::{Candidate, Geocoder, KEPT_OF_READING, SearchRequest, Target, candidate};
 use crate::index::segment::Segment;
 use crate::text::likeness::QueryWord;
@@ -35,7 +35,7 @@ impl Geocoder {
     pub(super) fn read_elsewhere(
         &self,
         query: &Query,
-        narrowing: &Narrowing<'_>,
+        narrowing: &QueryContext<'_>,
         request: &SearchRequest,
         likenesses: &mut Likenesses,
         candidates: &mut Vec<Candidate>,

@@ -18,7 +18,7 @@ use foldhash::fast::FixedState;
 
 use self::align::{Fit, StreetQuery};
 use self::likenesses::Likenesses;
-use self::query::{Narrowing, PostalCodeLookup, Query, Reading};
+use self::query::{PostalCodeLookup, Query, QueryContext, Reading};
 use crate::index::segment::{HouseNumber, Segment};
 use crate::places::OtherNames;
 use toise_geo::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
@@ -258,7 +258,7 @@ impl Geocoder {
         &'a self,
         request: &SearchRequest,
         with_postal_code: &'a PostalCodeLookup<'a>,
-    ) -> Narrowing<'a> {
+    ) -> QueryContext<'a> {
         let places = request.insee_code.as_deref().map(|code| {
             let places = Places::get();
             let found = places.find(code);
@@ -269,7 +269,7 @@ impl Geocoder {
             whole.chain(found).collect()
         });
         let places = places.or_else(|| request.within.clone());
-        Narrowing {
+        QueryContext {
             with_postal_code: Some(with_postal_code),
             other_names: Some(&self.other_names),
             postal_code: request.postal_code.clone(),

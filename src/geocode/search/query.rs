@@ -78,7 +78,7 @@ pub type PostalCodeLookup<'a> = dyn Fn(&str) -> &'a [u32] + 'a;
 
 /// Input for reading a query in addition to its text.
 #[derive(Default)]
-pub struct Narrowing<'a> {
+pub struct QueryContext<'a> {
     /// Communes with addresses of a postal code, in addition to those it officially belongs to.
     pub with_postal_code: Option<&'a PostalCodeLookup<'a>>,
     /// Names that addresses use for communes, in addition to the official ones.
@@ -135,7 +135,7 @@ fn bits(range: Range<usize>) -> u64 {
 
 impl Query {
     /// Splits a text and finds its readings.
-    pub fn read(text: &str, narrowing: &Narrowing<'_>) -> Self {
+    pub fn read(text: &str, narrowing: &QueryContext<'_>) -> Self {
         let mut tokens = fold::tokens(text);
         tokens.truncate(TOKENS_MAX);
         let postal_code_at = tokens.iter().rposition(is_postal_code);
@@ -173,7 +173,7 @@ impl Query {
         is_month(at + 1) || (is_year && at.checked_sub(1).is_some_and(is_month))
     }
 
-    fn find_readings(&mut self, narrowing: &Narrowing<'_>) {
+    fn find_readings(&mut self, narrowing: &QueryContext<'_>) {
         let mut readings = Vec::new();
         let spans = self.spans();
         for span in &spans.all {
@@ -286,7 +286,7 @@ impl Query {
         &self,
         span: &Range<usize>,
         named: &[NamedPlace],
-        narrowing: &Narrowing<'_>,
+        narrowing: &QueryContext<'_>,
         readings: &mut Vec<Reading>,
     ) {
         if named.is_empty() {
@@ -356,7 +356,7 @@ impl Query {
         }
     }
 
-    fn postal_code_reading(&self, narrowing: &Narrowing<'_>) -> Option<Reading> {
+    fn postal_code_reading(&self, narrowing: &QueryContext<'_>) -> Option<Reading> {
         let code = self.postal_code.as_ref()?;
         let mut found = Places::get().of_postal_code(code).to_vec();
         let others = narrowing.with_postal_code.map(|others| others(code));

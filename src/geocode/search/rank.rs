@@ -134,11 +134,11 @@ pub(crate) fn importance(population: u32, numbers: u32) -> f32 {
 struct Ranked<'c> {
     order: f32,
     candidate: &'c Candidate,
-    about: About,
+    about: CandidateInfo,
 }
 
 /// Properties of a candidate.
-struct About {
+struct CandidateInfo {
     place: u32,
     kind: ResultKind,
     importance: f32,
@@ -225,7 +225,7 @@ fn root(place: u32) -> u32 {
     parent.unwrap_or(place)
 }
 
-fn about(geocoder: &Geocoder, candidate: &Candidate) -> Option<About> {
+fn about(geocoder: &Geocoder, candidate: &Candidate) -> Option<CandidateInfo> {
     let places = Places::get();
     let (place, kind, numbers, position) = match &candidate.target {
         Target::Commune(place) => {
@@ -245,7 +245,7 @@ fn about(geocoder: &Geocoder, candidate: &Candidate) -> Option<About> {
             (place, kind, of.street_numbers(*street), position)
         }
     };
-    Some(About {
+    Some(CandidateInfo {
         place,
         kind,
         importance: importance(places.place(place)?.population, numbers),
@@ -268,7 +268,7 @@ fn is_wanted(
     geocoder: &Geocoder,
     request: &SearchRequest,
     candidate: &Candidate,
-    about: &About,
+    about: &CandidateInfo,
 ) -> bool {
     if request.kind.is_some_and(|kind| kind != about.kind) {
         return false;

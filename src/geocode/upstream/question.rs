@@ -51,7 +51,7 @@ impl Question {
     /// Creates the query of a reverse search.
     pub fn reverse(call: &ReverseCall) -> Self {
         let parameters = vec![
-            // About a decimetre.
+            // CandidateInfo a decimetre.
             ("lat", format!("{:.6}", call.lat)),
             ("lon", format!("{:.6}", call.lon)),
             ("limit", call.limit.to_string()),

@@ -29,7 +29,7 @@ pub struct Operation {
     /// Responses other than a plain error, by status; they replace an error with that status.
     pub others: Vec<(&'static str, Value)>,
     /// Whether it can only fail with [`Operation::others`].
-    pub fails_as_said_only: bool,
+    pub has_only_listed_failures: bool,
 }
 
 /// A failure that only the handler knows.
@@ -59,7 +59,7 @@ impl Operation {
             answer: None,
             failures: Vec::new(),
             others: Vec::new(),
-            fails_as_said_only: false,
+            has_only_listed_failures: false,
         }
     }
 
@@ -111,8 +111,8 @@ impl Operation {
     }
 
     /// Restricts failures to those added with [`Operation::or_answering`].
-    pub fn failing_as_said_only(mut self) -> Self {
-        self.fails_as_said_only = true;
+    pub fn with_only_listed_failures(mut self) -> Self {
+        self.has_only_listed_failures = true;
         self
     }
 

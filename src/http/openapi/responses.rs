@@ -66,7 +66,7 @@ pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
 
 /// Returns one error for each status and code the endpoint can return.
 fn faults(endpoint: &Endpoint, described: &Operation) -> Vec<ApiError> {
-    if described.fails_as_said_only {
+    if described.has_only_listed_failures {
         return Vec::new();
     }
     let refused = LimitExceeded { retry_after_s: 1 };

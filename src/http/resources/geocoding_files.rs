@@ -130,7 +130,7 @@ async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiRespons
     let first = next_piece(app, client, &answer).await?;
     let begin = [header, first.unwrap_or_default()].concat();
     let (writer, pieces) = pieces::body();
-    tokio::spawn(go_on(app.clone(), client, answer, writer, place));
+    tokio::spawn(stream_rest(app.clone(), client, answer, writer, place));
     let disposition = format!("attachment; filename=\"{name}\"");
     Ok(ApiResponse::typed("text/csv", begin)
         .with_header(CONTENT_TYPE, &format!("text/csv; charset={encoding}"))
@@ -241,7 +241,7 @@ async fn next_piece(
 }
 
 /// Answers the rest of a file while the client reads.
-async fn go_on(
+async fn stream_rest(
     app: App,
     client: Uuid,
     answer: Arc<Mutex<FileAnswer>>,

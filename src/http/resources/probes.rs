@@ -35,7 +35,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
                 "content": content(reference("Error")),
             });
             Operation::new("healthz", "Readiness of the service")
-                .failing_as_said_only()
+                .with_only_listed_failures()
                 .or_answering("503", not_ready)
         }),
     },

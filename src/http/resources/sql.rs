@@ -173,12 +173,12 @@ async fn query(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         return Ok(response);
     }
     let (writer, rest) = pieces::body();
-    tokio::spawn(go_on(running, writer));
+    tokio::spawn(stream_rest(running, writer));
     Ok(response.with_rest(rest))
 }
 
 /// Sends the rest of an answer while the client reads.
-async fn go_on(mut running: RunningQuery, writer: BodyWriter) {
+async fn stream_rest(mut running: RunningQuery, writer: BodyWriter) {
     loop {
         let piece = tokio::select! {
             piece = running.next() => piece,

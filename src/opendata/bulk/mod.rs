@@ -230,7 +230,7 @@ pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Er
 /// # Errors
 ///
 /// As for [`run`], and those of `answer`.
-pub fn run_elsewhere(
+pub fn run_remote(
     options: &BulkOptions,
     answer: impl FnOnce(&MatchJob, &mut Blocks<'_>, &mut Answers<'_, BulkReport>) -> Result<(), Error>,
 ) -> Result<BulkReport, Error> {
@@ -246,7 +246,7 @@ pub fn run_elsewhere(
         ignored_columns: opened.columns.ignored.clone(),
         ..BulkReport::default()
     };
-    portfolio::run_elsewhere(
+    portfolio::run_remote(
         &portfolio,
         opened,
         output,

@@ -159,7 +159,7 @@ pub fn run<C: Send + 'static>(
 /// # Errors
 ///
 /// See [`Error`]; no output file is left in that case.
-pub fn run_elsewhere<C>(
+pub fn run_remote<C>(
     portfolio: &Portfolio,
     opened: OpenPortfolio,
     mut output: PortfolioOutput,

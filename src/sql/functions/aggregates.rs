@@ -19,7 +19,7 @@ pub fn functions() -> Vec<AggregateUDF> {
     ];
     let made = functions.into_iter().map(|(name, alias, meaning)| {
         let arguments = if meaning == Meaning::CountIf { 1 } else { 2 };
-        AggregateUDF::from(Expressed {
+        AggregateUDF::from(RewrittenAggregate {
             name,
             aliases: vec![alias.to_owned()],
             meaning,
@@ -39,14 +39,14 @@ enum Meaning {
 
 /// An aggregate that the optimiser replaces before it runs.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Expressed {
+struct RewrittenAggregate {
     name: &'static str,
     aliases: Vec<String>,
     meaning: Meaning,
     signature: Signature,
 }
 
-impl AggregateUDFImpl for Expressed {
+impl AggregateUDFImpl for RewrittenAggregate {
     fn name(&self) -> &str {
         self.name
     }

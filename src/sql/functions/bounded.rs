@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 use datafusion::scalar::ScalarValue;
 use std::sync::Arc;
 
-use super::bounds::{Bounds, Made};
+use super::bounds::{Bounds, ResultSize};
 use super::sizes::{bytes, items, numbers};
 
 /// Bytes of a number or moment in a list.
@@ -35,7 +35,7 @@ const NANOSECONDS_PER_DAY: f64 = 86_400e9;
 const DAYS_PER_MONTH: f64 = 28.0;
 
 /// A function that estimates the bytes of a result from the arguments and the number of rows.
-type Estimate = fn(&[ColumnarValue], usize) -> Result<Made>;
+type Estimate = fn(&[ColumnarValue], usize) -> Result<ResultSize>;
 
 /// The functions and how the size of their result is estimated.
 const BOUNDED: [(&str, Estimate); 29] = [
@@ -185,43 +185,43 @@ fn rows_of(arguments: &[ColumnarValue], rows: usize) -> std::ops::Range<usize> {
 }
 
 /// Estimates text or value × count.
-fn repeated(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn repeated(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let [value, count, ..] = arguments else {
-        return Ok(Made::default());
+        return Ok(ResultSize::default());
     };
     let (value, count) = (bytes(value), numbers(count)?);
     let of_row = |row| value.at(row).max(1.0) * count.at(row).max(0.0);
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Estimates a text with the length of the second argument.
-fn padded(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn padded(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let Some(length) = arguments.get(1) else {
-        return Ok(Made::default());
+        return Ok(ResultSize::default());
     };
     let length = numbers(length)?;
     let of_row = |row| length.at(row).max(0.0) * CHARACTER_BYTES_MAX;
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Estimates a text in which each occurrence of the second argument becomes the third.
-fn replaced(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn replaced(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let [text, from, to] = arguments else {
-        return Ok(Made::default());
+        return Ok(ResultSize::default());
     };
     let (text, from, to) = (bytes(text), bytes(from), bytes(to));
     let of_row = |row| {
         let occurrences = text.at(row) / from.at(row).max(1.0) + 1.0;
         text.at(row) + occurrences * to.at(row)
     };
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Estimates a text in which a match becomes the third argument, which may name groups of the match. All matches are
 /// replaced only with flags.
-fn replaced_by_pattern(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn replaced_by_pattern(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let [text, _pattern, to, flags @ ..] = arguments else {
-        return Ok(Made::default());
+        return Ok(ResultSize::default());
     };
     let (text, to) = (bytes(text), bytes(to));
     /// Divisor of the worst case, which is far above what patterns produce in practice.
@@ -235,95 +235,95 @@ fn replaced_by_pattern(arguments: &[ColumnarValue], rows: usize) -> Result<Made>
         };
         made / EXAGGERATION
     };
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Estimates all arguments joined.
-pub(super) fn joined(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+pub(super) fn joined(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let sizes: Vec<_> = arguments.iter().map(bytes).collect();
     let of_row = |row| sizes.iter().map(|size| size.at(row)).sum::<f64>();
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Estimates all arguments joined, with the first one between them.
-fn separated(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn separated(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let sizes: Vec<_> = arguments.iter().map(bytes).collect();
     let of_row = |row| {
         let separator = sizes.first().map_or(0.0, |separator| separator.at(row));
         let joined = sizes.iter().map(|size| size.at(row)).sum::<f64>();
         joined + separator * sizes.len() as f64
     };
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Estimates `factor` times the first argument.
-fn times(factor: f64, arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn times(factor: f64, arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let Some(first) = arguments.first().map(bytes) else {
-        return Ok(Made::default());
+        return Ok(ResultSize::default());
     };
     let of_row = |row| factor * first.at(row);
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Estimates two digits for each byte.
-fn doubled(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn doubled(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     times(2.0, arguments, rows)
 }
 
 /// Estimates a character of maximum length for each byte.
-fn translated(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn translated(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     times(CHARACTER_BYTES_MAX, arguments, rows)
 }
 
 /// Estimates at most one part for each byte.
-fn divided(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn divided(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     times(PLACED, arguments, rows)
 }
 
 /// Estimates a text as long as the format in the second argument allows.
-fn formatted(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn formatted(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let Some(format) = arguments.get(1).map(bytes) else {
-        return Ok(Made::default());
+        return Ok(ResultSize::default());
     };
     let of_row = |row| FORMATTED * format.at(row);
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Estimates the comparisons of every letter of one argument with every letter of the other: the bound is on time, not
 /// on the size of the result.
-fn compared(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn compared(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let [one, other, ..] = arguments else {
-        return Ok(Made::default());
+        return Ok(ResultSize::default());
     };
     let (one, other) = (bytes(one), bytes(other));
     let of_row = |row| one.at(row) * other.at(row) / COMPARED;
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Estimates the items of a list as text, with the second argument between them.
-fn listed(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn listed(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let [list, separator, ..] = arguments else {
-        return Ok(Made::default());
+        return Ok(ResultSize::default());
     };
     let (count, list, separator) = (items(list), bytes(list), bytes(separator));
     let of_row = |row| WRITTEN * list.at(row) + count.at(row) * separator.at(row);
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Estimates a list in which any item may become the third argument.
-fn exchanged(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn exchanged(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let [list, _from, to, ..] = arguments else {
-        return Ok(Made::default());
+        return Ok(ResultSize::default());
     };
     let (count, list, to) = (items(list), bytes(list), bytes(to));
     let of_row = |row| list.at(row) + count.at(row) * to.at(row);
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Estimates a list with as many items as the second argument says.
-fn resized(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn resized(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let [list, count, fill @ ..] = arguments else {
-        return Ok(Made::default());
+        return Ok(ResultSize::default());
     };
     let (list, count) = (bytes(list), numbers(count)?);
     let fill = fill.first().map(bytes);
@@ -333,15 +333,15 @@ fn resized(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
             .map_or(ITEM_BYTES, |fill| fill.at(row).max(ITEM_BYTES));
         list.at(row) + count.at(row).max(0.0) * item
     };
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Estimates the items from the first argument to the second, in steps of the third.
-fn counted(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
+fn counted(arguments: &[ColumnarValue], rows: usize) -> Result<ResultSize> {
     let (start, stop) = match arguments {
         [stop] => (None, stop),
         [start, stop, ..] => (Some(start), stop),
-        [] => return Ok(Made::default()),
+        [] => return Ok(ResultSize::default()),
     };
     let unit = match stop.data_type() {
         DataType::Date32 => NANOSECONDS_PER_DAY,
@@ -357,7 +357,7 @@ fn counted(arguments: &[ColumnarValue], rows: usize) -> Result<Made> {
         let from = start.as_ref().map_or(0.0, |start| start.at(row));
         ((stop.at(row) - from).abs() * unit / step.max(1.0) + 1.0) * ITEM_BYTES
     };
-    Ok(Made::of(rows_of(arguments, rows).map(of_row)))
+    Ok(ResultSize::of(rows_of(arguments, rows).map(of_row)))
 }
 
 /// Returns the smallest absolute step of all rows: a number, or nanoseconds of an interval.

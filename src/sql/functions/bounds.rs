@@ -45,7 +45,7 @@ impl Bounds {
     /// # Errors
     /// A value is too long ([`DataFusionError::Execution`]), or all of them together are: then fewer rows at a time may
     /// fit ([`TooManyRows`]).
-    pub(super) fn check(&self, function: &str, made: &Made) -> Result<()> {
+    pub(super) fn check(&self, function: &str, made: &ResultSize) -> Result<()> {
         let value_bytes = self.value_bytes() as f64;
         let call_bytes = self.call_bytes.load(Ordering::Relaxed) as f64;
         if made.largest.is_nan() || made.total.is_nan() || made.largest > value_bytes {
@@ -65,13 +65,13 @@ impl Bounds {
 
 /// Bytes that a call would return.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Made {
+pub(super) struct ResultSize {
     rows: usize,
     largest: f64,
     total: f64,
 }
 
-impl Made {
+impl ResultSize {
     /// Sums up the bytes of each value.
     pub fn of(values: impl Iterator<Item = f64>) -> Self {
         values.fold(Self::default(), |made, bytes| Self {

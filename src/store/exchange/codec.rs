@@ -5,7 +5,7 @@
 
 use rusqlite::types::{Value, ValueRef};
 
-use super::{MAGIC, TravellingTable, table_named};
+use super::{MAGIC, ReplicatedTable, table_named};
 
 /// Appends a length.
 pub(super) fn append_length(bytes: &mut Vec<u8>, length: usize) {
@@ -48,7 +48,7 @@ pub(super) struct Reader<'b>(pub(super) &'b [u8]);
 
 impl<'b> Reader<'b> {
     /// Reads the head: the table and its columns. Returns `None` unless they are known here.
-    pub(super) fn table(&mut self) -> Option<&'static TravellingTable> {
+    pub(super) fn table(&mut self) -> Option<&'static ReplicatedTable> {
         self.0 = self.0.strip_prefix(MAGIC)?;
         let table = table_named(self.text()?)?;
         let columns = self.length()?;

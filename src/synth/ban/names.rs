@@ -20,7 +20,7 @@ const SHARED_SHARE: f64 = 0.1;
 
 /// The inputs for the names of a commune.
 #[derive(Debug)]
-pub struct Setting<'p> {
+pub struct NameInputs<'p> {
     /// 0 for a village, 1 for a town, 2 for a city.
     pub size: usize,
     /// Roots of the names of hamlets.
@@ -51,14 +51,14 @@ impl StreetName {
 /// A generator of the names of one commune, or of one part of a merged commune.
 #[derive(Debug)]
 pub struct Names<'s, 'p> {
-    setting: &'s Setting<'p>,
+    setting: &'s NameInputs<'p>,
     taken: HashSet<String>,
     latest: Vec<String>,
 }
 
 impl<'s, 'p> Names<'s, 'p> {
     /// Creates a generator for which no name is taken yet.
-    pub fn new(setting: &'s Setting<'p>) -> Self {
+    pub fn new(setting: &'s NameInputs<'p>) -> Self {
         Self {
             setting,
             taken: HashSet::new(),
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_large_commune_finds_as_many_names_as_it_has_streets() {
-        let setting = Setting {
+        let setting = NameInputs {
             size: 2,
             region: Region::of("75"),
             neighbours: vec!["Montreuil"],

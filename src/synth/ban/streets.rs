@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use super::afnor;
 use super::communes::{BanCommune, Part, Quota, key, offset};
-use super::names::{Names, Setting, StreetName};
+use super::names::{NameInputs, Names, StreetName};
 use super::regions::Region;
 use crate::random::Stream;
 
@@ -101,7 +101,7 @@ pub fn draw(commune: &BanCommune, seed: u64) -> CommuneRows {
         TOWN..CITY => 1,
         _ => 2,
     };
-    let setting = Setting {
+    let setting = NameInputs {
         size,
         region: Region::of(commune.place.department),
         neighbours: commune.neighbours.clone(),
@@ -152,7 +152,7 @@ struct Drawing<'c> {
 }
 
 impl Drawing<'_> {
-    fn part(&mut self, part: usize, about: &Part, addresses: u64, setting: &Setting<'_>) {
+    fn part(&mut self, part: usize, about: &Part, addresses: u64, setting: &NameInputs<'_>) {
         let mut names = Names::new(setting);
         let hamlets = (addresses as f64 * HAMLETS_PER_ADDRESS).min(HAMLETS_MAX * about.share);
         let first_hamlet = self.rows.hamlets.len();

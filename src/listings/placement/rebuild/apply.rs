@@ -55,7 +55,7 @@ pub(super) fn apply(
     report.properties_before = count(listings)?;
     // A merge of two properties is new to a receiver. A split is not: the receiver has seen the adverts.
     let (merges, others): (Vec<_>, Vec<_>) = changes.into_iter().partition(Change::only_merges);
-    for (changes, is_told) in [(merges, true), (others, false)] {
+    for (changes, notifies_alerts) in [(merges, true), (others, false)] {
         for group in changes.chunks(CHANGES_PER_GROUP) {
             let written = if is_dry_run {
                 listings.store.read_with(|connection| {
@@ -63,7 +63,7 @@ pub(super) fn apply(
                     planned.collect::<Result<Vec<_>>>()
                 })?
             } else {
-                write(listings, group.to_vec(), is_told)?
+                write(listings, group.to_vec(), notifies_alerts)?
             };
             for one in written {
                 report.add(one);
@@ -83,11 +83,11 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// Writes changes, and tests them against the alerts if `is_told` is set.
+/// Writes changes, and tests them against the alerts if `notifies_alerts` is set.
 fn write(
     listings: &Listings,
     changes: Vec<Change>,
-    is_told: bool,
+    notifies_alerts: bool,
 ) -> Result<Vec<Option<WrittenChange>>> {
     let percolator = Arc::clone(&listings.percolator);
     let now_ms = listings.clock.now().timestamp_millis();
@@ -95,7 +95,7 @@ fn write(
     let written = listings
         .store
         .write_with(move |transaction| -> Result<Vec<_>> {
-            let percolation = if is_told {
+            let percolation = if notifies_alerts {
                 PercolationBuffer::begin(&percolator, transaction, None, now_ms)?
             } else {
                 PercolationBuffer::none()

@@ -23,7 +23,7 @@ use super::segments::{IndexSegment, IndexSnapshot};
 use toise_engine::cancellation::Interrupt;
 
 /// Factor on the BM25 weight of the exact stem of a word in a full text.
-const AS_ASKED_BOOST: f32 = 2.0;
+const EXACT_STEM_BOOST: f32 = 2.0;
 
 /// The properties that match a text query, by their numbers in the store.
 pub enum TextMatches {
@@ -283,7 +283,7 @@ impl TermWeights {
                 .for_each(|place| add(place, stems.len() as f32));
             for (stem, weight) in stems {
                 interrupt.check()?;
-                let mut add = |place, score| add(place, AS_ASKED_BOOST * score);
+                let mut add = |place, score| add(place, EXACT_STEM_BOOST * score);
                 add_weights(segment, stem, weight, with_all, &mut add)?;
             }
         }
