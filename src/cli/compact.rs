@@ -17,7 +17,8 @@ use toise_base::progress::Progress;
 use toise_contract::listings::filters::ListingKind;
 use toise_lake::Lake;
 use toise_lake::snapshot::Snapshot;
-use toise_listings::search::projection::{self, compaction};
+use toise_listings::search::projection;
+use toise_listings::search::projection::compaction::{self, Compacted};
 use toise_listings::{Listings, search::texts};
 use toise_store::Store;
 
@@ -79,6 +80,9 @@ struct CompactionResult {
     rows: u64,
     /// Records written from the memtable: those changed since the table was last compacted.
     folded: u64,
+    /// Damaged records, which the table leaves out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<String>,
     rows_written: u64,
     before: TableExtent,
     after: TableExtent,
@@ -105,13 +109,20 @@ pub fn run(common: &Common, arguments: &CompactArgs) -> CommandResult {
         let before = lake.snapshot(schema)?;
         let started = Instant::now();
         let bar = Progress::new(common.json).rows(schema.name, before.rows());
-        let (folded, rows_written) = compact(&lake, listings.as_ref(), table, &bar)?;
+        let (compacted, rows_written) = compact(&lake, listings.as_ref(), table, &bar)?;
         bar.finish_and_clear();
+        for damaged in &compacted.damaged {
+            eprintln!(
+                "warning: left out of {}: {damaged}; ingest its adverts again, or restore a backup",
+                schema.name
+            );
+        }
         let after = lake.snapshot(schema)?;
         tables.push(CompactionResult {
             table: schema.name,
             rows: after.rows(),
-            folded,
+            folded: compacted.records,
+            damaged: compacted.damaged,
             rows_written,
             before: (&before).into(),
             after: (&after).into(),
@@ -129,10 +140,10 @@ fn compact(
     listings: Option<&Listings>,
     table: LakeTable,
     bar: &ProgressBar,
-) -> projection::Result<(u64, u64)> {
+) -> projection::Result<(Compacted, u64)> {
     let merge = || lake.compact(table.schema(), &|rows| bar.inc(rows));
     let Some((listing, listings)) = table.listing().zip(listings) else {
-        return Ok((0, merge()?));
+        return Ok((Compacted::default(), merge()?));
     };
     let folded =
         compaction::retry_while_locked(|| compaction::compact(listings, lake, listing, &|_| {}))?;
@@ -201,6 +212,7 @@ fn rebuild(
             table: schema.name,
             rows,
             folded: 0,
+            damaged: Vec::new(),
             rows_written: rows,
             before: before.as_ref().map(TableExtent::from).unwrap_or_default(),
             after: (&lake.snapshot(schema)?).into(),

@@ -200,7 +200,7 @@ mod tests {
         let other = of("fedcba9876543210", "aa");
         assert_eq!(
             own.difference(&other).unwrap(),
-            "its model is 0123456789ab, that of the command fedcba987654"
+            "its model is 0123456789ab, that of the command is fedcba987654"
         );
         assert_eq!(own.difference(&other.for_matches(Dataset::Dvf)), None);
         let without = Identity::default();

@@ -447,7 +447,9 @@ fn records_come_to_their_places_when_they_are_folded_and_stay_the_same() {
     let found = ask(&view, &everything());
 
     let lake = Lake::open(desk.path()).unwrap();
-    let folded = compact(&desk.listings, &lake, ListingKind::Property, &|_| {}).unwrap();
+    let folded = compact(&desk.listings, &lake, ListingKind::Property, &|_| {})
+        .unwrap()
+        .records;
     assert!(folded >= 100, "{folded}");
     assert_eq!(count(unplaced), 0);
     assert_eq!(count(pairs), count(standing));

@@ -123,16 +123,21 @@ fn log_of(data: &Path, format: &str) -> String {
     let more = ["--set", &format!("log.format={format}")];
     let stderr = File::create(&path).unwrap().into();
     let server = Server::start_with(data, "serve", &more, stderr);
-    let mut stream = TcpStream::connect(server.host()).unwrap();
-    let request = format!(
-        "POST /v2/protected/opendata/dvf/search?note=whisper HTTP/1.1\r\nhost: x\r\n\
-         x-api-key: {}\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{{}}",
-        key.as_str().unwrap()
-    );
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let key_header = format!("x-api-key: {}\r\n", key.as_str().unwrap());
+    for (head, body) in [
+        ("POST /v2/protected/opendata/dvf/search", "{}"),
+        ("GET /version?note=whisper", ""),
+    ] {
+        let mut stream = TcpStream::connect(server.host()).unwrap();
+        let length = body.len();
+        let request = format!(
+            "{head} HTTP/1.1\r\nhost: x\r\n{key_header}connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
     assert_eq!(server.terminate(), Some(0));
     let log = std::fs::read_to_string(path).unwrap();
     for secret in [key.as_str().unwrap(), "whisper"] {
@@ -149,7 +154,7 @@ fn every_request_logs_one_line_without_secrets_as_text_or_json() {
         .lines()
         .filter(|line| line.contains("answered"))
         .collect();
-    assert_eq!(lines.len(), 1, "{text}");
+    assert_eq!(lines.len(), 2, "{text}");
     assert!(
         lines[0].contains("status=200") && lines[0].contains("dvf/search"),
         "{text}"
@@ -164,7 +169,7 @@ fn every_request_logs_one_line_without_secrets_as_text_or_json() {
         .iter()
         .filter(|line| line["message"] == "answered")
         .collect();
-    assert_eq!(answered.len(), 1, "{json}");
+    assert_eq!(answered.len(), 2, "{json}");
     assert_eq!(answered[0]["status"], 200);
     assert_eq!(answered[0]["path"], "/v2/protected/opendata/dvf/search");
     assert!(answered[0]["request_id"].is_string() && answered[0]["duration_us"].is_number());

@@ -323,7 +323,7 @@ fn departments_that_are_not_there_or_both_judged_and_left_out_are_refused() {
         refused(&["75"], &[]),
         "department 75 is not in the index; it has 48, 12"
     );
-    assert!(refused(&["48"], &["48"]).contains("at once"));
+    assert!(refused(&["48"], &["48"]).contains("both evaluated and left out"));
     assert!(refused(&[], &["48", "12"]).contains("no addresses"));
     let empty = evaluate(&Geocoder::new(Vec::new()), &options());
     assert!(empty.unwrap_err().to_string().contains("toise import ban"));

@@ -51,7 +51,16 @@ pub fn is_due(
     Ok(listings.count_since(listing, through, limit)? >= limit)
 }
 
-/// Writes the records changed since the last compaction into a table and returns their number; `progress` is called
+/// The records that a compaction handled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compacted {
+    /// Number of records written.
+    pub records: u64,
+    /// Descriptions of damaged records, which the table leaves out.
+    pub damaged: Vec<String>,
+}
+
+/// Writes the records changed since the last compaction into a table, without damaged ones; `progress` is called
 /// with the number of records read. Blocks; returns once the write is durable.
 ///
 /// # Errors
@@ -61,23 +70,23 @@ pub fn compact(
     lake: &Lake,
     listing: ListingKind,
     progress: &dyn Fn(u64),
-) -> Result<u64> {
+) -> Result<Compacted> {
     let table = table_of(listing);
     let import = lake.import(table)?;
     // Read only now: with the lock held, no other process can publish.
     let after = reaches(listings, listing, lake.snapshot(table)?.through)?;
-    let (import, count) = gather(listings, listing, import, after, progress)?;
-    if count > 0 {
+    let (import, compacted) = gather(listings, listing, import, after, progress)?;
+    if compacted.records > 0 {
         import.publish(Vec::new(), Vec::new())?;
     }
-    Ok(count)
+    Ok(compacted)
 }
 
 /// Rebuilds a table from the store, whatever its current contents, and returns its number of rows; `progress` is called
 /// with the number of records read and with the number of rows written. Blocks; returns once the write is durable.
 ///
 /// # Errors
-/// The table cannot be written, or another process is writing it.
+/// The table cannot be written, or another process is writing it; a record is damaged, which a rebuilt table would lack.
 pub fn rebuild(
     listings: &Listings,
     lake: &Lake,
@@ -85,7 +94,10 @@ pub fn rebuild(
     progress: &dyn Fn(u64),
 ) -> Result<u64> {
     let import = lake.import_replacing(table_of(listing))?;
-    let (import, _) = gather(listings, listing, import, 0, progress)?;
+    let (import, gathered) = gather(listings, listing, import, 0, progress)?;
+    if let Some(damaged) = gathered.damaged.into_iter().next() {
+        return Err(Error::Damaged(damaged));
+    }
     Ok(import.publish_with_progress(progress)?.total)
 }
 
@@ -149,12 +161,13 @@ fn gather(
     mut import: TableImport,
     mut after: i64,
     progress: &dyn Fn(u64),
-) -> Result<(TableImport, u64)> {
+) -> Result<(TableImport, Compacted)> {
     let through = listings.last_sequence()?;
-    let mut count = 0;
+    let mut compacted = Compacted::default();
     while after < through {
         let mut changes = listings.changes_since(listing, after, CHANGES_MAX)?;
         changes.log_damaged(listing);
+        compacted.damaged.append(&mut changes.damaged);
         after = changes.through;
         changes.records.retain(|change| change.sequence <= through);
         let delta = build_rows(listing, RecordKeyMode::Placed, &changes.records)?;
@@ -165,9 +178,9 @@ fn gather(
         for (id, _) in delta.gone {
             import.remove(&id.to_string());
         }
-        count += changes.records.len() as u64;
+        compacted.records += changes.records.len() as u64;
         progress(changes.records.len() as u64);
     }
     import.set_through(through);
-    Ok((import, count))
+    Ok((import, compacted))
 }

@@ -24,6 +24,11 @@ pub enum Error {
         /// The parse error.
         error: serde_json::Error,
     },
+    /// A record of the store does not match its checksum, and must not be missing from a rebuilt table.
+    #[error(
+        "{0}; ingest its adverts again, or restore a backup (`toise check` names all damaged records)"
+    )]
+    Damaged(String),
     /// A record cannot be converted to a row.
     #[error(transparent)]
     Row(#[from] columns::Error),
