@@ -21,7 +21,7 @@ use super::hedonic::{Hedonic, SLOPE, fold, surface_term};
 use super::home::HomeClass;
 use super::market::{AsOf, Market, MarketQuery, SaleResiduals, Surroundings};
 use super::sale::SaleColumns;
-use super::trees::{BoostedTrees, TrainingMatrix, TreeSettings};
+use super::trees::{BoostedTrees, TrainingMatrix, TreeSettings, Trees};
 
 /// The log-price slope over log surface when there are no trees, by class.
 const SLOPE_ALONE: [f64; 2] = [0.93, 0.65];

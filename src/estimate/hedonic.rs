@@ -7,7 +7,7 @@ use super::error::Error;
 use super::features::{self, OwnFeatures, own_features_of};
 use super::market::SaleResiduals;
 use super::sale::SaleColumns;
-use super::trees::BoostedTrees;
+use super::trees::{BoostedTrees, Trees};
 
 /// Part of the price's slope over surface that is subtracted before the trees, by class. The trees can only add to it,
 /// so they learn the rest.

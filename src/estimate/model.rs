@@ -19,7 +19,7 @@ use super::market::AsOf;
 use super::price_index::PricePaths;
 pub use super::sale::date;
 use super::sale::id_text;
-use super::trees::BoostedTrees;
+use super::trees::{BoostedTrees, Trees};
 use super::{adjustments, interval};
 
 /// Maximum comparables in a result.

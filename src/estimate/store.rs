@@ -30,7 +30,7 @@ use super::interval::Interval;
 use super::market::{Market, SaleResiduals};
 use super::model::{Error, Model, ModelMetadata};
 use super::sale::{HomeSale, SaleColumns, id_of, id_text};
-use super::trees::BoostedTrees;
+use super::trees::{BoostedTrees, Trees};
 
 /// Folder of the models in a data folder.
 pub const FOLDER: &str = "models";
@@ -43,7 +43,7 @@ const PLACE: [&str; FOLDS] = ["place-0.json", "place-1.json"];
 const RESIDUAL: &str = "gap.json";
 const WIDTH: &str = "width.json";
 /// Format version that this code writes and reads.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 5;
 /// Rows written or read per batch.
 const BATCH_ROWS: usize = 65_536;
 /// Class names in the files, by class number.

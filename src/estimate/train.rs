@@ -15,7 +15,7 @@ use super::interval::{COVERAGE, CalibrationError, Interval, SegmentFeatures, WID
 use super::market::AsOf;
 use super::model::{self, Error, Model, ModelMetadata};
 use super::sale::{HomeSale, SaleColumns};
-use super::trees::{BoostedTrees, Direction, TrainingMatrix, TreeSettings};
+use super::trees::{BoostedTrees, Direction, TrainingMatrix, TreeSettings, Trees};
 
 /// Share of the covered period whose sales calibrate the interval, with its bounds in days.
 const CALIBRATION_SHARE: f64 = 0.33;

@@ -9,7 +9,7 @@ use toise_estimate::fit::Scratch;
 use toise_estimate::home::HomeClass;
 use toise_estimate::model::Error;
 use toise_estimate::sale::{HomeSale, SaleColumns, SaleWithCommune};
-use toise_estimate::trees::{BoostedTrees, Direction, TrainingMatrix, TreeSettings};
+use toise_estimate::trees::{BoostedTrees, Direction, TrainingMatrix, TreeSettings, Trees};
 
 /// Period from which the nearest sales are taken, days.
 const RECENT_DAYS: i32 = 365;
