@@ -7,6 +7,7 @@ pub mod bounded;
 pub mod clock;
 pub mod delimiter;
 pub mod disk;
+pub mod file_lock;
 pub mod items;
 pub mod leader;
 pub mod networks;

@@ -6,7 +6,8 @@
 use std::thread;
 
 /// Applies a function to chunks of items, one chunk per core, and returns the results in order. Chunks have at least
-/// `chunk_min` items, so that few items need no further thread. The last chunk is handled on the calling thread.
+/// `chunk_min` items, so that few items need no further thread. The last chunk is handled on the calling thread, and so are
+/// others if no thread can be started.
 ///
 /// # Panics
 /// If the function panics.
@@ -25,13 +26,17 @@ pub fn map_chunks<T: Sync, R: Send>(
     thread::scope(|scope| {
         let running: Vec<_> = chunks
             .into_iter()
-            .map(|chunk| scope.spawn(move || map(chunk)))
+            .map(|chunk| {
+                let spawned = thread::Builder::new().spawn_scoped(scope, move || map(chunk));
+                spawned.map_err(|_| map(chunk))
+            })
             .collect();
         let last = map(last);
-        let mapped = running.into_iter().map(|thread| {
-            thread
+        let mapped = running.into_iter().map(|running| match running {
+            Ok(thread) => thread
                 .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(mapped) => mapped,
         });
         mapped.chain([last]).collect()
     })

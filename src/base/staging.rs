@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use crate::file_lock;
+
 /// The reason why a stage could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum StagingError {
@@ -42,7 +44,7 @@ impl StagingError {
 pub fn lock(folder: &Path, lock_file: &str, prefix: &str) -> Result<File, StagingError> {
     let path = folder.join(lock_file);
     let lock = File::create(&path).map_err(StagingError::io(&path))?;
-    match lock.try_lock() {
+    match file_lock::try_lock(&lock) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(StagingError::Busy(path)),
         Err(TryLockError::Error(error)) => return Err(StagingError::io(&path)(error)),

@@ -28,11 +28,11 @@ pub struct Estimate {
 /// How narrow the interval is, in three classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EstimateConfidence {
-    #[allow(missing_docs)]
+    /// A narrow interval.
     High,
-    #[allow(missing_docs)]
+    /// An interval of usual width.
     Medium,
-    #[allow(missing_docs)]
+    /// A wide interval, or a warning.
     Low,
 }
 

@@ -20,15 +20,15 @@ pub enum HomeClass {
 pub enum Grade {
     /// The best class.
     A,
-    #[allow(missing_docs)]
+    /// Class B.
     B,
-    #[allow(missing_docs)]
+    /// Class C.
     C,
-    #[allow(missing_docs)]
+    /// Class D.
     D,
-    #[allow(missing_docs)]
+    /// Class E.
     E,
-    #[allow(missing_docs)]
+    /// Class F.
     F,
     /// The worst class.
     G,

@@ -18,6 +18,7 @@ use super::snapshot::{self, DataFileEntry, Snapshot};
 use super::write::RunWriter;
 use super::{Error, Provenance, versions};
 use toise_base::clock::Clock;
+use toise_base::file_lock;
 
 /// Rows per batch passed to the file writer.
 const OUTPUT_ROWS: usize = 4_096;
@@ -64,7 +65,7 @@ impl LockedTable {
         fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
         let path = folder.join(LOCK_FILE);
         let lock = File::create(&path).map_err(|error| Error::io(&path, error))?;
-        match lock.try_lock() {
+        match file_lock::try_lock(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::Busy {

@@ -19,8 +19,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 use warp::filters::BoxedFilter;
-use warp::http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
-use warp::http::{HeaderMap, Method, Request, Response, StatusCode};
+use warp::http::header::{HeaderValue, WWW_AUTHENTICATE};
+use warp::http::{Method, Request, Response, StatusCode};
 use warp::{Filter, Reply};
 
 use crate::answering::Backend;
@@ -168,16 +168,14 @@ async fn receive(
     body: &mut Incoming,
     valid: &mut Option<Arc<KeyRecord>>,
 ) -> Result<Request<Full<Bytes>>, ApiError> {
+    let client = head.client(app);
     if let Some(malformed) = head.malformed {
+        admission::admit_public(app, client)?;
         return Err(malformed.into());
     }
-    let client = head.client(app);
-    let mut headers = head.headers.clone();
-    if head.method == Method::POST {
-        body::check_headers(JSON_BODY, &headers)?;
-    }
+    let key = credentials::key_text(&head.headers);
     let caller = Caller {
-        key: credentials::key_text(&headers),
+        key,
         address: client,
     };
     let rules = CallRules {
@@ -185,7 +183,14 @@ async fn receive(
         ..CallRules::KEYED
     };
     let admitted = admission::admit(app, caller, rules).await?;
-    take_bearer(&mut headers);
+    let mut headers = head.headers.clone();
+    if let Some(key) = key.and_then(|key| HeaderValue::from_bytes(key).ok()) {
+        // The tools find it there, even if it came as bearer token.
+        headers.insert(KEY_HEADER, key);
+    }
+    if head.method == Method::POST {
+        body::check_headers(JSON_BODY, &headers)?;
+    }
     let key_id = admitted.key.key_id;
     *valid = Some(Arc::clone(&admitted.key));
     let bytes = match head.method {
@@ -213,21 +218,6 @@ async fn receive(
         message.extensions_mut().insert(PeerAddress(client));
     }
     Ok(message)
-}
-
-/// Copies the token of `Authorization: Bearer` to the key header, unless that is set.
-fn take_bearer(headers: &mut HeaderMap) {
-    if headers.contains_key(KEY_HEADER) {
-        return;
-    }
-    let bearer = headers
-        .get(AUTHORIZATION)
-        .and_then(|value| value.to_str().ok()?.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .and_then(|(_, token)| HeaderValue::from_str(token.trim()).ok());
-    if let Some(key) = bearer {
-        headers.insert(KEY_HEADER, key);
-    }
 }
 
 /// Returns whether a message is a tool call that makes a request.

@@ -33,6 +33,7 @@ use super::manifest::{Content, Manifest, PublishedFile};
 use super::remote::{ReadPointer, Remote};
 use super::settings::OBJECTS_AT_ONCE;
 use super::{Error, Result};
+use toise_base::file_lock;
 use toise_lake::partial::{self, Registration};
 use toise_lake::snapshot::Snapshot;
 use toise_store::Store;
@@ -83,7 +84,7 @@ impl Replica {
         fs::create_dir_all(&objects).map_err(Error::io(&objects))?;
         let path = folder.join(LOCK_FILE);
         let lock = File::create(&path).map_err(Error::io(&path))?;
-        match lock.try_lock() {
+        match file_lock::try_lock(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Error::ReplicaRuns(path)),
             Err(TryLockError::Error(error)) => return Err(Error::io(&path)(error)),

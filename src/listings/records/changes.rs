@@ -48,18 +48,6 @@ pub struct ListingChanges {
     pub damaged: Vec<String>,
 }
 
-impl ListingChanges {
-    /// Logs the damaged records as errors.
-    pub(crate) fn log_damaged(&self, of: ListingKind) {
-        for damaged in &self.damaged {
-            tracing::error!(
-                table = of.table(),
-                "left out of searches: {damaged}; ingest its adverts again, or restore a backup"
-            );
-        }
-    }
-}
-
 impl Listings {
     /// Returns the sequence of the last change; 0 if there is none. Blocks.
     pub fn last_sequence(&self) -> Result<i64> {

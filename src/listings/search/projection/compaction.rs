@@ -75,11 +75,16 @@ pub fn compact(
     let import = lake.import(table)?;
     // Read only now: with the lock held, no other process can publish.
     let after = reaches(listings, listing, lake.snapshot(table)?.through)?;
-    let (import, compacted) = gather(listings, listing, import, after, progress)?;
-    if compacted.records > 0 {
+    let mut damaged = Vec::new();
+    let leave_out = |found: Vec<String>| {
+        damaged.extend(found);
+        Ok(())
+    };
+    let (import, records) = gather(listings, listing, import, after, leave_out, progress)?;
+    if records > 0 {
         import.publish(Vec::new(), Vec::new())?;
     }
-    Ok(compacted)
+    Ok(Compacted { records, damaged })
 }
 
 /// Rebuilds a table from the store, whatever its current contents, and returns its number of rows; `progress` is called
@@ -94,10 +99,11 @@ pub fn rebuild(
     progress: &dyn Fn(u64),
 ) -> Result<u64> {
     let import = lake.import_replacing(table_of(listing))?;
-    let (import, gathered) = gather(listings, listing, import, 0, progress)?;
-    if let Some(damaged) = gathered.damaged.into_iter().next() {
-        return Err(Error::Damaged(damaged));
-    }
+    let refuse = |damaged: Vec<String>| match damaged.into_iter().next() {
+        Some(damaged) => Err(Error::Damaged(damaged)),
+        None => Ok(()),
+    };
+    let (import, _) = gather(listings, listing, import, 0, refuse, progress)?;
     Ok(import.publish_with_progress(progress)?.total)
 }
 
@@ -154,20 +160,21 @@ fn misplaced_keys(delta: &RowDelta, changes: &ListingChanges) -> Result<Vec<Reco
 }
 
 /// Pushes the records changed after a sequence and until now into an import, and moves records of properties to the
-/// keys of their places. Returns the import with the number of records.
+/// keys of their places. Calls `on_damaged` with the damaged records of each block, which are left out unless it fails.
+/// Returns the import with the number of records.
 fn gather(
     listings: &Listings,
     listing: ListingKind,
     mut import: TableImport,
     mut after: i64,
+    mut on_damaged: impl FnMut(Vec<String>) -> Result<()>,
     progress: &dyn Fn(u64),
-) -> Result<(TableImport, Compacted)> {
+) -> Result<(TableImport, u64)> {
     let through = listings.last_sequence()?;
-    let mut compacted = Compacted::default();
+    let mut count = 0;
     while after < through {
         let mut changes = listings.changes_since(listing, after, CHANGES_MAX)?;
-        changes.log_damaged(listing);
-        compacted.damaged.append(&mut changes.damaged);
+        on_damaged(std::mem::take(&mut changes.damaged))?;
         after = changes.through;
         changes.records.retain(|change| change.sequence <= through);
         let delta = build_rows(listing, RecordKeyMode::Placed, &changes.records)?;
@@ -178,9 +185,9 @@ fn gather(
         for (id, _) in delta.gone {
             import.remove(&id.to_string());
         }
-        compacted.records += changes.records.len() as u64;
+        count += changes.records.len() as u64;
         progress(changes.records.len() as u64);
     }
     import.set_through(through);
-    Ok((import, compacted))
+    Ok((import, count))
 }

@@ -178,7 +178,12 @@ impl Memtable {
     /// A record, or the table's id indexes, cannot be read. After a failure midway the memtable is empty, and all
     /// changes since the last compaction must be applied again.
     pub fn take(&mut self, changes: &ListingChanges) -> Result<()> {
-        changes.log_damaged(self.listing);
+        for damaged in &changes.damaged {
+            tracing::error!(
+                table = self.table().name,
+                "left out of searches: {damaged}; ingest its adverts again, or restore a backup"
+            );
+        }
         let delta = build_rows(self.listing, RecordKeyMode::Kept, &changes.records)?;
         let result = self.take_rows(changes, delta);
         if result.is_err() {

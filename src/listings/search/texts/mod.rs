@@ -29,6 +29,7 @@ use crate::records::changes::{CHANGES_MAX, ListingChanges};
 pub use bulk_indexer::BulkIndexer;
 pub use index::TextIndex;
 pub use query::TextMatches;
+use toise_base::file_lock;
 use toise_contract::listings::filters::{ListingKind, ListingSearch};
 use toise_engine::cancellation::Interrupt;
 
@@ -229,7 +230,7 @@ pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Resu
     fs::create_dir_all(&folder).map_err(|error| Error::folder(&folder, error))?;
     let path = folder.join(LOCK);
     let lock = File::create(&path).map_err(|error| Error::folder(&path, error))?;
-    match lock.try_lock() {
+    match file_lock::try_lock(&lock) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(Error::Busy(path)),
         Err(TryLockError::Error(error)) => return Err(Error::folder(&path, error)),
