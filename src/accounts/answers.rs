@@ -37,6 +37,7 @@ pub fn key_answer(record: &KeyRecord, key: Option<&str>) -> Value {
         "key_id": record.key_id,
         "account_id": record.account_id,
         "kind": record.kind.as_str(),
+        "prefix": record.prefix,
         "grants": grant_names(record.grants()),
         "rate": record.allowance.rate_per_s,
         "max_concurrent_estimates": record.allowance.estimates_max,
@@ -53,7 +54,6 @@ pub fn key_answer(record: &KeyRecord, key: Option<&str>) -> Value {
             "sql_limits",
             (record.allowance.sql != SqlLimits::default()).then(|| json!(record.allowance.sql)),
         ),
-        ("prefix", record.prefix.as_deref().map(Value::from)),
         (
             "allowed_from",
             record

@@ -122,8 +122,8 @@ pub struct KeyRecord {
     pub endpoints: EndpointSet,
     /// Its limits.
     pub allowance: Allowance,
-    /// Beginning of its text, by which a person recognises it; `None` if it was created before prefixes were stored.
-    pub prefix: Option<String>,
+    /// Beginning of its text, by which a person recognises it.
+    pub prefix: String,
     /// Networks from which it may be used; `None` for any.
     pub allowed_from: Option<Networks>,
     /// Time of its last recorded use; a server records uses every half minute.

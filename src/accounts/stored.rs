@@ -49,8 +49,8 @@ pub struct StoredResponse {
     pub idempotency_key: String,
     /// Digest of the request: method, path, query and body.
     pub request_digest: [u8; 32],
-    /// Identifier of the call that was executed; `None` if an earlier version stored it.
-    pub request_id: Option<Uuid>,
+    /// Identifier of the call that was executed.
+    pub request_id: Uuid,
     /// Whether the call only reads, so that it can be executed again when the body is not kept.
     pub is_repeatable: bool,
     /// HTTP status.
@@ -178,7 +178,7 @@ pub(crate) fn insert(
             account,
             &answer.idempotency_key,
             answer.request_digest.as_slice(),
-            answer.request_id.map(Uuid::into_bytes),
+            answer.request_id.into_bytes(),
             answer.status,
             &answer.content_type,
             answer.is_repeatable,
@@ -262,11 +262,10 @@ pub(crate) fn find(
                 let bytes = usize::try_from(row.get::<_, i64>(3)?).unwrap_or(0);
                 let body = packed.map(|packed| zstd::bulk::decompress(&packed, bytes));
                 let body = body.transpose().map_err(|error| conversion(error.into()))?;
-                let request_id: Option<[u8; 16]> = row.get(7)?;
                 Ok(StoredResponse {
                     idempotency_key: idempotency_key.to_owned(),
                     request_digest: row.get(0)?,
-                    request_id: request_id.map(Uuid::from_bytes),
+                    request_id: Uuid::from_bytes(row.get(7)?),
                     is_repeatable: row.get(8)?,
                     status: row.get(1)?,
                     content_type: row.get(2)?,

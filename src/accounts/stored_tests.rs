@@ -39,7 +39,7 @@ fn answer(key: &str, kind: Kind, body: Vec<u8>) -> StoredResponse {
     StoredResponse {
         idempotency_key: key.into(),
         request_digest: [7; 32],
-        request_id: Some(Uuid::now_v7()),
+        request_id: Uuid::now_v7(),
         is_repeatable: kind == Kind::Reads,
         status: 200,
         content_type: "application/json".into(),

@@ -81,6 +81,6 @@ mod tests {
         let record = keys::get(&store, &new.key).unwrap();
         assert_eq!(record.last_used_at, Some(clock.now()));
         assert_eq!(changes().unwrap(), before);
-        assert!(new.key.starts_with(record.prefix.as_deref().unwrap()));
+        assert!(new.key.starts_with(&record.prefix));
     }
 }

@@ -475,7 +475,7 @@ fn print_table(records: &[KeyRecord], clock: &Clock) {
         let quota = record.allowance.monthly_quota;
         table.add_row([
             record.key_id.to_string(),
-            record.prefix.clone().unwrap_or_default(),
+            record.prefix.clone(),
             record.account.clone(),
             record.name.clone().unwrap_or_default(),
             record.kind.as_str().to_owned(),

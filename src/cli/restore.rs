@@ -35,8 +35,7 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
     let bar = Progress::new(common.json).bytes("restoring", Some(0));
     let restored = StagedRestore::prepare(&arguments.from, &common.data, &bar)?;
     if restored.folder().join("lake").exists() {
-        // Opening the lake moves the tables of an earlier version's backup to their current folders, and creates the
-        // shared folders.
+        // Opening the lake creates the shared folders.
         Lake::open_existing(&restored.folder())?;
     }
     open_tables(&restored.folder())?;

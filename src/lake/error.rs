@@ -65,17 +65,6 @@ pub enum Error {
         /// The versions that are kept, separated by commas.
         known: String,
     },
-    /// An earlier version of toise wrote a table after a later one did.
-    #[error(
-        "{former}: written by an earlier version of toise although {own} has the table; delete the one that you do not \
-         need"
-    )]
-    TwoLayouts {
-        /// Folder in the former layout.
-        former: String,
-        /// The table's own folder.
-        own: String,
-    },
     /// Arrow refused an operation.
     #[error("columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),

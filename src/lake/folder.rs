@@ -21,8 +21,7 @@ pub struct Lake {
 }
 
 impl Lake {
-    /// Opens the lake under a data folder (`<data>/lake`) and creates the folder if it does not exist. Moves tables
-    /// that an earlier version of toise wrote to their current folders.
+    /// Opens the lake under a data folder (`<data>/lake`) and creates the folder if it does not exist.
     pub fn open(data: &Path) -> Result<Self, Error> {
         Self::open_with_clock(data, Clock::system())
     }
@@ -31,19 +30,18 @@ impl Lake {
     pub fn open_with_clock(data: &Path, clock: Clock) -> Result<Self, Error> {
         let root = data.join(ROOT);
         fs::create_dir_all(&root).map_err(|source| Error::io(&root, source))?;
-        layout::settle(&root)?;
+        layout::refresh_shared_folders(&root)?;
         Ok(Self::at(root, clock))
     }
 
     /// Opens the lake under a data folder like [`Lake::open`], but fails if it does not exist.
     pub fn open_existing(data: &Path) -> Result<Self, Error> {
         let lake = Self::open_without_changes(data)?;
-        layout::settle(&lake.root)?;
+        layout::refresh_shared_folders(&lake.root)?;
         Ok(lake)
     }
 
-    /// Opens the existing lake under a data folder without creating or moving anything. A table that an earlier version
-    /// of toise wrote is empty in it.
+    /// Opens the existing lake under a data folder without creating or rebuilding anything.
     pub fn open_without_changes(data: &Path) -> Result<Self, Error> {
         let root = data.join(ROOT);
         fs::metadata(&root).map_err(|source| Error::io(&root, source))?;

@@ -18,7 +18,6 @@ use super::digests::Digests;
 use super::manifest::{Content, PublishedBlock, PublishedFile};
 use super::{Error, Result};
 use toise_base::staging;
-use toise_lake::Lake;
 use toise_lake::checksums::{DataFileChecksums, SpanChecksums};
 use toise_lake::snapshot::{self, DataFileEntry, Snapshot};
 use toise_store::Store;
@@ -84,10 +83,6 @@ impl Capture {
             return Err(Error::NoData(data.to_owned()));
         }
         let lock = staging::lock(data, LOCK_FILE, STAGE_PREFIX)?;
-        if data.join(LAKE).exists() {
-            // Moves tables of an earlier version to the folders that the capture reads.
-            Lake::open_existing(data)?;
-        }
         let stage = staging::private_folder(STAGE_PREFIX, data)?;
         let root = stage.path();
         let parts = link_tables(data, root)?;

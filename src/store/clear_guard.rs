@@ -1,10 +1,10 @@
 //! Triggers that refuse unencrypted secrets in a file whose secrets are sealed, whichever process writes. A process
-//! that opened the file before it had a master key, or one of an earlier version, continues without the key.
+//! that opened the file before it had a master key continues without the key.
 //!
 //! The triggers are in the schema, so they apply in the transaction of each write and cost it a comparison of seven
 //! bytes.
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::Transaction;
 
 /// Beginning of the names of triggers.
 const TRIGGER: &str = "refuses_clear_";
@@ -31,19 +31,6 @@ impl SecretColumn {
             "{row}{column} IS NOT NULL AND substr(CAST({row}{column} AS BLOB), 1, 7) NOT IN {SEALED}"
         )
     }
-}
-
-/// Returns whether the triggers of these columns exist.
-///
-/// # Errors
-/// The connection fails.
-pub(super) fn is_installed(
-    connection: &Connection,
-    columns: &[SecretColumn],
-) -> rusqlite::Result<bool> {
-    let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND substr(name, 1, length(?1)) = ?1";
-    let found: i64 = connection.query_row(sql, [TRIGGER], |row| row.get(0))?;
-    Ok(found == 2 * columns.len() as i64)
 }
 
 /// Creates the triggers of these columns.

@@ -15,10 +15,8 @@ use zstd::dict::{DecoderDictionary, EncoderDictionary};
 const DICTIONARY: &[u8] = include_bytes!("../../data/listing_dictionary_1.txt");
 /// zstd level: higher levels save little on texts this short.
 const LEVEL: i32 = 1;
-/// First byte of a document compressed with the dictionary and without a checksum, as the first versions wrote it.
-const WITHOUT_CHECKSUM: u8 = 1;
-/// First byte of a document compressed with the dictionary.
-const WITH_CHECKSUM: u8 = 2;
+/// First byte of a document: its format.
+const FORMAT: u8 = 2;
 /// Bytes of the format and of the length of the text.
 const LENGTH_END: usize = 5;
 /// Bytes before the compressed text: the format, the length, the checksum of everything else.
@@ -86,57 +84,37 @@ pub fn compress(text: &[u8]) -> Result<Vec<u8>, Error> {
 fn assembled(length: u32, compressed: &[u8]) -> Vec<u8> {
     let length = length.to_le_bytes();
     let mut document = Vec::with_capacity(HEAD_BYTES + compressed.len());
-    document.push(WITH_CHECKSUM);
+    document.push(FORMAT);
     document.extend_from_slice(&length);
     document.extend_from_slice(&checksum([&length, compressed]));
     document.extend_from_slice(compressed);
     document
 }
 
-/// Returns the document with a checksum; unchanged if it has one or cannot be read.
-pub(super) fn with_checksum(document: &[u8]) -> Vec<u8> {
-    let parts = match document.first() {
-        Some(&WITHOUT_CHECKSUM) if decode(document).is_ok() => split(document).ok(),
-        _ => None,
-    };
-    parts.map_or_else(
-        || document.to_vec(),
-        |(length, compressed)| assembled(length, compressed),
-    )
-}
-
-/// Verifies a document against its checksum; a document without one is decompressed. Costs a digest of its bytes.
+/// Verifies a document against its checksum. Costs a digest of its bytes.
 pub fn verify(document: &[u8]) -> Result<(), Error> {
-    match document.first() {
-        Some(&WITH_CHECKSUM) => split(document).map(drop),
-        _ => decode(document).map(drop),
-    }
+    split(document).map(drop)
 }
 
 /// Returns the length of the text and the compressed text of a document, verified against its checksum.
 fn split(document: &[u8]) -> Result<(u32, &[u8]), Error> {
     let damaged = |what: &str| Error::Damaged(what.to_owned());
+    let truncated = || damaged("truncated");
     let (head, rest) = document
-        .split_at_checked(LENGTH_END)
-        .ok_or_else(|| damaged("truncated"))?;
-    let (format, length) = (head[0], [head[1], head[2], head[3], head[4]]);
-    let compressed = match format {
-        WITHOUT_CHECKSUM => rest,
-        WITH_CHECKSUM => {
-            let (expected, compressed) = rest
-                .split_at_checked(CHECKSUM_BYTES)
-                .ok_or_else(|| damaged("truncated"))?;
-            if checksum([&length, compressed]) != expected {
-                return Err(damaged("its checksum does not match"));
-            }
-            compressed
-        }
-        _ => {
-            return Err(damaged(
-                "unknown format; a newer version may have written it",
-            ));
-        }
-    };
+        .split_first_chunk::<LENGTH_END>()
+        .ok_or_else(truncated)?;
+    let [format, length @ ..] = *head;
+    if format != FORMAT {
+        return Err(damaged(
+            "unknown format; a newer version may have written it",
+        ));
+    }
+    let (expected, compressed) = rest
+        .split_at_checked(CHECKSUM_BYTES)
+        .ok_or_else(truncated)?;
+    if checksum([&length, compressed]) != expected {
+        return Err(damaged("its checksum does not match"));
+    }
     Ok((u32::from_le_bytes(length), compressed))
 }
 
@@ -225,20 +203,5 @@ mod tests {
             assert!(matches!(decode(&flipped), Err(Error::Damaged(_))), "{bit}");
             assert!(verify(&flipped).is_err(), "{bit}");
         }
-    }
-
-    #[test]
-    fn a_document_of_the_first_versions_is_read_and_gets_a_checksum() {
-        let record = json!({"title": "T3"});
-        let new = encode(&record).unwrap();
-        let mut old = vec![WITHOUT_CHECKSUM];
-        old.extend_from_slice(&new[1..LENGTH_END]);
-        old.extend_from_slice(&new[HEAD_BYTES..]);
-        let text = decode(&old).unwrap();
-        assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), record);
-        verify(&old).unwrap();
-        assert_eq!(with_checksum(&old), new);
-        assert_eq!(with_checksum(&new), new);
-        assert_eq!(with_checksum(b"damaged"), b"damaged");
     }
 }

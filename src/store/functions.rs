@@ -1,19 +1,14 @@
-//! SQL functions that migrations call to add checksums to rows that were stored without.
+//! An SQL function for statements that change a stored response together with its checksum.
 
 use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 
 use super::checksum::of_answer;
-use super::document;
 
-/// Registers the functions that migrations call: `document_with_checksum(document)` and
-/// `answer_checksum(request_digest, status, content_type, bytes, body)`.
+/// Registers `answer_checksum(request_digest, status, content_type, bytes, body)`.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    connection.create_scalar_function("document_with_checksum", 1, flags, |context| {
-        Ok(document::with_checksum(blob(context, 0)?))
-    })?;
     connection.create_scalar_function("answer_checksum", 5, flags, |context| {
         let content_type: String = context.get(2)?;
         let (digest, body) = (blob(context, 0)?, blob(context, 4)?);

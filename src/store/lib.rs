@@ -99,9 +99,6 @@ impl Store {
         }
         let sealing = Arc::clone(store.0.paths().sealing());
         master_key::unlock(&mut store.1, &sealing, keys)?;
-        if sealing.get().is_some() {
-            sealed_store::seal_rest(&mut store.1)?;
-        }
         store
             .1
             .pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;

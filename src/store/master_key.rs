@@ -120,7 +120,7 @@ fn text_from_environment(name: &str) -> Result<Option<(Zeroizing<String>, String
 fn key_of(text: &str, place: &str) -> Result<SealingKey> {
     let bytes = from_hex(text.trim()).map(Zeroizing::new);
     let bytes = bytes.filter(|bytes| bytes.len() == KEY_BYTES);
-    let key = bytes.and_then(|bytes| SealingKey::derived(PURPOSE, &[&bytes]));
+    let key = bytes.map(|bytes| SealingKey::derived(PURPOSE, &[&bytes]));
     let rule = "must be 64 hexadecimal digits, as from `openssl rand -hex 32`";
     key.ok_or_else(|| unusable(format!("{place}: {rule}")))
 }
@@ -156,7 +156,7 @@ pub(super) fn make_data_key(
         return Ok(());
     };
     let data_key: Zeroizing<[u8; KEY_BYTES]> = Zeroizing::new(rand::random());
-    let _ = shared.set(SealingKey::new(&data_key).ok_or_else(damaged)?);
+    let _ = shared.set(SealingKey::new(&data_key));
     wrap(transaction, current, &data_key)
 }
 
@@ -208,7 +208,7 @@ pub(super) fn unlock(
     let data_key = Zeroizing::new(data_key);
     let bytes: &[u8; KEY_BYTES] = data_key.as_slice().try_into().map_err(|_| damaged())?;
     // It may already be set, to the same key.
-    let _ = shared.set(SealingKey::new(bytes).ok_or_else(damaged)?);
+    let _ = shared.set(SealingKey::new(bytes));
     if is_former {
         // A wrapped key that is replaced must not stay readable in free space.
         transaction.pragma_update(None, "secure_delete", true)?;

@@ -10,30 +10,10 @@ use super::row_digests;
 pub(super) type Steps<'s> = [&'s str];
 
 /// Migrations of the store.
-pub(super) const STORE: [&str; 12] = [
-    include_str!("migrations/store_0001.sql"),
-    include_str!("migrations/store_0002.sql"),
-    include_str!("migrations/store_0003.sql"),
-    include_str!("migrations/store_0004.sql"),
-    include_str!("migrations/store_0005.sql"),
-    include_str!("migrations/store_0006.sql"),
-    include_str!("migrations/store_0007_checksums.sql"),
-    include_str!("migrations/store_0008_keys_audit_sealing.sql"),
-    include_str!("migrations/store_0009_shares_and_waits.sql"),
-    include_str!("migrations/store_0010_row_digests.sql"),
-    include_str!("migrations/store_0011_likely_pairs.sql"),
-    include_str!("migrations/store_0012_marks_and_portals.sql"),
-];
+pub(super) const STORE: [&str; 1] = [include_str!("migrations/store_0001.sql")];
 
 /// Migrations of the ledger.
-pub(super) const LEDGER: [&str; 6] = [
-    include_str!("migrations/ledger_0001.sql"),
-    include_str!("migrations/ledger_0002.sql"),
-    include_str!("migrations/ledger_0003.sql"),
-    include_str!("migrations/ledger_0004_checksums.sql"),
-    include_str!("migrations/ledger_0005_references.sql"),
-    include_str!("migrations/ledger_0006_row_digests.sql"),
-];
+pub(super) const LEDGER: [&str; 1] = [include_str!("migrations/ledger_0001.sql")];
 
 /// Applies the missing steps, all or none; safe if several processes open a new file at once. Foreign keys are
 /// enforced again afterwards but not during the steps, because a step may rebuild a table.
@@ -77,6 +57,12 @@ mod tests {
         DROP TABLE properties;
         ALTER TABLE rebuilt RENAME TO properties;";
 
+    fn in_memory() -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        row_digests::register(&connection).unwrap();
+        connection
+    }
+
     fn version(connection: &Connection) -> i64 {
         let read = connection.query_row("PRAGMA user_version", [], |row| row.get(0));
         read.unwrap()
@@ -85,7 +71,7 @@ mod tests {
     #[test]
     fn a_store_of_the_previous_version_is_migrated_with_all_its_data() {
         let next = [STORE[0], NEXT];
-        let mut connection = Connection::open_in_memory().unwrap();
+        let mut connection = in_memory();
         apply(&mut connection, &STORE[..1]).unwrap();
         connection
             .execute_batch(
@@ -114,52 +100,8 @@ mod tests {
     }
 
     #[test]
-    fn stored_rows_get_checksums() {
-        let old = |text: &[u8]| {
-            let new = crate::document::compress(text).unwrap();
-            [&[1], &new[1..5], &new[13..]].concat()
-        };
-        let mut connection = Connection::open_in_memory().unwrap();
-        crate::functions::register(&connection).unwrap();
-        apply(&mut connection, &STORE[..4]).unwrap();
-        let insert = "INSERT INTO records VALUES (?1, ?2)";
-        connection.execute(insert, (1, old(b"{}"))).unwrap();
-        connection.execute(insert, (2, b"damaged")).unwrap();
-        apply(&mut connection, &STORE).unwrap();
-        let document = |record: i64| -> Vec<u8> {
-            let sql = "SELECT document FROM records WHERE record = ?1";
-            let read = connection.query_row(sql, [record], |row| row.get(0));
-            read.unwrap()
-        };
-        assert_eq!(document(1), crate::document::compress(b"{}").unwrap());
-        assert_eq!(document(2), b"damaged");
-
-        let mut ledger = Connection::open_in_memory().unwrap();
-        crate::functions::register(&ledger).unwrap();
-        row_digests::register(&ledger).unwrap();
-        apply(&mut ledger, &LEDGER[..2]).unwrap();
-        let insert = "INSERT INTO stored_answers VALUES (x'01', 'k', x'02', 200, 'text/plain', 3, x'616263', 5)";
-        ledger.execute(insert, []).unwrap();
-        apply(&mut ledger, &LEDGER).unwrap();
-        let sql = "SELECT request_digest, status, content_type, bytes, body, checksum FROM stored_answers";
-        let is_intact = ledger.query_row(sql, [], crate::is_intact_answer);
-        assert!(is_intact.unwrap());
-        let held = || -> (i64, i64) {
-            let sql = "SELECT answers, bytes FROM stored_answer_totals WHERE account_id = x'01'";
-            let read = ledger.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
-            read.unwrap()
-        };
-        assert_eq!(held(), (1, 3));
-        let sql = "UPDATE stored_answers SET body = NULL";
-        ledger.execute(sql, []).unwrap();
-        assert_eq!(held(), (1, 0));
-        ledger.execute("DELETE FROM stored_answers", []).unwrap();
-        assert_eq!(held(), (0, 0));
-    }
-
-    #[test]
     fn a_failed_step_leaves_the_previous_version_intact() {
-        let mut connection = Connection::open_in_memory().unwrap();
+        let mut connection = in_memory();
         apply(&mut connection, &STORE[..1]).unwrap();
         let broken = format!("{NEXT} INSERT INTO nowhere VALUES (1);");
         apply(&mut connection, &[STORE[0], &broken]).unwrap_err();
@@ -171,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_store_of_a_newer_version_is_rejected_and_not_changed() {
-        let mut connection = Connection::open_in_memory().unwrap();
+        let mut connection = in_memory();
         apply(&mut connection, &[STORE[0], NEXT]).unwrap();
         let refused = apply(&mut connection, &STORE[..1]);
         assert!(

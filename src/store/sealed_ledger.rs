@@ -1,9 +1,9 @@
 //! Seals the responses that a ledger stored before there was a master key, and overwrites the traces of deleted ones.
 //!
 //! Called each time a ledger is opened with a key, and does its work once: a row of `answers_sealed` says that it is
-//! done, and triggers refuse further unencrypted responses ([`super::clear_guard`]). A ledger of an earlier version,
-//! without the triggers, is examined once more. If a process is killed during the work, the next one does it. The file
-//! is rewritten, which takes a few seconds per gigabyte and as much free disk space as the file.
+//! done, and triggers refuse further unencrypted responses ([`super::clear_guard`]). If a process is killed during the
+//! work, the next one does it. The file is rewritten, which takes a few seconds per gigabyte and as much free disk space
+//! as the file.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -25,8 +25,7 @@ const COLUMNS: [SecretColumn; 1] = [BODY];
 /// The ledger cannot be written, or another process has it open.
 pub(super) fn seal(connection: &mut Connection) -> Result<()> {
     let is_done = "SELECT EXISTS (SELECT 1 FROM answers_sealed)";
-    let is_done = |connection: &Connection| connection.query_row(is_done, [], |row| row.get(0));
-    if is_done(connection)? && clear_guard::is_installed(connection, &COLUMNS)? {
+    if connection.query_row(is_done, [], |row| row.get(0))? {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -41,14 +40,7 @@ pub(super) fn seal(connection: &mut Connection) -> Result<()> {
         seal_row(&transaction, *row)?;
     }
     clear_guard::install(&transaction, &COLUMNS)?;
-    let nothing_shows = rows.is_empty() && is_done(&transaction)?;
-    if !nothing_shows {
-        transaction.execute("DELETE FROM answers_sealed", [])?;
-    }
     transaction.commit()?;
-    if nothing_shows {
-        return Ok(());
-    }
     // Free pages, and free space in other pages, still contain deleted responses; the log contains replaced ones.
     connection.execute_batch("VACUUM")?;
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -91,7 +83,7 @@ mod tests {
 
     fn put(store: &Store, key: &'static str, body: &'static [u8]) {
         let change = move |transaction: &rusqlite::Transaction<'_>| {
-            let sql = "INSERT INTO stored_answers VALUES (x'01', ?1, x'02', NULL, 200, 'text/plain', 1, 3, ?2, 5,
+            let sql = "INSERT INTO stored_answers VALUES (x'01', ?1, x'02', x'03', 200, 'text/plain', 1, 3, ?2, 5,
                          answer_checksum(x'02', 200, 'text/plain', 3, ?2))";
             transaction.execute(sql, (key, body))
         };

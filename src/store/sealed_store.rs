@@ -1,9 +1,8 @@
-//! Seals the secrets that a store holds in clear: all of them when it is first opened with a master key, and later
-//! those that a process without the key wrote while others had the key, as earlier versions allowed.
+//! Seals the secrets of a store when it is first opened with a master key.
 //!
-//! The first time, no other process may have the store open: a process that opened it before has no master key and
-//! would continue to write secrets in clear. From then on triggers refuse such writes ([`super::clear_guard`]). The
-//! ledger is sealed in [`super::sealed_ledger`].
+//! No other process may have the store open: a process that opened it before has no master key and would continue to
+//! write secrets in clear. From then on triggers refuse such writes ([`super::clear_guard`]). The ledger is sealed in
+//! [`super::sealed_ledger`].
 
 use std::fs::File;
 use std::path::Path;
@@ -102,71 +101,25 @@ fn encrypt_alone(
     keys: &MasterKeys,
 ) -> Result<()> {
     in_transaction(connection, |transaction| {
-        // A process of an earlier version, which does not take this lock, may have created one.
-        if !master_key::is_first(transaction, keys)? {
-            return Ok(());
-        }
         master_key::make_data_key(transaction, sealing, keys)?;
-        seal(transaction)?;
-        Ok(())
+        seal(transaction)
     })?;
     // Free pages, and free space in other pages, still contain old secrets.
     connection.execute_batch("VACUUM")?;
     Ok(())
 }
 
-/// Seals unencrypted secrets in a store whose data key the connection has, and creates the triggers if they are
-/// missing.
-///
-/// # Errors
-/// The store cannot be written.
-pub(super) fn seal_rest(connection: &mut Connection) -> Result<()> {
-    if clear_guard::is_installed(connection, &COLUMNS)? && !holds_clear(connection)? {
-        return Ok(());
-    }
-    let sealed = in_transaction(connection, seal)?;
-    if sealed == 0 {
-        return Ok(());
-    }
-    connection.execute_batch("VACUUM")?;
-    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-    if connection.query_row(sql, [], |row| row.get(0))? {
-        tracing::warn!(
-            "another process is reading the store and keeps its log, which contains secrets that were stored \
-             unencrypted; the log is deleted when the last process ends"
-        );
-    }
-    tracing::warn!(
-        secrets = sealed,
-        "secrets that a process without the master key had stored unencrypted are encrypted now; replace them if the \
-         folder or a backup may have been read"
-    );
-    Ok(())
-}
-
-fn holds_clear(connection: &Connection) -> rusqlite::Result<bool> {
-    for secret in COLUMNS {
-        let (table, is_clear) = (secret.table, secret.is_clear(""));
-        let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {is_clear})");
-        if connection.query_row(&sql, [], |row| row.get(0))? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Seals unencrypted secrets and creates the triggers that refuse more of them. Returns the number of secrets sealed.
-fn seal(transaction: &Transaction<'_>) -> Result<usize> {
-    let mut sealed = 0;
+/// Seals unencrypted secrets and creates the triggers that refuse more of them.
+fn seal(transaction: &Transaction<'_>) -> Result<()> {
     for secret in COLUMNS {
         let SecretColumn { table, column } = secret;
         let (place, is_clear) = (place(table), secret.is_clear(""));
         let sql =
             format!("UPDATE {table} SET {column} = conceal({column}, {place}) WHERE {is_clear}");
-        sealed += transaction.execute(&sql, [])?;
+        transaction.execute(&sql, [])?;
     }
     clear_guard::install(transaction, &COLUMNS)?;
-    Ok(sealed)
+    Ok(())
 }
 
 /// Changes secrets in a transaction that overwrites the replaced values, so that they do not stay readable in free
@@ -204,7 +157,7 @@ mod tests {
     const SIGNING_SECRET: &str = "INSERT INTO signing_secrets (account_id, value)
                                   VALUES ('a', conceal(CAST('signs_deliveries' AS BLOB), 'signing_secrets a'))";
     const ANSWER: &str =
-        "INSERT INTO stored_answers VALUES (x'01', 'k', x'02', NULL, 200, 'text/plain', 1, 3,
+        "INSERT INTO stored_answers VALUES (x'01', 'k', x'02', x'03', 200, 'text/plain', 1, 3,
                             CAST('a stored answer' AS BLOB), 5, x'00')";
     const SECRETS: [&str; 3] = ["whk_of_an_account", "signs_deliveries", "a stored answer"];
 
@@ -294,49 +247,5 @@ mod tests {
             refused.contains("does not have the master key"),
             "{refused}"
         );
-    }
-
-    #[test]
-    fn secrets_that_were_written_in_clear_beside_sealed_ones_are_sealed() {
-        let folder = tempfile::tempdir().unwrap();
-        let data = folder.path();
-        let first = MasterKeys::of(FIRST, None).unwrap();
-        drop(open(data, &first).unwrap());
-        // As a process of an earlier version wrote them, without the key.
-        let drop_guards = |transaction: &Transaction<'_>| {
-            let sql =
-                "SELECT coalesce(group_concat('DROP TRIGGER ' || name, ';'), '') FROM sqlite_schema
-                       WHERE type = 'trigger' AND name LIKE 'refuses_clear_%'";
-            let drops: String = transaction.query_row(sql, [], |row| row.get(0))?;
-            transaction.execute_batch(&drops)
-        };
-        let store = open(data, &first).unwrap();
-        store.write(drop_guards).unwrap();
-        store.ledger().write(drop_guards).unwrap();
-        let plain = |transaction: &Transaction<'_>| {
-            transaction.execute_batch(ACCOUNT)?;
-            transaction.execute_batch(&WEBHOOK_KEY.replace("conceal(", "iif(1, "))?;
-            transaction.execute_batch(&SIGNING_SECRET.replace("conceal(", "iif(1, "))
-        };
-        store.write(plain).unwrap();
-        let answer = |transaction: &Transaction<'_>| transaction.execute(ANSWER, []);
-        store.ledger().write(answer).unwrap();
-        drop(store);
-        for secret in SECRETS {
-            assert!(files_show(data, secret.as_bytes()), "{secret}");
-        }
-        let store = open(data, &first).unwrap();
-        let sql = "SELECT reveal(value, 'webhook_keys a') FROM webhook_keys";
-        let read =
-            store.read(|connection| connection.query_row(sql, [], |row| row.get::<_, String>(0)));
-        assert_eq!(read.unwrap(), SECRETS[0].to_owned());
-        let refused = store.ledger().write(|transaction| {
-            transaction.execute_batch("UPDATE stored_answers SET body = CAST('in clear' AS BLOB)")
-        });
-        refused.unwrap_err();
-        drop(store);
-        for secret in SECRETS {
-            assert!(!files_show(data, secret.as_bytes()), "{secret}");
-        }
     }
 }

@@ -3,7 +3,6 @@
 //! Each text is sealed with its own AES-256-GCM key, derived by HKDF-SHA256 from the sealing key and 256 random bits
 //! that are stored with the text. So no nonce repeats, however many texts a key seals. The context, such as the name of
 //! the table and the identifier of the row, is authenticated with the text: a ciphertext that is moved elsewhere cannot
-//! be opened. Texts of the former format, sealed with the sealing key itself and a random nonce of 96 bits, can still
 //! be opened.
 
 use std::fmt;
@@ -11,10 +10,8 @@ use std::fmt;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, Prk, Salt};
 
-/// First byte of a text sealed with its own key: the format.
+/// First byte of a sealed text: the format.
 const FORMAT: u8 = 2;
-/// First byte of a text sealed with the sealing key itself.
-const FORMER_FORMAT: u8 = 1;
 /// Length of a key, bytes.
 pub const KEY_BYTES: usize = 32;
 /// Length of the random salt from which the key of a text is derived, bytes.
@@ -34,8 +31,6 @@ pub struct Unopened;
 pub struct SealingKey {
     /// Derives the keys of texts.
     texts: Prk,
-    /// Opens texts of the former format.
-    former: LessSafeKey,
 }
 
 impl fmt::Debug for SealingKey {
@@ -45,17 +40,15 @@ impl fmt::Debug for SealingKey {
 }
 
 impl SealingKey {
-    /// Creates a key from random bytes; `None` if the length is wrong, which the type of `bytes` rules out.
-    pub fn new(bytes: &[u8; KEY_BYTES]) -> Option<Self> {
-        let former = UnboundKey::new(&AES_256_GCM, bytes).ok()?;
-        Some(Self {
+    /// Creates a key from random bytes.
+    pub fn new(bytes: &[u8; KEY_BYTES]) -> Self {
+        Self {
             texts: Salt::new(HKDF_SHA256, TEXT_KEYS).extract(bytes),
-            former: LessSafeKey::new(former),
-        })
+        }
     }
 
     /// Derives a key for one purpose from secret parts of at least 256 random bits.
-    pub fn derived(purpose: &str, parts: &[&[u8]]) -> Option<Self> {
+    pub fn derived(purpose: &str, parts: &[&[u8]]) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key(purpose);
         for part in parts {
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -87,17 +80,17 @@ impl SealingKey {
     /// Another key or context sealed it, or it is damaged.
     pub fn open(&self, sealed: &[u8], context: &[u8]) -> Result<Vec<u8>, Unopened> {
         let (format, rest) = sealed.split_first().ok_or(Unopened)?;
-        match *format {
-            FORMAT => {
-                let (salt, rest) = rest.split_first_chunk().ok_or(Unopened)?;
-                opened(&self.key_of_text(salt)?, ONLY_NONCE, rest, context)
-            }
-            FORMER_FORMAT => {
-                let (nonce, rest) = rest.split_first_chunk().ok_or(Unopened)?;
-                opened(&self.former, *nonce, rest, context)
-            }
-            _ => Err(Unopened),
+        if *format != FORMAT {
+            return Err(Unopened);
         }
+        let (salt, rest) = rest.split_first_chunk().ok_or(Unopened)?;
+        let mut text = rest.to_vec();
+        let nonce = Nonce::assume_unique_for_key(ONLY_NONCE);
+        let key = self.key_of_text(salt)?;
+        let opened = key.open_in_place(nonce, Aad::from(context), &mut text);
+        let length = opened.map_err(|_| Unopened)?.len();
+        text.truncate(length);
+        Ok(text)
     }
 
     fn key_of_text(&self, salt: &[u8; SALT_BYTES]) -> Result<LessSafeKey, Unopened> {
@@ -108,28 +101,14 @@ impl SealingKey {
     }
 }
 
-fn opened(
-    key: &LessSafeKey,
-    nonce: [u8; NONCE_LEN],
-    sealed: &[u8],
-    context: &[u8],
-) -> Result<Vec<u8>, Unopened> {
-    let mut text = sealed.to_vec();
-    let nonce = Nonce::assume_unique_for_key(nonce);
-    let opened = key.open_in_place(nonce, Aad::from(context), &mut text);
-    let length = opened.map_err(|_| Unopened)?.len();
-    text.truncate(length);
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_sealed_text_opens_with_its_key_in_its_place_and_nowhere_else() {
-        let key = SealingKey::new(&[7; KEY_BYTES]).unwrap();
-        let other = SealingKey::derived("test", &[b"ab", b"c"]).unwrap();
+        let key = SealingKey::new(&[7; KEY_BYTES]);
+        let other = SealingKey::derived("test", &[b"ab", b"c"]);
         let sealed = key.seal(b"whsec_secret", b"account 1").unwrap();
         assert!(!sealed.windows(6).any(|part| part == b"secret"));
         assert_eq!(key.open(&sealed, b"account 1").unwrap(), b"whsec_secret");
@@ -146,32 +125,18 @@ mod tests {
 
     #[test]
     fn parts_of_a_derived_key_are_separated() {
-        let seals = |parts: &[&[u8]]| SealingKey::derived("test", parts).unwrap();
+        let seals = |parts: &[&[u8]]| SealingKey::derived("test", parts);
         let sealed = seals(&[b"a", b"bc"]).seal(b"x", b"").unwrap();
         assert!(seals(&[b"ab", b"c"]).open(&sealed, b"").is_err());
         assert!(seals(&[b"a", b"bc"]).open(&sealed, b"").is_ok());
     }
 
     #[test]
-    fn each_text_has_a_key_of_its_own_and_texts_of_the_former_format_open() {
-        let key = SealingKey::new(&[7; KEY_BYTES]).unwrap();
+    fn each_text_has_a_key_of_its_own() {
+        let key = SealingKey::new(&[7; KEY_BYTES]);
         let seals = [(); 2].map(|()| key.seal(b"same", b"place").unwrap());
         assert_ne!(seals[0][..=SALT_BYTES], seals[1][..=SALT_BYTES]);
         let mixed = [&seals[0][..=SALT_BYTES], &seals[1][1 + SALT_BYTES..]].concat();
         assert_eq!(key.open(&mixed, b"place"), Err(Unopened));
-        // As version 1 of the format sealed b"whsec_secret" for b"account 1".
-        let nonce = [9; NONCE_LEN];
-        let mut former = b"whsec_secret".to_vec();
-        let unbound = UnboundKey::new(&AES_256_GCM, &[7; KEY_BYTES]).unwrap();
-        LessSafeKey::new(unbound)
-            .seal_in_place_append_tag(
-                Nonce::assume_unique_for_key(nonce),
-                Aad::from(b"account 1"),
-                &mut former,
-            )
-            .unwrap();
-        let former = [&[FORMER_FORMAT], &nonce[..], &former].concat();
-        assert_eq!(key.open(&former, b"account 1").unwrap(), b"whsec_secret");
-        assert_eq!(key.open(&former, b"account 2"), Err(Unopened));
     }
 }

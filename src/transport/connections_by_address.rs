@@ -1,22 +1,48 @@
-//! Counts the open connections of each client address, so that one client cannot take all of them.
+//! Limits the open connections and the running requests of each client address, so that one client cannot take all of
+//! them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::client_address::rate_key;
 
+/// Maximum requests of an address that run at the same time; further ones wait for their turn. A client that fills
+/// hundreds of HTTP/2 connections then delays others by the time of this many requests.
+const REQUESTS_MAX: usize = 256;
+
 /// Open connections by address. Cheap to clone. It has at most one entry per open connection.
 #[derive(Clone, Debug, Default)]
-pub struct ConnectionsByAddress(Arc<Mutex<HashMap<IpAddr, usize>>>);
+pub struct ConnectionsByAddress(Arc<Mutex<HashMap<IpAddr, AddressState>>>);
+
+#[derive(Debug)]
+struct AddressState {
+    connections: usize,
+    requests: Arc<Semaphore>,
+}
 
 /// An open connection of an address; it is counted until it is dropped.
 #[derive(Debug)]
 pub struct AddressConnection {
     all: ConnectionsByAddress,
     address: IpAddr,
+    /// The requests that the address may still begin.
+    pub requests: AddressRequests,
+}
+
+/// Limits the running requests of an address. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct AddressRequests(Arc<Semaphore>);
+
+impl AddressRequests {
+    /// Waits until the address may run another request, which lasts as long as the returned value.
+    pub async fn begin(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed; if it were, requests would run without a maximum.
+        Arc::clone(&self.0).acquire_owned().await.ok()
+    }
 }
 
 impl ConnectionsByAddress {
@@ -25,14 +51,19 @@ impl ConnectionsByAddress {
     pub fn open(&self, address: IpAddr, connections_max: usize) -> Option<AddressConnection> {
         let address = rate_key(address);
         let mut all = self.0.lock();
-        let open = all.get(&address).copied().unwrap_or(0);
-        if open >= connections_max {
+        let state = all.entry(address).or_insert_with(|| AddressState {
+            connections: 0,
+            requests: Arc::new(Semaphore::new(REQUESTS_MAX)),
+        });
+        if state.connections >= connections_max {
             return None;
         }
-        all.insert(address, open + 1);
+        state.connections += 1;
+        let requests = AddressRequests(Arc::clone(&state.requests));
         Some(AddressConnection {
             all: self.clone(),
             address,
+            requests,
         })
     }
 }
@@ -40,9 +71,9 @@ impl ConnectionsByAddress {
 impl Drop for AddressConnection {
     fn drop(&mut self) {
         let mut all = self.all.0.lock();
-        if let Some(open) = all.get_mut(&self.address) {
-            *open -= 1;
-            if *open == 0 {
+        if let Some(state) = all.get_mut(&self.address) {
+            state.connections -= 1;
+            if state.connections == 0 {
                 all.remove(&self.address);
             }
         }
@@ -52,6 +83,25 @@ impl Drop for AddressConnection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn the_connections_of_an_address_share_its_requests() {
+        let counts = ConnectionsByAddress::default();
+        let open = |text: &str| counts.open(text.parse().unwrap(), 2).unwrap();
+        let (first, second, other) = (open("192.0.2.1"), open("192.0.2.1"), open("192.0.2.2"));
+        let mut running = Vec::new();
+        for _ in 0..REQUESTS_MAX {
+            running.push(first.requests.begin().await);
+        }
+        let waiting = tokio::spawn({
+            let requests = second.requests.clone();
+            async move { requests.begin().await.is_some() }
+        });
+        assert!(other.requests.begin().await.is_some());
+        assert!(!waiting.is_finished());
+        running.pop();
+        assert!(waiting.await.unwrap());
+    }
 
     #[test]
     fn an_address_has_its_share_and_gets_it_back() {

@@ -25,7 +25,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::client_address::{Networks, PeerAddress};
 use super::connection::{Activity, TimedStream, Timeouts};
-use super::connections_by_address::ConnectionsByAddress;
+use super::connections_by_address::{AddressRequests, ConnectionsByAddress};
 use super::malformed;
 use super::tls::Tls;
 use toise_telemetry::{Metrics, Refusal};
@@ -56,8 +56,7 @@ pub struct ServerLimits {
     pub keep_alive_idle: Duration,
     /// Maximum wait for running requests when the service stops.
     pub drain_timeout: Duration,
-    /// Addresses of proxies: their connections carry many clients, so the maximum of one address does not apply to
-    /// them.
+    /// Addresses of proxies: their connections carry many clients, so the limits of one address do not apply to them.
     pub proxies: Arc<Networks>,
 }
 
@@ -117,27 +116,31 @@ pub async fn accept<S, B>(
                 }
             },
         };
-        let of_address_max = if limits.proxies.contain(peer) {
-            limits.connections_max
+        let counted_address = if limits.proxies.contain(peer) {
+            None
         } else {
-            limits.connections_per_address_max
-        };
-        let Some(counted_address) = by_address.open(peer, of_address_max) else {
-            metrics.record_refusal(Refusal::Connections);
-            continue;
+            let Some(counted) = by_address.open(peer, limits.connections_per_address_max) else {
+                metrics.record_refusal(Refusal::Connections);
+                continue;
+            };
+            Some(counted)
         };
         // Responses are written in one piece: waiting to fill a segment would only delay them.
         let _ = stream.set_nodelay(true);
         let acceptor = tls.as_ref().map(Tls::acceptor);
         let watcher = graceful.watcher();
         let counted = metrics.connection();
+        let client = Client {
+            peer,
+            requests: counted_address.as_ref().map(|it| it.requests.clone()),
+        };
         let (builder, service, limits) = (builder.clone(), service.clone(), limits.clone());
         tokio::spawn(async move {
             match acceptor {
-                None => serve(stream, peer, builder, service, &limits, watcher).await,
+                None => serve(stream, client, builder, service, &limits, watcher).await,
                 Some(acceptor) => {
                     if let Some(stream) = tls_handshake(stream, acceptor, &limits).await {
-                        serve(stream, peer, builder, service, &limits, watcher).await;
+                        serve(stream, client, builder, service, &limits, watcher).await;
                     }
                 }
             }
@@ -197,10 +200,17 @@ async fn tls_handshake(
     }
 }
 
+/// The client of a connection.
+struct Client {
+    peer: IpAddr,
+    /// The limit on its running requests; `None` for a proxy, which carries many clients.
+    requests: Option<AddressRequests>,
+}
+
 /// Serves one connection until it ends or times out.
 async fn serve<T, S, B>(
     stream: T,
-    peer: IpAddr,
+    client: Client,
     builder: Builder<TokioExecutor>,
     service: S,
     limits: &ServerLimits,
@@ -219,12 +229,16 @@ async fn serve<T, S, B>(
         let activity = activity.clone();
         service_fn(move |mut request: Request<Incoming>| {
             let running = activity.request(request.version());
-            insert_extensions(&mut request, peer);
-            let response = service.call(request);
+            insert_extensions(&mut request, client.peer);
+            let (service, requests) = (service.clone(), client.requests.clone());
             // Boxed, so that the task of a waiting connection is small.
             Box::pin(async move {
-                let response = response.await;
-                drop(running);
+                let permit = match requests {
+                    Some(requests) => requests.begin().await,
+                    None => None,
+                };
+                let response = service.call(request).await;
+                drop((running, permit));
                 response
             })
         })

@@ -11,7 +11,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 use toise::engine::session::Session;
 use toise::engine::{Budget, Error};
-use toise::lake::{Error as LakeError, Lake};
+use toise::lake::Lake;
 use toise::opendata::{Dataset, OpenData};
 
 use crate::lake::import::contents;
@@ -131,50 +131,6 @@ fn a_program_that_reads_the_folder_during_imports_sees_one_snapshot_or_fails() {
     });
     println!("{whole} reads of the folder were whole, {failed} failed because a file was gone");
     assert!(whole > 0);
-}
-
-#[test]
-fn a_table_in_the_former_layout_is_moved_when_the_lake_is_opened() {
-    let folder = tempfile::tempdir().unwrap();
-    let records = rows::records(DATASET, 0, 80, &mut Draw::new(3));
-    let (own, shared, before) = {
-        let lake = lake(folder.path());
-        import(&lake, DATASET, &records, Vec::new());
-        let schema = DATASET.schema();
-        (
-            lake.folder(schema),
-            lake.shared_folder(schema),
-            contents(&lake, DATASET),
-        )
-    };
-    let back = || {
-        fs::remove_dir_all(&shared).unwrap();
-        fs::rename(&own, &shared).unwrap();
-        fs::create_dir_all(shared.join("retired")).unwrap();
-        fs::write(shared.join("retired/000000-0000.parquet"), "old").unwrap();
-    };
-    back();
-    let lake = lake(folder.path());
-    assert_eq!(contents(&lake, DATASET), before);
-    assert!(!own.join("retired").exists());
-    assert_eq!(lake.check(DATASET.schema()).run(&|_| {}).damaged, []);
-    // An import of the earlier version is still running.
-    back();
-    let lock = File::create(shared.join("import.lock")).unwrap();
-    lock.lock().unwrap();
-    assert!(matches!(
-        Lake::open(folder.path()),
-        Err(LakeError::Busy { .. })
-    ));
-    drop(lock);
-    // A process that was killed between the move and the new folder.
-    fs::rename(&shared, &own).unwrap();
-    let lake = Lake::open_existing(folder.path()).unwrap();
-    assert_eq!(contents(&lake, DATASET), before);
-    // The earlier version came back and wrote where it used to.
-    fs::write(shared.join("snapshot.json"), "{}").unwrap();
-    let refused = Lake::open(folder.path()).unwrap_err().to_string();
-    assert!(refused.contains("earlier version"), "{refused}");
 }
 
 #[test]

@@ -15,7 +15,6 @@ use super::{
 };
 use toise_base::clock::Clock;
 use toise_base::staging;
-use toise_lake::Lake;
 use toise_lake::snapshot::{self, Snapshot};
 use toise_store::Store;
 
@@ -61,10 +60,6 @@ impl StagedBackup {
             return Err(Error::Exists(target.to_owned()));
         }
         let lock = staging::lock(data, LOCK_FILE, STAGE_PREFIX)?;
-        if data.join(LAKE).exists() {
-            // Moves tables of an earlier version to where the backup looks for them.
-            Lake::open_existing(data)?;
-        }
         let is_tar = target
             .extension()
             .is_some_and(|extension| extension == "tar");

@@ -34,7 +34,6 @@ fn data_folder() -> tempfile::TempDir {
     ] {
         fs::write(table.join(name), name.repeat(100)).unwrap();
     }
-    fs::write(data.join("lake/_layout.lock"), "").unwrap();
     let models = data.join("models");
     for version in ["former", "used"] {
         fs::create_dir_all(models.join(version)).unwrap();

@@ -141,7 +141,7 @@ impl IdempotencyClaim {
     /// stored nowhere, so only a caller who sends the same key can read them.
     pub fn sealing_with(mut self, api_key: Option<&[u8]>) -> Self {
         let parts = api_key.map(|api_key| [api_key, self.hold.key().as_bytes()]);
-        let seal = parts.and_then(|parts| SealingKey::derived(SEAL_PURPOSE, &parts));
+        let seal = parts.map(|parts| SealingKey::derived(SEAL_PURPOSE, &parts));
         self.seal = seal.map(Box::new);
         self
     }
@@ -244,7 +244,7 @@ impl IdempotencyClaim {
         Some(StoredResponse {
             idempotency_key: self.hold.key().to_owned(),
             request_digest: self.digest,
-            request_id: Some(request_id),
+            request_id,
             is_repeatable: self.is_repeatable,
             status: answer.response.status().as_u16(),
             content_type,

@@ -232,15 +232,14 @@ fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nea
             && let Some(row) = rows.next()?
         {
             let advert = row.get(0)?;
-            let bytes = row.get_ref(1)?.as_blob_or_null();
-            let outline = bytes.ok().flatten().and_then(Outline::decode);
+            let outline = row.get_ref(1)?.as_blob().ok().and_then(Outline::decode);
             let is_ruled_out = outline
                 .as_ref()
                 .is_some_and(|other| fingerprint.certainly_differs(other));
             let agreements = match outline {
                 _ if !is_around => Agreements::default(),
                 Some(other) => other.agreements(fingerprint),
-                // Blocks written by an older version have no outlines.
+                // Another version of outlines, until the properties are rebuilt.
                 None => {
                     Agreements::between(fingerprint, &rows::fingerprint_of(connection, advert)?)
                 }

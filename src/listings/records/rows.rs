@@ -326,7 +326,7 @@ pub(crate) fn fingerprints_after(
     rows.collect()
 }
 
-/// Returns whether exactly this fingerprint and its block keys are stored for an advert. Those that an older version
+/// Returns whether exactly this fingerprint and its block keys are stored for an advert. Those that another version
 /// stored may differ.
 pub(crate) fn is_fingerprint_stored(
     connection: &Connection,
@@ -351,10 +351,10 @@ pub(crate) fn is_outline_stored(
     let mut statement =
         connection.prepare_cached("SELECT outline FROM blocks WHERE key = ?1 AND advert = ?2")?;
     for key in fingerprint.blocks() {
-        let stored: Option<Option<Vec<u8>>> = statement
+        let stored: Option<Vec<u8>> = statement
             .query_row((key.0, advert), |row| row.get(0))
             .optional()?;
-        if stored.flatten().as_ref() != Some(&outline) {
+        if stored.as_ref() != Some(&outline) {
             return Ok(false);
         }
     }

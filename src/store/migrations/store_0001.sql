@@ -13,7 +13,10 @@ CREATE TABLE accounts (
 -- Value of the `x-webhook-key` header on deliveries of an account.
 CREATE TABLE webhook_keys (
   account_id TEXT PRIMARY KEY NOT NULL REFERENCES accounts (account_id),
-  value TEXT NOT NULL
+  value TEXT NOT NULL,
+  -- The key that replaces it, and from when; until then deliveries carry both.
+  next_value TEXT,
+  next_from_ms INTEGER
 ) STRICT;
 
 -- Secrets with which deliveries of an account are signed.
@@ -40,7 +43,13 @@ CREATE TABLE keys (
   name TEXT,
   rate_per_s INTEGER NOT NULL DEFAULT 50 CHECK (rate_per_s > 0),
   monthly_quota INTEGER CHECK (monthly_quota >= 0),
-  max_concurrent_estimates INTEGER NOT NULL DEFAULT 2 CHECK (max_concurrent_estimates > 0)
+  max_concurrent_estimates INTEGER NOT NULL DEFAULT 2 CHECK (max_concurrent_estimates > 0),
+  -- Limits of its SQL queries, a JSON object; NULL without any.
+  sql_limits TEXT,
+  -- Identifies the key in lists: its kind and the beginning of its text.
+  prefix TEXT NOT NULL,
+  -- Addresses and networks from which it may be used, separated by commas; NULL for any.
+  allowed_from TEXT
 ) STRICT;
 CREATE INDEX keys_by_account ON keys (account_id);
 
@@ -139,9 +148,8 @@ CREATE TABLE fingerprints (
 CREATE TABLE blocks (
   key INTEGER NOT NULL,
   advert INTEGER NOT NULL,
-  -- The outline of the fingerprint, which rules most candidates out (dedup::outline), so that they need not be
-  -- read. NULL rules nothing out.
-  outline BLOB,
+  -- The outline of the fingerprint, which rules most candidates out (dedup::outline), so that they need not be read.
+  outline BLOB NOT NULL,
   PRIMARY KEY (key, advert)
 ) STRICT, WITHOUT ROWID;
 
@@ -250,7 +258,9 @@ CREATE TABLE deliveries (
   leased_until_ms INTEGER,
   delivered_at_ms INTEGER,
   last_status INTEGER,
-  last_error TEXT
+  last_error TEXT,
+  -- When the wait of an open delivery began: a wait keeps its length when the clock is set while no process dispatches.
+  waits_since_ms INTEGER
 ) STRICT;
 CREATE INDEX deliveries_by_alert ON deliveries (alert);
 CREATE INDEX deliveries_due ON deliveries (next_attempt_at_ms) WHERE next_attempt_at_ms IS NOT NULL;
@@ -301,6 +311,11 @@ CREATE TABLE jobs (
   reason TEXT,
   -- JSON: where on the page each field was found.
   origins TEXT,
+  -- Whether the alerts of other accounts may match what the page says: where a test key requested it, only as far as the
+  -- settings say.
+  is_shared INTEGER NOT NULL DEFAULT 1 CHECK (is_shared IN (0, 1)),
+  -- Whether the last attempt at a page did not reach its portal: a client that requests it is told at once.
+  is_unreachable INTEGER NOT NULL DEFAULT 0,
   CHECK ((due_at_ms IS NULL) = (ended_at_ms IS NOT NULL)),
   CHECK ((outcome IS NULL) = (ended_at_ms IS NULL))
 ) STRICT;
@@ -344,3 +359,135 @@ CREATE TABLE reports (
 ) STRICT;
 CREATE INDEX reports_open ON reports (report) WHERE resolved_at_ms IS NULL;
 CREATE INDEX reports_open_of_account ON reports (account_id) WHERE resolved_at_ms IS NULL;
+
+-- Files of addresses that are geocoded in the background. Their texts lie in the folder `geocoding`.
+CREATE TABLE geocoding_projects (
+  project_id TEXT PRIMARY KEY NOT NULL,
+  account_id TEXT NOT NULL REFERENCES accounts (account_id),
+  -- BLAKE3 of the token with which the result is read.
+  token_digest BLOB NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('idle', 'waiting', 'processing', 'failed', 'completed')),
+  -- What is done with the file, as JSON; NULL until it was said.
+  request TEXT,
+  -- Name and length of the file; NULL until it was sent.
+  input_name TEXT,
+  input_bytes INTEGER,
+  rows INTEGER,
+  -- Rows answered so far, as JSON by what became of them.
+  counts TEXT NOT NULL DEFAULT '{}',
+  -- How far the file is read and the result written, bytes: a project goes on here after a restart.
+  input_at INTEGER NOT NULL DEFAULT 0,
+  output_at INTEGER NOT NULL DEFAULT 0,
+  created_at_ms INTEGER NOT NULL,
+  started_at_ms INTEGER,
+  ended_at_ms INTEGER,
+  error TEXT
+) STRICT;
+CREATE INDEX geocoding_projects_by_account ON geocoding_projects (account_id);
+CREATE INDEX geocoding_projects_to_do ON geocoding_projects (started_at_ms) WHERE status IN ('waiting', 'processing');
+
+-- Answers of the upstream geocoding service, kept so that no question is asked twice while they are fresh.
+CREATE TABLE geocoding_upstream (
+  -- BLAKE3 of the service's address, the operation and the normalised parameters.
+  digest BLOB PRIMARY KEY NOT NULL,
+  -- The addresses, as a compressed record; none where nothing was found.
+  answer BLOB NOT NULL,
+  answered_at_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX geocoding_upstream_by_age ON geocoding_upstream (answered_at_ms);
+
+-- Adverts that a person put into one property: they do not leave it by themselves.
+CREATE TABLE held (
+  advert INTEGER PRIMARY KEY NOT NULL
+) STRICT;
+
+-- In the store of a replica: the publication that its rows were taken from. Empty in every other store.
+CREATE TABLE replica (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  number INTEGER NOT NULL,
+  -- JSON: the blocks of rows that were taken (store::exchange).
+  blocks TEXT NOT NULL
+) STRICT;
+
+-- When a key was last used, apart from `keys`: a use is no change of a key.
+CREATE TABLE key_uses (
+  key_id TEXT PRIMARY KEY NOT NULL,
+  last_used_at_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Administrative acts, never changed and never deleted. Each row has a digest of itself and of the one before it.
+CREATE TABLE audit (
+  entry INTEGER PRIMARY KEY AUTOINCREMENT,
+  at_ms INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  -- Address of the caller; NULL on this machine.
+  origin TEXT,
+  action TEXT NOT NULL,
+  subject TEXT,
+  outcome TEXT NOT NULL,
+  digest BLOB NOT NULL
+) STRICT;
+CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
+BEGIN SELECT RAISE(ABORT, 'the audit log is only appended to'); END;
+CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit
+BEGIN SELECT RAISE(ABORT, 'the audit log is only appended to'); END;
+
+-- The data key that seals secrets, wrapped with the master key; none while secrets are stored as they are.
+CREATE TABLE sealing_key (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  wrapped BLOB NOT NULL
+) STRICT;
+
+-- Properties and adverts that were written for the alerts of one account alone, with their records as all others last knew
+-- them, one row each; without a record if they did not know the item. The next write for all deletes the rows.
+CREATE TABLE withheld (
+    -- 0 for a property, 1 for an advert.
+    kind INTEGER NOT NULL CHECK (kind IN (0, 1)),
+    item INTEGER NOT NULL,
+    document BLOB,
+    -- For an advert, the identifier of the property it belonged to.
+    property BLOB
+);
+CREATE INDEX withheld_items ON withheld (kind, item);
+
+-- The digest of all rows of each table, kept by triggers that are made anew after every migration: a row that changes on
+-- disk, or vanishes, shows in a check.
+CREATE TABLE row_digests (
+  name TEXT PRIMARY KEY NOT NULL,
+  rows INTEGER NOT NULL,
+  digest INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Pairs of adverts that are perhaps of one asset but in two properties: found when `advert` was placed, for a person to
+-- decide. Derived: they can be found again from the adverts.
+CREATE TABLE likely_pairs (
+  advert INTEGER NOT NULL,
+  other INTEGER NOT NULL,
+  -- Binary logarithm of the odds that both are one asset.
+  bits REAL NOT NULL,
+  PRIMARY KEY (advert, other)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX likely_pairs_by_bits ON likely_pairs (bits);
+
+-- What many homes show is no evidence: pictures, texts, telephone numbers and references, by digest. Of 32 bits each home
+-- sets one. Derived: all of it can be counted again from the adverts.
+CREATE TABLE marks (
+  mark INTEGER PRIMARY KEY NOT NULL,
+  homes INTEGER NOT NULL
+) STRICT;
+-- Marks that enough homes show, in the order in which they became common.
+CREATE TABLE common_marks (
+  number INTEGER PRIMARY KEY NOT NULL,
+  mark INTEGER NOT NULL UNIQUE
+) STRICT;
+
+-- How much oftener than usual two portals show one home, in both orders. Learned by a rebuild of the properties.
+CREATE TABLE portal_rates (
+  portal INTEGER NOT NULL,
+  other INTEGER NOT NULL,
+  -- Binary logarithm of a factor of the odds.
+  bits REAL NOT NULL,
+  -- Pairs of adverts from which it was learned.
+  pairs INTEGER NOT NULL,
+  PRIMARY KEY (portal, other)
+) STRICT, WITHOUT ROWID;

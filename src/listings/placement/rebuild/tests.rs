@@ -181,7 +181,7 @@ fn fingerprints_of_an_earlier_version_are_replaced() {
                 "UPDATE fingerprints SET fingerprint = x'01', keys = x'0100000000000000'",
                 [],
             )?;
-            transaction.execute("UPDATE blocks SET outline = NULL", [])
+            transaction.execute("UPDATE blocks SET outline = x'00'", [])
         })
         .unwrap();
     let report = rebuild(&listings);

@@ -1,6 +1,0 @@
--- As in the store.
-CREATE TABLE row_digests (
-  name TEXT PRIMARY KEY NOT NULL,
-  rows INTEGER NOT NULL,
-  digest INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
