@@ -5,10 +5,10 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use toise::dedup::{Fingerprint, compare};
-use toise::lab::dedup as evaluate;
-use toise::lab::synth::adverts::{
+use toise::synth::adverts::{
     AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator, Observation,
 };
+use toise_lab::dedup as evaluate;
 
 /// Adverts of the town.
 const ADVERTS: u64 = 4_096;
@@ -81,7 +81,7 @@ fn dedup(criterion: &mut Criterion) {
     group.sample_size(10);
     group.bench_function("ndjson", |bench| {
         bench.iter(|| {
-            toise::lab::synth::adverts::documents(AdvertsRequest::new(
+            toise::synth::adverts::documents(AdvertsRequest::new(
                 ADVERTS,
                 1,
                 DistortionLevel::Middle,

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Runs the evaluations whose figures the documentation shows, and writes them to benches/results.
 
-Usage: benches/evaluate.py TOISE dedup
+Usage: benches/evaluate.py TOISE_LAB dedup
        benches/evaluate.py TOISE estimate LABEL=DATA:TRAIN_UNTIL:TEST ...
        benches/evaluate.py TOISE horizon LABEL=DATA ...
        benches/evaluate.py TOISE leave-out LABEL=DATA:PLACES:COUNT ...
 
-`dedup` needs nothing and takes some minutes. `estimate` needs data folders with real recorded sales: each case is one, with
+`dedup` needs nothing but the executable toise-lab, and takes some minutes. `estimate` needs data folders with real recorded sales: each case is one, with
 the last day the model knows and what it is judged on, such as `Paris=/data/paris:2022-12-31:2023`. LABEL stands in the
 table as it is; a folder's name is not recorded. `horizon` trains at up to twelve origins of each folder; `leave-out` trains
 without each of COUNT departments or cities (PLACES).
@@ -34,7 +34,7 @@ NOISE = {
 def report_of(toise, *arguments):
     done = subprocess.run([toise, "--json", *arguments], stdout=subprocess.PIPE, text=True)
     if done.returncode:
-        sys.exit(f"error: toise {' '.join(arguments)} ended with {done.returncode}")
+        sys.exit(f"error: {toise} {' '.join(arguments)} ended with {done.returncode}")
     return json.loads(done.stdout)
 
 
@@ -42,24 +42,24 @@ def percent(share, name):
     return results.figure(100 * share, "%", "share", name)
 
 
-def dedup(toise):
-    report = report_of(toise, "evaluate", "dedup", "--synthetic", "--seed", str(DEDUP_SEED))
+def dedup(toise_lab):
+    report = report_of(toise_lab, "dedup", "--seed", str(DEDUP_SEED))
     rows = [results.row(
         NOISE[level["level"]], percent(level["precision"], "pair precision"), percent(level["recall"], "pair recall"),
         percent(level["purity"], "purity"), percent(level["blockingRecall"], "met in a block"),
     ) for level in report["levels"]]
     sizes = {"adverts": report["adverts"], "seed": report["seed"]}
-    results.write("dedup", f"toise evaluate dedup --synthetic --seed {DEDUP_SEED}", rows, sizes)
+    results.write("dedup", f"toise-lab dedup --seed {DEDUP_SEED}", rows, sizes)
     rows = []
     for level in ("middle", "thin"):
         ingested = []
         for seed in INGESTED_SEEDS:
-            arguments = ["evaluate", "dedup", "--synthetic", "--ingested", "--level", level, "--seed", str(seed)]
-            ingested += report_of(toise, *arguments)["levels"]
+            arguments = ["dedup", "--ingested", "--level", level, "--seed", str(seed)]
+            ingested += report_of(toise_lab, *arguments)["levels"]
         seeds = f"seeds {INGESTED_SEEDS[0]} to {INGESTED_SEEDS[-1]}"
         rows.append(pairs_of_all(f"{level}, {seeds}", ingested))
         rows.append(pairs_of_all(f"{level}, {seeds}, rebuilt", [one["rebuilt"] for one in ingested]))
-    results.write("dedup-ingested", "toise evaluate dedup --synthetic --ingested --level LEVEL --seed SEED", rows,
+    results.write("dedup-ingested", "toise-lab dedup --ingested --level LEVEL --seed SEED", rows,
                   {"adverts": report["adverts"]})
 
 

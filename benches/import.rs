@@ -6,12 +6,12 @@ mod support;
 use std::io::{Cursor, Read};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use toise::lab::synth;
 use toise::lake::Lake;
 use toise::opendata::Dataset;
 use toise::opendata::import::{ImportOptions, import_reader};
 use toise::opendata::report::ImportReport;
 use toise::opendata::source::SourceFormat;
+use toise::synth;
 
 /// Maximum diagnostics in the file; at full width one takes 4 kB.
 const DIAGNOSTICS_MAX: u64 = 100_000;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::Value;
 use toise::base::clock::Clock;
-use toise::lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketGenerator};
 use toise::listings::Listings;
 use toise::store::Store;
+use toise::synth::adverts::{AdvertsRequest, DistortionLevel, MarketGenerator};
 
 /// Sightings per call: the endpoint's maximum.
 const CALL: usize = 1_000;

@@ -22,8 +22,6 @@ use toise::base::clock::Clock;
 use toise::contract::listings::filters::ListingKind;
 use toise::engine::batch::DecodedBatch;
 use toise::engine::predicate::Predicate;
-use toise::lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketGenerator};
-use toise::lab::synth::alerts;
 use toise::listings::Listings;
 use toise::listings::adverts::identity::IdentityRules;
 use toise::listings::adverts::incoming::IncomingAdvert;
@@ -33,6 +31,8 @@ use toise::listings::properties::property::build_property;
 use toise::listings::properties::record_key::RecordKey;
 use toise::store::Store;
 use toise::store::new_id::NewId;
+use toise::synth::adverts::{AdvertsRequest, DistortionLevel, MarketGenerator};
+use toise::synth::alerts;
 
 /// Batches used in rotation.
 const BATCHES: usize = 16;

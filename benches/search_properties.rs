@@ -17,8 +17,6 @@ use toise::contract::cursor::CursorKey;
 use toise::contract::listings::filters::{FieldSubset, PropertySearchRequest, parse_search};
 use toise::engine::cancellation::Interrupt;
 use toise::engine::{Budget, Engine};
-use toise::lab::synth::adverts::{AdvertsRequest, DistortionLevel};
-use toise::lab::synth::listings::generate_into_listings;
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::adverts::identity::IdentityRules;
@@ -27,6 +25,8 @@ use toise::listings::properties::record_key::RecordKey;
 use toise::listings::search::projection::Projection;
 use toise::listings::search::texts::TextSearch;
 use toise::store::Store;
+use toise::synth::adverts::{AdvertsRequest, DistortionLevel};
+use toise::synth::listings::generate_into_listings;
 
 /// The data folder, created on first use: as many adverts as other benches have rows, two thirds as many properties.
 fn data() -> PathBuf {

@@ -15,8 +15,8 @@ use toise::base::progress::Progress;
 use toise::contract::filter::{Clause, ClauseTest, Filter};
 use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
-use toise::lab::synth::{SynthRequest, lake::generate_into_lake};
 use toise::opendata::{Dataset, OpenData};
+use toise::synth::{SynthRequest, lake::generate_into_lake};
 
 /// The executable's allocator.
 #[global_allocator]

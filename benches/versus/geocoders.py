@@ -2,7 +2,7 @@
 
 Rounds alternate between both; each draws addresses of its own. Of either, one core answers in its own process: the
 official writing (one result), the prefixes of an address as they are typed (five results), positions beside an address.
-Then four clients ask over HTTP, and a file is sent. toise's times in process are those of `toise evaluate geocode`, which
+Then four clients ask over HTTP, and a file is sent. toise's times in process are those of `toise-lab geocode`, which
 draws the addresses and writes the questions; addok is asked the same questions by its own library, without its server.
 
 Last, both are judged on one draw: every class of errors, and with --leave-out addresses of departments that neither was
@@ -36,7 +36,7 @@ from service import Service, percentile  # noqa: E402
 CLIENTS = 4
 # Seconds that both are asked over HTTP, in each round.
 HTTP_SECONDS = 4
-# As `toise evaluate geocode` types and shifts.
+# As `toise-lab geocode` types and shifts.
 TYPED_FIRST, TYPED_STEP, BESIDE = 5, 3, 3e-4
 KEPT = 0.99
 BOUNDARY = "7d1f0c2a9b"
@@ -45,6 +45,7 @@ BOUNDARY = "7d1f0c2a9b"
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--toise", required=True, help="the toise executable")
+    parser.add_argument("--toise-lab", required=True, help="the toise-lab executable")
     parser.add_argument("--data", required=True, type=pathlib.Path, help="data folder with the table ban")
     parser.add_argument("--redis", required=True, help="redis-server")
     parser.add_argument("--work", required=True, type=pathlib.Path, help="folder for addok")
@@ -60,7 +61,7 @@ def arguments():
 
 def evaluated(options, sample, seed, path):
     """toise's report on a draw; the questions are written to a file."""
-    command = [options.toise, "evaluate", "geocode", "--json", "--data", str(options.data), "--sample", str(sample),
+    command = [options.toise_lab, "geocode", "--json", "--data", str(options.data), "--sample", str(sample),
                "--without", str(sample), "--seed", str(seed), "--write-cases", str(path), "--cases", str(path)]
     if options.leave_out:
         command += ["--leave-out", options.leave_out]

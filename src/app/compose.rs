@@ -413,11 +413,11 @@ mod tests {
     use toise_engine::{Budget, Engine};
     use toise_geocode::live::LiveGeocoder;
     use toise_http::resources::probes;
-    use toise_lab::synth::{SynthRequest, lake::generate_into_lake};
     use toise_lake::Lake;
     use toise_listings::columns::properties;
     use toise_listings::search::texts::TextSearch;
     use toise_opendata::{dpe, dvf};
+    use toise_synth::{SynthRequest, lake::generate_into_lake};
 
     #[tokio::test]
     async fn metrics_report_the_sizes_of_tables_store_and_process() {

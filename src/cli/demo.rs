@@ -21,12 +21,12 @@ use toise_base::clock::Clock;
 use toise_base::progress::Progress;
 use toise_collect::portals::Portals;
 use toise_estimate::{model, store};
-use toise_lab::synth::adverts::{AdvertsRequest, DistortionLevel};
-use toise_lab::synth::{SynthRequest, lake::generate_into_lake, listings::generate_into_listings};
 use toise_lake::Lake;
 use toise_listings::columns::properties;
 use toise_opendata::{Dataset, dpe, dvf};
 use toise_store::Store;
+use toise_synth::adverts::{AdvertsRequest, DistortionLevel};
+use toise_synth::{SynthRequest, lake::generate_into_lake, listings::generate_into_listings};
 
 /// Sales in the demo.
 const SALES: u64 = 200_000;

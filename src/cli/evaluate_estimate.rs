@@ -14,9 +14,9 @@ use toise_base::progress::Progress;
 use toise_estimate::clean::Funnel;
 use toise_estimate::sale::SaleWithCommune;
 use toise_estimate::{join, model, read_sales, store, train};
-use toise_lab::estimate as evaluate;
-use toise_lab::estimate::leave_out::{self, PlaceKind};
-use toise_lab::estimate::rolling;
+use toise_evaluation as evaluate;
+use toise_evaluation::leave_out::{self, PlaceKind};
+use toise_evaluation::rolling;
 
 /// Folder of report cards, inside the folder of models.
 const REPORTS: &str = "reports";

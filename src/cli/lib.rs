@@ -18,8 +18,6 @@ mod estimate;
 pub mod evaluate;
 pub mod evaluate_dedup;
 pub mod evaluate_estimate;
-pub mod evaluate_extraction;
-pub mod evaluate_geocode;
 mod explain;
 mod gc;
 mod geocode;
@@ -37,10 +35,10 @@ mod properties;
 pub mod publish;
 mod reports;
 mod restore;
-mod result;
+pub mod result;
 pub mod serve;
 mod sql;
-mod synth;
+pub mod synth;
 mod table_style;
 mod tables;
 pub mod train;
@@ -55,7 +53,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use common::Common;
 pub use result::CommandResult;
-use table_style::table;
+pub use table_style::table;
 
 /// Open engine for French property data.
 #[derive(Parser, Debug)]
@@ -104,7 +102,7 @@ enum Command {
     Estimate(estimate::EstimateArgs),
     /// Train the estimator on the recorded sales of the lake
     Train(train::TrainArgs),
-    /// Measure quality on records of the lake, later sales, addresses, adverts or saved pages
+    /// Measure the estimator on later sales, or the merges of adverts
     Evaluate(evaluate::EvaluateArgs),
     /// Verify every byte of the lake and the model, and every record of the store
     Check(check::CheckArgs),

@@ -16,16 +16,46 @@ use flate2::write::GzEncoder;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::evaluate_dedup::NoiseLevel;
 use super::import::department;
 use super::{CommandResult, Common};
 use toise_app::contours;
 use toise_base::progress::Progress;
 use toise_collect::portals::Portals;
-use toise_lab::synth::lake::generate_into_lake;
-use toise_lab::synth::listings::generate_into_listings;
-use toise_lab::synth::{self, Summary, SynthReader, SynthRequest, adverts, portfolio};
 use toise_opendata::Dataset;
+use toise_synth::adverts::DistortionLevel;
+use toise_synth::lake::generate_into_lake;
+use toise_synth::listings::generate_into_listings;
+use toise_synth::{self as synth, Summary, SynthReader, SynthRequest, adverts, portfolio};
+
+/// Noise level of synthetic adverts, as a command-line argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum NoiseLevel {
+    /// Portals copy what the seller wrote
+    Clean,
+    /// Areas rounded, some positions blurred, few fields omitted
+    Light,
+    /// Texts shortened or rewritten, pictures recompressed, prices outdated, second agencies
+    Middle,
+    /// Half of all fields missing or wrong
+    Heavy,
+    /// As on real portals: several agencies on one portal, thin adverts, towns for positions, lots alike
+    Market,
+    /// One dense city, adverts of price, surface, rooms, district and energy class alone, as measured on real ones
+    Thin,
+}
+
+impl From<NoiseLevel> for DistortionLevel {
+    fn from(level: NoiseLevel) -> Self {
+        match level {
+            NoiseLevel::Clean => DistortionLevel::Clean,
+            NoiseLevel::Light => DistortionLevel::Light,
+            NoiseLevel::Middle => DistortionLevel::Middle,
+            NoiseLevel::Heavy => DistortionLevel::Heavy,
+            NoiseLevel::Market => DistortionLevel::Market,
+            NoiseLevel::Thin => DistortionLevel::Thin,
+        }
+    }
+}
 
 /// Options of `toise synth`.
 #[derive(Args, Debug)]

@@ -4,7 +4,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Table, TableComponent};
 
 /// Creates an empty table in the style of every command: lines around the header only.
-pub(super) fn table() -> Table {
+pub fn table() -> Table {
     let mut table = Table::new();
     table
         .load_preset(UTF8_HORIZONTAL_ONLY)

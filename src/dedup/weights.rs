@@ -6,7 +6,7 @@
 //! any comparison come from the number of adverts around ([`Surroundings::prior_bits`](super::Surroundings)).
 //!
 //! The weights in use were set by hand, so that probabilities are right both among pairs of real adverts that people read
-//! and among thin adverts of a dense city. `toise evaluate dedup --fit --pairs FILE` estimates weights from such pairs and
+//! and among thin adverts of a dense city. `toise-lab fit --pairs FILE` estimates weights from such pairs and
 //! from the unlabelled adverts of a store, and prints them next to those in use.
 
 use serde::Serialize;

@@ -1,13 +1,13 @@
-//! Evaluations of matching, deduplication, estimates and the geocoder. [`synth`] is the generator of synthetic data.
+//! The laboratory: evaluations that developers of toise run, with the executable `toise-lab`.
 //!
-//! The executable and tests depend on it; no code that serves requests does.
+//! It measures matching, deduplication, the geocoder and extraction on drawn, labelled or synthetic data, and fits the
+//! weights of deduplication. Nothing here is part of the executable `toise`.
 
 #![forbid(unsafe_code)]
 
+mod commands;
 pub mod dedup;
-pub mod estimate;
 pub mod geocode;
-pub mod letters;
 pub mod matching;
 
-pub use toise_synth as synth;
+pub use commands::main;

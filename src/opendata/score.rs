@@ -6,7 +6,7 @@
 //! contributes its nearness to the middle of the range or to the pin, with a smaller weight, so that a request without
 //! targets is still ranked.
 //!
-//! Calibrated with `toise evaluate match` on real diagnostics and sales, with two findings. First, scales have to be
+//! Calibrated with `toise-lab match` on real diagnostics and sales, with two findings. First, scales have to be
 //! wide (12 kWh/m², 3 kgCO2/m²): exact values rank correctly at any scale, but only wide scales find the record when
 //! the values are a few percent off. Second, nearness to the middle of a surface range must count less than one unit of
 //! consumption, because a range treats all values in it as equal; it only breaks ties.
@@ -196,7 +196,7 @@ impl TargetEvidence {
     }
 }
 
-/// Requirements on a best candidate for a confidence class, calibrated by `toise evaluate match`.
+/// Requirements on a best candidate for a confidence class, calibrated by `toise-lab match`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConfidenceThreshold {
     /// Minimum surplus of evidence, in bits ([`TargetEvidence::among`] the candidates).

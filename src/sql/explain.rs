@@ -1,6 +1,8 @@
 //! Explains DataFusion's errors to the author of a query: what is wrong, at which line and column, and which names
 //! exist if one is unknown.
 
+use std::error::Error;
+
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
@@ -16,8 +18,8 @@ const SUGGESTED_MAX: usize = 3;
 /// Maximum characters of a message: a plan may quote the whole query.
 const MESSAGE_CHARS_MAX: usize = 600;
 
-/// The engine's message for a pattern that is invalid or too large.
-const PATTERN_REFUSED: &str = "Regular expression did not compile";
+/// What the engine adds to the message of an internal error.
+const BUG_REPORT: &str = ".\nThis issue was likely caused by a bug in DataFusion's code";
 
 /// Explains an error of planning or execution to the author of the query `sql`.
 pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> SqlError {
@@ -36,23 +38,32 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> 
         }
         DataFusionError::ResourcesExhausted(_) => return SqlError::Limit(Limit::memory()),
         DataFusionError::SQL(parser, _) => return syntax(parser, sql),
-        // The engine reports a pattern that it cannot compile as an internal error.
-        DataFusionError::Internal(message) if message.contains(PATTERN_REFUSED) => {
-            let (_, fault) = message.split_once(PATTERN_REFUSED).unwrap_or_default();
-            return SqlError::invalid(cut(&format!("{PATTERN_REFUSED}{fault}")));
+        // The engine refuses some expressions late, with an internal error: comparisons of types that have no order,
+        // patterns that do not compile. The query causes it, not the service.
+        DataFusionError::Internal(message) => {
+            tracing::warn!(error = %message, "the engine failed on a query");
+            let message = message.split(BUG_REPORT).next().unwrap_or_default();
+            format!("the engine cannot compute this: {message}")
         }
+        _ if let Some(pattern) = pattern_error(&error) => pattern.to_string(),
         root if is_internal(root) => return SqlError::internal(error),
         root => root.strip_backtrace(),
     };
     named(&error, sql, known, position)
 }
 
+/// Returns the error of a regular expression that does not compile.
+fn pattern_error(error: &DataFusionError) -> Option<&regex::Error> {
+    let error: &(dyn Error + 'static) = error;
+    std::iter::successors(Some(error), |error| (*error).source())
+        .find_map(|error| error.downcast_ref())
+}
+
 /// Returns whether an error is a failure of the service or its files.
 fn is_internal(error: &DataFusionError) -> bool {
     matches!(
         error,
-        DataFusionError::Internal(_)
-            | DataFusionError::IoError(_)
+        DataFusionError::IoError(_)
             | DataFusionError::ParquetError(_)
             | DataFusionError::ObjectStore(_)
             | DataFusionError::ExecutionJoin(_)

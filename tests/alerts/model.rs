@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use toise::alerts::registry::AlertRef;
 use toise::contract::listings::codes::FlxId;
 use toise::contract::listings::filters::ListingKind;
-use toise::lab::synth::adverts::level::DistortionLevel;
-use toise::lab::synth::adverts::{AdvertsRequest, MarketDensity, MarketGenerator};
 use toise::listings::adverts::prepare::ContentChange;
 use toise::listings::load::ingest::IngestReceipt;
+use toise::synth::adverts::level::DistortionLevel;
+use toise::synth::adverts::{AdvertsRequest, MarketDensity, MarketGenerator};
 
 use crate::support::alerts::{AlertFixture, flat, with};
 use crate::support::draw::Draw;

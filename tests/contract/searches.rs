@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use toise::contract::listings::{LiteProperty, Property};
 use toise::contract::read::read;
 use toise::geo::distance::planar_distance_m;
-use toise::lab::synth::adverts::level::DistortionLevel;
-use toise::lab::synth::adverts::{AdvertsRequest, MarketGenerator};
+use toise::synth::adverts::level::DistortionLevel;
+use toise::synth::adverts::{AdvertsRequest, MarketGenerator};
 
 use crate::support::{Service, error_of};
 

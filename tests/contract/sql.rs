@@ -214,6 +214,24 @@ async fn a_fault_has_its_line_and_column_and_what_exists_instead() {
         ("select 1,\n medan(2)", "query: line 2, column 2:", "median"),
         ("select 1; select 2", "query: one statement", ""),
         ("", "query: ", "empty"),
+        // The engine reports these as internal errors.
+        (
+            "select true between 0 and 1",
+            "query: ",
+            "coerce types Boolean and Int64",
+        ),
+        ("select [1] between 1 and 2", "query: ", "coerce types List"),
+        ("select regexp_like('a', '(')", "query: ", "unclosed group"),
+        (
+            "select 1 from properties where title ~ '['",
+            "query: ",
+            "unclosed character class",
+        ),
+        (
+            "select regexp_replace(title, '(', '') from properties",
+            "query: ",
+            "unclosed group",
+        ),
     ];
     for (query, place, suggested) in cases {
         let response = ask(&service, &key, json!({"query": query})).await;
@@ -221,6 +239,7 @@ async fn a_fault_has_its_line_and_column_and_what_exists_instead() {
         assert_eq!((status, code), (422, 10002), "{message}");
         assert!(message.starts_with(place), "{query}: {message}");
         assert!(message.contains(suggested), "{query}: {message}");
+        assert!(!message.contains("DataFusion"), "{query}: {message}");
     }
 }
 

@@ -13,8 +13,6 @@ use toise::contract::cursor::CursorKey;
 use toise::contract::listings::codes::FlxId;
 use toise::contract::listings::filters::{FieldSubset, ListingKind, parse_search};
 use toise::engine::cancellation::Interrupt;
-use toise::lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
-use toise::lab::synth::listings::generate_into_listings;
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::adverts::identity::IdentityRules;
@@ -24,6 +22,8 @@ use toise::listings::search::projection::Projection;
 use toise::listings::search::projection::compaction::compact;
 use toise::listings::search::texts::TextSearch;
 use toise::store::Store;
+use toise::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
+use toise::synth::listings::generate_into_listings;
 
 use crate::support::draw::Draw;
 use crate::support::sql::{answered, session};

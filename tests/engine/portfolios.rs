@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use toise::base::progress::Progress;
-use toise::lab::synth::{SynthRequest, lake::generate_into_lake};
 use toise::opendata::bulk::{BulkOptions, BulkReport, run};
 use toise::opendata::request::parse_match;
 use toise::opendata::{Dataset, OpenData, functions};
+use toise::synth::{SynthRequest, lake::generate_into_lake};
 
 /// Records of the invented lake: several row groups are not needed, several communes are.
 const RECORDS: u64 = 6_000;

@@ -8,13 +8,13 @@ use toise::contract::cursor::CursorKey;
 use toise::contract::listings::codes::FlxId;
 use toise::contract::listings::filters::{FieldSubset, ListingKind, parse_count, parse_search};
 use toise::engine::cancellation::Interrupt;
-use toise::lab::synth::adverts::level::DistortionLevel;
-use toise::lab::synth::adverts::{AdvertsRequest, MarketGenerator};
 use toise::lake::Lake;
 use toise::listings::columns::{properties, table_of};
 use toise::listings::search::projection::{Error, Projection, compaction};
 use toise::listings::{Listings, search::texts};
 use toise::store::Store;
+use toise::synth::adverts::level::DistortionLevel;
+use toise::synth::adverts::{AdvertsRequest, MarketGenerator};
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;

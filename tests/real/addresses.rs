@@ -6,6 +6,7 @@
 use toise::geo::distance::planar_distance_m;
 use toise::geocode::folder as index;
 use toise::geocode::search::{ResultKind, SearchRequest, position};
+use toise_lab::geocode::{self, GeocodeOptions};
 
 use super::open_data::{folder, text};
 use crate::support::process::run;
@@ -81,10 +82,21 @@ fn addresses_of_a_department_are_found_as_people_write_them_and_withheld_ones_ar
     );
     let cases = real.join("geocoder/bano48_query_to_ban48.csv");
     let written = data.join("questions.csv");
-    let drawn = ["--sample", "150", "--without", "300", "--seed", "2"];
-    let command = [&["evaluate", "geocode"][..], &drawn].concat();
-    let files = ["--cases", text(&cases), "--write-cases", text(&written)];
-    let report = &run(data, &[&command[..], &files].concat())["report"];
+    let geocoder = index::open(data).unwrap();
+    let evaluated = |options: &GeocodeOptions| {
+        let report = geocode::evaluate(&geocoder, options).unwrap();
+        let files = report.write(&data.join("reports"), "geocode").unwrap();
+        assert_eq!(files.len(), 3, "JSON, Markdown and SVG");
+        serde_json::to_value(report).unwrap()
+    };
+    let report = evaluated(&GeocodeOptions {
+        sample: 150,
+        without: 300,
+        seed: 2,
+        cases: vec![cases],
+        write_cases: Some(written),
+        ..GeocodeOptions::default()
+    });
     let percent = |value: &serde_json::Value| 100.0 * value.as_f64().unwrap();
     let classes = report["classes"].as_array().unwrap();
     for (name, least) in LEAST {
@@ -113,13 +125,14 @@ fn addresses_of_a_department_are_found_as_people_write_them_and_withheld_ones_ar
         report["cases"]
     );
     // Whatever is drawn, drawing again gives the same.
-    let few = ["evaluate", "geocode", "--sample", "10", "--without", "4"];
-    let [first, again] = [(); 2].map(|()| run(data, &few));
+    let few = GeocodeOptions {
+        sample: 10,
+        without: 4,
+        seed: 1,
+        ..GeocodeOptions::default()
+    };
+    let [first, again] = [(); 2].map(|()| evaluated(&few));
     for part in ["classes", "absent", "calibration"] {
-        assert_eq!(first["report"][part], again["report"][part]);
+        assert_eq!(first[part], again[part]);
     }
-    let reports = std::fs::read_dir(data.join("reports")).unwrap().flatten();
-    let names = reports.map(|file| file.file_name().to_string_lossy().into_owned());
-    let kinds = names.filter(|name| name.starts_with("evaluate-geocode-"));
-    assert_eq!(kinds.count(), 9, "JSON, Markdown and SVG of each");
 }

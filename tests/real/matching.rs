@@ -1,7 +1,10 @@
-//! What a match of HIGH confidence is worth on official sales: queries with every kind of error, judged by
-//! `toise evaluate match`.
+//! What a match of HIGH confidence is worth on official sales: queries with every kind of error, judged as by
+//! `toise-lab match`.
 
 use serde_json::Value;
+use toise::engine::Budget;
+use toise::opendata::{Dataset, OpenData};
+use toise_lab::matching::{self, EvaluationOptions};
 
 use super::open_data::{folder, text};
 use crate::support::process::run;
@@ -17,8 +20,13 @@ fn a_match_of_high_confidence_is_right_however_wrong_the_price_is() {
     let data = tempfile::tempdir().unwrap();
     let data = data.path();
     run(data, &["import", "dvf", text(&real.join("dvf/*.csv*"))]);
-    let drawn = ["--sample", "600", "--seed", "11"];
-    let report = run(data, &[&["evaluate", "match", "dvf"][..], &drawn].concat());
+    let open_data = OpenData::open(data, Budget::default()).unwrap();
+    let options = EvaluationOptions {
+        dataset: Dataset::Dvf,
+        sample: 600,
+        seed: 11,
+    };
+    let report = serde_json::to_value(matching::run(&open_data, options).unwrap()).unwrap();
     let levels = report["levels"].as_array().unwrap();
     let named = |name: &str| levels.iter().any(|level| level["level"] == name);
     assert!(named("price-10") && named("price-20"), "{levels:#?}");

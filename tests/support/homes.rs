@@ -11,8 +11,8 @@ use toise::cli::train::train_lake;
 use toise::contract::fields::FieldKind;
 use toise::estimate::request::fields::{FIELDS, HomeInput, columns};
 use toise::estimate::store;
-use toise::lab::synth::{SynthRequest, lake::generate_into_lake};
 use toise::opendata::Dataset;
+use toise::synth::{SynthRequest, lake::generate_into_lake};
 
 use super::draw::Draw;
 

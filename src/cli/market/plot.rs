@@ -9,7 +9,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use toise_lab::letters;
+use toise_evaluation::letters;
 
 /// Size of the image, pixels.
 const SIZE: (u32, u32) = (960, 540);

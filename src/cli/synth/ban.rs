@@ -5,8 +5,8 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::{SynthOptions, SynthOutput, progress_bar, report, write_file};
-use toise_lab::synth::Summary;
-use toise_lab::synth::ban::{self, BanRequest, DepartmentFiles};
+use toise_synth::Summary;
+use toise_synth::ban::{self, BanRequest, DepartmentFiles};
 
 /// Writes the files of the requested departments. Returns one entry of the report for each kind of file.
 pub fn write(options: &SynthOptions, addresses: Option<u64>) -> Result<[SynthOutput; 2], String> {

@@ -274,7 +274,7 @@ impl DedupSimulation {
 
 #[cfg(test)]
 mod tests {
-    use crate::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity};
+    use toise_synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity};
 
     #[test]
     fn a_dense_market_at_the_middle_level_is_deduplicated_correctly() {
@@ -283,7 +283,7 @@ mod tests {
             ..AdvertsRequest::new(4_096, 11, DistortionLevel::Middle)
         };
         let mut market = super::DedupSimulation::default();
-        for seen in crate::synth::adverts::MarketGenerator::new(request).observations() {
+        for seen in toise_synth::adverts::MarketGenerator::new(request).observations() {
             market.observe(&seen.advert, seen.asset);
         }
         let outcome = market.outcome();

@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use crate::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
 use toise_contract::listings::codes::FlxId;
 use toise_dedup::{
     Agreements, AssignmentCandidate, DedupVerdict, Fingerprint, Outline, Surroundings, Thresholds,
     assign, compare, may_be_same,
 };
+use toise_synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
 
 /// Returns fingerprints of generated adverts, with the heaviest distortion.
 fn made_up(seed: u64) -> Vec<Fingerprint> {

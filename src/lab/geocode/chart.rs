@@ -6,7 +6,7 @@ use std::path::Path;
 use plotters::prelude::*;
 
 use super::calibration::Calibration;
-use crate::letters;
+use toise_evaluation::letters;
 
 /// Side of the plot and margins around it, in pixels.
 const SIDE: i32 = 480;

@@ -67,7 +67,7 @@ pub enum Error {
 }
 
 /// Options of an evaluation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct GeocodeOptions {
     /// Number of addresses drawn; each is asked in every class.
     pub sample: usize,

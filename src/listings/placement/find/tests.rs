@@ -11,8 +11,8 @@ use crate::Listings;
 use crate::records::recent_changes::ChangeBaseline;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
-use toise_lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
 use toise_store::{Store, document};
+use toise_synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity, MarketGenerator};
 
 /// Listings in a temporary folder, with a clock set after the synthetic market.
 struct PlacementFixture {

@@ -1,35 +1,36 @@
-//! `toise evaluate geocode`: queries the geocoder for addresses of its base, written as people write them, and for
+//! `toise-lab geocode`: queries the geocoder for addresses of its base, written as people write them, and for
 //! addresses that it does not have.
 
 use std::path::PathBuf;
 
 use chrono::SecondsFormat;
 use clap::Args;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::Table;
 use serde_json::json;
 
-use super::{CommandResult, Common};
+use super::align;
+use crate::geocode::{self, GeocodeOptions, GeocodeReport};
 use toise_base::clock::Clock;
 use toise_base::reports::FOLDER;
+use toise_cli::{CommandResult, Common};
 use toise_geocode::folder;
-use toise_lab::geocode::{self, GeocodeOptions, GeocodeReport};
 
 /// Default number of wrong answers of each class in the report.
 const FAILURES: usize = 5;
 /// Default number of sampled addresses per withheld address: a third of what calibration is measured on is withheld.
 const WITHHELD_SHARE: usize = 2;
 
-/// Arguments of `evaluate geocode`.
+/// Arguments of `geocode`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example: judge on three departments, and ask for addresses of a fourth that the geocoder is not given
 
-  toise evaluate geocode --departments 05,15,43 --leave-out 12
+  toise-lab geocode --departments 05,15,43 --leave-out 12
 
 Example: judge on cases of geocoder-tester too, and write the questions for another geocoder
 
-  toise evaluate geocode --cases test_addresses.csv --write-cases questions.csv")]
-pub struct EvaluateGeocodeArgs {
+  toise-lab geocode --cases test_addresses.csv --write-cases questions.csv")]
+pub struct GeocodeArgs {
     /// Number of addresses to draw; each is queried with every class of errors
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     sample: usize,
@@ -57,8 +58,8 @@ pub struct EvaluateGeocodeArgs {
     failures: usize,
 }
 
-/// Runs `evaluate geocode`.
-pub fn run(common: &Common, arguments: &EvaluateGeocodeArgs) -> CommandResult {
+/// Runs `geocode`.
+pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
     let geocoder = folder::open(&common.data)?;
     let options = GeocodeOptions {
         sample: arguments.sample,
@@ -77,7 +78,7 @@ pub fn run(common: &Common, arguments: &EvaluateGeocodeArgs) -> CommandResult {
         .now()
         .to_rfc3339_opts(SecondsFormat::Millis, true);
     let stamp: String = moment.chars().filter(char::is_ascii_alphanumeric).collect();
-    let name = format!("evaluate-geocode-{stamp}");
+    let name = format!("geocode-{stamp}");
     let files = report.write(&common.data.join(FOLDER), &name)?;
     if common.json {
         println!("{}", json!({"report": report, "files": files}));
@@ -95,14 +96,12 @@ fn percent(share: f64) -> String {
 }
 
 fn show(mut table: Table, left: usize) {
-    for column in table.column_iter_mut().skip(left) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align(&mut table, left);
     println!("{table}\n");
 }
 
 fn print(report: &GeocodeReport) {
-    let mut table = crate::table();
+    let mut table = toise_cli::table();
     table.set_header([
         "class",
         "changed",
@@ -146,7 +145,7 @@ fn print(report: &GeocodeReport) {
         report.calibration.plot()
     );
     print_cases(report);
-    let mut table = crate::table();
+    let mut table = toise_cli::table();
     table.set_header([
         "on one core",
         "n",
@@ -169,7 +168,7 @@ fn print(report: &GeocodeReport) {
 }
 
 fn print_absent(report: &GeocodeReport) {
-    let mut table = crate::table();
+    let mut table = toise_cli::table();
     table.set_header([
         "withheld",
         "written",
@@ -199,7 +198,7 @@ fn print_cases(report: &GeocodeReport) {
     if report.cases.is_empty() {
         return;
     }
-    let mut table = crate::table();
+    let mut table = toise_cli::table();
     table.set_header(["cases", "n", "right %", "not covered"]);
     for one in &report.cases {
         table.add_row([

@@ -10,14 +10,14 @@ use chrono::DateTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::BoxedError;
+use crate::dedup::Grouping;
 use toise_base::clock::Clock;
 use toise_base::progress::Progress;
+use toise_cli::result::Failure;
 use toise_contract::listings::codes::FlxId;
-use toise_lab::dedup::Grouping;
-use toise_lab::synth::adverts::{MarketGenerator, UNTIL_S};
 use toise_listings::Listings;
 use toise_store::Store;
+use toise_synth::adverts::{MarketGenerator, UNTIL_S};
 
 /// Sightings ingested per call.
 const BATCH: usize = 4_096;
@@ -49,7 +49,7 @@ pub(super) struct IngestedGroupings {
 pub(super) fn grouping(
     market: &MarketGenerator,
     mut block_done: impl FnMut(),
-) -> Result<IngestedGroupings, BoxedError> {
+) -> Result<IngestedGroupings, Failure> {
     let folder = tempfile::tempdir()?;
     let clock = Clock::steered(DateTime::from_timestamp(UNTIL_S, 0).unwrap_or_default());
     let listings = Listings::new(Store::open(folder.path())?, clock);
@@ -76,7 +76,7 @@ pub(super) fn grouping(
 }
 
 /// Compares the properties of a store with the assets of its adverts.
-fn measure(listings: &Listings, assets: &[(FlxId, u64)]) -> Result<Grouping, BoxedError> {
+fn measure(listings: &Listings, assets: &[(FlxId, u64)]) -> Result<Grouping, Failure> {
     let mut numbers: HashMap<FlxId, u64> = HashMap::new();
     let mut placed = Vec::with_capacity(assets.len());
     for together in assets.chunks(READ_TOGETHER) {
@@ -94,7 +94,7 @@ fn measure(listings: &Listings, assets: &[(FlxId, u64)]) -> Result<Grouping, Box
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toise_lab::synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity};
+    use toise_synth::adverts::{AdvertsRequest, DistortionLevel, MarketDensity};
 
     #[test]
     fn full_ingestion_finds_the_right_properties() {

@@ -4,21 +4,48 @@
 //! anyone who has the same adverts can reproduce the figures.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use comfy_table::Table;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{BoxedError, align};
+use super::{align, listings};
+use crate::dedup::fit::WeightFitter;
+use toise_cli::result::Failure;
+use toise_cli::{CommandResult, Common};
 use toise_dedup::weights::ComparedField;
 use toise_dedup::{Comparison, DedupVerdict};
-use toise_lab::dedup::fit::WeightFitter;
 use toise_listings::Listings;
 use toise_listings::placement::explain::Explanation;
 
 /// Number of hexadecimal digits of the SHA-256 digest of its address that identify an advert.
 const DIGEST_DIGITS: usize = 24;
+
+/// Arguments of `pairs`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n\n  toise-lab pairs benches/adverts/labels.csv --mistakes 20")]
+pub struct PairsArgs {
+    /// Pairs of adverts that people read: columns left, right (first 24 digits of the SHA-256 digests of both
+    /// addresses), verdict (same, different, cannot_tell), and split (tune or report)
+    #[arg(value_name = "FILE.csv")]
+    pairs: PathBuf,
+    /// Also print N wrong decisions with their evidence, wrong joins first
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    mistakes: usize,
+}
+
+/// Runs `pairs`.
+pub fn run(common: &Common, arguments: &PairsArgs) -> CommandResult {
+    let report = judge(&listings(common)?, &arguments.pairs)?;
+    if common.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        report.print(arguments.mistakes);
+    }
+    Ok(())
+}
 
 /// A person's decision on a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -113,7 +140,7 @@ pub(super) struct PairReport {
 fn known_pairs(
     listings: &Listings,
     path: &Path,
-) -> Result<(Vec<(ReadPair, Explanation)>, u64), BoxedError> {
+) -> Result<(Vec<(ReadPair, Explanation)>, u64), Failure> {
     let mut addresses = HashMap::new();
     listings.for_each_address(|address| {
         let digest = hex(address);
@@ -145,7 +172,7 @@ fn hex(address: &str) -> String {
 ///
 /// # Errors
 /// The file cannot be read or is not a file of pairs, or the store cannot be read.
-pub(super) fn judge(listings: &Listings, path: &Path) -> Result<PairReport, BoxedError> {
+pub(super) fn judge(listings: &Listings, path: &Path) -> Result<PairReport, Failure> {
     let (pairs, missing) = known_pairs(listings, path)?;
     let mut report = PairReport {
         missing,
@@ -213,7 +240,7 @@ pub(super) fn add_to_fit(
     path: &Path,
     weight: f64,
     fitter: &mut WeightFitter,
-) -> Result<u64, BoxedError> {
+) -> Result<u64, Failure> {
     let (pairs, _) = known_pairs(listings, path)?;
     let mut added = 0;
     for (pair, explanation) in pairs {
@@ -233,7 +260,7 @@ pub(super) fn add_to_fit(
 impl PairReport {
     /// Formats the counts as a table.
     pub(super) fn table(&self) -> Table {
-        let mut table = crate::table();
+        let mut table = toise_cli::table();
         table.set_header([
             "pairs",
             "same, together",
@@ -254,7 +281,7 @@ impl PairReport {
                 format!("{:.2}", 100.0 * counts.recall()),
             ]);
         }
-        align(&mut table);
+        align(&mut table, 2);
         table
     }
 

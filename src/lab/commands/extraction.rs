@@ -1,15 +1,15 @@
-//! `toise evaluate extraction`: reads saved pages of listings and compares each field with what people read on them.
+//! `toise-lab extraction`: reads saved pages of listings and compares each field with what people read on them.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use comfy_table::CellAlignment;
 
-use super::{CommandResult, Common};
+use toise_cli::{CommandResult, Common};
 use toise_collect::evaluation::{self, ExtractionOptions, ExtractionReport, FieldScore, SiteHalf};
 use toise_collect::portals::Portals;
 
-/// Arguments of `evaluate extraction`.
+/// Arguments of `extraction`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Each line of the truth is a JSON object: the file of a page, its URL and site, and what the page states by path of the
@@ -20,8 +20,8 @@ advert; null if it does not state a field.
 
 Example: judge on the half of the sites that rules were not made on
 
-  toise evaluate extraction --pages pages --truth truth.ndjson --half report")]
-pub struct EvaluateExtractionArgs {
+  toise-lab extraction --pages pages --truth truth.ndjson --half report")]
+pub struct ExtractionArgs {
     /// Folder of saved pages
     #[arg(long, value_name = "DIR")]
     pages: PathBuf,
@@ -42,8 +42,8 @@ enum Half {
     Report,
 }
 
-/// Runs `evaluate extraction`.
-pub fn run(common: &Common, arguments: &EvaluateExtractionArgs) -> CommandResult {
+/// Runs `extraction`.
+pub fn run(common: &Common, arguments: &ExtractionArgs) -> CommandResult {
     let portals = Portals::load(&common.data)?;
     let options = ExtractionOptions {
         pages: arguments.pages.clone(),
@@ -64,7 +64,7 @@ pub fn run(common: &Common, arguments: &EvaluateExtractionArgs) -> CommandResult
 }
 
 fn print(report: &ExtractionReport) {
-    let mut table = crate::table();
+    let mut table = toise_cli::table();
     table.set_header([
         "field",
         "stated",
@@ -94,7 +94,7 @@ fn print(report: &ExtractionReport) {
     if report.mistakes.is_empty() {
         return;
     }
-    let mut table = crate::table();
+    let mut table = toise_cli::table();
     table.set_header(["page", "field", "stated", "found", "in"]);
     for mistake in &report.mistakes {
         table.add_row([

@@ -4,9 +4,12 @@
 //! [`rolling`] does this from many origins and reports errors by horizon; [`leave_out`] evaluates places that were left
 //! out of training.
 
+#![forbid(unsafe_code)]
+
 pub mod baselines;
 mod chart;
 pub mod leave_out;
+pub mod letters;
 mod metrics;
 pub mod report;
 pub mod rolling;
@@ -19,7 +22,6 @@ pub use self::metrics::{ErrorMetrics, SegmentMetrics};
 use self::rolling::{HorizonReport, OriginRun};
 use toise_base::splitmix::SplitMix64;
 use toise_estimate::clean::Funnel;
-use toise_estimate::home::HomeClass;
 use toise_estimate::model::{self, Error, ModelMetadata};
 use toise_estimate::sale::{HomeSale, SaleWithCommune};
 
@@ -187,14 +189,6 @@ fn difference(
         against: baseline.name.to_owned(),
         points: gap(&mut (0..errors.len())),
         interval: [at(out), at(1.0 - out)],
-    }
-}
-
-/// Returns the name of a class in a report.
-fn class_name(class: HomeClass) -> &'static str {
-    match class {
-        HomeClass::Flat => "flats",
-        HomeClass::House => "houses",
     }
 }
 

@@ -9,8 +9,8 @@ use chrono::Datelike;
 use serde::Serialize;
 
 use super::baselines::median;
-use super::class_name;
 use toise_estimate::answer::Estimate;
+use toise_estimate::home::HomeClass;
 use toise_estimate::interval::{COVERAGE, SURFACE_BANDS};
 use toise_estimate::model;
 use toise_estimate::sale::SaleWithCommune;
@@ -162,5 +162,13 @@ fn surface_name(surface_m2: f64) -> String {
     match SURFACE_BANDS.get(band) {
         Some(to) => format!("{from:>3} to {to} m2"),
         None => format!("{from:>3} m2 and more"),
+    }
+}
+
+/// Returns the name of a class in a report.
+fn class_name(class: HomeClass) -> &'static str {
+    match class {
+        HomeClass::Flat => "flats",
+        HomeClass::House => "houses",
     }
 }

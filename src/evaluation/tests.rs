@@ -5,7 +5,7 @@ use super::*;
 use chrono::NaiveDate;
 use toise_estimate::{grid, home, sale};
 
-#[path = "../../estimate/known_market.rs"]
+#[path = "../estimate/known_market.rs"]
 mod known_market;
 
 use known_market::{DAYS, FIRST_DAY, SALES, made};
