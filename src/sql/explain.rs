@@ -18,6 +18,8 @@ const SUGGESTED_MAX: usize = 3;
 /// Maximum characters of a message: a plan may quote the whole query.
 const MESSAGE_CHARS_MAX: usize = 600;
 
+/// What the engine says of a pattern that it cannot compile.
+const INVALID_PATTERN: &str = "Invalid regex";
 /// What the engine adds to the message of an internal error.
 const BUG_REPORT: &str = ".\nThis issue was likely caused by a bug in DataFusion's code";
 
@@ -45,18 +47,24 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> 
             let message = message.split(BUG_REPORT).next().unwrap_or_default();
             format!("the engine cannot compute this: {message}")
         }
-        _ if let Some(pattern) = pattern_error(&error) => pattern.to_string(),
+        _ if let Some(fault) = pattern_fault(&error) => fault,
         root if is_internal(root) => return SqlError::internal(error),
         root => root.strip_backtrace(),
     };
     named(&error, sql, known, position)
 }
 
-/// Returns the error of a regular expression that does not compile.
-fn pattern_error(error: &DataFusionError) -> Option<&regex::Error> {
+/// Returns what is wrong with a regular expression that does not compile. The engine hides it in an error of its own.
+fn pattern_fault(error: &DataFusionError) -> Option<String> {
     let error: &(dyn Error + 'static) = error;
-    std::iter::successors(Some(error), |error| (*error).source())
-        .find_map(|error| error.downcast_ref())
+    std::iter::successors(Some(error), |error| (*error).source()).find_map(|error| {
+        if let Some(DataFusionError::Context(about, pattern)) = error.downcast_ref()
+            && about == INVALID_PATTERN
+        {
+            return Some(pattern.strip_backtrace());
+        }
+        error.downcast_ref().map(regex::Error::to_string)
+    })
 }
 
 /// Returns whether an error is a failure of the service or its files.
@@ -175,6 +183,7 @@ fn trimmed(message: &str) -> &str {
         "Arrow error: ",
         "This feature is not implemented: ",
         "Schema error: ",
+        "External error: ",
         "type_coercion\ncaused by\n",
     ] {
         rest = rest.strip_prefix(prefix).unwrap_or(rest);
