@@ -1457,12 +1457,12 @@ class Key(TypedDict):
     """Counted calls a month (UTC); absent: no bound."""
     sql_limits: NotRequired[dict[str, int]]
     """Limits of its SQL queries below those of the service; absent: none."""
-    prefix: NotRequired[str]
-    """The beginning of its text, to recognise it; absent on old keys."""
+    prefix: str
+    """The beginning of its text, to recognise it."""
     allowed_from: NotRequired[list[str]]
     """Networks from which it may be used; absent: any."""
     last_used_at: NotRequired[str]
-    """When it was last used, within half a minute; absent: never, or before this was kept; UTC, milliseconds."""
+    """When it was last used, within half a minute; absent: never; UTC, milliseconds."""
     expires_at: NotRequired[str]
     """When it stops working; absent: never; UTC, milliseconds."""
     revoked_at: NotRequired[str]
@@ -1491,12 +1491,12 @@ class NewKey(TypedDict):
     """Counted calls a month (UTC); absent: no bound."""
     sql_limits: NotRequired[dict[str, int]]
     """Limits of its SQL queries below those of the service; absent: none."""
-    prefix: NotRequired[str]
-    """The beginning of its text, to recognise it; absent on old keys."""
+    prefix: str
+    """The beginning of its text, to recognise it."""
     allowed_from: NotRequired[list[str]]
     """Networks from which it may be used; absent: any."""
     last_used_at: NotRequired[str]
-    """When it was last used, within half a minute; absent: never, or before this was kept; UTC, milliseconds."""
+    """When it was last used, within half a minute; absent: never; UTC, milliseconds."""
     expires_at: NotRequired[str]
     """When it stops working; absent: never; UTC, milliseconds."""
     revoked_at: NotRequired[str]

@@ -98,9 +98,9 @@ impl PlacementFixture {
         });
     }
 
-    /// Removes the outlines, as in a store written by a version without them.
+    /// Makes the outlines unreadable, as another version of them is.
     fn forget_outlines(&self) {
-        let sql = "UPDATE blocks SET outline = NULL";
+        let sql = "UPDATE blocks SET outline = x'00'";
         let store = &self.listings.store;
         store
             .write(|transaction| transaction.execute(sql, []))
