@@ -93,31 +93,31 @@ pub struct Extras {
 /// General condition, from worst to best, with the contract's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Condition {
-    #[allow(missing_docs)]
+    /// Barely habitable.
     Decrepit,
-    #[allow(missing_docs)]
+    /// Needs a renovation.
     ToBeRenovated,
-    #[allow(missing_docs)]
+    /// Needs painting and small repairs.
     ToBeRefreshed,
-    #[allow(missing_docs)]
+    /// In good condition.
     Good,
-    #[allow(missing_docs)]
+    /// Renovated.
     Renovated,
-    #[allow(missing_docs)]
+    /// In excellent condition.
     Excellent,
-    #[allow(missing_docs)]
+    /// Never lived in.
     BrandNew,
-    #[allow(missing_docs)]
+    /// Sold before it is built.
     ToBeBuilt,
 }
 
 /// How a home is furnished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Furniture {
-    #[allow(missing_docs)]
+    /// Without furniture.
     Unfurnished,
-    #[allow(missing_docs)]
+    /// Partly furnished.
     Partially,
-    #[allow(missing_docs)]
+    /// Furnished.
     Fully,
 }

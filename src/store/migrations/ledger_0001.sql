@@ -57,7 +57,7 @@ CREATE TABLE shipped (
   calls INTEGER NOT NULL,
   PRIMARY KEY (account_id, key_id, type, day)
 ) STRICT, WITHOUT ROWID;
--- Shipments that are made and not known to have arrived: JSON, never made anew.
+-- Shipments that may not have arrived yet: JSON, which is never changed.
 CREATE TABLE shipments (
   shipment INTEGER PRIMARY KEY,
   body TEXT NOT NULL

@@ -450,8 +450,8 @@ CREATE TABLE withheld (
 );
 CREATE INDEX withheld_items ON withheld (kind, item);
 
--- The digest of all rows of each table, kept by triggers that are made anew after every migration: a row that changes on
--- disk, or vanishes, shows in a check.
+-- The digest of all rows of each table, kept by triggers that each migration recreates. With it, a check finds rows that
+-- changed or vanished on disk.
 CREATE TABLE row_digests (
   name TEXT PRIMARY KEY NOT NULL,
   rows INTEGER NOT NULL,
